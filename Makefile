@@ -1,0 +1,59 @@
+# Everything runs in .venv, which is made anew when what it is made from changes.
+
+BIN := .venv/bin
+STAMP := .venv/.stamp
+NATIVE := src/lawful/_native
+PYTEST_ARGS ?= -q -n auto
+
+# The tests choose the core themselves, whatever the caller's shell says.
+unexport LAWFUL_CORE
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## make .venv with the newest CPython found and build the C core (PYTHON=... overrides)
+
+.venv/.deps: requirements/ci.txt tools/find-python
+	rm -rf .venv
+	python="$${PYTHON:-$$(tools/find-python)}" && echo "using $$python" && "$$python" -m venv .venv
+	$(BIN)/python -m pip install -q -r requirements/ci.txt
+	@touch $@
+
+# A core from an earlier build must not stand in for one that fails to build now.
+$(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)
+	rm -rf build $(NATIVE)/*.so
+	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+	@$(BIN)/lawful --version
+
+demo: venv ## see what Lawful does
+	@tools/demo.sh
+
+test: venv ## run the tests on the C core and on the pure-Python one
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@if $(BIN)/python -c 'import lawful.core, sys; sys.exit(not lawful.core.NATIVE)'; then \
+		echo "again, on the pure-Python core"; \
+		LAWFUL_CORE=python $(BIN)/python -m pytest $(PYTEST_ARGS); \
+	else \
+		echo "no second run: $$($(BIN)/python -c 'import lawful.core; print(lawful.core.describe())'), so it was the first"; \
+	fi
+
+lint: venv ## check style, types and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src/lawful
+	$(BIN)/lint-imports
+
+bench: venv ## measure speed beside the peers
+	$(BIN)/python benchmarks/rml.py
+
+docs: venv ## look for dead links in the documentation
+	$(BIN)/python tools/check_docs.py
+
+clean: ## remove everything that was made
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf src/*.egg-info $(NATIVE)/*.so
+	find src tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,201 @@
+"""The command ``lawful``: finds the subcommand, runs it, and turns whatever happens into an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import click
+from click.shell_completion import CompletionItem, shell_complete
+
+from lawful import __version__
+from lawful.errors import LawfulError
+
+PROGRAM = "lawful"
+COMPLETE_VARIABLE = "_LAWFUL_COMPLETE"
+
+EXIT_BAD = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, what a shell reports
+EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+
+class Entry(NamedTuple):
+    """One line of the table of commands."""
+
+    name: str
+    module: str
+    help: str
+
+
+# Here and not in the modules, so that `lawful --help` and shell completion import none of them.
+COMMANDS = (
+    Entry("check", "lawful.cli.check", "Check recorded or live traces against laws."),
+    Entry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
+    Entry("laws", "lawful.cli.laws", "Explain and draw laws."),
+    Entry("completion", "lawful.cli.completion", "Print the completion script for a shell."),
+)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand's module, and its ``command``, when that subcommand is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [entry.name for entry in COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for entry in COMMANDS:
+            if entry.name == cmd_name:
+                command: click.Command = importlib.import_module(entry.module).command
+                return command
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            # click looks for similar names among the commands it has loaded: here there are none.
+            raise click.NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.help) for entry in COMMANDS])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        commands = [CompletionItem(e.name, help=e.help) for e in COMMANDS if e.name.startswith(incomplete)]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from lawful import core
+
+        python = f"{platform.python_implementation()} {platform.python_version()}"
+        click.echo(f"{PROGRAM} {__version__} ({core.describe()}, {python})")
+        ctx.exit()
+
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful check hash_set.rml --trace run.jsonl
+  lawful trace info run.jsonl.zst
+  lawful laws explain hash_set.rml
+
+\b
+Exit code: 0, nothing found; 1, a law was broken; 2, bad usage or bad input.
+`lawful COMMAND --help` tells more about a command.
+"""
+
+
+@click.group(cls=LazyGroup, name=PROGRAM, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and the core.",
+)
+def cli() -> None:
+    """Check what programs do against laws you can read.
+
+    A law says which sequences of events may happen; a trace is what did happen. Lawful says whether the one obeys
+    the other, and if not: where, and why.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code; nothing escapes but the text of an error."""
+    _forgive_odd_characters()
+    try:
+        code = _run(sys.argv[1:] if args is None else args)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()
+        return EXIT_BROKEN_PIPE
+    except click.exceptions.NoArgsIsHelpError as error:
+        return _complain(error.format_message())
+    except click.ClickException as error:
+        return _complain(_usage(error).render())
+    except LawfulError as error:
+        return _complain(error.render())
+    except OSError as error:
+        if error.filename is None:
+            return _complain(_internal(error))
+        return _complain(LawfulError("file", error.strerror or str(error), where=str(error.filename)).render())
+    except Exception as error:
+        return _complain(_internal(error))
+    return code
+
+
+def _run(args: Sequence[str]) -> int:
+    """A subcommand answers with its exit code, or with nothing for 0."""
+    if instruction := os.environ.get(COMPLETE_VARIABLE):
+        return shell_complete(cli, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
+    try:
+        with cli.make_context(PROGRAM, list(args)) as ctx:
+            answer = cli.invoke(ctx)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    return answer if isinstance(answer, int) else 0
+
+
+def _usage(error: click.ClickException) -> LawfulError:
+    """click's complaint in the form of all errors."""
+    similar: list[str] | None = None
+    if isinstance(error, click.NoSuchOption | click.NoSuchCommand):
+        message, similar = error.message, error.possibilities
+    else:
+        message = error.format_message()
+    message = " ".join(message.split()).rstrip(".")
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"`{ctx.command_path if ctx else PROGRAM} --help` shows what is possible"
+    if similar:
+        hint = f"did you mean {' or '.join(similar)}?"
+    return LawfulError("usage", message[:1].lower() + message[1:], hint=hint)
+
+
+def _internal(error: Exception) -> str:
+    """An exception that nobody foresaw: its traceback is for those who ask for it."""
+    text = LawfulError(
+        "internal",
+        f"{type(error).__name__}: {error}",
+        hint="this is a fault in Lawful, not in your input: please report it, with the command and the traceback\n"
+        "        that it prints when LAWFUL_DEBUG=1 is set",
+    ).render()
+    if os.environ.get("LAWFUL_DEBUG") == "1":
+        import traceback
+
+        text = "".join(traceback.format_exception(error)) + text
+    return text
+
+
+def _complain(text: str) -> int:
+    with suppress(OSError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        click.echo(text, err=True)
+    return EXIT_BAD
+
+
+def _forgive_odd_characters() -> None:
+    """A name from a trace that the terminal's encoding lacks is shown escaped; it must not end the run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silence_stdout() -> None:
+    """Whoever read our output has left: the interpreter's own last flush must not complain about it."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

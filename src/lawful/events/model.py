@@ -1,0 +1,58 @@
+"""The vocabulary of events: which kinds there are, which fields they have, which objects they mention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Event = dict[str, Any]
+"""One observation as it stands in a trace: a JSON object. Fields and kinds beyond those named here are allowed."""
+
+EVENT_KINDS: Mapping[str, str] = {
+    "func_pre": "a function or method is about to run",
+    "func_post": "a function or method has returned",
+    "func_raise": "a function or method has raised an exception",
+    "new": "an object was born",
+    "gone": "an object was reclaimed; its id never comes back",
+    "field_write": "an attribute of an object was set",
+    "field_read": "an attribute of an object was read",
+    "iter_next": "an iterator was asked for its next element",
+    "send": "a message was sent to an actor",
+    "receive": "an actor has taken up a message",
+}
+"""Each kind (the value of ``event``) with its meaning. A trace may hold other kinds: laws match whatever is there."""
+
+FIELDS: Mapping[str, str] = {
+    "event": "the kind of event",
+    "name": "the qualified name of what was called, built, read, written or sent",
+    "targetId": "the id of the object it happened to (the receiver of a call)",
+    "args": "positional arguments, as far as they are primitive values",
+    "argIds": "ids of positional arguments that are objects, null elsewhere",
+    "kwargs": "keyword arguments, as far as they are primitive values",
+    "res": "the result (or the value written or read), if it is a primitive value",
+    "resultId": "the id of the result, if it is an object",
+    "file": "the source file of the line that did it",
+    "line": "the number of that line, from 1",
+    "thread": "the thread it happened on",
+    "time": "seconds since the trace began",
+    "group": "the concurrent group (of actors) it belongs to",
+}
+"""The standard fields. Whatever is unknown is absent; ids are unique for the life of the trace and never reused."""
+
+
+def mentioned_ids(event: Mapping[str, Any]) -> Iterator[int | str]:
+    """The ids of the objects an event mentions: its target, its arguments, its result, in this order.
+
+    Ids of Lawful's own sources are integers; strings are let through for traces made by others. Anything else is no id.
+    """
+    target = event.get("targetId")
+    if isinstance(target, int | str):
+        yield target
+    arguments = event.get("argIds")
+    if isinstance(arguments, list | tuple):
+        for argument in arguments:
+            if isinstance(argument, int | str):
+                yield argument
+    result = event.get("resultId")
+    if isinstance(result, int | str):
+        yield result

@@ -1,0 +1,105 @@
+"""What every law offers, whatever language it is written in: Law, Monitor, Verdict, Outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, Protocol, runtime_checkable
+
+Event = Mapping[str, Any]
+"""One observation, as a JSON object in the vocabulary of ``lawful.events``."""
+
+
+class Verdict(StrEnum):
+    """What a monitor says after the events it has seen."""
+
+    TRUE = "true"  # whatever comes, the law holds
+    CURRENTLY_TRUE = "currently_true"  # the trace may end here
+    CURRENTLY_FALSE = "currently_false"  # more must come before the trace may end
+    FALSE = "false"  # whatever comes, the law is broken
+
+    @property
+    def accepts(self) -> bool:
+        """May the trace end here?"""
+        return self is Verdict.TRUE or self is Verdict.CURRENTLY_TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of checking one law against one whole trace; event numbers count from 1."""
+
+    accepted: bool
+    verdict: Verdict
+    rejected_at: int | Literal["end"] | None  # the first event without a step
+    doomed_at: int | None  # after this event nothing could be accepted any more (0: already before the first)
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the law would have accepted where it broke, and the values in force there."""
+
+    expected: tuple[str, ...]  # event types with their bound values, as `close(7)`
+    bindings: Mapping[str, Any]
+    omitted: int = 0  # further expected events that are not listed
+
+
+@runtime_checkable
+class Monitor(Protocol):
+    """The running state of one law. It can be pickled; a step depends on nothing but the state and the event."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+    @property
+    def events(self) -> int:
+        """How many events were seen."""
+        ...
+
+    @property
+    def rejected_at(self) -> int | Literal["end"] | None: ...
+
+    @property
+    def doomed_at(self) -> int | None: ...
+
+    def step(self, event: Event) -> Verdict:
+        """Take one event. Once an event had no step the verdict stays FALSE and events are only counted."""
+        ...
+
+    def feed(self, events: Sequence[Event]) -> Verdict:
+        """Take many events at once: the same as `step` on each, and much faster."""
+        ...
+
+    def end(self) -> Verdict:
+        """Say that the trace is over: the verdict becomes TRUE or FALSE."""
+        ...
+
+    def expectation(self, event: Event | None = None) -> Expectation:
+        """What would have been accepted in the present state (that before the rejected event)."""
+        ...
+
+    def outcome(self) -> Outcome: ...
+
+    def relevant(self, event: Event, values: Iterable[Any]) -> bool:
+        """Does the event match something the law names, with one of these values (any, if there are none)?"""
+        ...
+
+    def warnings(self) -> tuple[str, ...]:
+        """What went wrong without stopping the monitor, as a guard over values of the wrong type."""
+        ...
+
+
+@runtime_checkable
+class Law(Protocol):
+    """A property that must hold."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    def monitor(self) -> Monitor: ...
+
+    def check(self, events: Iterable[Event]) -> Outcome: ...

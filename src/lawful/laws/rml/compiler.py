@@ -1,0 +1,333 @@
+"""From the syntax tree to what the engine runs: equations as terms, event types as clauses over base patterns.
+
+Scope is dynamic in RML: a variable free in an equation is captured by the `let` around the call. Here every such
+variable becomes one more parameter, handed on at each call, which makes the scope syntactic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lawful.laws.rml import patterns, syntax, terms
+from lawful.laws.rml.terms import Ref, Term, Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """A pattern of a declaration, all its variables being captures; one name may stand at several captures."""
+
+    tree: patterns.Tree
+    names: tuple[str, ...]  # the variable of each capture
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An event type in a derived declaration; its references name variables of the declaration."""
+
+    name: str
+    args: tuple[NamedRef, ...]
+
+
+NamedRef = Ref
+"""A reference whose variables are names: ``(VARIABLE, "x")``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One declaration of an event type."""
+
+    params: tuple[str, ...]
+    negated: bool
+    options: tuple[Direct | Use, ...]
+    guard: NamedRef | None
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    params: tuple[int, ...]  # variable ids: those written, then those free in the body
+    body: Term
+    names: tuple[str, ...]  # of the parameters
+
+
+@dataclass(slots=True)
+class Program:
+    """A compiled law."""
+
+    terms: Terms
+    equations: Mapping[str, Equation]
+    clauses: Mapping[tuple[str, int], tuple[Clause, ...]]
+    patterns: patterns.PatternTable
+    main: Term
+    variables: int  # ids from here on are free to use
+    undeclared: frozenset[int]  # variables that no `let` captures
+
+
+def compile_specification(spec: syntax.Specification) -> Program:
+    """Compile a specification that the checker has passed."""
+    return _Compiler(spec).program()
+
+
+class _Compiler:
+    def __init__(self, spec: syntax.Specification) -> None:
+        self.spec = spec
+        self.free = free_variables(spec)
+        undeclared = self.free["Main"]
+        # A binding of an undeclared variable is seen by the whole term, which therefore cannot be taken apart.
+        growing = frozenset() if undeclared else growing_equations(spec)
+        self.terms = Terms(growing)
+        self.variables = 0
+        self.undeclared = {name: self.fresh() for name in sorted(undeclared)}
+
+    def fresh(self) -> int:
+        self.variables += 1
+        return self.variables - 1
+
+    def program(self) -> Program:
+        equations = {equation.name: self.equation(equation) for equation in self.spec.equations}
+        clauses: dict[tuple[str, int], tuple[Clause, ...]] = {("any", 0): (self.any_event(),), ("none", 0): ()}
+        for declaration in self.spec.declarations:
+            key = declaration.name, len(declaration.params)
+            clauses[key] = (*clauses.get(key, ()), self.clause(declaration))
+        main = self.terms.make(terms.CALL, "Main", self.extra("Main", self.undeclared))
+        undeclared = frozenset(self.undeclared.values())
+        return Program(self.terms, equations, clauses, patterns.PatternTable(), main, self.variables, undeclared)
+
+    # -- event types ------------------------------------------------------------------------------------------------
+
+    def any_event(self) -> Clause:
+        return Clause((), False, (self.pattern(syntax.ObjectPattern(())),), None)
+
+    def clause(self, declaration: syntax.Declaration) -> Clause:
+        options: list[Direct | Use] = []
+        if isinstance(declaration.body, tuple):
+            options += [Use(use.name, tuple(map(named_ref, use.args))) for use in declaration.body]
+        else:
+            options += [self.pattern(option) for option in patterns.alternatives(declaration.body)]
+        guard = None if declaration.guard is None else named_ref(declaration.guard)
+        return Clause(declaration.params, declaration.negated, tuple(options), guard)
+
+    def pattern(self, pattern: syntax.Pattern) -> Direct:
+        names: list[str] = []
+
+        def tree(node: syntax.Pattern) -> patterns.Tree:
+            match node:
+                case syntax.Name(name):
+                    names.append(name)
+                    return "capture", len(names) - 1
+                case syntax.Literal(value):
+                    return "literal", value
+                case syntax.ObjectPattern(fields):
+                    return "object", tuple((key, tree(part)) for key, part in fields)
+                case syntax.ListPattern(items, is_open):
+                    return "list", tuple(map(tree, items)), is_open
+                case syntax.AnyOf(options):
+                    return "choice", tuple(map(tree, options))
+                case _:
+                    return ("wildcard",)
+
+        return Direct(tree(pattern), tuple(names))
+
+    # -- equations ----------------------------------------------------------------------------------------------------
+
+    def extra(self, name: str, scope: Mapping[str, int]) -> tuple[Ref, ...]:
+        return tuple((terms.VARIABLE, scope[free]) for free in sorted(self.free[name]))
+
+    def equation(self, equation: syntax.Equation) -> Equation:
+        names = (*equation.params, *sorted(self.free[equation.name]))
+        params = tuple(self.fresh() for _ in names)
+        body = self.term(equation.body, dict(zip(names, params, strict=True)))
+        return Equation(params, body, names)
+
+    def ref(self, node: syntax.Argument, scope: Mapping[str, int]) -> Ref:
+        def rename(ref: Ref) -> Ref:
+            if ref[0] == terms.VARIABLE:
+                return terms.VARIABLE, scope[ref[1]]
+            return terms.rebuild(ref, rename)
+
+        return rename(named_ref(node))
+
+    def term(self, node: syntax.Expression, scope: Mapping[str, int]) -> Term:
+        make = self.terms.make
+        match node:
+            case syntax.Empty():
+                return self.terms.empty
+            case syntax.All():
+                return self.terms.all
+            case syntax.Event(use):
+                return make(terms.EVENT, use.name, tuple(self.ref(arg, scope) for arg in use.args))
+            case syntax.Concat() | syntax.And() | syntax.Or() | syntax.Shuffle():
+                parts = [self.term(part, scope) for part in flatten(node)]
+                if not isinstance(node, syntax.Concat):
+                    return make(_NARY[type(node)], *parts)
+                result = parts.pop()
+                while parts:
+                    result = make(terms.CONCAT, parts.pop(), result)
+                return result
+            case syntax.Star(body) | syntax.Plus(body) | syntax.Optional(body) | syntax.Closure(body):
+                return make(_POSTFIX[type(node)], self.term(body, scope))
+            case syntax.Times(body, count):
+                return make(terms.TIMES, self.term(body, scope), terms.constant(count))
+            case syntax.Let(names, body):
+                ids = [self.fresh() for _ in names]
+                result = self.term(body, {**scope, **dict(zip(names, ids, strict=True))})
+                for variable, name in zip(reversed(ids), reversed(names), strict=True):
+                    result = make(terms.LET, variable, result, name)
+                return result
+            case syntax.Filter(use, body, otherwise):
+                rest = self.terms.all if otherwise is None else self.term(otherwise, scope)
+                refs = tuple(self.ref(arg, scope) for arg in use.args)
+                return make(terms.FILTER, use.name, refs, self.term(body, scope), rest)
+            case syntax.Call(name, args):
+                return make(
+                    terms.CALL, name, (*(self.ref(arg, scope) for arg in args), *self.extra(name, scope))
+                )
+            case syntax.If(condition, then, otherwise):
+                return make(
+                    terms.IF, self.ref(condition, scope), self.term(then, scope), self.term(otherwise, scope)
+                )
+
+
+_NARY = {syntax.And: terms.AND, syntax.Or: terms.OR, syntax.Shuffle: terms.SHUFFLE}
+_POSTFIX = {
+    syntax.Star: terms.STAR,
+    syntax.Plus: terms.PLUS,
+    syntax.Optional: terms.OPTIONAL,
+    syntax.Closure: terms.CLOSURE,
+}
+
+
+def flatten(node: syntax.Expression) -> list[syntax.Expression]:
+    """The operands of a chain of one associative operator, in order, however long the chain."""
+    operands: list[syntax.Expression] = []
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if type(current) is type(node) and isinstance(
+            current, syntax.Concat | syntax.And | syntax.Or | syntax.Shuffle
+        ):
+            pending += (current.right, current.left)
+        else:
+            operands.append(current)
+    return operands
+
+
+def named_ref(node: syntax.Argument) -> NamedRef:
+    """Data or a pattern as a reference over variable names."""
+    match node:
+        case syntax.Literal(value):
+            return terms.constant(value)
+        case syntax.Name(name):
+            return terms.VARIABLE, name
+        case syntax.Unary(_, operand):
+            return terms.OPERATION, "neg", named_ref(operand)
+        case syntax.Binary(op, left, right):
+            return terms.OPERATION, op, named_ref(left), named_ref(right)
+        case syntax.Apply(function, args):
+            return (terms.OPERATION, function, *map(named_ref, args))
+        case syntax.ObjectPattern(fields):
+            return terms.OBJECT, tuple((key, named_ref(part)) for key, part in fields)
+        case syntax.ListPattern(items, is_open):
+            return terms.LIST, tuple(map(named_ref, items)), is_open
+        case _:
+            return terms.WILDCARD
+
+
+# -- what equations need of each other --------------------------------------------------------------------------------
+
+
+def _visits(equation: syntax.Equation) -> Iterator[tuple[syntax.Expression, frozenset[str], bool]]:
+    """Every expression of an equation, the variables bound around it, and whether it stands where terms grow."""
+    pending: list[tuple[syntax.Expression, frozenset[str], bool]] = [
+        (equation.body, frozenset(equation.params), False)
+    ]
+    while pending:
+        node, bound, growing = pending.pop()
+        yield node, bound, growing
+        match node:
+            case syntax.Concat(left, right):
+                pending += ((left, bound, True), (right, bound, growing))
+            case syntax.And(left, right) | syntax.Shuffle(left, right):
+                pending += ((left, bound, True), (right, bound, True))
+            case syntax.Or(left, right):
+                pending += ((left, bound, growing), (right, bound, growing))
+            case syntax.Star(body) | syntax.Plus(body) | syntax.Closure(body) | syntax.Times(body):
+                pending.append((body, bound, True))
+            case syntax.Optional(body):
+                pending.append((body, bound, growing))
+            case syntax.Let(names, body):
+                pending.append((body, bound | frozenset(names), growing))
+            case syntax.Filter(_, body, otherwise):
+                pending.append((body, bound, True))
+                if otherwise is not None:
+                    pending.append((otherwise, bound, True))
+            case syntax.If(_, then, otherwise):
+                pending += ((then, bound, growing), (otherwise, bound, growing))
+
+
+def _names_of(node: syntax.Expression) -> set[str]:
+    """The variables that an expression itself uses, its operands left out."""
+    args: tuple[syntax.Argument, ...] = ()
+    if isinstance(node, syntax.Event | syntax.Filter):
+        args = node.use.args
+    elif isinstance(node, syntax.Call):
+        args = node.args
+    elif isinstance(node, syntax.If):
+        args = (node.condition,)
+    found: set[str] = set()
+    pending = [named_ref(arg) for arg in args]
+    while pending:
+        ref = pending.pop()
+        if ref[0] == terms.VARIABLE:
+            found.add(ref[1])
+        pending += terms.parts(ref)
+    return found
+
+
+def free_variables(spec: syntax.Specification) -> dict[str, frozenset[str]]:
+    """For each equation the variables that it or what it calls leaves to the caller's `let`."""
+    own: dict[str, set[str]] = {}
+    calls: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    for equation in spec.equations:
+        own[equation.name] = set()
+        calls[equation.name] = []
+        for node, bound, _ in _visits(equation):
+            own[equation.name] |= _names_of(node) - bound
+            if isinstance(node, syntax.Call):
+                calls[equation.name].append((node.name, bound))
+    changed = True
+    while changed:
+        changed = False
+        for name, free in own.items():
+            for callee, bound in calls[name]:
+                added = own[callee] - bound - free
+                if added:
+                    free |= added
+                    changed = True
+    return {name: frozenset(free) for name, free in own.items()}
+
+
+def growing_equations(spec: syntax.Specification) -> frozenset[str]:
+    """The equations from which one can reach an equation that calls itself where terms grow, as in ``A | Main``."""
+    calls: dict[str, set[str]] = {}
+    growing_calls: set[tuple[str, str]] = set()
+    for equation in spec.equations:
+        targets = calls[equation.name] = set()
+        for node, _, growing in _visits(equation):
+            if isinstance(node, syntax.Call):
+                targets.add(node.name)
+                if growing:
+                    growing_calls.add((equation.name, node.name))
+    reach = {name: _reachable(name, calls) for name in calls}
+    cyclic = {caller for caller, callee in growing_calls if caller in reach[callee]}
+    return frozenset(name for name in calls if reach[name] & cyclic)
+
+
+def _reachable(start: str, edges: Mapping[str, set[str]]) -> set[str]:
+    found = {start}
+    pending = [start]
+    while pending:
+        for target in edges[pending.pop()] - found:
+            found.add(target)
+            pending.append(target)
+    return found

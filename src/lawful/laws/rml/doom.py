@@ -1,0 +1,126 @@
+"""Which shapes can accept nothing any more: the states in which a law is lost before an event fails.
+
+A shape is alive if it may halt, or if some event leads to parts that are all alive. The shapes that can be reached are
+explored within a budget; what was not explored counts as alive. So a law whose states are finitely many is judged
+exactly, and elsewhere a shape is called doomed only if it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from lawful.laws.rml import patterns
+
+if TYPE_CHECKING:
+    from lawful.laws.rml.planner import Planner
+
+_BUDGET: Final = 8_000  # how much work one law is worth, all in all, in steps of middling terms
+_MIDDLING: Final = 16
+
+_EVENT: Final = ("object", ())
+
+
+class Doom:
+    """What is known of the shapes of one law."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self._doomed: dict[int, bool] = {}
+        self._budget = _BUDGET
+
+    def doomed(self, shape: int) -> bool:
+        known = self._doomed.get(shape)
+        if known is None:
+            self._explore(shape)
+            known = self._doomed[shape]
+        return known
+
+    def _explore(self, start: int) -> None:
+        """Decide every shape that can be reached from one."""
+        ways: dict[int, list[frozenset[int]]] = {}  # to each shape what its steps lead to
+        alive: set[int] = set()
+        pending = deque((start,))  # breadth first: what is near decides most
+        while pending:
+            shape = pending.popleft()
+            if shape in ways:
+                continue
+            known = self._doomed.get(shape)
+            if known is not None:
+                ways[shape] = []
+                if not known:
+                    alive.add(shape)
+                continue
+            try:
+                if any(end[0] == "yes" for end in self._ends("halt", shape)):
+                    alive.add(shape)
+                ways[shape] = [
+                    frozenset(_needed(end[1])) for end in self._ends("step", shape) if end[0] == "plan"
+                ]
+            except _OutOfBudget:
+                alive.add(shape)
+                ways[shape] = []
+            for way in ways[shape]:
+                pending += way
+        changed = True
+        while changed:
+            changed = False
+            for shape, targets in ways.items():
+                if shape not in alive and any(way <= alive for way in targets):
+                    alive.add(shape)
+                    changed = True
+        for shape in ways:
+            self._doomed.setdefault(shape, shape not in alive)
+
+    def _ends(self, tree: str, shape: int) -> Iterator[tuple[Any, ...]]:
+        """The ends of a shape's tree that some event and some values can reach."""
+        size = self._planner.shapes[shape].term.size
+        pending: list[tuple[bool, ...]] = [()]
+        while pending:
+            answers = pending.pop()
+            # A node is found by running the step again from its start, along the answers.
+            self._budget -= 1 + (1 + len(answers)) * size // _MIDDLING
+            if self._budget < 0:
+                raise _OutOfBudget
+            node = self._planner.node(tree, shape, answers)
+            if node[0] in ("match", "sub", "same", "guard"):
+                pending += [path for path in ((*answers, True), (*answers, False)) if self._possible(tree, shape, path)]
+            else:
+                yield node
+
+    def _possible(self, tree: str, shape: int, answers: tuple[bool, ...]) -> bool:
+        """Can one event give these answers? What depends on values held in registers is taken as possible."""
+        positive: list[patterns.Tree] = [_EVENT]
+        negative: list[patterns.Tree] = []
+        for place, answer in enumerate(answers):
+            node = self._planner.node(tree, shape, answers[:place])
+            if node[0] == "match":
+                pattern, _ = self._planner.pattern(node[1])
+                if answer:
+                    positive.append(pattern)
+                elif not node[2]:
+                    negative.append(pattern)
+        return patterns.satisfiable(positive, negative)
+
+
+class _OutOfBudget(Exception):
+    pass
+
+
+def _needed(recipe: tuple[Any, ...]) -> Iterator[int]:
+    """The shapes that must all be alive for a recipe to be."""
+    kind = recipe[0]
+    if kind == "leaf":
+        yield recipe[1]
+    elif kind == "spine":
+        for _, child in recipe[1]:
+            yield from _needed(child)
+        yield from _needed(recipe[2])
+    elif kind == "sequence":
+        yield from _needed(recipe[1])
+        for shape, _ in recipe[2:]:
+            yield shape
+    elif kind == "filter":
+        yield from _needed(recipe[2])
+        yield from _needed(recipe[3])

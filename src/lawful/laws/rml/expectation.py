@@ -1,0 +1,167 @@
+"""What a law would have accepted in a state: the event types with their values, and the bindings in force."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from lawful.laws.protocol import Event, Expectation
+from lawful.laws.rml import terms, values
+from lawful.laws.rml.machine import Leaf, Machine
+from lawful.laws.rml.planner import AND, Planner, Recipe, lowered
+from lawful.laws.rml.stepper import Question, Stepper
+from lawful.laws.rml.terms import Ref, Term
+from lawful.laws.rml.values import UNDEFINED
+
+_MOST = 8
+
+
+def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expectation:
+    """What would have been accepted; with the event that was not, only what has to do with it, if anything has."""
+    probe = _Probe(planner, event)
+    leaves = list(_leaves(state, True))
+    concerned = [leaf for leaf, required in leaves if required and probe.refuses(leaf)]
+    if not concerned:
+        mentioned = list(_scalars(event))
+        concerned = [leaf for leaf, _ in leaves if _mentions(leaf, mentioned)]
+    bindings: dict[str, Any] = {}
+    for leaf in concerned[:_MOST]:
+        for name, value in zip(planner.shapes[leaf.shape].names, leaf.registers, strict=True):
+            if name:
+                bindings.setdefault(name, value)
+    expected: dict[str, None] = {}
+    for leaf in concerned or [leaf for leaf, _ in leaves]:
+        for use in probe.firsts(leaf):
+            expected.setdefault(use)
+    return Expectation(tuple(expected)[:_MOST], bindings, max(0, len(expected) - _MOST))
+
+
+def _leaves(recipe: Recipe, required: bool) -> Iterator[tuple[Leaf, bool]]:
+    """The active leaves of a state, and whether each must take every event (it stands under intersections only)."""
+    kind = recipe[0]
+    if kind == "leaf":
+        yield _as_leaf(recipe[1], recipe[2]), required
+    elif kind == "spine":
+        # The core first: it is what the law itself says, the others are instances.
+        shared = all(way == AND for way, _ in recipe[1])
+        yield from _leaves(recipe[2], required and shared)
+        for way, child in recipe[1]:
+            yield from _leaves(child, required and way == AND)
+            required = required and way == AND
+    elif kind == "sequence":
+        yield from _leaves(recipe[1], False)
+        for shape, operands in recipe[2:]:
+            yield _as_leaf(shape, operands), False
+    elif kind == "filter":
+        yield from _leaves(recipe[2], False)
+        yield from _leaves(recipe[3], False)
+    else:
+        yield from _leaves(recipe[1], required)
+
+
+def _as_leaf(shape: int, operands: tuple[Any, ...]) -> Leaf:
+    return Leaf(shape, tuple(operand[1] for operand in operands))
+
+
+def _scalars(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from _scalars(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _scalars(part)
+    else:
+        yield value
+
+
+def _mentions(leaf: Leaf, mentioned: list[Any]) -> bool:
+    return any(values.identical(register, value) for register in leaf.registers for value in mentioned)
+
+
+class _Probe(Machine):
+    """A machine that answers for single leaves."""
+
+    def __init__(self, planner: Planner, event: Event | None) -> None:
+        super().__init__(planner, lambda message: None)
+        self._event = event
+        self.stepper = _Concrete(self)
+
+    def refuses(self, leaf: Leaf) -> bool:
+        if self._event is None:
+            return not self._halts(leaf)
+        return self._step(leaf)[0] == "fail"
+
+    def firsts(self, leaf: Leaf) -> Iterator[str]:
+        self.stepper.registers = leaf.registers
+        yield from self._firsts(self._planner.shapes[leaf.shape].term, {})
+
+    def _firsts(self, term: Term, names: dict[int, str]) -> Iterator[str]:
+        while term.op == terms.CONCAT:
+            yield from self._firsts(term.args[0], names)
+            if not self.stepper.may_halt(term.args[0]):
+                return
+            term = term.args[1]
+        op, args = term.op, term.args
+        if op == terms.EVENT:
+            yield self._shown(args[0], args[1], names)
+        elif op == terms.ALL:
+            yield "any"
+        elif op in terms.NARY:
+            for part in args:
+                yield from self._firsts(part, names)
+        elif op == terms.LET:
+            yield from self._firsts(args[1], {**names, args[0]: args[2]})
+        elif op == terms.FILTER:
+            matched = self._event is not None and next(self.stepper.matches(args[0], args[1]), None) is not None
+            if matched or self._event is None:
+                yield from self._firsts(args[2], names)
+            if not matched:
+                yield from self._firsts(args[3], names)
+        elif op == terms.CALL:
+            body = self.stepper.unfold(term)
+            yield from self._firsts(body, names)
+        elif op == terms.IF:
+            yield from self._firsts(args[1] if self.stepper.holds(args[0]) else args[2], names)
+        elif op == terms.TIMES and self._value(_operand(args[1]), self.stepper.registers) == 0:
+            return
+        elif op != terms.EMPTY:
+            yield from self._firsts(args[0], names)
+
+    def _shown(self, name: str, refs: tuple[Ref, ...], names: dict[int, str]) -> str:
+        if not refs:
+            return name
+        return f"{name}({', '.join(self._shown_ref(ref, names) for ref in refs)})"
+
+    def _shown_ref(self, ref: Ref, names: dict[int, str]) -> str:
+        kind = ref[0]
+        if terms.is_ground(ref):
+            value = self._value(_operand(ref), self.stepper.registers)
+            return "undefined" if value is UNDEFINED else json.dumps(value, ensure_ascii=False)
+        if kind == terms.VARIABLE:
+            return names.get(ref[1], "_")
+        if kind == terms.OBJECT:
+            return "{" + ", ".join(f"{key}: {self._shown_ref(part, names)}" for key, part in ref[1]) + "}"
+        if kind == terms.LIST:
+            items = [self._shown_ref(part, names) for part in ref[1]]
+            return f"[{', '.join([*items, '...'] if ref[2] else items)}]"
+        if kind == terms.OPERATION:
+            return f"{ref[1]}({', '.join(self._shown_ref(part, names) for part in ref[2:])})"
+        return "_"
+
+
+class _Concrete(Stepper):
+    """A stepper whose questions are answered by an event and registers instead of a path."""
+
+    def __init__(self, probe: _Probe) -> None:
+        super().__init__(probe._planner.program, ())
+        self._probe = probe
+        self.registers: tuple[Any, ...] = ()
+
+    def ask(self, question: Question) -> bool:
+        return self._probe._answered(lowered(question), self.registers)
+
+
+def _operand(ref: Ref) -> tuple[Any, ...]:
+    operand: tuple[Any, ...] = lowered(("guard", ref))[1]
+    return operand

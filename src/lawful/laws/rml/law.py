@@ -1,0 +1,170 @@
+"""An RML law and its monitors, as the rest of Lawful sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal
+
+from lawful import core
+from lawful.diagnostics import Diagnostic
+from lawful.laws.protocol import Event, Expectation, Outcome, Verdict
+from lawful.laws.rml import patterns, syntax
+from lawful.laws.rml.checker import check
+from lawful.laws.rml.compiler import compile_specification
+from lawful.laws.rml.expectation import expectation
+from lawful.laws.rml.machine import Machine
+from lawful.laws.rml.parser import parse
+from lawful.laws.rml.planner import Planner
+from lawful.laws.rml.portable import pack, unpack
+from lawful.laws.rml.values import identical
+
+_BATCH = 4096
+_MOST_WARNINGS = 100
+
+
+def compile(text: str, *, name: str = "<law>") -> RmlLaw:  # noqa: A001 - the public name, as in `re.compile`
+    """Compile a law. Raises LawError with everything that is wrong with it; warnings are in `law.warnings`."""
+    specification = parse(text, name=name)
+    return RmlLaw(text, name, specification, tuple(check(specification, text, name=name)))
+
+
+class RmlLaw:
+    """A compiled RML specification. It can be pickled; so can its monitors."""
+
+    def __init__(
+        self, source: str, name: str, specification: syntax.Specification, warnings: tuple[Diagnostic, ...]
+    ) -> None:
+        self.source = source
+        self.name = name
+        self.specification = specification
+        self.warnings = warnings
+
+    def __repr__(self) -> str:
+        return f"<RmlLaw {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _recompiled, (self.source, self.name)
+
+    @cached_property
+    def planner(self) -> Planner:
+        return Planner(compile_specification(self.specification))
+
+    def monitor(self) -> RmlMonitor:
+        return RmlMonitor(self)
+
+    def check(self, events: Iterable[Event]) -> Outcome:
+        """Check a whole trace."""
+        monitor = self.monitor()
+        rest = iter(events)
+        while batch := list(islice(rest, _BATCH)):
+            monitor.feed(batch)
+        monitor.end()
+        return monitor.outcome()
+
+
+def _recompiled(source: str, name: str) -> RmlLaw:
+    return compile(source, name=name)
+
+
+class RmlMonitor:
+    """The running state of an RML law."""
+
+    def __init__(self, law: RmlLaw) -> None:
+        self.law = law
+        self._warnings: dict[str, None] = {}
+        self._machine = self._new_machine()
+        self.events = 0
+        self.rejected_at: int | Literal["end"] | None = None
+        self.doomed_at: int | None = 0 if self._machine.doomed else None
+        self._ended: Verdict | None = None
+
+    def _new_machine(self) -> Machine:
+        kind = Machine if core.native is None else core.native.Machine
+        machine: Machine = kind(self.law.planner, self._warn)
+        return machine
+
+    def _warn(self, message: str) -> None:
+        if len(self._warnings) < _MOST_WARNINGS:
+            self._warnings.setdefault(message)
+
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self._warnings)
+
+    # -- events -----------------------------------------------------------------------------------------------------------
+
+    def step(self, event: Event) -> Verdict:
+        return self.feed([event])
+
+    def feed(self, events: Sequence[Event]) -> Verdict:
+        position = 0
+        while position < len(events) and not self._machine.failed:
+            position = self._machine.feed(events, position, self.doomed_at is None)
+            if self._machine.failed:
+                self.rejected_at = self.events + position + 1
+            elif position < len(events):
+                position += 1
+                self.doomed_at = self.events + position
+        self.events += len(events)
+        return self.verdict
+
+    def end(self) -> Verdict:
+        if self._ended is None:
+            accepted = self._accepts
+            if not accepted and self.rejected_at is None:
+                self.rejected_at = "end"
+            self._ended = Verdict.TRUE if accepted else Verdict.FALSE
+        return self._ended
+
+    # -- what is known now --------------------------------------------------------------------------------------------------
+
+    @property
+    def _accepts(self) -> bool:
+        return not self._machine.failed and self._machine.halts
+
+    @property
+    def verdict(self) -> Verdict:
+        if self._ended is not None:
+            return self._ended
+        return self._open_verdict
+
+    @property
+    def _open_verdict(self) -> Verdict:
+        if self._machine.failed or self.doomed_at is not None:
+            return Verdict.FALSE
+        if self._machine.is_all:
+            return Verdict.TRUE
+        return Verdict.CURRENTLY_TRUE if self._machine.halts else Verdict.CURRENTLY_FALSE
+
+    def outcome(self) -> Outcome:
+        return Outcome(self._accepts, self._open_verdict, self.rejected_at, self.doomed_at, self.events)
+
+    def expectation(self, event: Event | None = None) -> Expectation:
+        return expectation(self.law.planner, self._machine.dump(), event)
+
+    def relevant(self, event: Event, values: Iterable[Any]) -> bool:
+        wanted = list(values)
+        table = self.law.planner.program.patterns
+        for tree, size in zip(table.trees, table.captures, strict=True):
+            found: list[Any] = [None] * size
+            if patterns.is_universal(tree) or not patterns.match(tree, event, found):
+                continue
+            if not wanted or any(identical(value, other) for value in found for other in wanted):
+                return True
+        return False
+
+    # -- out and in -----------------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "_machine"}
+        state["_state"] = pack(self.law.planner, self._machine.dump())
+        state["_failed"] = self._machine.failed
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        packed, failed = state.pop("_state"), state.pop("_failed")
+        self.__dict__.update(state)
+        self._machine = self._new_machine()
+        self._machine.load(unpack(self.law.planner, packed))
+        self._machine.failed = failed

@@ -1,0 +1,191 @@
+"""RML's tokens. Bad input becomes a diagnostic and, where one can guess what was meant, still a token."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lawful.diagnostics import Diagnostic, Span, did_you_mean, printable, quoted
+from lawful.laws.rml.syntax import Scalar
+
+KEYWORDS = frozenset("not matches with empty all let var if else abs sin cos tan min max true false null".split())
+CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "'": "'", "\\": "\\"}
+MAX_DIGITS = 600  # Python itself refuses to read integers far longer than this
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>   [ \t\r\n\f]+ | //[^\r\n]* )
+    | (?P<upper>   [A-Z][A-Za-z0-9_]* )
+    | (?P<lower>   [a-z][A-Za-z0-9_]* )
+    | (?P<float>   [0-9]+\.[0-9]+ )
+    | (?P<int>     [0-9]+ )
+    | (?P<string>  '(?:[^'\\\r\n]|\\[^\r\n])*' )
+    | (?P<double>  "(?:[^"\\\r\n]|\\[^\r\n])*" )
+    | (?P<open>    ['"][^\r\n]* )
+    | (?P<block>   /\*(?s:.*?)(?:\*/|\Z) )
+    | (?P<name>    _[A-Za-z0-9_]+ )
+    | (?P<symbol>  \.\.\. | >> | >= | <= | == | != | && | \|\| | /\\ | \\/ | [-{}()\[\]<>=;:,|*+?!^/_] )
+    """,
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+_CHARACTER_HINTS = {
+    "&": r"intersection is `/\`, `and` in a condition is `&&`",
+    "\u2227": r"intersection is written `/\`",
+    "\u2228": r"union is written `\/`",
+    "\\": r"union is `\/`, intersection is `/\`",
+    "#": "a comment begins with `//`",
+    "~": "an event type is negated in its declaration: `name not matches ...;`",
+    "%": "there is no remainder in RML; the operators are `^ * / + -`",
+    ".": "an open list ends with `...`, as in `[x, ...]`",
+    "…": "an open list ends with three dots, as in `[x, ...]`",
+    "\u2018": "strings stand in straight single quotes: `'text'`",
+    "\u2019": "strings stand in straight single quotes: `'text'`",
+    "\u201c": "strings stand in straight single quotes: `'text'`",
+    "\u201d": "strings stand in straight single quotes: `'text'`",
+    "≤": "write `<=`",
+    "≥": "write `>=`",
+    "≠": "write `!=`",
+    "\u00a0": "this is a no-break space: write a plain one",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """
+    A piece of the text. The kind of a keyword or symbol is its own text; the others are ``UID``, ``LID``, ``INT``,
+    ``FLOAT``, ``STRING``, ``BAD`` (already reported) and ``END``.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    value: Scalar = None
+
+    @property
+    def span(self) -> Span:
+        return self.start, self.end
+
+    def describe(self) -> str:
+        """The token as a message names it."""
+        match self.kind:
+            case "END":
+                return "the end of the text"
+            case "STRING":
+                return f"the string {quoted(self.text)}"
+            case "INT" | "FLOAT":
+                return f"the number {quoted(self.text)}"
+            case kind if kind in KEYWORDS:
+                return f"the keyword `{kind}`"
+            case _:
+                return quoted(self.text)
+
+
+def tokenize(text: str) -> tuple[list[Token], list[Diagnostic]]:
+    """All tokens, the last of kind ``END``, and what is wrong with them."""
+    tokens: list[Token] = []
+    errors: list[Diagnostic] = []
+
+    def error(slug: str, message: str, start: int, end: int, hint: str | None = None) -> None:
+        errors.append(Diagnostic("error", slug, message, (start, end), hint))
+
+    position = 1 if text.startswith("\ufeff") else 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            char = text[position]
+            end = position + 1
+            while end < len(text) and text[end] == char:
+                end += 1
+            error("rml-character", f"unexpected character {_named(char)}", position, end, _CHARACTER_HINTS.get(char))
+            tokens.append(Token("BAD", text[position:end], position, end))
+            position = end
+            continue
+        start, end = match.span()
+        position = end
+        piece = match.group()
+        kind = match.lastgroup
+        if kind == "space":
+            continue
+        if kind == "lower":
+            tokens.append(Token(piece if piece in KEYWORDS else "LID", piece, start, end, CONSTANTS.get(piece)))
+        elif kind == "upper":
+            tokens.append(Token("UID", piece, start, end))
+        elif kind == "symbol":
+            tokens.append(Token(piece, piece, start, end))
+        elif kind in ("int", "float"):
+            number: int | float = 0
+            # Infinity for a float, or more digits than Python reads for an integer.
+            if len(piece) > MAX_DIGITS or (number := float(piece) if kind == "float" else int(piece)) == float("inf"):
+                error("rml-number", "this number is too large", start, end)
+                number = 0
+            tokens.append(Token(kind.upper(), piece, start, end, number))
+        elif kind in ("string", "double", "open"):
+            quote = piece[0]
+            if kind == "open":
+                position, piece = _cut_open_string(text, start, end)
+                error(
+                    "rml-string",
+                    "this string does not end on its line",
+                    start,
+                    position,
+                    f"close it with `{quote}`; a line break inside a string is written `\\n`",
+                )
+                tokens.append(Token("BAD", piece, start, position))
+                continue
+            inner = piece[1:-1]
+            if kind == "double":
+                error("rml-string", "strings stand in single quotes", start, end, f"write {_single_quoted(inner)}")
+            else:
+                for escape in _ESCAPE.finditer(inner):
+                    if escape[1] not in ESCAPES:
+                        place = start + 1 + escape.start()
+                        error(
+                            "rml-string",
+                            f"unknown escape {quoted(escape[0])} in a string",
+                            place,
+                            place + 2,
+                            r"the escapes are `\t`, `\r`, `\n`, `\'` and `\\`; for a backslash write `\\`",
+                        )
+            value = _ESCAPE.sub(lambda escape: ESCAPES.get(escape[1], escape[0]), inner)
+            tokens.append(Token("STRING", piece, start, end, value))
+        elif kind == "block":
+            error(
+                "rml-character",
+                "RML has no `/* ... */` comments",
+                start,
+                min(end, start + 2),
+                "begin each line of the comment with `//`",
+            )
+        else:  # _name
+            plain = piece.strip("_")
+            hint = "names begin with a letter; `_` alone stands for any value"
+            error("rml-character", f"{quoted(piece)} is not a name", start, end, hint)
+            tokens.append(Token("LID" if plain[:1].islower() else "BAD", piece, start, end))
+    tokens.append(Token("END", "", len(text), len(text)))
+    return tokens, errors
+
+
+def keyword_hint(token: Token) -> str | None:
+    """For a word where none was expected: the keyword that was meant."""
+    close = did_you_mean(token.text, KEYWORDS) if token.kind in ("LID", "UID") else None
+    return f"did you mean `{close}`?" if close else None
+
+
+def _named(char: str) -> str:
+    return f"`{printable(char)}`" if char.isprintable() else f"U+{ord(char):04X}"
+
+
+def _single_quoted(inner: str) -> str:
+    return quoted("'" + inner.replace('\\"', '"').replace("'", r"\'") + "'")
+
+
+def _cut_open_string(text: str, start: int, end: int) -> tuple[int, str]:
+    """An unterminated string is taken to end before the ``;`` that ends its line: the next statement is still seen."""
+    piece = text[start:end].rstrip()
+    if piece.endswith(";"):
+        piece = piece[:-1]
+    return start + len(piece), piece

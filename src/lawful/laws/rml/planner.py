@@ -1,0 +1,258 @@
+"""Shapes and their decision trees, built on demand: what the running machine executes.
+
+A running instance is a *shape*, a term whose data are numbered registers, and the registers' values. A shape's tree
+asks questions of the event; each path ends in FAIL, SELF (nothing changes) or a plan of what the instance becomes.
+The machines, Python and C, walk the trees and come here for what is not built yet. All they get are plain tuples:
+
+- a node: ``("match", pattern, ((capture, operand), ...))``, ``("sub", a, b)``, ``("same", a, b)``,
+  ``("guard", operand)``, or an end: ``("fail",)``, ``("self",)``, ``("plan", recipe)``, ``("yes",)``, ``("no",)``;
+- an operand: ``("slot", i)``, ``("capture", pattern, i)``, ``("constant", value)``, ``("operation", op, operands)``;
+- a recipe: ``("leaf", shape, operands)``, ``("spine", ((kind, recipe), ...), core)``,
+  ``("sequence", head, (shape, operands))``, ``("filter", (shape, operands), body, otherwise)``, ``("closure", recipe)``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from lawful.laws.rml import terms
+from lawful.laws.rml.compiler import Program
+from lawful.laws.rml.doom import Doom
+from lawful.laws.rml.stepper import Stepper, Unanswered
+from lawful.laws.rml.terms import Ref, Term
+
+Answers = tuple[bool, ...]
+Node = tuple[Any, ...]
+Operand = tuple[Any, ...]
+Recipe = tuple[Any, ...]
+
+FAIL: Final[Node] = ("fail",)
+SELF: Final[Node] = ("self",)
+YES: Final[Node] = ("yes",)
+NO: Final[Node] = ("no",)
+
+# How a child stands around the core of a spine, outermost first.
+AND: Final = "and"  # child /\ rest
+LEFT: Final = "left"  # child | rest
+RIGHT: Final = "right"  # rest | child
+
+STEP: Final = "step"  # the trees of a shape: one step,
+HALT: Final = "halt"  # may it end here?
+
+_DEEP: Final = 1_000_000
+
+_CANONICAL: Final = 1 << 40
+"""Variables that a shape binds are numbered from here, so that equal shapes are one term."""
+
+T = TypeVar("T")
+
+
+class Shape:
+    """A term with registers in the place of its data."""
+
+    __slots__ = ("id", "names", "size", "term")
+
+    def __init__(self, number: int, term: Term, names: tuple[str, ...]) -> None:
+        self.id = number
+        self.term = term
+        self.size = len(names)  # how many registers
+        self.names = names  # the variable behind each register, for messages; "" where there is none
+
+
+class Planner:
+    """Everything that is known of one law's shapes. Shared by all its monitors."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.shapes: list[Shape] = []
+        self._numbers: dict[Term, int] = {}
+        self._nodes: dict[tuple[str, int, Answers], Node] = {}
+        self._doom = Doom(self)
+        self.initial: Recipe = self._deep(lambda: self._recipe(program.main, {}))
+
+    # -- what the machines ask ------------------------------------------------------------------------------------------
+
+    def node(self, tree: str, shape: int, answers: Answers) -> Node:
+        """The node of a shape's tree at the end of a path of answers."""
+        key = (tree, shape, answers)
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = self._deep(lambda: self._node(tree, self.shapes[shape], answers))
+        return node
+
+    def pattern(self, number: int) -> tuple[Any, int]:
+        """A base pattern and how many values it captures."""
+        table = self.program.patterns
+        return table.trees[number], table.captures[number]
+
+    def expand(self, shape: int) -> Recipe:
+        """The recipe of a shape that becomes active, its own registers being the operands."""
+        return self._deep(lambda: self._recipe(self.shapes[shape].term, self._register_names(shape)))
+
+    def is_all(self, shape: int) -> bool:
+        """Is the term `all`, perhaps behind equations?"""
+        term = self.shapes[shape].term
+        seen = set()
+        while term.op == terms.CALL and term not in seen:
+            seen.add(term)
+            term = self.program.equations[term.args[0]].body
+        return term is self.program.terms.all
+
+    def is_exactly_all(self, shape: int) -> bool:
+        return self.shapes[shape].term is self.program.terms.all
+
+    def is_empty(self, shape: int) -> bool:
+        return self.shapes[shape].term is self.program.terms.empty
+
+    def doomed(self, shape: int) -> bool:
+        """Can nothing be accepted any more from here? False where that is not known."""
+        return self._doom.doomed(shape)
+
+    # -- building trees ---------------------------------------------------------------------------------------------------
+
+    def _node(self, tree: str, shape: Shape, answers: Answers) -> Node:
+        stepper = Stepper(self.program, answers)
+        stepper.names |= self._register_names(shape.id)
+        try:
+            if tree == HALT:
+                return YES if stepper.may_halt(shape.term) else NO
+            if shape.term.op == terms.TEST:
+                return YES if next(stepper.matches(*shape.term.args), None) is not None else NO
+            solution = stepper.first(shape.term)
+        except Unanswered as stop:
+            return lowered(stop.question)
+        if solution is None:
+            return FAIL
+        recipe = self._recipe(solution[0], stepper.names)
+        return SELF if recipe == _same(shape) else ("plan", recipe)
+
+    def _register_names(self, shape: int) -> dict[Ref, str]:
+        return {(terms.SLOT, i): name for i, name in enumerate(self.shapes[shape].names)}
+
+    # -- taking a term apart ----------------------------------------------------------------------------------------------
+
+    def _recipe(self, term: Term, names: dict[Ref, str]) -> Recipe:
+        """How to build a term's state: growing intersections, shuffles and sequences are kept in parts."""
+        if not term.grows:
+            return self._leaf(term, names)
+        op, args = term.op, term.args
+        if op in (terms.AND, terms.SHUFFLE):
+            return self._spine(term, names)
+        if op == terms.CONCAT and args[0].grows:
+            return "sequence", self._recipe(args[0], names), self._leaf(args[1], names)[1:]
+        if op == terms.CLOSURE:
+            return "closure", self._recipe(args[0], names)
+        if op == terms.FILTER and (args[2].grows or args[3].grows):
+            test = self.program.terms.make(terms.TEST, args[0], args[1])
+            return (
+                "filter",
+                self._leaf(test, names)[1:],
+                self._recipe(args[2], names),
+                self._recipe(args[3], names),
+            )
+        return self._leaf(term, names)
+
+    def _spine(self, term: Term, names: dict[Ref, str]) -> Recipe:
+        """The operand that grows last is the core; the others stand around it."""
+        parts = term.args
+        core = max(index for index, part in enumerate(parts) if part.grows)
+        frames: list[tuple[str, Recipe]] = []
+        if term.op == terms.AND:
+            # The core should be what nests: an operand that is itself a growing shuffle, if there is one.
+            nested = [index for index, part in enumerate(parts) if part.op == terms.SHUFFLE and part.grows]
+            core = nested[-1] if nested else core
+            frames += [(AND, self._recipe(part, names)) for index, part in enumerate(parts) if index != core]
+        else:
+            frames += [(LEFT, self._recipe(part, names)) for part in parts[:core]]
+            # Of the right-hand operands the first is tried first, so it stands innermost.
+            frames += [(RIGHT, self._recipe(part, names)) for part in reversed(parts[core + 1 :])]
+        inner = self._recipe(parts[core], names)
+        if inner[0] == "spine":
+            return "spine", (*frames, *inner[1]), inner[2]
+        return "spine", tuple(frames), inner
+
+    def _leaf(self, term: Term, names: dict[Ref, str]) -> Recipe:
+        shape, operands = self._canonical(term, names)
+        return "leaf", shape, operands
+
+    def _canonical(self, term: Term, names: dict[Ref, str]) -> tuple[int, tuple[Operand, ...]]:
+        """Number a term's data: the shape, and what to put into its registers."""
+        if term.plain and not term.variables:
+            return self._shape(term, ()), ()
+        registers: dict[Ref, int] = {}
+        binders: dict[int, int] = {}
+
+        def change(ref: Ref, op: str) -> Ref:
+            kind = ref[0]
+            if kind == terms.VARIABLE:
+                return terms.VARIABLE, binders.get(ref[1], ref[1])
+            if (
+                kind in (terms.SLOT, terms.CAPTURE)
+                # Constants too, as arguments: `Size<0>`, `Size<1>`, ... are one shape.
+                or (kind == terms.CONSTANT and op in (terms.CALL, terms.TIMES))
+                # An operation is carried out now, but a condition stays: it is a question of the step.
+                or (kind == terms.OPERATION and op != terms.IF and terms.is_ground(ref))
+            ):
+                return terms.SLOT, registers.setdefault(ref, len(registers))
+            return terms.rebuild(ref, lambda part: change(part, terms.IF))
+
+        def binder(variable: int) -> int:
+            binders[variable] = _CANONICAL + len(binders)
+            return binders[variable]
+
+        shape = self.program.terms.map_refs(term, change, binder)
+        return self._shape(shape, tuple(names.get(ref, "") for ref in registers)), tuple(map(_operand, registers))
+
+    def adopt(self, term: Term, names: tuple[str, ...]) -> int:
+        """The number of a shape that another planner of the same law made."""
+        return self._shape(term, names)
+
+    def _shape(self, term: Term, names: tuple[str, ...]) -> int:
+        number = self._numbers.get(term)
+        if number is None:
+            number = self._numbers[term] = len(self.shapes)
+            self.shapes.append(Shape(number, term, names))
+        return number
+
+    # -- deep terms -------------------------------------------------------------------------------------------------------
+
+    def _deep(self, work: Callable[[], T]) -> T:
+        """Run recursive work; a term nested too deeply for the present recursion limit gets a higher one for a moment."""
+        try:
+            return work()
+        except RecursionError:
+            with _recursion_limit(_DEEP):
+                return work()
+
+
+@contextmanager
+def _recursion_limit(limit: int) -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, before))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _same(shape: Shape) -> Recipe:
+    return "leaf", shape.id, tuple(("slot", i) for i in range(shape.size))
+
+
+def _operand(ref: Ref) -> Operand:
+    kind = ref[0]
+    if kind == terms.CONSTANT:
+        return "constant", ref[2]
+    if kind == terms.OPERATION:
+        return "operation", ref[1], tuple(map(_operand, ref[2:]))
+    return ref
+
+
+def lowered(question: tuple[Any, ...]) -> Node:
+    """A question in the form in which machines take it."""
+    if question[0] == "match":
+        return "match", question[1], tuple((index, _operand(ref)) for index, ref in question[2])
+    return (question[0], *map(_operand, question[1:]))

@@ -1,0 +1,417 @@
+"""One step of a term, run symbolically: what it would ask of an event, and what each answer leads to.
+
+This is the table of the language's semantics. A step yields its solutions in order; what commits takes the first,
+and only an intersection whose bindings disagree comes back for another (`solutions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lawful.laws.rml import patterns, terms
+from lawful.laws.rml.compiler import Direct, Program, Use
+from lawful.laws.rml.terms import Ref, Term
+from lawful.laws.rml.values import UNDEFINED
+
+Question = tuple[Any, ...]
+MATCH = "match"  # (MATCH, pattern, ((capture, ref), ...)): does it match, these captures matching these values?
+SUB = "sub"  # (SUB, a, b): does the value a, as a pattern, match b?
+SAME = "same"  # (SAME, a, b): are two bindings of one variable the same?
+GUARD = "guard"  # (GUARD, ref): does the condition hold?
+
+Bindings = Mapping[int, Ref]
+Solution = tuple[Term, Bindings]
+_NOTHING: Bindings = {}
+_NO_VALUE: Ref = terms.constant(UNDEFINED)
+
+
+class Unanswered(Exception):
+    """The step needs the answer to a question that was not asked before."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+
+
+class Stepper:
+    """Runs one step along a path of given answers, up to the first question without one."""
+
+    def __init__(self, program: Program, answers: Sequence[bool]) -> None:
+        self.program = program
+        self.terms = program.terms
+        self._answers = iter(answers)
+        self._known: dict[Question, bool] = {}
+        self._matched: list[int] = []
+        self._next_local = -1
+        self._next_binder = program.variables
+        self.names: dict[Ref, str] = {}  # what the law calls the data that this step handles
+
+    # -- asking -------------------------------------------------------------------------------------------------------
+
+    def ask(self, question: Question) -> bool:
+        answer = self._known.get(question)
+        if answer is None:
+            answer = next(self._answers, None)
+            if answer is None:
+                raise Unanswered(question)
+            self._known[question] = answer
+        return answer
+
+    def _ask_match(self, pattern: int, constraints: tuple[tuple[int, Ref], ...]) -> bool:
+        table = self.program.patterns
+        if patterns.is_universal(table.trees[pattern]):
+            return True
+        if any(table.disjoint(pattern, other) for other in self._matched):
+            return False
+        matched = self.ask((MATCH, pattern, constraints))
+        if matched and pattern not in self._matched:
+            self._matched.append(pattern)
+        return matched
+
+    def holds(self, condition: Ref) -> bool:
+        """Does a condition hold? One that still has an unbound variable does not."""
+        if condition[0] == terms.CONSTANT:
+            return condition[2] is True
+        return terms.is_ground(condition) and self.ask((GUARD, condition))
+
+    # -- event types ----------------------------------------------------------------------------------------------------
+
+    def matches(self, name: str, args: tuple[Ref, ...]) -> Iterator[Bindings]:
+        """The ways in which the event is of this type, in order, with the variables of the arguments that each binds."""
+        wanted = {variable for arg in args for variable in terms.ref_variables(arg)}
+        for clause in self.program.clauses[name, len(args)]:
+            scope = {name: self._anonymous() if ref == terms.WILDCARD else ref for name, ref in zip(clause.params, args, strict=True)}
+            if clause.negated:
+                found = any(True for option in clause.options for _ in self._option(option, dict(scope)))
+                if not found and (clause.guard is None or self.holds(_resolve(clause.guard, scope, _NOTHING))):
+                    yield _NOTHING
+                continue
+            for option in clause.options:
+                names = dict(scope)
+                for bindings in self._option(option, names):
+                    if clause.guard is None or self.holds(_resolve(clause.guard, names, bindings)):
+                        yield {variable: ref for variable, ref in bindings.items() if variable in wanted}
+
+    def _behind(self, name: str, names: dict[str, Ref]) -> Ref:
+        """What stands behind a name of a declaration; one that is no parameter is a variable of its own."""
+        ref = names.get(name)
+        if ref is None:
+            ref = names[name] = self._anonymous()
+        return ref
+
+    def _anonymous(self) -> Ref:
+        """A variable that nothing else can name."""
+        self._next_local -= 1
+        return terms.VARIABLE, self._next_local
+
+    def _option(self, option: Direct | Use, names: dict[str, Ref]) -> Iterator[Bindings]:
+        if isinstance(option, Use):
+
+            def resolve(ref: Ref) -> Ref:
+                if ref[0] == terms.VARIABLE:
+                    return self._behind(ref[1], names)
+                return terms.rebuild(ref, resolve)
+
+            yield from self.matches(option.name, tuple(map(resolve, option.args)))
+            return
+        bindings = self._direct(option, names)
+        if bindings is not None:
+            yield bindings
+
+    def _direct(self, option: Direct, names: dict[str, Ref]) -> Bindings | None:
+        refs = [self._behind(name, names) for name in option.names]
+        tree = option.tree
+        if any(ref[0] in (terms.OBJECT, terms.LIST, terms.CONSTANT) for ref in refs):
+            tree, refs = _with_patterns(tree, refs)
+        pattern = self.program.patterns.number(tree, len(refs))
+        constraints: list[tuple[int, Ref]] = []
+        repeated: list[tuple[Ref, Ref]] = []
+        bindings: dict[int, Ref] = {}
+        for index, ref in enumerate(refs):
+            capture: Ref = (terms.CAPTURE, pattern, index)
+            if ref[0] == terms.VARIABLE:
+                if ref[1] in bindings:
+                    repeated.append((bindings[ref[1]], capture))
+                else:
+                    bindings[ref[1]] = capture
+            elif terms.is_ground(ref):
+                constraints.append((index, ref))
+            elif ref != terms.WILDCARD:
+                return None  # arithmetic over a variable without a value
+        if self._ask_match(pattern, tuple(constraints)):
+            if all(self.ask((SUB, first, other)) for first, other in repeated):
+                return bindings
+        return None
+
+    # -- trace expressions: may it end here? ----------------------------------------------------------------------------
+
+    def may_halt(self, term: Term) -> bool:
+        while term.op == terms.CONCAT:
+            if not self.may_halt(term.args[0]):
+                return False
+            term = term.args[1]
+        op, args = term.op, term.args
+        if op in (terms.EMPTY, terms.ALL, terms.STAR, terms.OPTIONAL, terms.CLOSURE):
+            return True
+        if op == terms.EVENT:
+            return False
+        if op == terms.OR:
+            return any(map(self.may_halt, args))
+        if op in (terms.SHUFFLE, terms.AND):
+            return all(map(self.may_halt, args))
+        if op == terms.CALL:
+            return self.may_halt(self.unfold(term))
+        if op == terms.LET:
+            return self.may_halt(args[1])
+        if op == terms.FILTER:
+            return self.may_halt(args[2]) and self.may_halt(args[3])
+        if op == terms.IF:
+            return self.may_halt(args[1] if self.holds(args[0]) else args[2])
+        if op == terms.TIMES:
+            return not self.holds(_more(args[1])) or self.may_halt(args[0])
+        return self.may_halt(args[0])  # A+
+
+    # -- trace expressions: the step ------------------------------------------------------------------------------------
+
+    def first(self, term: Term) -> Solution | None:
+        """The first solution of a step."""
+        while term.op == terms.CONCAT:
+            left, right = term.args
+            solution = self.first(left)
+            if solution is not None:
+                return self.terms.concat(solution[0], right), solution[1]
+            if not self.may_halt(left):
+                return None
+            term = right
+        op, args = term.op, term.args
+        if op == terms.EVENT:
+            for bindings in self.matches(*args):
+                return self.terms.empty, bindings
+            return None
+        if op == terms.ALL:
+            return term, _NOTHING
+        if op == terms.OR:
+            return next((found for found in map(self.first, args) if found is not None), None)
+        if op == terms.SHUFFLE:
+            for index, part in enumerate(args):
+                solution = self.first(part)
+                if solution is not None:
+                    return self.terms.shuffle(*args[:index], solution[0], *args[index + 1 :]), solution[1]
+            return None
+        if op == terms.LET:
+            solution = self.first(args[1])
+            return None if solution is None else self._bind(term, *solution)
+        if op == terms.AND:
+            return self._first_of_all(term)
+        if op == terms.FILTER:
+            return self._first_filtered(term)
+        inner = self._inner(term)
+        if inner is None:
+            return None
+        solution = self.first(inner)
+        return None if solution is None else (self._after(term, solution[0]), solution[1])
+
+    def _first_of_all(self, term: Term) -> Solution | None:
+        """The first step of each operand, which is the answer unless their bindings disagree."""
+        results = []
+        bindings = _NOTHING
+        for part in term.args:
+            solution = self.first(part)
+            if solution is None:
+                return None
+            merged = self._merge(bindings, solution[1])
+            if merged is None:
+                return next(self.solutions(term), None)
+            bindings = merged
+            results.append(solution[0])
+        return self.terms.both(*results), bindings
+
+    def _first_filtered(self, term: Term) -> Solution | None:
+        name, refs, body, otherwise = term.args
+        matched = next(self.matches(name, refs), None)
+        solution = self.first(otherwise if matched is None else body)
+        if solution is None:
+            return None
+        result, bindings = solution
+        if matched is None:
+            return self.terms.make(terms.FILTER, name, refs, body, result), bindings
+        merged = self._merge(matched, bindings)
+        if merged is None:
+            return next(self._filter(term), None)
+        return self.terms.make(terms.FILTER, name, refs, result, otherwise), merged
+
+    def solutions(self, term: Term) -> Iterator[Solution]:
+        """All solutions of a step, in order; what commits has one."""
+        while term.op == terms.CONCAT:
+            left, right = term.args
+            solution = self.first(left)
+            if solution is not None:
+                yield self.terms.concat(solution[0], right), solution[1]
+                return
+            if not self.may_halt(left):
+                return
+            term = right
+        op, args = term.op, term.args
+        if op == terms.EVENT:
+            for bindings in self.matches(*args):
+                yield self.terms.empty, bindings
+        elif op in (terms.OR, terms.SHUFFLE):
+            yield from self._last_open(term)
+        elif op in (terms.ALL, terms.LET):
+            solution = self.first(term)
+            if solution is not None:
+                yield solution
+        elif op == terms.AND:
+            for parts, bindings in self._agreeing(args, _NOTHING):
+                yield self.terms.both(*parts), bindings
+        elif op == terms.FILTER:
+            yield from self._filter(term)
+        else:
+            inner = self._inner(term)
+            if inner is not None:
+                for result, bindings in self.solutions(inner):
+                    yield self._after(term, result), bindings
+
+    def _last_open(self, term: Term) -> Iterator[Solution]:
+        r"""``A \/ B`` and ``A | B``: every operand commits but the last."""
+        args = term.args
+        for index, part in enumerate(args[:-1]):
+            solution = self.first(part)
+            if solution is not None:
+                result, bindings = solution
+                if term.op == terms.SHUFFLE:
+                    result = self.terms.shuffle(*args[:index], result, *args[index + 1 :])
+                yield result, bindings
+                return
+        for result, bindings in self.solutions(args[-1]):
+            yield (self.terms.shuffle(*args[:-1], result) if term.op == terms.SHUFFLE else result), bindings
+
+    def _agreeing(self, operands: tuple[Term, ...], bindings: Bindings) -> Iterator[tuple[tuple[Term, ...], Bindings]]:
+        r"""``A /\ B``: a step of each, with bindings that agree."""
+        if not operands:
+            yield (), bindings
+            return
+        for result, bound in self.solutions(operands[0]):
+            merged = self._merge(bindings, bound)
+            if merged is not None:
+                for rest, all_bound in self._agreeing(operands[1:], merged):
+                    yield (result, *rest), all_bound
+
+    def _merge(self, a: Bindings, b: Bindings) -> Bindings | None:
+        for variable, ref in b.items():
+            other = a.get(variable, ref)
+            if other != ref and not self.ask((SAME, other, ref)):
+                return None
+        return {**a, **b}
+
+    def _filter(self, term: Term) -> Iterator[Solution]:
+        name, refs, body, otherwise = term.args
+        matched = next(self.matches(name, refs), None)
+        if matched is None:
+            for result, bindings in self.solutions(otherwise):
+                yield self.terms.make(terms.FILTER, name, refs, body, result), bindings
+            return
+        for result, bindings in self.solutions(body):
+            merged = self._merge(matched, bindings)
+            if merged is not None:
+                yield self.terms.make(terms.FILTER, name, refs, result, otherwise), merged
+
+    def _inner(self, term: Term) -> Term | None:
+        """The operand that steps for a term of one operand (A*, A+, A?, A!, A{n}, a call, if)."""
+        op, args = term.op, term.args
+        if op in (terms.STAR, terms.PLUS, terms.OPTIONAL, terms.CLOSURE):
+            return args[0]  # type: ignore[no-any-return]
+        if op == terms.CALL:
+            return self.unfold(term)
+        if op == terms.IF:
+            return args[1] if self.holds(args[0]) else args[2]
+        if op == terms.TIMES and self.holds(_more(args[1])):
+            return args[0]  # type: ignore[no-any-return]
+        return None
+
+    def _after(self, term: Term, result: Term) -> Term:
+        """What a term of one operand becomes when that operand became `result`."""
+        op, args = term.op, term.args
+        if op == terms.STAR:
+            return self.terms.concat(result, term)
+        if op == terms.PLUS:
+            return self.terms.concat(result, self.terms.make(terms.STAR, args[0]))
+        if op == terms.CLOSURE:
+            return self.terms.make(terms.CLOSURE, result)
+        if op == terms.TIMES:
+            less: Ref = (terms.OPERATION, "-", args[1], terms.constant(1))
+            return self.terms.concat(result, self.terms.make(terms.TIMES, args[0], less))
+        return result
+
+    def _bind(self, let: Term, term: Term, bindings: Bindings) -> Solution:
+        variable, _, name = let.args
+        ref = bindings.get(variable)
+        if ref is None:
+            return self.terms.make(terms.LET, variable, term, name), bindings
+        self.names.setdefault(ref, name)
+        rest = {other: value for other, value in bindings.items() if other != variable}
+        return self.terms.substitute(term, {variable: ref}), rest
+
+    def unfold(self, call: Term) -> Term:
+        """The body of the called equation with its arguments; its binders get ids that occur nowhere else."""
+        name, args = call.args
+        equation = self.program.equations[name]
+        # Arguments are evaluated now: arithmetic over a variable that has no value yet has none either.
+        args = tuple(_NO_VALUE if ref[0] == terms.OPERATION and not terms.is_ground(ref) else ref for ref in args)
+        values: dict[int, Ref] = dict(zip(equation.params, args, strict=True))
+        for ref, param in zip(args, equation.names, strict=True):
+            self.names.setdefault(ref, param)
+
+        def binder(variable: int) -> int:
+            ref = values.get(variable)
+            if ref is None:
+                ref = values[variable] = (terms.VARIABLE, self._next_binder)
+                self._next_binder += 1
+            return ref[1]  # type: ignore[no-any-return]
+
+        return self.terms.map_refs(equation.body, lambda ref, op: terms.replace(ref, values), binder)
+
+
+def _more(count: Ref) -> Ref:
+    """The condition of ``A{n}`` to step: n > 0."""
+    return terms.OPERATION, ">", count, terms.constant(0)
+
+
+def _resolve(ref: Ref, names: Mapping[str, Ref], bindings: Bindings) -> Ref:
+    """A guard of a declaration over what stands behind its names."""
+    if ref[0] == terms.VARIABLE:
+        behind = names.get(ref[1], ref)
+        return bindings.get(behind[1], behind) if behind[0] == terms.VARIABLE else behind
+    return terms.rebuild(ref, lambda part: _resolve(part, names, bindings))
+
+
+def _with_patterns(tree: patterns.Tree, refs: Sequence[Ref]) -> tuple[patterns.Tree, list[Ref]]:
+    """Put arguments that are patterns or constants into the tree itself, and number the captures anew."""
+    kept: list[Ref] = []
+
+    def from_ref(ref: Ref) -> patterns.Tree:
+        if ref[0] == terms.CONSTANT:
+            return "literal", ref[2]
+        if ref[0] == terms.OBJECT:
+            return "object", tuple((key, from_ref(part)) for key, part in ref[1])
+        if ref[0] == terms.LIST:
+            return "list", tuple(map(from_ref, ref[1])), ref[2]
+        if ref == terms.WILDCARD:
+            return ref
+        kept.append(ref)
+        return "capture", len(kept) - 1
+
+    def change(node: patterns.Tree) -> patterns.Tree:
+        if node[0] == "capture":
+            ref = refs[node[1]]
+            if ref == terms.WILDCARD:  # keeps its capture, so that `add(x, _)` and `add(x, y)` ask the same pattern
+                kept.append(ref)
+                return "capture", len(kept) - 1
+            return from_ref(ref)
+        if node[0] == "object":
+            return "object", tuple((key, change(part)) for key, part in node[1])
+        if node[0] == "list":
+            return "list", tuple(map(change, node[1])), node[2]
+        return node
+
+    return change(tree), kept

@@ -1,0 +1,146 @@
+"""Data in RML: strict equality, sub-object matching, arithmetic that never stops a monitor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+
+class Undefined:
+    """The value of an expression that has none, as ``1 + 'a'``: it equals nothing, not even itself."""
+
+    _instance: Undefined | None = None
+
+    def __new__(cls) -> Undefined:
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+    def __reduce__(self) -> tuple[type[Undefined], tuple[()]]:
+        return Undefined, ()
+
+
+UNDEFINED: Final = Undefined()
+
+MAX_POWER_BITS: Final = 100_000
+"""An integer power with more bits than this has no value: event data must not be able to stop a monitor."""
+
+
+def identical(a: Any, b: Any) -> bool:
+    """Strict equality: 1, 1.0 and true all differ, at any depth."""
+    if a.__class__ is not b.__class__:
+        return False
+    if isinstance(a, dict):
+        return len(a) == len(b) and all(key in b and identical(value, b[key]) for key, value in a.items())
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(identical, a, b))
+    return bool(a == b) and a is not UNDEFINED
+
+
+def matches(pattern: Any, value: Any) -> bool:
+    """Does a bound value, used as a pattern, match? Objects match as deep sub-objects."""
+    if pattern.__class__ is not value.__class__:
+        return False
+    if isinstance(pattern, dict):
+        return all(key in value and matches(part, value[key]) for key, part in pattern.items())
+    if isinstance(pattern, list):
+        return len(pattern) == len(value) and all(map(matches, pattern, value))
+    return bool(pattern == value) and pattern is not UNDEFINED
+
+
+class NoValue(Exception):
+    """The expression has no value for these operands; the message says why."""
+
+
+def _number(value: Any, what: str) -> int | float:
+    kind = value.__class__
+    if kind is int or kind is float:
+        return value  # type: ignore[no-any-return]
+    raise NoValue(f"`{what}` wants numbers, not {describe(value)}")
+
+
+def _divide(a: int | float, b: int | float) -> int | float:
+    if b == 0:
+        raise NoValue("division by zero")
+    if isinstance(a, int) and isinstance(b, int) and a % b == 0:
+        return a // b
+    return a / b
+
+
+def _power(a: int | float, b: int | float) -> int | float:
+    if isinstance(a, int) and isinstance(b, int) and b >= 0:
+        if a.bit_length() * b > MAX_POWER_BITS:
+            raise NoValue("`^` gives too large a number")
+        return int(a**b)
+    result = a**b if a != 0 or b >= 0 else None
+    if result is None or isinstance(result, complex):
+        raise NoValue(f"{a} ^ {b} has no value")
+    return result
+
+
+_ARITHMETIC: Final[Mapping[str, Callable[..., int | float]]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _divide,
+    "^": _power,
+    "neg": lambda a: -a,
+    "abs": abs,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "min": min,
+    "max": max,
+}
+
+_ORDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+_SYMBOLS: Final = {"neg": "-"}
+
+
+def apply(op: str, *operands: Any) -> Any:
+    """One operation on values; raises NoValue where there is none."""
+    for operand in operands:
+        if operand is UNDEFINED:
+            raise NoValue("an operand has no value")
+    arithmetic = _ARITHMETIC.get(op)
+    if arithmetic is not None:
+        for operand in operands:
+            _number(operand, _SYMBOLS.get(op, op))
+        try:
+            result = arithmetic(*operands)
+        except (OverflowError, ValueError) as error:
+            raise NoValue(f"`{_SYMBOLS.get(op, op)}`: {error}") from None
+        if isinstance(result, float) and not math.isfinite(result):
+            raise NoValue(f"`{_SYMBOLS.get(op, op)}` gives no finite number")
+        return result
+    if op in ("==", "!="):
+        return equal(*operands) is (op == "==")
+    left, right = operands
+    if isinstance(left, str) and isinstance(right, str):
+        return _ORDER[op](left, right)
+    return _ORDER[op](_number(left, op), _number(right, op))
+
+
+def equal(a: Any, b: Any) -> bool:
+    """``==`` of the language: numbers by value, everything else strictly."""
+    if a.__class__ in (int, float) and b.__class__ in (int, float):
+        return bool(a == b)
+    return identical(a, b)
+
+
+def describe(value: Any) -> str:
+    """A value's type in the words of JSON, for messages."""
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", str: "a string", dict: "an object", list: "a list", int: "a number", float: "a number"}
+    return names.get(value.__class__, "an undefined value")

@@ -1,0 +1,450 @@
+"""Which tree a text becomes, and what is said when it becomes none."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from lawful.diagnostics import LawSourceError, Source
+from lawful.laws.rml.parser import MAX_NESTING, parse
+from lawful.laws.rml.printer import format_expression, format_spec
+from lawful.laws.rml.syntax import All as AllTraces
+from lawful.laws.rml.syntax import (
+    And,
+    AnyOf,
+    Apply,
+    Argument,
+    Binary,
+    Call,
+    Closure,
+    Concat,
+    Data,
+    Declaration,
+    Empty,
+    Event,
+    EventUse,
+    Expression,
+    Filter,
+    If,
+    Let,
+    ListPattern,
+    Literal,
+    Name,
+    ObjectPattern,
+    Optional,
+    Or,
+    Plus,
+    Shuffle,
+    Star,
+    Times,
+    Unary,
+    Wildcard,
+)
+
+A, B, C, D = (Event(EventUse(name)) for name in "abcd")
+X, Y, Z = (Name(name) for name in "xyz")
+ONE, TWO, THREE = Literal(1), Literal(2), Literal(3)
+
+
+def expression(text: str) -> Expression:
+    return parse(f"Main = {text};").equations[0].body
+
+
+def data(text: str) -> Data:
+    body = expression(f"if ({text}) a else b")
+    assert isinstance(body, If)
+    return body.condition
+
+
+def argument(text: str) -> Argument:
+    body = expression(f"p({text})")
+    assert isinstance(body, Event)
+    (only,) = body.use.args
+    return only
+
+
+def declaration(text: str) -> Declaration:
+    return parse(text).declarations[0]
+
+
+def errors(text: str) -> list[tuple[str, int, int]]:
+    with pytest.raises(LawSourceError) as caught:
+        parse(text)
+    source = Source(text)
+    return [(each.slug, *source.position(each.span[0])) for each in caught.value.diagnostics]
+
+
+def hint(text: str) -> str:
+    with pytest.raises(LawSourceError) as caught:
+        parse(text)
+    return caught.value.hint or ""
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a b c", Concat(A, Concat(B, C))),
+        ("a b*", Concat(A, Star(B))),
+        ("(a b)+?", Optional(Plus(Concat(A, B)))),
+        ("a!{3}", Times(Closure(A), 3)),
+        (r"a b /\ c", And(Concat(A, B), C)),
+        (r"a /\ b /\ c", And(And(A, B), C)),
+        (r"a \/ b /\ c", Or(A, And(B, C))),
+        (r"a \/ b \/ c", Or(Or(A, B), C)),
+        (r"a | b \/ c | d", Shuffle(Shuffle(A, Or(B, C)), D)),
+        (r"a b | c \/ d", Shuffle(Concat(A, B), Or(C, D))),
+        (r"a \/ (b | c)", Or(A, Shuffle(B, C))),
+        ("empty all", Concat(Empty(), AllTraces())),
+        (r"a >> b /\ c", Filter(EventUse("a"), And(B, C), None)),
+        ("a >> b | c : d | a", Filter(EventUse("a"), Shuffle(B, C), Shuffle(D, A))),
+        ("a >> b >> c : d", Filter(EventUse("a"), Filter(EventUse("b"), C, D), None)),
+        ("a >> b >> c : d : a", Filter(EventUse("a"), Filter(EventUse("b"), C, D), A)),
+        ("a >> (b >> c) : d", Filter(EventUse("a"), Filter(EventUse("b"), C, None), D)),
+        ("a b >> c d", Concat(A, Filter(EventUse("b"), Concat(C, D), None))),
+        ("if (true) a else b c", If(Literal(True), A, Concat(B, C))),
+        ("if (x) a b else if (y) c else d", If(X, Concat(A, B), If(Y, C, D))),
+        ("{let x; a} {var x, y; b}", Concat(Let(("x",), A), Let(("x", "y"), B))),
+        ("a{2} {let x; b}{3}", Concat(Times(A, 2), Times(Let(("x",), B), 3))),
+        ("p(x) (a b)", Concat(Event(EventUse("p", (X,))), Concat(A, B))),
+        (r"a (b \/ c)", Concat(A, Or(B, C))),
+        ("a (b*)", Concat(A, Star(B))),
+        ("a (b c)", Concat(A, Concat(B, C))),
+        ("a (Main)", Concat(A, Call("Main"))),
+        ("a (b (c d))", Concat(A, Concat(B, Concat(C, D)))),
+        ("a (b)", Event(EventUse("a", (Name("b"),)))),
+        ("a (b | c)", Event(EventUse("a", (AnyOf((Name("b"), Name("c"))),)))),
+        ("(a) (b | c)", Concat(A, Shuffle(B, C))),
+        ("a ({let x; b})", Concat(A, Let(("x",), B))),
+        ("G<1, x + 1> H", Concat(Call("G", (ONE, Binary("+", X, ONE))), Call("H"))),
+        ("G<x < y, (x > y)>", Call("G", (Binary("<", X, Y), Binary(">", X, Y)))),
+        ("p(x) >> a", Filter(EventUse("p", (X,)), A, None)),
+    ],
+)
+def test_expressions(text: str, tree: Expression) -> None:
+    assert expression(text) == tree
+    assert expression(format_expression(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("1 + 2 * 3", Binary("+", ONE, Binary("*", TWO, THREE))),
+        ("x / y * z", Binary("/", X, Binary("*", Y, Z))),
+        ("x - y + z", Binary("-", X, Binary("+", Y, Z))),
+        ("x - y - z", Binary("-", Binary("-", X, Y), Z)),
+        ("x / y / z", Binary("/", Binary("/", X, Y), Z)),
+        ("x ^ y ^ z", Binary("^", Binary("^", X, Y), Z)),
+        ("-x ^ y", Unary("-", Binary("^", X, Y))),
+        ("-2 ^ 2", Unary("-", Binary("^", TWO, TWO))),
+        ("2 ^ -1", Binary("^", TWO, Literal(-1))),
+        ("-x * y", Binary("*", Unary("-", X), Y)),
+        ("- -x", Unary("-", Unary("-", X))),
+        ("-1", Literal(-1)),
+        ("-(1)", Unary("-", ONE)),
+        ("x < y <= z", Binary("<=", Binary("<", X, Y), Z)),
+        ("x > y < z", Binary(">", X, Binary("<", Y, Z))),
+        ("x == y != z", Binary("!=", Binary("==", X, Y), Z)),
+        ("x || y && z", Binary("||", X, Binary("&&", Y, Z))),
+        (
+            "x > 1 && y < 2 || z == 3",
+            Binary("||", Binary("&&", Binary(">", X, ONE), Binary("<", Y, TWO)), Binary("==", Z, THREE)),
+        ),
+        ("(x || y) && z", Binary("&&", Binary("||", X, Y), Z)),
+        ("min(x, 1) + abs(-2)", Binary("+", Apply("min", (X, ONE)), Apply("abs", (Literal(-2),)))),
+        ("x == 'a'", Binary("==", X, Literal("a"))),
+        ("null == 1.5", Binary("==", Literal(None), Literal(1.5))),
+    ],
+)
+def test_data(text: str, tree: Data) -> None:
+    assert data(text) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("x", X),
+        ("_", Wildcard()),
+        ("-1", Literal(-1)),
+        ("x + 1", Binary("+", X, ONE)),
+        ("(x)", X),
+        ("(x + 1) * 2", Binary("*", Binary("+", X, ONE), TWO)),
+        (
+            "{a: x, 'b c': [1, ...], not: _}",
+            ObjectPattern((("a", X), ("b c", ListPattern((ONE,), True)), ("not", Wildcard()))),
+        ),
+        ("[]", ListPattern((), False)),
+        ("[...]", ListPattern((), True)),
+        ("('a' | -1)", AnyOf((Literal("a"), Literal(-1)))),
+        ("({a: 1})", ObjectPattern((("a", ONE),))),
+    ],
+)
+def test_arguments(text: str, tree: Argument) -> None:
+    assert argument(text) == tree
+
+
+def test_constants_keep_their_type() -> None:
+    assert [
+        type(each.value) for each in (argument("1"), argument("1.0"), argument("true")) if isinstance(each, Literal)
+    ] == [
+        int,
+        float,
+        bool,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a matches {};", Declaration("a", (), False, ObjectPattern(()), None)),
+        (
+            "a(x, y) not matches b(x) | c;",
+            Declaration("a", ("x", "y"), True, (EventUse("b", (X,)), EventUse("c")), None),
+        ),
+        (
+            "a matches {v: -1} | {v: 'x' | 'y'} with x > 1;",
+            Declaration(
+                "a",
+                (),
+                False,
+                AnyOf(
+                    (ObjectPattern((("v", Literal(-1)),)), ObjectPattern((("v", AnyOf((Literal("x"), Literal("y")))),)))
+                ),
+                Binary(">", X, ONE),
+            ),
+        ),
+        ("a matches ({if: 1});", Declaration("a", (), False, ObjectPattern((("if", ONE),)), None)),
+        (
+            "a matches (({}) | {}) | {};",
+            Declaration(
+                "a", (), False, AnyOf((AnyOf((ObjectPattern(()), ObjectPattern(()))), ObjectPattern(()))), None
+            ),
+        ),
+        ("a matches {matches: 1};", Declaration("a", (), False, ObjectPattern((("matches", ONE),)), None)),
+    ],
+)
+def test_declarations(text: str, tree: Declaration) -> None:
+    assert declaration(text) == tree
+    assert declaration(format_spec(parse(text))) == tree
+
+
+@pytest.mark.parametrize("text", ["G<x>= a;", "G<x>=a;", "G<x> = a;", "G < x > = a ;"])
+def test_equation_heads(text: str) -> None:
+    (equation,) = parse(text).equations
+    assert (equation.name, equation.params, equation.body) == ("G", ("x",), A)
+
+
+def test_comparison_in_a_call_is_no_equation_head() -> None:
+    assert parse("Main = if (true)\nG<x> else a;").equations[0].body == If(Literal(True), Call("G", (X,)), A)
+
+
+def test_spans() -> None:
+    text = "p(x) matches {v: x};\nMain = (a b)* | {let x; p(x) G<x>};\nG<x> = empty;"
+    law = parse(text)
+    body = law.equations[0].body
+    assert isinstance(body, Shuffle)
+    assert isinstance(body.right, Let)
+    assert isinstance(body.right.body, Concat)
+    spans = [law.declarations[0].span, body.span, body.left.span, body.right.body.left.span, body.right.body.right.span]
+    assert [text[start:end] for start, end in spans] == [
+        "p(x) matches {v: x};",
+        "(a b)* | {let x; p(x) G<x>}",
+        "(a b)*",
+        "p(x)",
+        "G<x>",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Main = ;", [("rml-syntax", 1, 8)]),
+        ("Main = a", [("rml-syntax", 1, 9)]),
+        ("Main = a b\nFoo = c;", [("rml-syntax", 1, 11)]),
+        ("Main = a\nb matches {};", [("rml-syntax", 1, 9)]),
+        ("main = a;", [("rml-syntax", 1, 1)]),
+        ("Open matches {};", [("rml-syntax", 1, 1)]),
+        ("Main = a;;", [("rml-syntax", 1, 10)]),
+        ("Main = a ();", [("rml-syntax", 1, 11)]),
+        ("Main = p(x,);", [("rml-syntax", 1, 12)]),
+        ("Main = p(x, y z);", [("rml-syntax", 1, 15)]),
+        ("Main = (a b;", [("rml-syntax", 1, 12)]),
+        ("Main = a);", [("rml-syntax", 1, 9)]),
+        ("Main = {a};", [("rml-syntax", 1, 8)]),
+        ("Main = a{2.5};", [("rml-syntax", 1, 10)]),
+        ("Main = a{2,3};", [("rml-syntax", 1, 11)]),
+        ("Main = a || b;", [("rml-syntax", 1, 10)]),
+        ("Main = a : b;", [("rml-syntax", 1, 10)]),
+        ("Main = if (x = 1) a else b;", [("rml-syntax", 1, 14)]),
+        ("Main = if (true) a;", [("rml-syntax", 1, 19)]),
+        ("Main = {let Main; a};", [("rml-syntax", 1, 13)]),
+        ("Main = {let if; a};", [("rml-syntax", 1, 13)]),
+        ("Main = {let x, x; a};", [("rml-duplicate-name", 1, 16)]),
+        ("G<x, x> = a;", [("rml-duplicate-name", 1, 6)]),
+        ("Main = G<x>1>;", [("rml-syntax", 1, 12)]),
+        ("Main = G<_>;", [("rml-syntax", 1, 10)]),
+        ("Main = p(min(1));", [("rml-function-arity", 1, 10)]),
+        ("Main = p({} + 1);", [("rml-syntax", 1, 10)]),
+        ("Main = a & b;", [("rml-character", 1, 10)]),
+        ("Main = a;\nb matches {};", [("rml-declaration-order", 2, 1)]),
+        ("p(1) matches {};", [("rml-head-parameter", 1, 3)]),
+        ("p(_, x, x) matches {};", [("rml-head-parameter", 1, 3), ("rml-duplicate-name", 1, 9)]),
+        ("a matches b | {};", [("rml-mixed-body", 1, 15)]),
+        ("a matches {} | b;", [("rml-mixed-body", 1, 16)]),
+        ("a matches {} | b(x);", [("rml-mixed-body", 1, 16)]),
+        ("a matches (b | c);", [("rml-mixed-body", 1, 12)]),
+        ("a matches {v: x + 1};", [("rml-syntax", 1, 17)]),
+        ("a matches {v: 1, v: 2};", [("rml-duplicate-key", 1, 18)]),
+        ("a matches {1: x};", [("rml-syntax", 1, 12)]),
+        ("a matches [..., 1];", [("rml-syntax", 1, 15)]),
+        ("a match {};", [("rml-syntax", 1, 3)]),
+        ("a matches {n: 'a};\nMain = a;", [("rml-string", 1, 15)]),
+        ('a matches {n: "a"};', [("rml-string", 1, 15)]),
+        ("= 1;", [("rml-syntax", 1, 1)]),
+        ("}}}", [("rml-syntax", 1, 1)]),
+    ],
+)
+def test_errors(text: str, expected: list[tuple[str, int, int]]) -> None:
+    assert errors(text) == expected
+
+
+def test_several_errors_in_one_run() -> None:
+    text = """\
+        a matches {n: "a"};
+        b matches {n: 'b' ;
+        p(1) matches {};
+        Main = a (b c;
+        Foo = a & b;
+        Bar = {let x; p(x) a;
+        Baz = a b
+        Qux = p(x,);
+        Good = a;
+        late matches {};
+        """
+    assert errors(dedent(text)) == [
+        ("rml-string", 1, 15),
+        ("rml-syntax", 2, 19),
+        ("rml-head-parameter", 3, 3),
+        ("rml-syntax", 4, 14),
+        ("rml-character", 5, 9),
+        ("rml-syntax", 6, 21),
+        ("rml-syntax", 7, 10),
+        ("rml-syntax", 8, 11),
+        ("rml-declaration-order", 10, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("Main = a ();", "without parentheses"),
+        ("Main = a || b;", r"`\/`"),
+        ("Main = if (x = 1) a else b;", "`==`"),
+        ("a match {};", "`matches`"),
+        ("main = a;", "`Main`"),
+        ("Open(x) matches {};", "`open`"),
+        ("Main = G<x>1>;", "parentheses"),
+        ("a matches {} | b;", "two declarations"),
+        ("p(1) matches {};", "`with`"),
+        ("Main = a; b matches {};", "`Main`"),
+        ("a matches {v: x + 1};", "`with`"),
+        ("Main = 'a';", "event type"),
+        ("Main(x) = a;", "`<...>`"),
+        ("Main = a; G == b;", "single `=`"),
+    ],
+)
+def test_hints(text: str, part: str) -> None:
+    assert part in hint(text)
+
+
+def test_gold() -> None:
+    with pytest.raises(LawSourceError) as caught:
+        parse("a matches {n: 'a'};\nMain = a b\nFoo = a || b;\n", name="files.rml")
+    expected = """\
+        error[rml-syntax]: expected `;` before the next statement, `Foo`
+          --> files.rml:2:11
+           |
+         2 | Main = a b
+           |           ^
+
+        error[rml-syntax]: expected `;`, found `||`
+          --> files.rml:3:9
+           |
+         3 | Foo = a || b;
+           |         ^^
+           = hint: shuffle is `|`, union is `\\/`
+
+        2 errors in files.rml"""
+    assert caught.value.render() == dedent(expected)
+
+
+def nested(levels: int) -> list[str]:
+    """Texts with so many levels inside each other."""
+    n = levels
+    return [
+        f"Main = {'(' * n}a{')' * n};",
+        f"Main = {'{let x; ' * n}a{'}' * n};",
+        f"Main = a{'*' * n};",
+        f"Main = {'f >> ' * n}a;",
+        f"Main = {'if (x) a else ' * n}b;",
+        f"Main = {'a (b | a ' * (n // 2)}b{')' * (n // 2)};",
+        f"Main = p({'-' * n}x);",
+        f"Main = if ({'(' * n}x{')' * n}) a else b;",
+        f"Main = p({'abs(' * n}x{')' * n});",
+        f"m matches {'{a: ' * n}1{'}' * n};",
+        f"m matches {'[' * n}1{']' * n};",
+        f"m matches {'(' * n}1{')' * n};",
+    ]
+
+
+@pytest.mark.parametrize("index", range(len(nested(1))))
+def test_a_thousand_levels(index: int) -> None:
+    text = nested(1000)[index]
+    limit = sys.getrecursionlimit()
+    depth = 0
+    frame = sys._getframe()
+    while frame.f_back:
+        depth, frame = depth + 1, frame.f_back
+    try:
+        sys.setrecursionlimit(depth + 60)  # whatever is left of the caller's stack
+        law = parse(text)
+        printed = format_spec(law)
+        again = format_spec(parse(printed))
+    finally:
+        sys.setrecursionlimit(limit)
+    assert printed == again
+
+
+@pytest.mark.parametrize("index", range(len(nested(1))))
+def test_too_many_levels_are_refused_by_name(index: int) -> None:
+    with pytest.raises(LawSourceError) as caught:
+        parse(nested(2 * MAX_NESTING + 10)[index])
+    assert caught.value.slug == "rml-too-deep"
+    assert len(caught.value.diagnostics) == 1
+
+
+@pytest.mark.parametrize(
+    "operator", [" ", " | ", r" \/ ", r" /\ ", "? "], ids=["concat", "shuffle", "union", "intersection", "optionals"]
+)
+def test_flat_chains_of_any_length(operator: str) -> None:
+    text = f"Main = {operator.join(['a'] * 20_000)};\n"
+    assert format_spec(parse(text)) == text
+
+
+def test_flat_sums_of_any_length() -> None:
+    text = f"Main = p({' + '.join(['x'] * 20_000)});\n"
+    assert format_spec(parse(text)) == text
+
+
+def conformance_cases() -> list[str]:
+    path = Path(__file__).parents[2] / "data" / "rml-conformance.jsonl"
+    return [json.loads(line)["spec"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("text", conformance_cases())
+def test_published_laws(text: str) -> None:
+    law = parse(text)
+    assert parse(format_spec(law)) == law

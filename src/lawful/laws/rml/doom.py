@@ -11,15 +11,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from lawful.laws.rml import patterns
+from lawful.laws.rml import reachability
 
 if TYPE_CHECKING:
     from lawful.laws.rml.planner import Planner
 
 _BUDGET: Final = 8_000  # how much work one law is worth, all in all, in steps of middling terms
-_MIDDLING: Final = 16
-
-_EVENT: Final = ("object", ())
 
 
 class Doom:
@@ -55,9 +52,7 @@ class Doom:
             try:
                 if any(end[0] == "yes" for end in self._ends("halt", shape)):
                     alive.add(shape)
-                ways[shape] = [
-                    frozenset(_needed(end[1])) for end in self._ends("step", shape) if end[0] == "plan"
-                ]
+                ways[shape] = [frozenset(_needed(end[1])) for end in self._ends("step", shape) if end[0] == "plan"]
             except _OutOfBudget:
                 alive.add(shape)
                 ways[shape] = []
@@ -74,34 +69,12 @@ class Doom:
             self._doomed.setdefault(shape, shape not in alive)
 
     def _ends(self, tree: str, shape: int) -> Iterator[tuple[Any, ...]]:
-        """The ends of a shape's tree that some event and some values can reach."""
-        size = self._planner.shapes[shape].term.size
-        pending: list[tuple[bool, ...]] = [()]
-        while pending:
-            answers = pending.pop()
-            # A node is found by running the step again from its start, along the answers.
-            self._budget -= 1 + (1 + len(answers)) * size // _MIDDLING
-            if self._budget < 0:
-                raise _OutOfBudget
-            node = self._planner.node(tree, shape, answers)
-            if node[0] in ("match", "sub", "same", "guard"):
-                pending += [path for path in ((*answers, True), (*answers, False)) if self._possible(tree, shape, path)]
-            else:
-                yield node
+        return (end for _, end in reachability.ends(self._planner, tree, shape, self._spend))
 
-    def _possible(self, tree: str, shape: int, answers: tuple[bool, ...]) -> bool:
-        """Can one event give these answers? What depends on values held in registers is taken as possible."""
-        positive: list[patterns.Tree] = [_EVENT]
-        negative: list[patterns.Tree] = []
-        for place, answer in enumerate(answers):
-            node = self._planner.node(tree, shape, answers[:place])
-            if node[0] == "match":
-                pattern, _ = self._planner.pattern(node[1])
-                if answer:
-                    positive.append(pattern)
-                elif not node[2]:
-                    negative.append(pattern)
-        return patterns.satisfiable(positive, negative)
+    def _spend(self, cost: int) -> None:
+        self._budget -= cost
+        if self._budget < 0:
+            raise _OutOfBudget
 
 
 class _OutOfBudget(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 from lawful.laws.protocol import Event, Expectation
 from lawful.laws.rml import terms, values
 from lawful.laws.rml.machine import Leaf, Machine
-from lawful.laws.rml.planner import AND, Planner, Recipe, lowered
+from lawful.laws.rml.planner import AND, STEP, Planner, Recipe, lowered
 from lawful.laws.rml.stepper import Question, Stepper
 from lawful.laws.rml.terms import Ref, Term
 from lawful.laws.rml.values import UNDEFINED
@@ -20,7 +20,7 @@ _MOST = 8
 def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expectation:
     """What would have been accepted; with the event that was not, only what has to do with it, if anything has."""
     probe = _Probe(planner, event)
-    leaves = list(_leaves(state, True))
+    leaves = list(probe.leaves(state, True))
     concerned = [leaf for leaf, required in leaves if required and probe.refuses(leaf)]
     if not concerned:
         mentioned = list(_scalars(event))
@@ -35,29 +35,6 @@ def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expecta
         for use in probe.firsts(leaf):
             expected.setdefault(use)
     return Expectation(tuple(expected)[:_MOST], bindings, max(0, len(expected) - _MOST))
-
-
-def _leaves(recipe: Recipe, required: bool) -> Iterator[tuple[Leaf, bool]]:
-    """The active leaves of a state, and whether each must take every event (it stands under intersections only)."""
-    kind = recipe[0]
-    if kind == "leaf":
-        yield _as_leaf(recipe[1], recipe[2]), required
-    elif kind == "spine":
-        # The core first: it is what the law itself says, the others are instances.
-        shared = all(way == AND for way, _ in recipe[1])
-        yield from _leaves(recipe[2], required and shared)
-        for way, child in recipe[1]:
-            yield from _leaves(child, required and way == AND)
-            required = required and way == AND
-    elif kind == "sequence":
-        yield from _leaves(recipe[1], False)
-        for shape, operands in recipe[2:]:
-            yield _as_leaf(shape, operands), False
-    elif kind == "filter":
-        yield from _leaves(recipe[2], False)
-        yield from _leaves(recipe[3], False)
-    else:
-        yield from _leaves(recipe[1], required)
 
 
 def _as_leaf(shape: int, operands: tuple[Any, ...]) -> Leaf:
@@ -86,6 +63,36 @@ class _Probe(Machine):
         super().__init__(planner, lambda message: None)
         self._event = event
         self.stepper = _Concrete(self)
+
+    def leaves(self, recipe: Recipe, required: bool) -> Iterator[tuple[Leaf, bool]]:
+        """The leaves of a state that this event comes to, and whether each must take it (or, at the end, halt)."""
+        kind = recipe[0]
+        if kind == "leaf":
+            yield _as_leaf(recipe[1], recipe[2]), required
+        elif kind == "spine":
+            # The core first: it is what the law itself says, the others are instances. What stands inside a shuffle
+            # need not take an event, but must be able to end.
+            inside = required
+            children = []
+            for way, child in recipe[1]:
+                children += self.leaves(child, inside and (way == AND or self._event is None))
+                inside = inside and (way == AND or self._event is None)
+            yield from self.leaves(recipe[2], inside)
+            yield from children
+        elif kind == "sequence":
+            at_end = required and self._event is None
+            yield from self.leaves(recipe[1], at_end)
+            for shape, operands in recipe[2:]:
+                yield _as_leaf(shape, operands), at_end
+        elif kind == "filter":
+            if self._event is None:
+                yield from self.leaves(recipe[2], required)
+                yield from self.leaves(recipe[3], required)
+            else:
+                matched = self._end(self._step_trees, STEP, _as_leaf(*recipe[1])).kind == "yes"
+                yield from self.leaves(recipe[2 if matched else 3], required)
+        else:
+            yield from self.leaves(recipe[1], required and self._event is not None)
 
     def refuses(self, leaf: Leaf) -> bool:
         if self._event is None:
@@ -123,7 +130,7 @@ class _Probe(Machine):
             yield from self._firsts(body, names)
         elif op == terms.IF:
             yield from self._firsts(args[1] if self.stepper.holds(args[0]) else args[2], names)
-        elif op == terms.TIMES and self._value(_operand(args[1]), self.stepper.registers) == 0:
+        elif op == terms.TIMES and self._value(terms.operand(args[1]), self.stepper.registers) == 0:
             return
         elif op != terms.EMPTY:
             yield from self._firsts(args[0], names)
@@ -136,7 +143,7 @@ class _Probe(Machine):
     def _shown_ref(self, ref: Ref, names: dict[int, str]) -> str:
         kind = ref[0]
         if terms.is_ground(ref):
-            value = self._value(_operand(ref), self.stepper.registers)
+            value = self._value(terms.operand(ref), self.stepper.registers)
             return "undefined" if value is UNDEFINED else json.dumps(value, ensure_ascii=False)
         if kind == terms.VARIABLE:
             return names.get(ref[1], "_")
@@ -161,7 +168,3 @@ class _Concrete(Stepper):
     def ask(self, question: Question) -> bool:
         return self._probe._answered(lowered(question), self.registers)
 
-
-def _operand(ref: Ref) -> tuple[Any, ...]:
-    operand: tuple[Any, ...] = lowered(("guard", ref))[1]
-    return operand

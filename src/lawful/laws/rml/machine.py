@@ -123,7 +123,7 @@ class Frame:
 
 
 class Spine:
-    __slots__ = ("always", "core", "doomed", "first", "index", "last", "waiting")
+    __slots__ = ("always", "core", "doomed", "first", "index", "inert", "last", "waiting")
 
     def __init__(self, core: Part) -> None:
         self.core = core
@@ -133,6 +133,7 @@ class Spine:
         self.index: dict[tuple[int, tuple[int, ...]], dict[Any, list[Frame]]] = {}
         self.waiting = 0  # children that may not halt
         self.doomed = 0
+        self.inert = False  # children were let go that are not `all` or `empty`, but will never matter again
 
     def __iter__(self) -> Iterator[Frame]:
         frame = self.first
@@ -151,8 +152,8 @@ class Machine:
     def __init__(self, planner: Planner, warn: Callable[[str], None]) -> None:
         self._planner = planner
         self._warn = warn
-        self._step_trees: dict[int, Tree] = {}
-        self._halt_trees: dict[int, Tree] = {}
+        self._step_trees: dict[int, Tree] = planner.trees[STEP]
+        self._halt_trees: dict[int, Tree] = planner.trees[HALT]
         self._event: Any = None
         self._captures: dict[int, list[Any] | None] = {}
         self.failed = False
@@ -222,25 +223,10 @@ class Machine:
         if kind == "constant":
             return operand[1]
         try:
-            return self._operation(operand, registers)
+            return values.evaluate(operand, lambda part: self._value(part, registers))
         except NoValue as error:
             self._warn(str(error))
             return UNDEFINED
-
-    def _operation(self, operand: Operand, registers: tuple[Any, ...]) -> Any:
-        if operand[0] != "operation":
-            return self._value(operand, registers)
-        _, op, operands = operand
-        if op in ("&&", "||"):
-            result = None
-            for part in operands:
-                result = self._operation(part, registers)
-                if result.__class__ is not bool:
-                    raise NoValue(f"`{op}` wants conditions, not {values.describe(result)}")
-                if result is (op == "||"):
-                    break
-            return result
-        return values.apply(op, *(self._operation(part, registers) for part in operands))
 
     def _holds(self, operand: Operand, registers: tuple[Any, ...]) -> bool:
         result = self._value(operand, registers)
@@ -366,6 +352,15 @@ class Machine:
     def _is_empty(self, part: Part) -> bool:
         return isinstance(part, Leaf) and self._planner.is_empty(part.shape)
 
+    def _is_inert(self, kind: str, part: Part) -> bool:
+        """Will the child do nothing, whatever comes, as ``e >> all : all`` does?"""
+        if not isinstance(part, Leaf):
+            return False
+        end = self._unconcerned(part)
+        if end.answers or end.kind != ("self" if kind == AND else "fail"):
+            return False
+        return self._halts(part) and not self._is_doomed(part)
+
     def _is_neutral(self, kind: str, part: Part) -> bool:
         r"""``all /\ A`` and ``empty | A`` are A."""
         if not isinstance(part, Leaf):
@@ -481,7 +476,7 @@ class Machine:
 
     def _collapsed(self, part: Part) -> Part:
         """A spine without children is its core."""
-        while isinstance(part, Spine) and part.first is None:
+        while isinstance(part, Spine) and part.first is None and not part.inert:
             part = part.core
         return part
 
@@ -500,6 +495,7 @@ class Machine:
 
     def _set_core(self, spine: Spine, part: Part) -> None:
         if isinstance(part, Spine):
+            spine.inert |= part.inert
             for frame in part:
                 self._insert(spine, frame.kind, frame.part, spine.last)
             part = part.core
@@ -510,23 +506,36 @@ class Machine:
         if self._is_neutral(frame.kind, part):
             self._remove(spine, frame)
             return
-        parts = self._spliced(frame.kind, part)
+        parts = self._spliced(spine, frame.kind, part)
+        if not parts:
+            self._remove(spine, frame)
+            return
         self._discount(spine, frame)
         frame.part = parts[0]
         self._settle(spine, frame)
         for extra in parts[1:]:
             frame = self._insert_one(spine, frame.kind, extra, frame)
 
-    def _spliced(self, kind: str, part: Part) -> list[Part]:
-        """A child that is a spine of the same kind as its place is put there child by child."""
-        if not isinstance(part, Spine):
-            return [part]
+    def _spliced(self, spine: Spine, kind: str, part: Part) -> list[Part]:
+        """What to put in a child's place: a spine of the same kind as the place goes there child by child."""
+        pieces = [part]
+        if isinstance(part, Spine):
+            by_turn = self._by_turn(kind, part)
+            if by_turn is not None:
+                spine.inert |= part.inert
+                pieces = by_turn
+        kept = [piece for piece in pieces if not self._is_inert(kind, piece)]
+        spine.inert |= len(kept) < len(pieces)
+        return kept
+
+    def _by_turn(self, kind: str, part: Spine) -> list[Part] | None:
+        """The parts of a spine in the order in which they are tried, if they can stand in a place of this kind."""
         frames = list(part)
         kinds = {frame.kind for frame in frames}
         if kind == AND:
-            return [*(frame.part for frame in frames), part.core] if kinds == {AND} else [part]
+            return [*(frame.part for frame in frames), part.core] if kinds <= {AND} else None
         if AND in kinds:
-            return [part]
+            return None
         first = [frame.part for frame in frames if frame.kind == LEFT]
         last = [frame.part for frame in reversed(frames) if frame.kind == RIGHT]
         by_turn = [*first, part.core, *last]
@@ -535,7 +544,7 @@ class Machine:
     # -- the children of a spine, by place and by key -------------------------------------------------------------------------
 
     def _insert(self, spine: Spine, kind: str, part: Part, before: Frame | None) -> None:
-        for piece in self._spliced(kind, part):
+        for piece in self._spliced(spine, kind, part):
             before = self._insert_one(spine, kind, piece, before)
 
     def _insert_one(self, spine: Spine, kind: str, part: Part, before: Frame | None) -> Frame:
@@ -646,6 +655,8 @@ class Machine:
             return ("leaf", *_constants(part))
         if isinstance(part, Spine):
             frames = tuple((frame.kind, self._dumped(frame.part)) for frame in part)
+            if part.inert:
+                frames = ((AND, ("leaf", self._planner.inert, ())), *frames)
             return "spine", frames, self._dumped(part.core)
         if isinstance(part, Filter):
             return "filter", _constants(part.test), self._dumped(part.body), self._dumped(part.otherwise)

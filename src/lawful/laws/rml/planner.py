@@ -16,6 +16,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from itertools import count
+from threading import RLock
 from typing import Any, Final, TypeVar
 
 from lawful.laws.rml import terms
@@ -71,6 +74,9 @@ class Planner:
         self._numbers: dict[Term, int] = {}
         self._nodes: dict[tuple[str, int, Answers], Node] = {}
         self._doom = Doom(self)
+        self._lock = RLock()  # monitors of one law may run in several threads
+        self.trees: dict[str, dict[int, Any]] = {STEP: {}, HALT: {}}  # what the Python machines keep of this law
+        self.native: Any = None  # what the C core keeps of this law
         self.initial: Recipe = self._deep(lambda: self._recipe(program.main, {}))
 
     # -- what the machines ask ------------------------------------------------------------------------------------------
@@ -109,7 +115,14 @@ class Planner:
 
     def doomed(self, shape: int) -> bool:
         """Can nothing be accepted any more from here? False where that is not known."""
-        return self._doom.doomed(shape)
+        with self._lock:
+            return self._doom.doomed(shape)
+
+    @cached_property
+    def inert(self) -> int:
+        """A shape that says nothing, but is not `all`: it stands for the children a spine has let go."""
+        every = self.program.terms.all
+        return self._shape(self.program.terms.make(terms.FILTER, "any", (), every, every), ())
 
     # -- building trees ---------------------------------------------------------------------------------------------------
 
@@ -184,6 +197,7 @@ class Planner:
             return self._shape(term, ()), ()
         registers: dict[Ref, int] = {}
         binders: dict[int, int] = {}
+        numbers = count(_CANONICAL)
 
         def change(ref: Ref, op: str) -> Ref:
             kind = ref[0]
@@ -200,15 +214,16 @@ class Planner:
             return terms.rebuild(ref, lambda part: change(part, terms.IF))
 
         def binder(variable: int) -> int:
-            binders[variable] = _CANONICAL + len(binders)
+            binders[variable] = next(numbers)
             return binders[variable]
 
         shape = self.program.terms.map_refs(term, change, binder)
-        return self._shape(shape, tuple(names.get(ref, "") for ref in registers)), tuple(map(_operand, registers))
+        return self._shape(shape, tuple(names.get(ref, "") for ref in registers)), tuple(map(terms.operand, registers))
 
     def adopt(self, term: Term, names: tuple[str, ...]) -> int:
         """The number of a shape that another planner of the same law made."""
-        return self._shape(term, names)
+        with self._lock:
+            return self._shape(term, names)
 
     def _shape(self, term: Term, names: tuple[str, ...]) -> int:
         number = self._numbers.get(term)
@@ -220,12 +235,16 @@ class Planner:
     # -- deep terms -------------------------------------------------------------------------------------------------------
 
     def _deep(self, work: Callable[[], T]) -> T:
-        """Run recursive work; a term nested too deeply for the present recursion limit gets a higher one for a moment."""
-        try:
-            return work()
-        except RecursionError:
-            with _recursion_limit(_DEEP):
+        """Run recursive work, one thread at a time.
+
+        A term nested too deeply for the present recursion limit gets a higher one for a moment.
+        """
+        with self._lock:
+            try:
                 return work()
+            except RecursionError:
+                with _recursion_limit(_DEEP):
+                    return work()
 
 
 @contextmanager
@@ -242,17 +261,8 @@ def _same(shape: Shape) -> Recipe:
     return "leaf", shape.id, tuple(("slot", i) for i in range(shape.size))
 
 
-def _operand(ref: Ref) -> Operand:
-    kind = ref[0]
-    if kind == terms.CONSTANT:
-        return "constant", ref[2]
-    if kind == terms.OPERATION:
-        return "operation", ref[1], tuple(map(_operand, ref[2:]))
-    return ref
-
-
 def lowered(question: tuple[Any, ...]) -> Node:
     """A question in the form in which machines take it."""
     if question[0] == "match":
-        return "match", question[1], tuple((index, _operand(ref)) for index, ref in question[2])
-    return (question[0], *map(_operand, question[1:]))
+        return "match", question[1], tuple((index, terms.operand(ref)) for index, ref in question[2])
+    return (question[0], *map(terms.operand, question[1:]))

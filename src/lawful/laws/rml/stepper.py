@@ -12,7 +12,7 @@ from typing import Any
 from lawful.laws.rml import patterns, terms
 from lawful.laws.rml.compiler import Direct, Program, Use
 from lawful.laws.rml.terms import Ref, Term
-from lawful.laws.rml.values import UNDEFINED
+from lawful.laws.rml.values import UNDEFINED, NoValue, evaluate
 
 Question = tuple[Any, ...]
 MATCH = "match"  # (MATCH, pattern, ((capture, ref), ...)): does it match, these captures matching these values?
@@ -70,9 +70,14 @@ class Stepper:
 
     def holds(self, condition: Ref) -> bool:
         """Does a condition hold? One that still has an unbound variable does not."""
-        if condition[0] == terms.CONSTANT:
-            return condition[2] is True
-        return terms.is_ground(condition) and self.ask((GUARD, condition))
+        if not terms.is_ground(condition):
+            return False
+        if not terms.is_plain(condition):
+            return self.ask((GUARD, condition))
+        try:
+            return evaluate(terms.operand(condition), lambda part: part[1]) is True
+        except NoValue:
+            return False
 
     # -- event types ----------------------------------------------------------------------------------------------------
 
@@ -227,6 +232,8 @@ class Stepper:
         return self.terms.both(*results), bindings
 
     def _first_filtered(self, term: Term) -> Solution | None:
+        if self._lets_all_pass(term):
+            return term, _NOTHING
         name, refs, body, otherwise = term.args
         matched = next(self.matches(name, refs), None)
         solution = self.first(otherwise if matched is None else body)
@@ -304,7 +311,15 @@ class Stepper:
                 return None
         return {**a, **b}
 
+    def _lets_all_pass(self, term: Term) -> bool:
+        """``e >> all : all`` does not depend on the event, so nothing needs to be asked of it."""
+        _, refs, body, otherwise = term.args
+        return body is otherwise is self.terms.all and not any(map(terms.ref_variables, refs))
+
     def _filter(self, term: Term) -> Iterator[Solution]:
+        if self._lets_all_pass(term):
+            yield term, _NOTHING
+            return
         name, refs, body, otherwise = term.args
         matched = next(self.matches(name, refs), None)
         if matched is None:

@@ -74,6 +74,15 @@ def is_plain(ref: Ref) -> bool:
     return all(map(is_plain, parts(ref)))
 
 
+def operand(ref: Ref) -> tuple[Any, ...]:
+    """A ground reference in the form in which machines take it."""
+    if ref[0] == CONSTANT:
+        return "constant", ref[2]
+    if ref[0] == OPERATION:
+        return "operation", ref[1], tuple(map(operand, ref[2:]))
+    return ref
+
+
 # The operators. `args` of a Term by operator:
 EMPTY: Final = "empty"  #
 ALL: Final = "all"  #

@@ -131,6 +131,23 @@ def apply(op: str, *operands: Any) -> Any:
     return _ORDER[op](_number(left, op), _number(right, op))
 
 
+def evaluate(operand: tuple[Any, ...], value_of: Callable[[tuple[Any, ...]], Any]) -> Any:
+    """The value of an operand: ``("operation", op, operands)``, or anything that `value_of` knows the value of."""
+    if operand[0] != "operation":
+        return value_of(operand)
+    _, op, operands = operand
+    if op not in ("&&", "||"):
+        return apply(op, *(evaluate(part, value_of) for part in operands))
+    result = None
+    for part in operands:
+        result = evaluate(part, value_of)
+        if result.__class__ is not bool:
+            raise NoValue(f"`{op}` wants conditions, not {describe(result)}")
+        if result is (op == "||"):
+            break
+    return result
+
+
 def equal(a: Any, b: Any) -> bool:
     """``==`` of the language: numbers by value, everything else strictly."""
     if a.__class__ in (int, float) and b.__class__ in (int, float):

@@ -1,0 +1,172 @@
+/* The machine: feeds events to a running state. Its Python twin has the same interface. */
+#include "core.h"
+#include <structmember.h>
+
+static PyObject *machine_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"planner", "warn", NULL};
+    PyObject *planner, *warn;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:Machine", names, &planner, &warn)) return NULL;
+    Machine *machine = (Machine *)type->tp_alloc(type, 0);
+    if (machine == NULL) return NULL;
+    machine->warn = Py_NewRef(warn);
+    machine->stamp = 1;
+    if (arena_init(&machine->pool.arena) < 0 || arena_init(&machine->scratch) < 0 ||
+        (machine->program = program_of(planner)) == NULL)
+        goto failed;
+    PyObject *initial = PyObject_GetAttrString(planner, "initial");
+    Recipe *recipe = initial == NULL ? NULL : recipe_parse(&machine->program->arena, initial);
+    Py_XDECREF(initial);
+    if (recipe == NULL || (machine->root = part_build(machine, recipe, NULL)) == NULL) goto failed;
+    return (PyObject *)machine;
+failed:
+    Py_DECREF(machine);
+    return NULL;
+}
+
+static int machine_traverse(Machine *machine, visitproc visit, void *arg) {
+    Py_VISIT(machine->warn);
+    Py_VISIT(machine->program);
+    return 0;
+}
+
+static int machine_clear(Machine *machine) {
+    Py_CLEAR(machine->warn);
+    return 0;
+}
+
+static void machine_dealloc(Machine *machine) {
+    PyObject_GC_UnTrack(machine);
+    part_free(machine, machine->root);
+    machine->root = NULL;
+    machine_clear(machine);
+    Py_CLEAR(machine->program);
+    arena_free(&machine->pool.arena);
+    arena_free(&machine->scratch);
+    free(machine->memos);
+    Py_TYPE(machine)->tp_free((PyObject *)machine);
+}
+
+static int usable(Machine *machine) {
+    if (machine->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "a monitor takes one event after the other: it is in use already");
+        return -1;
+    }
+    if (machine->root == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "this monitor stopped with an error");
+        return -1;
+    }
+    return 0;
+}
+
+/* One event: 1 stepped and changed, 0 stepped, 2 no step, -1 error. */
+static int take(Machine *machine, PyObject *event) {
+    machine->event = event;
+    machine->stamp++;
+    Change *change = part_step(machine, machine->root);
+    int result = change == NULL ? -1 : change == &FAILS ? 2 : change == &SAME ? 0 : 1;
+    if (result == 1) {
+        machine->root = part_collapsed(machine, part_apply(machine, machine->root, change));
+        if (machine->root == NULL) result = -1;
+    }
+    machine->event = NULL;
+    arena_reset(&machine->scratch);
+    return result;
+}
+
+static PyObject *machine_feed(Machine *machine, PyObject *args) {
+    PyObject *events;
+    Py_ssize_t position;
+    int stop_when_doomed;
+    if (!PyArg_ParseTuple(args, "Onp:feed", &events, &position, &stop_when_doomed)) return NULL;
+    if (usable(machine) < 0) return NULL;
+    PyObject *sequence = PySequence_Fast(events, "events must be a sequence");
+    if (sequence == NULL) return NULL;
+    machine->busy = true;
+    int result = 0;
+    for (; position < PySequence_Fast_GET_SIZE(sequence); position++) {
+        PyObject *event = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, position));
+        result = take(machine, event);
+        Py_DECREF(event);
+        if (result == 2) {
+            machine->failed = 1;
+            break;
+        }
+        if (result == 1 && stop_when_doomed) {
+            int doomed = part_doomed(machine, machine->root);
+            if (doomed < 0) result = -1;
+            if (doomed) break;
+        }
+        if ((position & 4095) == 4095 && PyErr_CheckSignals() < 0) result = -1;
+        if (result < 0) break;
+    }
+    machine->busy = false;
+    Py_DECREF(sequence);
+    return result < 0 ? NULL : PyLong_FromSsize_t(position);
+}
+
+static PyObject *machine_dump(Machine *machine, PyObject *unused) {
+    return usable(machine) < 0 ? NULL : part_dump(machine, machine->root);
+}
+
+static PyObject *machine_load(Machine *machine, PyObject *state) {
+    if (usable(machine) < 0) return NULL;
+    Arena arena;
+    if (arena_init(&arena) < 0) return NULL;
+    Recipe *recipe = recipe_parse(&arena, state);
+    Part *root = recipe == NULL ? NULL : part_collapsed(machine, part_build(machine, recipe, NULL));
+    arena_free(&arena);
+    if (root == NULL) return NULL;
+    part_free(machine, machine->root);
+    machine->root = root;
+    Py_RETURN_NONE;
+}
+
+static PyObject *truth(int value) { return value < 0 ? NULL : PyBool_FromLong(value); }
+
+static PyObject *get_halts(Machine *machine, void *unused) {
+    return usable(machine) < 0 ? NULL : truth(part_halts(machine, machine->root));
+}
+
+static PyObject *get_doomed(Machine *machine, void *unused) {
+    return usable(machine) < 0 ? NULL : truth(part_doomed(machine, machine->root));
+}
+
+static PyObject *get_is_all(Machine *machine, void *unused) {
+    if (usable(machine) < 0) return NULL;
+    if (machine->root->kind != P_LEAF) Py_RETURN_FALSE;
+    return truth(program_is_all(machine->program, (int)machine->root->shape));
+}
+
+static PyMethodDef machine_methods[] = {
+    {"feed", (PyCFunction)machine_feed, METH_VARARGS,
+     "feed(events, start, stop_when_doomed)\n--\n\nStep through events from one place; where to stop, or their number."},
+    {"dump", (PyCFunction)machine_dump, METH_NOARGS, "dump()\n--\n\nThe state as a recipe over constants."},
+    {"load", (PyCFunction)machine_load, METH_O, "load(state)\n--\n\nTake over a dumped state."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef machine_getset[] = {
+    {"halts", (getter)get_halts, NULL, "May the trace end here?", NULL},
+    {"doomed", (getter)get_doomed, NULL, "Can nothing be accepted any more?", NULL},
+    {"is_all", (getter)get_is_all, NULL, "Is everything accepted from here on?", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef machine_members[] = {
+    {"failed", T_BOOL, offsetof(Machine, failed), 0, "Had an event no step?"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+PyTypeObject MachineType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Machine",
+    .tp_basicsize = sizeof(Machine),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "Machine(planner, warn)\n--\n\nThe running state of an RML law.",
+    .tp_new = machine_new,
+    .tp_dealloc = (destructor)machine_dealloc,
+    .tp_traverse = (traverseproc)machine_traverse,
+    .tp_clear = (inquiry)machine_clear,
+    .tp_methods = machine_methods,
+    .tp_getset = machine_getset,
+    .tp_members = machine_members,
+};

@@ -1,0 +1,289 @@
+"""``lawful check``: any number of laws over any number of traces, in one pass of each."""
+
+from __future__ import annotations
+
+import gc
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import IO, Any, Literal
+
+import click
+
+from lawful.diagnostics import Diagnostic, Source, printable, render_all
+from lawful.engine import Case, Settings, TraceRun
+from lawful.errors import LawError, LawfulError
+from lawful.events.reader import TraceReader, open_trace
+from lawful.events.streams import os_error
+from lawful.laws.loader import load_law
+from lawful.laws.protocol import Law
+
+_INTERRUPTED = 130
+_DATA_WARNING = "law-data"
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful check hash_set.rml --trace run.jsonl
+  lawful check *.rml -t monday.jsonl.gz -t tuesday.jsonl.gz --format json
+  tail -f app.jsonl | lawful check files.rml --trace - --fail-fast
+"""
+
+
+@click.command(name="check", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.argument("laws", metavar="LAW...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--trace",
+    "-t",
+    "traces",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(),
+    help="A trace to check; may be repeated. `-` is standard input, judged as it arrives.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", metavar="FILE", type=click.Path(), help="Write the report there, not to standard output.")
+@click.option(
+    "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
+)
+@click.option("--fail-fast", is_flag=True, help="Stop at the first event that a law rejects.")
+@click.option(
+    "--history",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many earlier events to show with a violation.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Report violations only: no accepted laws, no summary.")
+@click.option("--no-progress", is_flag=True, help="Show no progress bar.")
+def command(
+    laws: tuple[str, ...],
+    traces: tuple[str, ...],
+    form: Literal["text", "json"],
+    output: str | None,
+    skip_bad: bool,
+    fail_fast: bool,
+    history: int,
+    quiet: bool,
+    no_progress: bool,
+) -> int:
+    """Check traces against laws.
+
+    Every trace is read once, whatever the number of laws, and in constant memory. Reading stops early when all laws
+    are decided. For each violation the report says where it is, what the law would have accepted there, and which
+    earlier events led to it.
+
+    Exit code: 0, all laws accept all traces; 1, a law was broken; 2, bad usage or bad input.
+    """
+    _look_before(traces, (*laws, *traces), output)
+    loaded = _load(laws)
+    settings = Settings(skip_bad=skip_bad, fail_fast=fail_fast, history=history)
+    with _opened(output) as target, _rare_collections():
+        report = _Json(target) if form == "json" else _Text(target, quiet)
+        return _check(loaded, traces, settings, report, progress=not (quiet or no_progress))
+
+
+def _look_before(traces: tuple[str, ...], inputs: tuple[str, ...], output: str | None) -> None:
+    """Whatever is wrong with the command line comes out before any long work begins."""
+    if not traces:
+        raise LawfulError("usage", "there is no trace to check", hint="--trace FILE, or --trace - for standard input")
+    if traces.count("-") > 1:
+        raise LawfulError("usage", "standard input can be read only once", hint="give --trace - only once")
+    for trace in traces:
+        if trace == "-":
+            continue
+        try:
+            mode = os.stat(trace).st_mode
+        except OSError as error:
+            raise os_error(error, trace) from error
+        except ValueError:  # a null byte in the name: opening it tells
+            mode = 0
+        if not stat.S_ISFIFO(mode):  # which would wait for its writer
+            open_trace(trace).close()
+    if output is not None and os.path.exists(output):
+        for path in inputs:
+            if os.path.exists(path) and os.path.samefile(path, output):
+                raise LawfulError("usage", "the report would overwrite what is checked", where=output)
+
+
+def _load(paths: Iterable[str]) -> list[Law]:
+    """All laws; of those that are wrong, every one is told."""
+    laws: list[Law] = []
+    errors: list[LawError] = []
+    for path in paths:
+        try:
+            laws.append(load_law(path))
+        except LawError as error:
+            errors.append(error)
+    _raise_last(errors)
+    for law in laws:
+        warnings: tuple[Diagnostic, ...] = getattr(law, "warnings", ())
+        if warnings:
+            click.echo(render_all(warnings, Source(law.source, law.name)) + "\n", err=True)
+    return laws
+
+
+def _raise_last(errors: list[Any]) -> None:
+    """`main` tells the error that it is given; here the others are told before."""
+    for error in errors[:-1]:
+        click.echo(error.render() + "\n", err=True)
+    if errors:
+        raise errors[-1]
+
+
+def _check(laws: list[Law], traces: tuple[str, ...], settings: Settings, report: _Report, *, progress: bool) -> int:
+    runs: list[TraceRun] = []
+    warned: set[tuple[str, str]] = set()
+    watched: Callable[[TraceReader], Iterable[list[dict[str, Any]]]] = TraceReader.batches
+    if progress and sys.stderr.isatty():
+        from lawful.cli.progress import with_progress
+
+        watched = with_progress
+    try:
+        for trace in traces:
+            run = TraceRun(laws, trace, settings, on_finding=lambda case: report.live(runs[-1], case))
+            runs.append(run)
+            run.run(watched)
+            report.trace(run)
+            _warn(run, warned)
+            if settings.fail_fast and (run.broken or run.error):
+                break
+    except KeyboardInterrupt:
+        return _interrupted(runs, report)
+    report.end(runs, skipped=len(traces) - len(runs))
+    _raise_last([run.error for run in runs if run.error])
+    return 1 if any(run.broken for run in runs) else 0
+
+
+def _warn(run: TraceRun, warned: set[tuple[str, str]]) -> None:
+    if run.bad_lines:
+        lines = "line" if run.bad_lines == 1 else "lines"
+        click.echo(f"{printable(run.name)}: {run.bad_lines} bad {lines} skipped", err=True)
+    for case in run.cases:
+        for message in case.monitor.warnings():
+            if (case.law.name, message) not in warned:
+                warned.add((case.law.name, message))
+                where = f"{printable(case.law.name)} on {printable(run.name)}"
+                click.echo(f"warning[{_DATA_WARNING}]: {where}: {printable(message)}", err=True)
+
+
+def _interrupted(runs: list[TraceRun], report: _Report) -> int:
+    """Tell on standard error what was decided: standard output may be a pipe whose reader has been interrupted too."""
+    aside = _Text(sys.stderr, quiet=False)
+    for run in runs:
+        if run not in report.done:
+            run.conclude()
+            aside.told = report.told
+            aside.trace(run)
+    click.echo(f"interrupted after {sum(run.events for run in runs):,} events", err=True)
+    return _INTERRUPTED
+
+
+class _Report:
+    """Where results go as they come."""
+
+    def __init__(self) -> None:
+        self.told: set[int] = set()  # findings that were shown (their ids: they live as long as the run)
+        self.done: list[TraceRun] = []  # traces that were shown
+
+    def live(self, run: TraceRun, case: Case) -> None:
+        """A violation in a stream, now."""
+
+    def trace(self, run: TraceRun) -> None:
+        """A trace is done."""
+
+    def end(self, runs: list[TraceRun], skipped: int) -> None:
+        """All is done, or all but the last traces."""
+
+
+class _Json(_Report):
+    def __init__(self, target: IO[str]) -> None:
+        super().__init__()
+        self._target = target
+
+    def end(self, runs: list[TraceRun], skipped: int) -> None:
+        from lawful.reports.json import render
+
+        self._target.write(render(runs).decode())
+        self._target.flush()
+
+
+class _Text(_Report):
+    def __init__(self, target: IO[str], quiet: bool) -> None:
+        super().__init__()
+        self._quiet = quiet
+        self._show, self._width = _printer(target)
+
+    def live(self, run: TraceRun, case: Case) -> None:
+        from lawful.reports.text import case_lines
+
+        self.told.add(id(case.finding))
+        self._show(case_lines(run, case, self._width))
+
+    def trace(self, run: TraceRun) -> None:
+        from lawful.reports.text import case_lines
+
+        for case in run.cases:
+            if id(case.finding) not in self.told and not (self._quiet and case.finding is None):
+                self._show(case_lines(run, case, self._width))
+        self.done.append(run)
+
+    def end(self, runs: list[TraceRun], skipped: int) -> None:
+        from lawful.reports.text import Span, summary_lines
+
+        if not self._quiet:
+            self._show(summary_lines(runs, self._width))
+            if skipped:
+                traces = "1 trace was" if skipped == 1 else f"{skipped} traces were"
+                self._show(iter([[Span(f"{traces} not read")]]))
+
+
+def _printer(target: IO[str]) -> tuple[Callable[[Iterator[Any]], None], int]:
+    """How lines are shown, and in how many columns: in colour on a terminal, where alone it is worth importing rich."""
+    from lawful.reports.text import WIDTH, plain
+
+    if not target.isatty():
+
+        def write(lines: Iterator[Any]) -> None:
+            target.write(plain(lines))
+            target.flush()
+
+        return write, WIDTH
+
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=target, highlight=False)
+
+    def show(lines: Iterator[Any]) -> None:
+        for line in lines:
+            console.print(Text.assemble(*line), soft_wrap=True)
+
+    return show, max(60, min(console.width, 120))
+
+
+@contextmanager
+def _opened(output: str | None) -> Iterator[IO[str]]:
+    with nullcontext(sys.stdout) if output is None else open(output, "w", encoding="utf-8") as target:
+        yield target
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let the cyclic garbage collector rest for most of the run.
+
+    Every batch brings thousands of dicts and drops them again by counting references; looking for cycles among them
+    finds nothing and costs time. Collections are made rare, not switched off: memory must stay bounded whatever a
+    monitor leaves behind. This is the command line's own process, so nobody else is affected.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

@@ -1,0 +1,89 @@
+"""``lawful laws``: what a law says, in words and as a drawing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+
+from lawful.errors import LawfulError
+from lawful.laws.loader import load_law
+from lawful.laws.rml.automaton import MOST_STATES, Automaton, NotFiniteError, automaton
+from lawful.laws.rml.law import RmlLaw
+from lawful.laws.rml.outline import outline
+from lawful.reports import dot, mermaid
+from lawful.reports import law as report
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful laws explain hash_set.rml
+  lawful laws explain files.rml --dot | dot -Tsvg -o files.svg
+"""
+
+_EXPLAIN_EXAMPLES = """
+\b
+Examples:
+  lawful laws explain hash_set.rml
+  lawful laws explain hash_set.rml --format json
+  lawful laws explain files.rml --dot | dot -Tsvg -o files.svg
+  lawful laws explain files.rml --mermaid --with-failures
+"""
+
+_SETTINGS = {"max_content_width": 80}
+
+
+@click.group(name="laws", no_args_is_help=True, epilog=_EXAMPLES, context_settings=_SETTINGS)
+def command() -> None:
+    """Explain and draw laws."""
+
+
+@command.command(epilog=_EXPLAIN_EXAMPLES, context_settings=_SETTINGS)
+@click.argument("path", metavar="LAW", type=click.Path())
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--dot", "language", flag_value="dot", default=None, help="Only draw the automaton, for Graphviz.")
+@click.option("--mermaid", "language", flag_value="mermaid", help="Only draw the automaton, for Markdown.")
+@click.option("--with-failures", is_flag=True, help="Draw also the steps that break the law.")
+@click.option(
+    "--max-states",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=MOST_STATES,
+    show_default=True,
+    help="How many states an automaton may have.",
+)
+def explain(
+    path: str,
+    form: Literal["text", "json"],
+    language: Literal["dot", "mermaid"] | None,
+    with_failures: bool,
+    max_states: int,
+) -> None:
+    """Show what LAW says.
+
+    Shows its event types and equations in normal form, which equations are recursive and how they grow, which events
+    it looks at, the size of its automaton, and the compiler's warnings.
+
+    A drawing shows the states of the law and the events that lead from one to the next; a double border means that a
+    trace may end there. A law that grows with every object it meets has no finite automaton: then each kind of
+    instance is drawn in a frame, and a dashed arrow leads to it from where it is started. At an arrow, `other` is any
+    event that no other arrow from there names, and `n := n + 1` tells how a value that the law remembers changes.
+    """
+    if language is not None and form == "json":
+        raise LawfulError("usage", f"--{language} prints only a drawing", hint="leave out --format")
+    law = load_law(path)
+    if not isinstance(law, RmlLaw):
+        raise LawfulError("law-language", "only laws in RML can be explained", where=path)
+    if language is not None:
+        drawing = report.drawing(law.name, automaton(law, max_states), with_failures=with_failures)
+        click.echo((dot if language == "dot" else mermaid).render(drawing), nl=False)
+        return
+    built: Automaton | NotFiniteError
+    try:
+        built = automaton(law, max_states)
+    except NotFiniteError as error:
+        built = error
+    if form == "json":
+        click.echo(report.json(law, outline(law), built))
+    else:
+        click.echo(report.text(law, outline(law), built), nl=False)

@@ -1,0 +1,234 @@
+"""One trace under the eyes of several laws: a single pass, whatever their number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from lawful.engine.findings import Event, Finding
+from lawful.engine.history import Recent, Search, merged, read_again
+from lawful.errors import TraceError
+from lawful.events.model import mentioned_ids
+from lawful.events.reader import TraceReader, open_trace
+from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
+
+_MOST_MET = 10
+_NOTHING = Expectation((), {})
+
+
+@dataclass
+class Settings:
+    """How traces are read and judged."""
+
+    skip_bad: bool = False
+    fail_fast: bool = False  # stop at the first event that some law rejects
+    history: int = 10  # how many earlier events a finding shows
+
+
+class Case:
+    """One law on one trace."""
+
+    def __init__(self, law: Law) -> None:
+        self.law = law
+        self.monitor: Monitor = law.monitor()
+        # The monitor may be in the middle of a batch when the run is interrupted: this is what it said last.
+        self.verdict: Verdict = self.monitor.verdict
+        self.accepted: bool | None = None  # None: not decided
+        self.finding: Finding | None = None
+        self.event: Event | None = None
+        self.doomed_event: Event | None = None
+
+    @property
+    def broken(self) -> bool:
+        return self.verdict is Verdict.FALSE or self.accepted is False
+
+    def feed(self, batch: list[Event], start: int) -> bool:
+        """Judge a batch, `start` being the number of its first event; is this law decided now?"""
+        monitor = self.monitor
+        self.verdict = monitor.feed(batch)
+        if self.verdict is not Verdict.FALSE:
+            return self.verdict is Verdict.TRUE
+        if self.doomed_event is None and monitor.doomed_at is not None and monitor.doomed_at >= start:
+            self.doomed_event = batch[monitor.doomed_at - start]
+        if isinstance(monitor.rejected_at, int):
+            self.event = batch[monitor.rejected_at - start]
+            self.accepted = False
+            return True
+        return False
+
+    def end(self) -> None:
+        """The trace is over."""
+        self.monitor.end()
+        outcome = self.monitor.outcome()
+        self.accepted, self.verdict = outcome.accepted, outcome.verdict
+
+
+class TraceRun:
+    """Judges one trace by several laws."""
+
+    def __init__(
+        self,
+        laws: Sequence[Law],
+        source: str,
+        settings: Settings,
+        *,
+        on_finding: Callable[[Case], None] | None = None,
+    ) -> None:
+        """`on_finding` is told of the violations of a stream when they happen; a file's are known when it is read.
+
+        It can be told twice of a law: when it is lost, and when an event is rejected.
+        """
+        self.cases = [Case(law) for law in laws]
+        self.name = source if source != "-" else "<stdin>"
+        self.events = 0
+        """How many were judged; more may have been read."""
+        self.bad_lines = 0
+        self.complete = False
+        """Was the trace judged to its end? Not if everything was decided before, or if something went wrong."""
+        self.error: TraceError | None = None
+        self._source = source
+        self._settings = settings
+        self._on_finding = on_finding
+        self._recent: Recent | None = None
+
+    @property
+    def broken(self) -> list[Case]:
+        return [case for case in self.cases if case.broken]
+
+    def run(self, watched: Callable[[TraceReader], Iterable[list[Event]]] = TraceReader.batches) -> None:
+        """Read and judge. A fault of the trace is kept in `error`; what was decided before it stays decided.
+
+        `watched` gives the reader's batches, and may look at how far it is.
+        """
+        try:
+            with open_trace(self._source, skip_bad=self._settings.skip_bad) as reader:
+                if self._source == "-" or reader.size is None:
+                    self._recent = Recent()
+                try:
+                    self._judge(reader, watched)
+                finally:
+                    self.bad_lines = reader.bad_lines
+        except TraceError as error:
+            self.error = error
+        self.conclude()
+
+    def _judge(self, reader: TraceReader, watched: Callable[[TraceReader], Iterable[list[Event]]]) -> None:
+        undecided = self.cases
+        size = 0
+        for batch in watched(reader):
+            start = self.events + 1
+            decided = [case for case in undecided if case.feed(batch, start)]
+            self.events += len(batch)
+            if self._recent is not None:
+                self._recent.add(batch, reader.bytes_read - size)
+                size = reader.bytes_read
+                self._report_live(undecided)
+            if decided:
+                undecided = [case for case in undecided if case not in decided]
+                if not undecided or (self._settings.fail_fast and any(case.broken for case in decided)):
+                    self.complete = self._recent is None and _is_over(reader)
+                    break
+        else:
+            self.complete = True
+        if self.complete:
+            for case in self.cases:
+                case.end()
+
+    def _report_live(self, cases: list[Case]) -> None:
+        for case in cases:
+            # Lost before and not rejected yet: that was told.
+            if case.broken and (case.finding is None or case.event is not None):
+                self._find([case])
+                if self._on_finding is not None:
+                    self._on_finding(case)
+
+    def conclude(self) -> None:
+        """Find the evidence for all violations that have none yet. (After an interruption, this is left to do.)"""
+        for case in self.cases:
+            # What is true stays true: that needs no end of the trace.
+            if case.accepted is None and case.verdict is Verdict.TRUE:
+                case.end()
+        self._find([case for case in self.broken if case.finding is None or case.finding.rejected_at is None])
+
+    def _find(self, cases: list[Case]) -> None:
+        searches: list[tuple[Finding, Search]] = []
+        for case in cases:
+            case.finding, search = self._finding(case)
+            if self._settings.history and search.before > 1:
+                searches.append((case.finding, search))
+        self._search([search for _, search in searches])
+        # What these objects have met may have brought the law here: a collection is changed under its iterator.
+        further = [Search(s.monitor, values, s.before, s.most) for _, s in searches if (values := _met(s))]
+        self._search(further)
+        for finding, search in searches:
+            met = next((each.found for each in further if each.monitor is search.monitor), ())
+            finding.history, finding.history_note = merged(search.found, met, search.most), search.note
+
+    def _search(self, searches: list[Search]) -> None:
+        if not searches:
+            return
+        if self._recent is None:
+            read_again(self._source, searches, skip_bad=self._settings.skip_bad)
+        else:
+            self._recent.search(searches)
+
+    def _finding(self, case: Case) -> tuple[Finding, Search]:
+        monitor = case.monitor
+        rejected_at, doomed_at = monitor.rejected_at, monitor.doomed_at
+        # Once lost, what the law would still take leads nowhere.
+        expectation = _NOTHING if rejected_at is None else monitor.expectation(case.event)
+        finding = Finding(rejected_at, case.event, expectation, doomed_at, case.doomed_event)
+        event = case.event if rejected_at is not None else case.doomed_event
+        values = [value for value in (*expectation.bindings.values(), *_known_to(monitor, event)) if _tells(value)]
+        place = rejected_at if rejected_at is not None else doomed_at or 0
+        before = self.events + 1 if place == "end" else int(place)
+        return finding, Search(monitor, values, before, self._settings.history)
+
+
+def _is_over(reader: TraceReader) -> bool:
+    """Was the last batch the end of the file? Small traces are read to their end, whatever their laws say."""
+    try:
+        return next(reader.batches(), None) is None
+    except TraceError:
+        return False
+
+
+def _known_to(monitor: Monitor, event: Event | None) -> Iterator[Any]:
+    """The values in an event that the law takes up: the objects it is about."""
+    if event is not None:
+        # Where objects have ids, other values are no objects. Traces of other makers may have no ids.
+        for value in list(mentioned_ids(event)) or _scalars(event):
+            if monitor.relevant(event, (value,)):
+                yield value
+
+
+def _met(search: Search) -> list[Any]:
+    """The objects, beyond those that were searched for, in the events that were found."""
+    if not search.values:
+        return []
+    met = (
+        value
+        for _, event in reversed(search.found)
+        for value in mentioned_ids(event)
+        if value not in search.values and search.monitor.relevant(event, (value,))
+    )
+    return list(islice(dict.fromkeys(met), _MOST_MET))
+
+
+def _tells(value: Any) -> bool:
+    """Can events about one thing be told by this value from events about others?"""
+    return isinstance(value, int | str | dict | list) and not isinstance(value, bool)
+
+
+def _scalars(value: Any) -> Iterator[Any]:
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+        else:
+            yield value

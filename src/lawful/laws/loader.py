@@ -1,0 +1,92 @@
+"""Laws from files: which language a file is in is told by its suffix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lawful.errors import LawError
+
+if TYPE_CHECKING:
+    from lawful.laws.protocol import Law
+
+
+def load_law(path: str | os.PathLike[str]) -> Law:
+    """Compile the law in a file. Raises LawError, with everything that is wrong with the law's text."""
+    name = os.fspath(path)
+    text = _read(name)
+    return _LANGUAGES[_suffix(name)](text, name)
+
+
+def _rml(text: str, name: str) -> Law:
+    # A run without RML laws must not pay for its import.
+    from lawful.laws.rml import compile
+
+    return compile(text, name=name)
+
+
+_LANGUAGES: dict[str, Callable[[str, str], Law]] = {".rml": _rml}
+
+
+def _suffix(name: str) -> str:
+    return os.path.splitext(name)[1].lower()
+
+
+def _read(name: str) -> str:
+    try:
+        is_directory = os.path.isdir(name)
+        if not is_directory and _suffix(name) not in _LANGUAGES and os.path.exists(name):
+            raise _unknown_kind(name)
+        with open(name, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        raise LawError("law-not-found", "there is no such file", where=name, hint=_similar(name)) from None
+    except IsADirectoryError:
+        raise LawError(
+            "law-unknown-kind", "a directory is not a law", where=name, hint="name the law files in it"
+        ) from None
+    except PermissionError:
+        raise LawError("law-not-readable", "permission denied", where=name) from None
+    except OSError as error:
+        raise LawError("law-not-readable", error.strerror or str(error), where=name) from error
+    except ValueError as error:  # a null byte in the name
+        raise LawError("law-not-found", f"no file can have this name: {error}", where=repr(name)) from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise LawError(
+            "law-not-text",
+            f"a law is text in UTF-8, this has the byte 0x{content[error.start]:02x}",
+            where=f"{name}:{line}",
+            hint="is this the right file? Text in another encoding can be converted: iconv -t UTF-8",
+        ) from None
+
+
+def _unknown_kind(name: str) -> LawError:
+    suffix = _suffix(name)
+    known = " or ".join(_LANGUAGES)
+    hint = f"the name of a law ends with {known}"
+    if suffix in (".jsonl", ".json", ".gz", ".zst"):
+        hint += "; a trace stands after --trace, each after its own"
+    what = f"a file with the suffix {suffix}" if suffix else "a file without a suffix"
+    return LawError("law-unknown-kind", f"{what} is no law that Lawful knows", where=name, hint=hint)
+
+
+def _similar(name: str) -> str | None:
+    """A file nearby whose name looks like the one that is missing."""
+    if name == "-":
+        return "a law is read from a file, only a trace can come from standard input"
+    # Importing this takes longer than reading most laws.
+    from lawful.diagnostics import did_you_mean
+
+    folder, base = os.path.split(name)
+    try:
+        names = [entry for entry in os.listdir(folder or ".") if _suffix(entry) in _LANGUAGES]
+    except OSError:
+        return f"there is no directory {folder} either" if folder and not os.path.isdir(folder) else None
+    by_stem = {os.path.splitext(entry)[0]: entry for entry in names}
+    stem = base if base in by_stem else os.path.splitext(base)[0]
+    found = by_stem.get(stem) or by_stem.get(did_you_mean(stem, by_stem) or "")
+    return f"did you mean {os.path.join(folder, found)}?" if found else None

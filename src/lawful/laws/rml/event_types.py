@@ -1,0 +1,122 @@
+"""Which events an event type stands for, as patterns: from outside, and from inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from lawful.laws.rml import patterns, terms
+from lawful.laws.rml.compiler import Direct, Program
+from lawful.laws.rml.terms import Ref
+
+WILDCARD: patterns.Tree = ("wildcard",)
+
+_Scope = Mapping[str, Ref]
+Ground = Callable[[Ref], patterns.Tree]
+"""What stands in a pattern for a value that only the running law knows."""
+
+
+class Extent(NamedTuple):
+    """An event of the type matches one of ``outer``; what matches one of ``inner`` is of the type.
+
+    What matches one of ``never`` is not: the other side of an event type that ``not matches``.
+    """
+
+    outer: tuple[patterns.Tree, ...]
+    inner: tuple[patterns.Tree, ...]
+    never: tuple[patterns.Tree, ...] = ()
+
+
+def anything(ref: Ref) -> patterns.Tree:
+    return WILDCARD
+
+
+def named(ref: Ref) -> patterns.Tree:
+    """Each unknown value as a string of its own that no event holds."""
+    return "literal", f"\0{ref!r}"
+
+
+def extent(program: Program, name: str, args: tuple[Ref, ...], ground: Ground = anything) -> Extent:
+    """The extent of an event type with these arguments.
+
+    Guards are left out of ``outer``, and what has a guard or a negation out of ``inner``. Values that ``ground``
+    turns into wildcards make ``inner`` and ``never`` too wide: those who want them name the values.
+    """
+    outer: list[patterns.Tree] = []
+    inner: list[patterns.Tree] = []
+    never: list[patterns.Tree] = []
+    clauses = program.clauses[name, len(args)]
+    for clause in clauses:
+        if clause.negated:
+            outer.append(WILDCARD)
+        scope = dict(zip(clause.params, args, strict=True))
+        for option in clause.options:
+            if isinstance(option, Direct):
+                found = _direct(option, scope, ground)
+            else:
+                found = extent(program, option.name, tuple(_resolved(ref, scope) for ref in option.args), ground)
+            if not clause.negated:
+                outer += found.outer
+                inner += found.inner if clause.guard is None else ()
+            elif len(clauses) == 1:
+                never += found.inner
+    return Extent(tuple(outer), tuple(inner), tuple(never))
+
+
+def _resolved(ref: Ref, scope: _Scope) -> Ref:
+    """A reference of a derived declaration; a name that is no parameter can be anything."""
+    if ref[0] == terms.VARIABLE:
+        return scope.get(ref[1], ref)
+    return terms.rebuild(ref, lambda part: _resolved(part, scope))
+
+
+def _direct(option: Direct, scope: _Scope, ground: Ground) -> Extent:
+    refs = [scope.get(name, (terms.VARIABLE, name)) for name in option.names]
+    if any(ref[0] == terms.OPERATION and not terms.is_ground(ref) for ref in refs):
+        return Extent((), ())  # arithmetic over a variable without a value
+    tree = _filled(option.tree, refs, ground)
+    free = [ref for ref in refs if terms.ref_variables(ref)]
+    return Extent((tree,), (tree,) if len(free) == len(set(free)) else ())  # `p(x, x)` compares two places
+
+
+def _filled(tree: patterns.Tree, refs: list[Ref], ground: Ground) -> patterns.Tree:
+    kind = tree[0]
+    if kind == "capture":
+        return _of_ref(refs[tree[1]], ground)
+    if kind == "object":
+        return "object", tuple((key, _filled(part, refs, ground)) for key, part in tree[1])
+    if kind == "list":
+        return "list", tuple(_filled(part, refs, ground) for part in tree[1]), tree[2]
+    return tree
+
+
+def _of_ref(ref: Ref, ground: Ground) -> patterns.Tree:
+    kind = ref[0]
+    if kind == terms.CONSTANT:
+        return "literal", ref[2]
+    if kind == terms.OBJECT:
+        return "object", tuple((key, _of_ref(part, ground)) for key, part in ref[1])
+    if kind == terms.LIST:
+        return "list", tuple(_of_ref(part, ground) for part in ref[1]), ref[2]
+    return ground(ref) if terms.is_ground(ref) else WILDCARD
+
+
+def disjoint(a: Extent, b: Extent) -> bool:
+    """Is no event of both types? (Extents whose unknown values are wildcards.)"""
+    return not patterns.satisfiable([("choice", a.outer), ("choice", b.outer)], [])
+
+
+def includes(whole: Extent, *parts: Extent) -> bool:
+    """Is every event that is of all these types of that one too? (Extents whose unknown values are named.)"""
+    return _cover(whole.inner, parts)
+
+
+def denies(one: Extent, *parts: Extent) -> bool:
+    """Is no event that is of all these types of that one, which is a negation? (As for `includes`.)"""
+    return _cover(one.never, parts)
+
+
+def _cover(trees: tuple[patterns.Tree, ...], parts: tuple[Extent, ...]) -> bool:
+    positive: list[patterns.Tree] = [("object", ()), *(("choice", part.outer) for part in parts)]
+    # Values that are named apart may still be equal: of what is impossible only for that nothing is known.
+    return patterns.satisfiable(positive, []) and not patterns.satisfiable(positive, trees)

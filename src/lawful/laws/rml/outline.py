@@ -1,0 +1,187 @@
+"""What a law says, as data: its event types, its equations and how they grow, and the events it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from lawful.laws.rml import patterns, syntax, terms
+from lawful.laws.rml.compiler import Program, named_ref
+from lawful.laws.rml.equations import children, declared, preorder
+from lawful.laws.rml.event_types import extent
+from lawful.laws.rml.printer import format_data, format_expression, format_spec
+from lawful.laws.rml.terms import Ref
+
+if TYPE_CHECKING:
+    from lawful.laws.rml.law import RmlLaw
+
+Growth = Literal["beside", "and", "before", "repeated", "filter"]
+"""Where an equation calls itself so that every turn leaves something behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One declaration of an event type."""
+
+    text: str  # the whole, in normal form
+    params: tuple[str, ...]
+    matches: str  # its body
+    derived: bool  # from other event types
+    negated: bool
+    guard: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    name: str
+    arity: int
+    declarations: tuple[Declaration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """A call that leads back to the equation it stands in."""
+
+    callee: str
+    growth: Growth | None  # none: nothing is left behind
+    beside: str | None  # the expression that is
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    name: str
+    params: tuple[str, ...]
+    text: str  # the whole, in normal form
+    recursion: tuple[Recursion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A kind of event that the law can match: the keys it must have, each with its values where only some can be."""
+
+    keys: tuple[tuple[str, tuple[syntax.Scalar, ...] | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    event_types: tuple[EventType, ...]
+    equations: tuple[Equation, ...]
+    watches: tuple[Watch, ...]
+    everything: bool  # it can match any event at all, whatever the watches say
+
+
+def outline(law: RmlLaw) -> Outline:
+    specification = law.specification
+    watches, everything = _watches(law.planner.program, specification)
+    return Outline(
+        tuple(
+            EventType(name, arity, tuple(map(_declaration, group)))
+            for (name, arity), group in declared(specification).items()
+        ),
+        tuple(_equations(specification)),
+        watches,
+        everything,
+    )
+
+
+def _declaration(declaration: syntax.Declaration) -> Declaration:
+    text = format_spec(syntax.Specification((declaration,), ())).rstrip()
+    guard = None if declaration.guard is None else format_data(declaration.guard)
+    end = len(text) - 1 if guard is None else len(text) - len(f" with {guard};")
+    body = text[text.index(" matches ") + len(" matches ") : end]
+    return Declaration(text, declaration.params, body, isinstance(declaration.body, tuple), declaration.negated, guard)
+
+
+# -- recursion ---------------------------------------------------------------------------------------------------------
+
+
+def _equations(specification: syntax.Specification) -> Iterator[Equation]:
+    calls = {
+        equation.name: {node.name for node in preorder(equation.body) if isinstance(node, syntax.Call)}
+        for equation in specification.equations
+    }
+    for equation in specification.equations:
+        text = format_spec(syntax.Specification((), (equation,))).rstrip()
+        returning = {name for name in calls[equation.name] if equation.name in _reached(name, calls)}
+        found = dict.fromkeys(_recursions(equation.body, returning)) if returning else {}
+        yield Equation(equation.name, equation.params, text, tuple(found))
+
+
+def _reached(start: str, calls: dict[str, set[str]]) -> set[str]:
+    found = {start}
+    pending = [start]
+    while pending:
+        new = calls[pending.pop()] - found
+        found |= new
+        pending += new
+    return found
+
+
+_Context = tuple[Growth, syntax.Expression | None]
+
+
+def _recursions(body: syntax.Expression, returning: set[str]) -> Iterator[Recursion]:
+    """The calls of some equations, each with the innermost operator that leaves something behind."""
+    pending: list[tuple[syntax.Expression, _Context | None]] = [(body, None)]
+    while pending:
+        node, context = pending.pop()
+        match node:
+            case syntax.Call(name) if name in returning:
+                growth, other = context or (None, None)
+                yield Recursion(name, growth, None if other is None else format_expression(other))
+            case syntax.Shuffle(left, right):
+                pending += ((right, ("beside", left)), (left, ("beside", right)))
+            case syntax.And(left, right):
+                pending += ((right, ("and", left)), (left, ("and", right)))
+            case syntax.Concat(left, right):
+                pending += ((right, context), (left, ("before", right)))
+            case syntax.Star(inner) | syntax.Plus(inner) | syntax.Times(inner) | syntax.Closure(inner):
+                pending.append((inner, ("repeated", None)))
+            case syntax.Filter(_, inner, otherwise):
+                pending += [(part, ("filter", None)) for part in (otherwise, inner) if part is not None]
+            case _:
+                pending += [(part, context) for part in reversed(children(node))]
+
+
+# -- what it looks at --------------------------------------------------------------------------------------------------
+
+
+def _watches(program: Program, specification: syntax.Specification) -> tuple[tuple[Watch, ...], bool]:
+    """From the event types that can be reached from `Main`, with the arguments they have there."""
+    bodies = {equation.name: equation.body for equation in specification.equations}
+    calls = {
+        name: {node.name for node in preorder(body) if isinstance(node, syntax.Call)} for name, body in bodies.items()
+    }
+    reached = _reached("Main", calls)
+    found: dict[Watch, None] = {}
+    everything = False
+    for name, body in bodies.items():
+        for node in preorder(body) if name in reached else ():
+            if not isinstance(node, syntax.Event | syntax.Filter):
+                continue
+            args = tuple(_static(named_ref(arg)) for arg in node.use.args)
+            for tree in _flat(extent(program, node.use.name, args).outer):
+                if patterns.is_universal(tree):
+                    everything = True
+                elif tree[0] == "object":  # an event is nothing else
+                    found.setdefault(Watch(tuple((key, _literals(part)) for key, part in tree[1])))
+    return tuple(found), everything
+
+
+def _static(ref: Ref) -> Ref:
+    """What is computed when the law runs can be anything."""
+    return terms.WILDCARD if ref[0] == terms.OPERATION else terms.rebuild(ref, _static)
+
+
+def _flat(trees: Iterable[patterns.Tree]) -> Iterator[patterns.Tree]:
+    for tree in trees:
+        if tree[0] == "choice":
+            yield from _flat(tree[1])
+        else:
+            yield tree
+
+
+def _literals(tree: patterns.Tree) -> tuple[syntax.Scalar, ...] | None:
+    values = list(_flat((tree,)))
+    return tuple(each[1] for each in values) if all(each[0] == "literal" for each in values) else None

@@ -1,0 +1,1 @@
+"""What was found, for people and for programs: one file per format over one core."""

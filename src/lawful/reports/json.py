@@ -1,0 +1,68 @@
+"""The report as JSON, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lawful import __version__
+from lawful.reports.core import message, plain, shortened
+
+if TYPE_CHECKING:
+    from lawful.engine import Case, TraceRun
+
+
+def render(runs: Sequence[TraceRun]) -> bytes:
+    """The whole report, with a newline at its end."""
+    report: dict[str, Any] = {
+        "version": __version__,
+        "events": sum(run.events for run in runs),
+        "laws": [_case(run, case) for run in runs for case in run.cases],
+        "traces": [_trace(run) for run in runs],
+    }
+    try:
+        return msgspec.json.encode(report, enc_hook=plain) + b"\n"
+    except RecursionError:
+        # An event that could just be decoded stands deeper in here than in its trace. Its depth is what must go.
+        for law in report["laws"]:
+            law["event"], law["doomed_event"] = shortened(law["event"]), shortened(law["doomed_event"])
+            law["bindings"], law["history"] = shortened(law["bindings"]), shortened(law["history"])
+        return msgspec.json.encode(report, enc_hook=plain) + b"\n"
+
+
+def _case(run: TraceRun, case: Case) -> dict[str, Any]:
+    finding = case.finding
+    return {
+        "law": case.law.name,
+        "trace": run.name,
+        "accepted": False if finding else case.accepted,
+        "verdict": case.verdict,
+        "rejected_at": finding.rejected_at if finding else None,
+        "doomed_at": finding.doomed_at if finding else None,
+        "event": finding.event if finding else None,
+        "doomed_event": finding.doomed_event if finding else None,
+        "expected": finding.expectation.expected if finding else (),
+        "expected_omitted": finding.expectation.omitted if finding else 0,
+        "bindings": {name: _binding(value) for name, value in finding.expectation.bindings.items()} if finding else {},
+        "history": [{"number": number, "event": event} for number, event in finding.history] if finding else (),
+        "history_note": finding.history_note if finding else None,
+        "message": message(run, case),
+        "warnings": case.monitor.warnings(),
+    }
+
+
+def _binding(value: Any) -> Any:
+    return value if isinstance(value, dict | list) else plain(value)
+
+
+def _trace(run: TraceRun) -> dict[str, Any]:
+    error = run.error
+    return {
+        "trace": run.name,
+        "events": run.events,
+        "complete": run.complete,
+        "skipped_lines": run.bad_lines,
+        "error": error and {"slug": error.slug, "message": error.message, "where": error.where, "hint": error.hint},
+    }

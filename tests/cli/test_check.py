@@ -1,0 +1,415 @@
+"""``lawful check``: what it says, where it says it, and with which exit code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from lawful.cli.main import main
+
+GOLD = Path(__file__).parent / "gold"
+UPDATE = os.environ.get("LAWFUL_UPDATE_GOLD") == "1"  # writes the gold files anew: look at the difference
+
+Capture = pytest.CaptureFixture[str]
+Event = dict[str, Any]
+
+FILES = """\
+open(f) matches {event:'func_post', name:'open', resultId:f};
+read(f) matches {event:'func_pre', name:'read', targetId:f};
+close(f) matches {event:'func_pre', name:'close', targetId:f};
+File<f> = read(f)* close(f);
+Main = {let f; open(f) (File<f> | Main)}?;
+"""
+ONE = """\
+open(f) matches {event:'func_post', name:'open', resultId:f};
+read(f) matches {event:'func_pre', name:'read', targetId:f};
+close(f) matches {event:'func_pre', name:'close', targetId:f};
+Main = {let f; open(f) read(f)* close(f)};
+"""
+DOOMED = """\
+a matches {e:'a'};
+b matches {e:'b'};
+c matches {e:'c'};
+Main = a (b b c /\\ b c c) \\/ c;
+"""
+SWALLOWED = """\
+a matches {e:'a'};
+Main = a* a;
+"""
+GUARD = """\
+step(x) matches {step: x} with x > 0;
+Main = {let x; step(x)}*;
+"""
+WRONG = """\
+a matches {e:'a'};
+Main = a bb;
+Other = aa;
+"""
+QUICK = """\
+a matches {e:'a'};
+Main = a all;
+"""
+
+
+def opened(file: int) -> Event:
+    return {"event": "func_post", "name": "open", "args": ["/etc/hosts"], "resultId": file}
+
+
+def read(file: int, **more: object) -> Event:
+    return {"event": "func_pre", "name": "read", "targetId": file, **more}
+
+
+def closed(file: int) -> Event:
+    return {"event": "func_pre", "name": "close", "targetId": file}
+
+
+def lines(events: Iterable[Event]) -> str:
+    return "".join(json.dumps(event) + "\n" for event in events)
+
+
+GOOD = [opened(1), opened(2), read(1), read(2), closed(1), closed(2)]
+BAD = [opened(1), opened(2), read(1), read(2), closed(1), read(1, why="x" * 200, args=list(range(100, 130))), read(2)]
+INPUTS = {
+    "files.rml": FILES,
+    "one.rml": ONE,
+    "doomed.rml": DOOMED,
+    "swallowed.rml": SWALLOWED,
+    "guard.rml": GUARD,
+    "wrong.rml": WRONG,
+    "quick.rml": QUICK,
+    "good.jsonl": lines(GOOD),
+    "bad.jsonl": lines(BAD),
+    "left_open.jsonl": lines([opened(1), read(1), read(1)]),
+    "one.jsonl": lines([opened(7), read(7), read(8)]),
+    "doomed.jsonl": '{"e":"a"}\n{"e":"b"}\n{"e":"b"}\n',
+    "true.jsonl": '{"e":"a"}\n{"e":"b"}\n',
+    "a.jsonl": '{"e":"a"}\n',
+    "guard.jsonl": '{"step":"one"}\n{"step":1}\n',
+    "empty.jsonl": "",
+    "spoilt.jsonl": lines(BAD) + "oops\n" + lines(GOOD),
+    "cut_short.jsonl": lines(GOOD[:3]) + '{"event":\n' + lines(GOOD[3:]),
+    "hostile.jsonl": lines([{"event": "func_post", "name": "open", "resultId": "\x1b[31m\u202e"}, read(1)]),
+}
+
+
+@pytest.fixture
+def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in INPUTS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+CASES = {
+    "accepted": "files.rml -t good.jsonl",
+    "accepted_json": "files.rml -t good.jsonl --format json",
+    "rejected": "files.rml -t bad.jsonl",
+    "rejected_json": "files.rml -t bad.jsonl --format json",
+    "rejected_with_bindings": "one.rml -t one.jsonl",
+    "rejected_at_end": "one.rml -t left_open.jsonl",
+    "rejected_at_end_json": "one.rml -t left_open.jsonl --format json",
+    "rejected_when_empty": "one.rml -t empty.jsonl",
+    "doomed": "doomed.rml -t doomed.jsonl",
+    "doomed_json": "doomed.rml -t doomed.jsonl --format json",
+    "doomed_at_end": "doomed.rml -t a.jsonl",
+    "many": "files.rml one.rml -t good.jsonl -t bad.jsonl -t left_open.jsonl --history 2",
+    "many_json": "files.rml one.rml -t good.jsonl -t bad.jsonl -t left_open.jsonl --history 0 --format json",
+    "quiet": "files.rml one.rml -t good.jsonl -q --history 1",
+    "fail_fast": "files.rml one.rml -t good.jsonl -t bad.jsonl -t left_open.jsonl --fail-fast --history 0",
+    "law_warning": "swallowed.rml -t a.jsonl",
+    "data_warning": "guard.rml -t guard.jsonl -t guard.jsonl",
+    "bad_laws": "wrong.rml file.rml good.jsonl -t good.jsonl",
+    "bad_trace": "files.rml one.rml -t cut_short.jsonl -t good.jsonl",
+    "bad_trace_json": "files.rml -t cut_short.jsonl -t bad.jsonl --history 0 --format json",
+    "decided_before_a_bad_line": "files.rml one.rml -t spoilt.jsonl --history 0",
+    "decided_and_true": "quick.rml -t true.jsonl --format json",
+    "skip_bad_lines": "files.rml -t cut_short.jsonl --skip-bad-lines",
+    "no_trace": "files.rml",
+    "trace_not_found": "files.rml -t good.jsonl -t nowhere.jsonl",
+    "hostile": "files.rml -t hostile.jsonl",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gold(name: str, inputs: Path, capsys: Capture) -> None:
+    code = main(["check", *CASES[name].split()])
+    out, err = capsys.readouterr()
+    if CASES[name].endswith("--format json") and out:
+        out = json.dumps(json.loads(out), indent=1, ensure_ascii=False) + "\n"
+    else:
+        assert all(len(line) <= 80 for line in out.splitlines())
+    found = f"$ lawful check {CASES[name]}\n{out}--- standard error\n{err}--- exit code {code}\n"
+    gold = GOLD / f"{name}.txt"
+    if UPDATE:
+        gold.write_text(found, encoding="utf-8")
+    assert found == gold.read_text(encoding="utf-8")
+
+
+def test_every_gold_file_has_its_case() -> None:
+    assert {path.stem for path in GOLD.glob("*.txt")} == set(CASES)
+
+
+def check_json(capsys: Capture, *args: str) -> Any:
+    main(["check", *args, "--format", "json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_json_has_the_promised_fields(inputs: Path, capsys: Capture) -> None:
+    report = check_json(capsys, "files.rml", "-t", "bad.jsonl")
+    assert report["events"] == 7
+    (law,) = report["laws"]
+    promised = "law trace accepted verdict rejected_at event expected bindings message".split()
+    assert {name: law[name] for name in promised} == {
+        "law": "files.rml",
+        "trace": "bad.jsonl",
+        "accepted": False,
+        "verdict": "false",
+        "rejected_at": 6,
+        "event": BAD[5],  # in full: only text is shortened
+        "expected": law["expected"],
+        "bindings": law["bindings"],
+        "message": law["message"],
+    }
+    assert "read(2)" in law["expected"]
+    assert [seen["number"] for seen in law["history"]] == [1, 3, 5]
+
+
+def test_laws_and_traces_may_stand_in_any_order(inputs: Path, capsys: Capture) -> None:
+    assert main(["check", "-t", "good.jsonl", "files.rml"]) == 0
+
+
+def test_output_goes_to_a_file(inputs: Path, capsys: Capture) -> None:
+    assert main(["check", "files.rml", "-t", "bad.jsonl", "--format", "json", "--output", "report.json"]) == 1
+    assert capsys.readouterr() == ("", "")
+    assert json.loads((inputs / "report.json").read_text())["events"] == 7
+    assert main(["check", "files.rml", "-t", "bad.jsonl", "--output", "report.txt"]) == 1
+    assert capsys.readouterr() == ("", "")
+    assert (inputs / "report.txt").read_text().startswith("BROKEN ")
+
+
+@pytest.mark.parametrize("victim", ["bad.jsonl", "files.rml", "./bad.jsonl"])
+def test_output_does_not_overwrite_what_is_checked(victim: str, inputs: Path, capsys: Capture) -> None:
+    assert main(["check", "files.rml", "-t", "bad.jsonl", "--output", victim]) == 2
+    assert capsys.readouterr().err.startswith("error[usage]: ")
+    assert (inputs / victim).read_text() == INPUTS[victim.removeprefix("./")]
+
+
+def test_output_that_cannot_be_written_is_an_error(inputs: Path, capsys: Capture) -> None:
+    assert main(["check", "files.rml", "-t", "bad.jsonl", "--output", "none/report"]) == 2
+    assert capsys.readouterr().err.startswith("error[file]: none/report: ")
+
+
+def test_standard_input_only_once(inputs: Path, capsys: Capture) -> None:
+    assert main(["check", "files.rml", "-t", "-", "-t", "-"]) == 2
+    assert capsys.readouterr().err.startswith("error[usage]: standard input can be read only once")
+
+
+def test_history_of_a_long_compressed_trace(inputs: Path, capsys: Capture) -> None:
+    other = [opened(2), *[read(2)] * 20_000, closed(2)]
+    with gzip.open("long.jsonl.gz", "wt") as file:
+        file.write(lines([opened(1), *other, read(1), closed(1), *other, read(1), *other]))
+    report = check_json(capsys, "files.rml", "-t", "long.jsonl.gz")
+    assert [seen["number"] for seen in report["laws"][0]["history"]] == [1, 20004, 20005]
+    assert report["laws"][0]["rejected_at"] == 40008
+    assert report["traces"][0]["complete"] is False
+    assert 40008 <= report["events"] < 60010
+
+
+def test_events_as_deep_as_can_be_read_are_reported(inputs: Path, capsys: Capture) -> None:
+    deep = sys.getrecursionlimit() * 12  # beyond what msgspec decodes, on every Python
+    codes = set()
+    for form in ("text", "json"):
+        for depth in (deep, *range(9_990, 10_000, 3), *range(900, 1_000, 3)):
+            nested = "[" * depth + "]" * depth
+            Path("deep.jsonl").write_text(f'{{"e":"a"}}\n{{"e":"z","x":{nested}}}\n{{"e":"z"}}\n')
+            code = main(["check", "doomed.rml", "-t", "deep.jsonl", "--format", form])
+            codes.add(code)
+            out, err = capsys.readouterr()
+            assert "error[internal]" not in err
+            assert form == "text" or json.loads(out.replace(nested, "0"))
+    assert codes == {1, 2}
+
+
+# -- in a process of its own -------------------------------------------------------------------------------------------
+
+
+def start(*args: str) -> subprocess.Popen[str]:
+    # A blocked pipe must not hang the tests: the process is killed after a while, and the test fails.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lawful", "check", *args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+    killer = threading.Timer(60, process.kill)
+    killer.daemon = True
+    killer.start()
+    process.killer = killer  # type: ignore[attr-defined]
+    return process
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    # Not `communicate`, which would miss what earlier reads have left in the buffer. Standard error stays short.
+    assert process.stdin and process.stdout and process.stderr
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    out, err = process.stdout.read(), process.stderr.read()
+    process.stdout.close()
+    process.stderr.close()
+    process.wait(60)
+    process.killer.cancel()  # type: ignore[attr-defined]
+    return process.returncode, out, err
+
+
+def test_a_violation_in_a_stream_is_told_when_it_happens(inputs: Path) -> None:
+    process = start("files.rml", "one.rml", "-t", "-")
+    assert process.stdin and process.stdout
+    for event in (opened(1), closed(1), read(1)):
+        process.stdin.write(lines([event]))
+    told = {process.stdout.readline() for _ in range(7)}  # and standard input is still open
+    assert "BROKEN      files.rml on <stdin> at event 3\n" in told
+    code, out, err = finish(process)
+    assert (code, err) == (1, "")
+    assert "0 accepted (2 laws, 1 trace, 3 events)" in out
+
+
+def test_a_lost_law_in_a_stream_is_told_when_it_happens(inputs: Path) -> None:
+    process = start("doomed.rml", "-t", "-")
+    assert process.stdin and process.stdout
+    process.stdin.write('{"e":"a"}\n')
+    assert process.stdout.readline() == "BROKEN      doomed.rml on <stdin> at event 1\n"
+    assert process.stdout.readline().startswith("  lost      at event 1: ")
+    code, out, err = finish(process)
+    assert (code, err) == (1, "")
+    assert "BROKEN      doomed.rml on <stdin> at the end\n" in out
+    assert "\n1 broken, 0 accepted (1 law, 1 trace, 1 event)\n" in out
+
+
+@pytest.mark.parametrize("laws", [["one.rml"], ["one.rml", "files.rml", "--fail-fast"]], ids=["decided", "fail-fast"])
+def test_a_stream_is_left_when_there_is_nothing_to_wait_for(laws: list[str], inputs: Path) -> None:
+    process = start(*laws, "-t", "-")
+    assert process.stdin and process.stdout
+    process.stdin.write(lines([opened(1), opened(2)]))
+    out = process.stdout.read()  # to its end, with standard input still open
+    assert "BROKEN      one.rml on <stdin> at event 2\n" in out
+    assert "<stdin>: reading stopped after 2 events: " in out
+    assert finish(process)[0] == 1
+
+
+def test_json_from_a_stream_comes_alone(inputs: Path) -> None:
+    process = start("files.rml", "-t", "-", "--format", "json")
+    assert process.stdin
+    process.stdin.write(lines(BAD))
+    code, out, err = finish(process)
+    assert (code, err) == (1, "")
+    report = json.loads(out)
+    assert report["laws"][0]["rejected_at"] == 6
+    assert [seen["number"] for seen in report["laws"][0]["history"]] == [1, 3, 5]
+
+
+def test_an_interruption_tells_what_was_decided(inputs: Path) -> None:
+    process = start("files.rml", "doomed.rml", "-t", "bad.jsonl", "-t", "-")
+    assert process.stdin and process.stdout
+    process.stdin.write(lines(GOOD[:1]))
+    wait_for(process.stdout.readline, "BROKEN      doomed.rml on <stdin> at event 1\n")
+    process.send_signal(signal.SIGINT)
+    process.wait(30)
+    code, _, err = finish(process)
+    assert code == 130
+    assert err == (
+        "undecided   files.rml on <stdin>\n            currently_false after 1 event\ninterrupted after 8 events\n"
+    )
+
+
+def test_an_interruption_leaves_no_half_json(inputs: Path) -> None:
+    process = start("guard.rml", "-t", "guard.jsonl", "-t", "-", "--format", "json")
+    assert process.stderr
+    wait_for(process.stderr.readline, "warning[law-data]: ")  # the first trace is done
+    process.send_signal(signal.SIGINT)
+    process.wait(30)
+    code, out, err = finish(process)
+    assert (code, out) == (130, "")
+    assert err.startswith("BROKEN      guard.rml on guard.jsonl at event 1\n")
+    assert err.endswith("interrupted after 2 events\n")
+
+
+def wait_for(next_line: Callable[[], str], *wanted: str) -> None:
+    for line in iter(next_line, ""):
+        if line.startswith(wanted):
+            return
+    raise AssertionError(f"no line begins with {wanted}")
+
+
+def test_nothing_slow_is_imported(inputs: Path) -> None:
+    for form in ("text", "json"):
+        program = (
+            "import sys; from lawful.cli.main import main;"
+            f"main(['check', 'files.rml', '-t', 'bad.jsonl', '--format', '{form}']);"
+            "bad = {'rich', 'zstandard', 'asyncio', 'lawful.cli.trace', 'lawful.cli.progress'} & set(sys.modules);"
+            "sys.exit(f'imported: {bad}' if bad else 0)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+class Usage(NamedTuple):
+    events: int
+    kilobytes: int
+
+
+def memory_for(events: int) -> Usage:
+    """The peak memory of a check of a stream of so many events, with one file open at a time."""
+    program = (
+        "import resource, sys; from lawful.cli.main import main;"
+        "code = main(['check', 'files.rml', '-t', '-', '--format', 'json', '--output', 'report.json']);"
+        "print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1 << 16
+    )
+    assert process.stdin and process.stdout
+    for number in range(events // 10):
+        process.stdin.write(lines([opened(number), *[read(number)] * 8, closed(number)]))
+    out, _ = process.communicate(timeout=300)
+    code, kilobytes = map(int, out.split())
+    assert code == 0
+    return Usage(json.loads(Path("report.json").read_text())["events"], kilobytes)
+
+
+def test_memory_does_not_grow_with_the_trace(inputs: Path) -> None:
+    short, long = memory_for(20_000), memory_for(120_000)
+    assert (short.events, long.events) == (20_000, 120_000)
+    # A hundred thousand events decoded take some 40 MB.
+    assert long.kilobytes < short.kilobytes + 8_000
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals here")
+def test_colour_on_a_terminal_only(inputs: Path) -> None:
+    main_end, child_end = os.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm-256color"}
+    done = subprocess.run(
+        [sys.executable, "-m", "lawful", "check", "files.rml", "-t", "bad.jsonl"],
+        stdout=child_end,
+        stderr=subprocess.PIPE,
+        env=environment,
+        timeout=60,
+    )
+    os.close(child_end)
+    shown = os.read(main_end, 1 << 16).decode()
+    os.close(main_end)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert "\x1b[1;31mBROKEN" in shown

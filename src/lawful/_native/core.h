@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #define ABI 1
+#define MOST_VALUES 16 /* that a key may have */
+#define MOST_HOMES 64
 
 /* ---- values (value.c) ------------------------------------------------------------------------------------------ */
 
@@ -39,9 +41,11 @@ typedef struct Chunk Chunk;
 typedef struct {
     Chunk *chunks;
     char *at, *end;
+    size_t total;
     PyObject *keep; /* a list of what must live as long */
 } Arena;
 
+void *huge_alloc(size_t size); /* give back with free() */
 int arena_init(Arena *arena);
 void arena_free(Arena *arena);
 void arena_reset(Arena *arena); /* keeps the newest chunk; `keep` is not touched */
@@ -90,15 +94,19 @@ typedef enum { N_MATCH, N_SUB, N_SAME, N_GUARD, N_FAIL, N_SELF, N_PLAN, N_YES, N
 typedef enum { STEP, HALT } TreeKind;
 
 typedef struct {
-    int key;              /* number of the kind of key: a pattern and the captures that are compared */
+    int table;            /* the table it is found in */
     int count;
-    Operand **operands;
+    Operand **operands;   /* the values it is found by */
     bool in_test;         /* over the registers of a filter's test, not of the leaf */
 } Home;
 
+/* What must be asked of an event to know whether it can matter to a child, and where the child waits for it. Questions
+   about the same values share a home: a child that an event turns out not to concern does nothing. */
 typedef struct Watch Watch;
 struct Watch {
     bool keyed;           /* false: some question cannot be a key, so every event can matter */
+    int key_count;
+    int *keys;            /* the questions: numbers of kinds of keys */
     int count;
     Home *homes;
     const void *of_test;  /* of a filter: the end of its test */
@@ -131,7 +139,9 @@ typedef struct {
     int captures;
 } Pattern;
 
-typedef struct { int pattern, count; int *captures; } Key;
+/* A kind of key: a pattern and the captures whose values are compared. Keys of as many values share a table; one without
+   values has a table of its own. */
+typedef struct { int pattern, count; int *captures; int table; } Key;
 
 typedef struct {
     PyObject_HEAD
@@ -191,9 +201,10 @@ struct Frame {
 };
 
 typedef struct {
-    int key;
+    int number;
     uint32_t used, mask;
     Link **slots;
+    uint32_t *hashes;      /* of the slots, so that a search need not look at each ring it passes */
 } Table;
 
 typedef struct {
@@ -203,6 +214,8 @@ typedef struct {
     Link *always;
     Table *tables;
     int table_count, table_room;
+    uint32_t *asked;       /* by key: how many children ask for it */
+    int asked_count;
     int64_t waiting, doomed;
     bool inert;            /* children were let go that are not `all` or `empty`, but will never matter again */
 } Spine;
@@ -271,7 +284,7 @@ void spine_remove(Machine *machine, Spine *spine, Frame *frame, bool keep_part);
 int spine_set_core(Machine *machine, Spine *spine, Part *part);
 int spine_count_core(Machine *machine, Spine *spine, int by);
 int spine_settle_core(Machine *machine, Spine *spine);
-Link *spine_bucket(Machine *machine, Spine *spine, Table *table); /* for the present event */
+Link *spine_ring(Machine *machine, Spine *spine, int key); /* the children that the present event may concern */
 
 /* What a step would change. FAILS and SAME are the same everywhere. */
 typedef struct Change Change;

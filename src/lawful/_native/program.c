@@ -457,28 +457,41 @@ static int key_number(Program *program, const Node *question) {
             return i;
     }
     if (grow((void **)&program->keys, &program->key_room, program->key_count + 1, sizeof(Key)) < 0) return -1;
-    program->keys[program->key_count] = (Key){question->pattern, question->count, question->captures};
-    return program->key_count++;
+    int number = program->key_count++;
+    int table = question->count ? -question->count : number;
+    program->keys[number] = (Key){question->pattern, question->count, question->captures, table};
+    return number;
 }
 
-/* The matches on the way to an end, all answered no, as homes from `at` on; how many there are. */
-static int homes_of(Program *program, Node *end, Watch *watch, bool in_test, int at) {
-    int count = 0;
-    for (Node *node = end->parent; node != NULL; node = node->parent) count += node->kind == N_MATCH;
-    int place = at + count;
+static bool same_home(const Home *a, const Home *b) {
+    if (a->table != b->table || a->in_test != b->in_test) return false;
+    for (int i = 0; i < a->count; i++) {
+        const Operand *x = a->operands[i], *y = b->operands[i];
+        if (x->kind != y->kind || (x->kind == SLOT ? x->a != y->a : x->constant != y->constant)) return false;
+    }
+    return true;
+}
+
+/* Add the matches on the way to an end, which were all answered no. */
+static int watch_add(Program *program, Watch *watch, Node *end, bool in_test) {
     for (Node *node = end->parent; node != NULL; node = node->parent) {
         if (node->kind != N_MATCH) continue;
         int key = key_number(program, node);
         if (key < 0) return -1;
+        if (node->count > MOST_VALUES) watch->keyed = false;
         for (int i = 0; i < node->count; i++)
             if (node->operands[i]->kind != SLOT && node->operands[i]->kind != CONSTANT) watch->keyed = false;
-        watch->homes[--place] = (Home){key, node->count, node->operands, in_test};
+        watch->keys[watch->key_count++] = key;
+        Home home = {program->keys[key].table, node->count, node->operands, in_test};
+        int known = 0;
+        while (known < watch->count && !same_home(watch->homes + known, &home)) known++;
+        if (known == watch->count) watch->homes[watch->count++] = home;
     }
-    return count;
+    return 0;
 }
 
-static int questions(const Node *end) {
-    int count = 0;
+static size_t questions(const Node *end) {
+    size_t count = 0;
     for (const Node *node = end->parent; node != NULL; node = node->parent) count += node->kind == N_MATCH;
     return count;
 }
@@ -487,15 +500,14 @@ Watch *program_watch(Program *program, Node *end, Node *test) {
     for (Watch *watch = end->watch; watch != NULL; watch = watch->next)
         if (watch->of_test == test) return watch;
     Watch *watch = arena_alloc(&program->arena, sizeof(Watch));
-    int room = questions(end) + (test == NULL ? 0 : questions(test));
+    size_t room = questions(end) + (test == NULL ? 0 : questions(test));
     if (watch == NULL) return NULL;
-    watch->homes = arena_alloc(&program->arena, sizeof(Home) * (size_t)(room + 1));
-    if (watch->homes == NULL) return NULL;
-    watch->keyed = room < 64;
-    int count = test == NULL ? 0 : homes_of(program, test, watch, true, 0);
-    int more = count < 0 ? -1 : homes_of(program, end, watch, false, count);
-    if (more < 0) return NULL;
-    watch->count = count + more;
+    watch->homes = arena_alloc(&program->arena, sizeof(Home) * (room + 1));
+    watch->keys = arena_alloc(&program->arena, sizeof(int) * (room + 1));
+    if (watch->homes == NULL || watch->keys == NULL) return NULL;
+    watch->keyed = room <= MOST_HOMES;
+    if (test != NULL && watch_add(program, watch, test, true) < 0) return NULL;
+    if (watch_add(program, watch, end, false) < 0) return NULL;
     watch->of_test = test;
     watch->next = end->watch;
     end->watch = watch;

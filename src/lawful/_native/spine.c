@@ -2,6 +2,7 @@
 #include "core.h"
 
 #define GAP (UINT64_C(1) << 20)
+#define LARGE_TABLE (1024 * 1024)
 
 static size_t frame_bytes(int size, int links) {
     return sizeof(Frame) + sizeof(Val) * (size_t)size + sizeof(Link) * (size_t)links;
@@ -57,14 +58,38 @@ static int choose_watch(Machine *machine, Way way, Part *part, Watch **watch) {
 
 /* ---- tables of rings --------------------------------------------------------------------------------------------------- */
 
-static Table *table_of(Spine *spine, int key) {
+/* Slots and hashes are one block. */
+static int table_resize(Table *table, uint32_t room) {
+    size_t size = room * (sizeof(Link *) + sizeof(uint32_t));
+    Link **slots = size < LARGE_TABLE ? malloc(size) : huge_alloc(size);
+    if (slots == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memset(slots, 0, size);
+    uint32_t *hashes = (uint32_t *)(slots + room);
+    for (uint32_t i = 0; table->slots != NULL && i <= table->mask; i++) {
+        if (table->slots[i] == NULL) continue;
+        uint32_t at = table->hashes[i] & (room - 1);
+        while (slots[at] != NULL) at = (at + 1) & (room - 1);
+        slots[at] = table->slots[i];
+        hashes[at] = table->hashes[i];
+    }
+    free(table->slots);
+    table->slots = slots;
+    table->hashes = hashes;
+    table->mask = room - 1;
+    return 0;
+}
+
+static Table *table_of(Spine *spine, int number) {
     for (int i = 0; i < spine->table_count; i++)
-        if (spine->tables[i].key == key) return spine->tables + i;
+        if (spine->tables[i].number == number) return spine->tables + i;
     return NULL;
 }
 
-static Table *table_for(Spine *spine, int key) {
-    Table *table = table_of(spine, key);
+static Table *table_for(Spine *spine, int number) {
+    Table *table = table_of(spine, number);
     if (table != NULL) return table;
     if (spine->table_count == spine->table_room) {
         int room = spine->table_room ? spine->table_room * 2 : 4;
@@ -74,17 +99,17 @@ static Table *table_for(Spine *spine, int key) {
         spine->table_room = room;
     }
     table = spine->tables + spine->table_count;
-    *table = (Table){.key = key, .mask = 7, .slots = calloc(8, sizeof(Link *))};
-    if (table->slots == NULL) return (Table *)PyErr_NoMemory();
+    *table = (Table){.number = number};
+    if (table_resize(table, 8) < 0) return NULL;
     spine->table_count++;
     return table;
 }
 
 /* The slot of the ring with this key, or the empty slot where it belongs. */
-static Link **table_find(Table *table, uint32_t hash, const Val *values, int count) {
+static uint32_t table_find(Table *table, uint32_t hash, const Val *values, int count) {
     uint32_t at = hash & table->mask;
     for (Link *link; (link = table->slots[at]) != NULL; at = (at + 1) & table->mask) {
-        if (link->hash != hash) continue;
+        if (table->hashes[at] != hash) continue;
         Frame *frame = frame_of(link);
         const Home *home = frame->watch->homes + link->home;
         int same = 1;
@@ -92,27 +117,7 @@ static Link **table_find(Table *table, uint32_t hash, const Val *values, int cou
             same = val_identical(home_value(frame_part(frame), home, i), values[i]);
         if (same == 1) break;
     }
-    return table->slots + at;
-}
-
-static int table_grow(Table *table) {
-    uint32_t room = (table->mask + 1) * 2;
-    Link **slots = calloc(room, sizeof(Link *));
-    if (slots == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (uint32_t i = 0; i <= table->mask; i++) {
-        Link *link = table->slots[i];
-        if (link == NULL) continue;
-        uint32_t at = link->hash & (room - 1);
-        while (slots[at] != NULL) at = (at + 1) & (room - 1);
-        slots[at] = link;
-    }
-    free(table->slots);
-    table->slots = slots;
-    table->mask = room - 1;
-    return 0;
+    return at;
 }
 
 /* Close the hole that a ring leaves, so that no search stops there. */
@@ -120,11 +125,11 @@ static void table_close(Table *table, uint32_t hole) {
     uint32_t at = hole;
     for (;;) {
         at = (at + 1) & table->mask;
-        Link *link = table->slots[at];
-        if (link == NULL) break;
-        uint32_t wanted = link->hash & table->mask;
+        if (table->slots[at] == NULL) break;
+        uint32_t wanted = table->hashes[at] & table->mask;
         if (((at - wanted) & table->mask) >= ((at - hole) & table->mask)) {
-            table->slots[hole] = link;
+            table->slots[hole] = table->slots[at];
+            table->hashes[hole] = table->hashes[at];
             hole = at;
         }
     }
@@ -165,6 +170,22 @@ static Link *ring_remove(Link *link) {
     return next;
 }
 
+static int ask_for(Machine *machine, Spine *spine, const Watch *watch) {
+    int keys = machine->program->key_count;
+    if (spine->asked_count < keys) {
+        uint32_t *asked = realloc(spine->asked, sizeof(uint32_t) * (size_t)keys);
+        if (asked == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        memset(asked + spine->asked_count, 0, sizeof(uint32_t) * (size_t)(keys - spine->asked_count));
+        spine->asked = asked;
+        spine->asked_count = keys;
+    }
+    for (int i = 0; i < watch->key_count; i++) spine->asked[watch->keys[i]]++;
+    return 0;
+}
+
 static int frame_register(Machine *machine, Spine *spine, Frame *frame) {
     Link *links = frame_links(frame);
     size_t first_word = ((char *)links - (char *)frame) / 8;
@@ -177,21 +198,20 @@ static int frame_register(Machine *machine, Spine *spine, Frame *frame) {
         ring_insert(&spine->always, links);
         return 0;
     }
+    if (ask_for(machine, spine, frame->watch) < 0) return -1;
     Part *part = frame_part(frame);
     for (int i = 0; i < frame->watch->count; i++) {
         const Home *home = frame->watch->homes + i;
-        Table *table = table_for(spine, home->key);
-        if (table == NULL || (table->used + 1 > (table->mask + 1) / 4 * 3 && table_grow(table) < 0)) return -1;
-        Val values[16];
-        if (home->count > 16) {
-            PyErr_SetString(PyExc_OverflowError, "an event type compares more than 16 values");
+        Table *table = table_for(spine, home->table);
+        if (table == NULL || (table->used + 1 > (table->mask + 1) / 4 * 3 && table_resize(table, 2 * (table->mask + 1)) < 0))
             return -1;
-        }
+        Val values[MOST_VALUES];
         for (int j = 0; j < home->count; j++) values[j] = home_value(part, home, j);
         links[i].hash = key_hash(values, home->count);
-        Link **slot = table_find(table, links[i].hash, values, home->count);
-        if (*slot == NULL) table->used++;
-        ring_insert(slot, links + i);
+        uint32_t at = table_find(table, links[i].hash, values, home->count);
+        if (table->slots[at] == NULL) table->used++;
+        table->hashes[at] = links[i].hash;
+        ring_insert(table->slots + at, links + i);
     }
     return 0;
 }
@@ -203,8 +223,9 @@ static void frame_unregister(Spine *spine, Frame *frame) {
         if (spine->always == links) spine->always = next;
         return;
     }
+    for (int i = 0; i < frame->watch->key_count; i++) spine->asked[frame->watch->keys[i]]--;
     for (int i = 0; i < frame->watch->count; i++) {
-        Table *table = table_of(spine, frame->watch->homes[i].key);
+        Table *table = table_of(spine, frame->watch->homes[i].table);
         Link *next = ring_remove(links + i);
         if (next != NULL && links[i].prev != NULL && frame_of(next)->label > frame->label &&
             frame_of(links[i].prev)->label < frame->label)
@@ -220,17 +241,18 @@ static void frame_unregister(Spine *spine, Frame *frame) {
     }
 }
 
-Link *spine_bucket(Machine *machine, Spine *spine, Table *table) {
-    const Key *key = machine->program->keys + table->key;
-    Memo *memo = captured(machine, key->pattern);
+Link *spine_ring(Machine *machine, Spine *spine, int number) {
+    int pattern = machine->program->keys[number].pattern;
+    Memo *memo = captured(machine, pattern);
     if (memo == NULL || !memo->matched) return NULL;
-    key = machine->program->keys + table->key;
-    Val values[16];
+    const Key *key = machine->program->keys + number;
+    Val values[MOST_VALUES];
     for (int i = 0; i < key->count; i++) {
         values[i] = memo->captures[key->captures[i]];
         if (!val_keyable(values[i])) return NULL;
     }
-    return *table_find(table, key_hash(values, key->count), values, key->count);
+    Table *table = table_of(spine, key->table);
+    return table->slots[table_find(table, key_hash(values, key->count), values, key->count)];
 }
 
 /* ---- children, by place --------------------------------------------------------------------------------------------------- */
@@ -377,6 +399,7 @@ static void spine_shell_free(Machine *machine, Spine *spine) {
     }
     for (int i = 0; i < spine->table_count; i++) free(spine->tables[i].slots);
     free(spine->tables);
+    free(spine->asked);
     pool_free(&machine->pool, spine, sizeof(Spine));
 }
 
@@ -408,10 +431,12 @@ static int is_neutral(Machine *machine, Way way, const Part *part) {
 static bool stays(const Frame *frame, const Part *part, const Watch *watch) {
     if (frame->leaf.kind != P_LEAF || part->kind != P_LEAF || part->size != frame->leaf.size) return false;
     if (watch == NULL || frame->watch == NULL) return watch == frame->watch;
-    if (watch->count != frame->watch->count) return false;
+    if (watch->count != frame->watch->count || watch->key_count != frame->watch->key_count ||
+        memcmp(watch->keys, frame->watch->keys, sizeof(int) * (size_t)watch->key_count) != 0)
+        return false;
     for (int i = 0; i < watch->count; i++) {
         const Home *old = frame->watch->homes + i, *new = watch->homes + i;
-        if (old->key != new->key) return false;
+        if (old->table != new->table || old->count != new->count) return false;
         for (int j = 0; j < new->count; j++)
             if (val_identical(home_value(&frame->leaf, old, j), home_value(part, new, j)) != 1) return false;
     }

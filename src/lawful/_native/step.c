@@ -75,13 +75,16 @@ static Frame *next_touched(Touched *touched) {
 
 static int touch(Machine *machine, Spine *spine, Touched *touched) {
     touched->count = 0;
-    touched->rings = arena_alloc(&machine->scratch, sizeof(Ring) * (size_t)(spine->table_count + 1));
+    touched->rings = arena_alloc(&machine->scratch, sizeof(Ring) * (size_t)(spine->asked_count + 1));
     if (touched->rings == NULL) return -1;
     if (spine->always != NULL) touched->rings[touched->count++] = (Ring){spine->always, spine->always};
-    for (int i = 0; i < spine->table_count; i++) {
-        if (spine->tables[i].used == 0) continue;
-        Link *link = spine_bucket(machine, spine, spine->tables + i);
-        if (link != NULL) touched->rings[touched->count++] = (Ring){link, link};
+    for (int key = 0; key < spine->asked_count; key++) {
+        if (spine->asked[key] == 0) continue;
+        Link *ring = spine_ring(machine, spine, key);
+        if (ring == NULL) continue;
+        int known = 0; /* questions about the same values lead to the same children */
+        while (known < touched->count && touched->rings[known].first != ring) known++;
+        if (known == touched->count) touched->rings[touched->count++] = (Ring){ring, ring};
     }
     return PyErr_Occurred() ? -1 : 0;
 }

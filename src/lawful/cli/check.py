@@ -12,7 +12,7 @@ from typing import IO, Any, Literal
 
 import click
 
-from lawful.diagnostics import Diagnostic, Source, printable, render_all
+from lawful.diagnostics import Source, printable, render_all
 from lawful.engine import Case, Settings, TraceRun
 from lawful.errors import LawError, LawfulError
 from lawful.events.reader import TraceReader, open_trace
@@ -120,9 +120,8 @@ def _load(paths: Iterable[str]) -> list[Law]:
             errors.append(error)
     _raise_last(errors)
     for law in laws:
-        warnings: tuple[Diagnostic, ...] = getattr(law, "warnings", ())
-        if warnings:
-            click.echo(render_all(warnings, Source(law.source, law.name)) + "\n", err=True)
+        if law.warnings:
+            click.echo(render_all(law.warnings, Source(law.source, law.name)) + "\n", err=True)
     return laws
 
 

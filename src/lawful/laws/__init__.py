@@ -1,0 +1,1 @@
+"""Laws: what every law offers, the languages they are written in, and how they are found."""

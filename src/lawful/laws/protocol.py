@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from lawful.diagnostics import Diagnostic
+
 Event = Mapping[str, Any]
 """One observation, as a JSON object in the vocabulary of ``lawful.events``."""
 
@@ -99,6 +101,11 @@ class Law(Protocol):
 
     @property
     def source(self) -> str: ...
+
+    @property
+    def warnings(self) -> Sequence[Diagnostic]:
+        """What its author should look at."""
+        ...
 
     def monitor(self) -> Monitor: ...
 

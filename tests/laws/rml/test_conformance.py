@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from laws.rml.engines import CORES, using
 
 from lawful import rml
+from laws.rml.engines import CORES, using
 
 CASES: list[dict[str, Any]] = [
     json.loads(line)

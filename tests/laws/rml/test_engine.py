@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from laws.rml.engines import CORES, using
-from oracle.random_rml import cases, random_case
-from oracle.rml import Oracle
 
 from lawful import rml
 from lawful.laws.protocol import Verdict
+from laws.rml.engines import CORES, using
+from oracle.random_rml import cases, random_case
+from oracle.rml import Oracle
 
 DECLARATIONS = """
 a matches {n:'a'}; b matches {n:'b'}; c matches {n:'c'};
@@ -127,6 +127,8 @@ def test_feeding_is_stepping(seed: int, which: str) -> None:
         ("Main = {let x; p(x) (q(x) | Main)};", "p1 q1", 0, "end"),
         (r"Main = {let x; p(x) ((q(x) /\ a) | Main)}?;", "p1 p2", 1, "end"),
         ("Main = a? (b none)?;", "b", 1, "end"),
+        ("Main = c (a >> a : a{2}) \\/ b;", "c", 1, "end"),
+        ("Main = a{60} none?;", "a", None, "end"),
     ],
 )
 def test_a_law_is_lost_before_an_event_fails(
@@ -225,6 +227,15 @@ def test_a_power_cannot_stop_the_monitor(which: str) -> None:
         monitor = law.monitor()
         assert monitor.step({"v": 10**12}) == "false"
         assert monitor.warnings() == ("`^` gives too large a number",)
+
+
+@pytest.mark.parametrize("which", CORES)
+def test_a_number_of_thousands_of_digits_can_be_shown(which: str) -> None:
+    law = law_of("Main = G<10^3000>; G<x> = p(x) p(x*x);")
+    with using(which):
+        monitor = law.monitor()
+    monitor.step({"n": "q"})
+    assert monitor.expectation({"n": "q"}).expected == (f"p(1{'0' * 3000})",)
 
 
 @pytest.mark.parametrize("which", CORES)

@@ -191,7 +191,7 @@ class _Builder:
         if self._budget < 0:
             raise _TooMany
 
-    # -- states -------------------------------------------------------------------------------------------------------
+    # -- states -----------------------------------------------------------------------------------
 
     def _number(self, part: int | None, shape: int, known: tuple[Any, ...], closed: bool) -> int:
         """The number of a state; without a part it is the start of one."""
@@ -267,7 +267,7 @@ class _Builder:
                     pending.append(source)
         return [number not in alive or self._planner.doomed(key.shape) for number, key in enumerate(self._keys)]
 
-    # -- what a step leads to -----------------------------------------------------------------------------------------
+    # -- what a step leads to ---------------------------------------------------------------------
 
     def _targets(
         self, recipe: Recipe, known: Sequence[Any], part: int | None, closed: bool
@@ -338,7 +338,7 @@ class _Builder:
         key = self._keys[number]
         return self._targets(end[1], known, key.part, key.closed)
 
-    # -- labels -------------------------------------------------------------------------------------------------------
+    # -- labels -----------------------------------------------------------------------------------
 
     def _recorded(self, number: int, tree: str, answers: Answers) -> _Path:
         """What was asked on a path, in the words of the law."""

@@ -94,7 +94,7 @@ class _Checker:
         for equation in specification.equations:
             self.equations.setdefault(equation.name, equation)
 
-    # -- errors -------------------------------------------------------------------------------------------------
+    # -- errors -----------------------------------------------------------------------------------
 
     def equation_errors(self) -> Iterator[Diagnostic]:
         main = self.equations.get(MAIN)
@@ -228,7 +228,7 @@ class _Checker:
         ]
         return _error(slug, message, cycle.steps[0].span, hint, *notes[:7])
 
-    # -- warnings -----------------------------------------------------------------------------------------------
+    # -- warnings ---------------------------------------------------------------------------------
 
     def warnings(self) -> Iterator[Diagnostic]:
         yield from check_commitment(self.specification)

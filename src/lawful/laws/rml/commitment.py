@@ -137,7 +137,7 @@ class _Checker:
         self.facts: dict[str, dict[int, _Facts]] = {}
         self._solve()
 
-    # -- what an expression can take ----------------------------------------------------------------------------
+    # -- what an expression can take --------------------------------------------------------------
 
     def _solve(self) -> None:
         """The least solution of the equations; sets only grow, and are finite."""
@@ -255,7 +255,7 @@ class _Checker:
                     found.add(one)
         return frozenset(found) if len(found) <= MAX_ITEMS else None
 
-    # -- can two event types match the same event? --------------------------------------------------------------
+    # -- can two event types match the same event? ------------------------------------------------
 
     def _overlap(self, left: Item, right: Item, unbound: frozenset[str] | None) -> bool:
         """``unbound``: the variables that may still take any value; ``None`` for all of them."""
@@ -313,7 +313,7 @@ class _Checker:
         self.expanded[key] = tuple(found)
         return tuple(found)
 
-    # -- the warnings -------------------------------------------------------------------------------------------
+    # -- the warnings -----------------------------------------------------------------------------
 
     def warnings(self) -> Iterator[Diagnostic]:
         for equation in self.specification.equations:
@@ -430,7 +430,7 @@ def _item_order(item: Item) -> tuple[str, str]:
     return item.name, item.text
 
 
-# -- patterns taken apart -----------------------------------------------------------------------------------------
+# -- patterns taken apart ------------------------------------------------------------------------
 
 
 def _atom(value: Argument) -> Atom:

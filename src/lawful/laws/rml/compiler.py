@@ -93,7 +93,7 @@ class _Compiler:
         undeclared = frozenset(self.undeclared.values())
         return Program(self.terms, equations, clauses, patterns.PatternTable(), main, self.variables, undeclared)
 
-    # -- event types ------------------------------------------------------------------------------------------------
+    # -- event types ------------------------------------------------------------------------------
 
     def any_event(self) -> Clause:
         return Clause((), False, (self.pattern(syntax.ObjectPattern(())),), None)
@@ -128,7 +128,7 @@ class _Compiler:
 
         return Direct(tree(pattern), tuple(names))
 
-    # -- equations ----------------------------------------------------------------------------------------------------
+    # -- equations --------------------------------------------------------------------------------
 
     def extra(self, name: str, scope: Mapping[str, int]) -> tuple[Ref, ...]:
         return tuple((terms.VARIABLE, scope[free]) for free in sorted(self.free[name]))
@@ -179,13 +179,9 @@ class _Compiler:
                 refs = tuple(self.ref(arg, scope) for arg in use.args)
                 return make(terms.FILTER, use.name, refs, self.term(body, scope), rest)
             case syntax.Call(name, args):
-                return make(
-                    terms.CALL, name, (*(self.ref(arg, scope) for arg in args), *self.extra(name, scope))
-                )
+                return make(terms.CALL, name, (*(self.ref(arg, scope) for arg in args), *self.extra(name, scope)))
             case syntax.If(condition, then, otherwise):
-                return make(
-                    terms.IF, self.ref(condition, scope), self.term(then, scope), self.term(otherwise, scope)
-                )
+                return make(terms.IF, self.ref(condition, scope), self.term(then, scope), self.term(otherwise, scope))
 
 
 _NARY = {syntax.And: terms.AND, syntax.Or: terms.OR, syntax.Shuffle: terms.SHUFFLE}
@@ -203,9 +199,7 @@ def flatten(node: syntax.Expression) -> list[syntax.Expression]:
     pending = [node]
     while pending:
         current = pending.pop()
-        if type(current) is type(node) and isinstance(
-            current, syntax.Concat | syntax.And | syntax.Or | syntax.Shuffle
-        ):
+        if type(current) is type(node) and isinstance(current, syntax.Concat | syntax.And | syntax.Or | syntax.Shuffle):
             pending += (current.right, current.left)
         else:
             operands.append(current)
@@ -233,14 +227,12 @@ def named_ref(node: syntax.Argument) -> NamedRef:
             return terms.WILDCARD
 
 
-# -- what equations need of each other --------------------------------------------------------------------------------
+# -- what equations need of each other -----------------------------------------------------------
 
 
 def _visits(equation: syntax.Equation) -> Iterator[tuple[syntax.Expression, frozenset[str], bool]]:
     """Every expression of an equation, the variables bound around it, and whether it stands where terms grow."""
-    pending: list[tuple[syntax.Expression, frozenset[str], bool]] = [
-        (equation.body, frozenset(equation.params), False)
-    ]
+    pending: list[tuple[syntax.Expression, frozenset[str], bool]] = [(equation.body, frozenset(equation.params), False)]
     while pending:
         node, bound, growing = pending.pop()
         yield node, bound, growing

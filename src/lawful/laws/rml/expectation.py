@@ -22,34 +22,25 @@ def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expecta
     probe = _Probe(planner, event)
     leaves = list(probe.leaves(state, True))
     concerned = [leaf for leaf, required in leaves if required and probe.refuses(leaf)]
-    if not concerned:
-        mentioned = list(_scalars(event))
-        concerned = [leaf for leaf, _ in leaves if _mentions(leaf, mentioned)]
+    if not concerned and event is not None:
+        taken = probe.taken()
+        concerned = [leaf for leaf, _ in leaves if _mentions(leaf, taken)]
+    shown = (concerned or [leaf for leaf, _ in leaves])[: _MOST + 1]
     bindings: dict[str, Any] = {}
     for leaf in concerned[:_MOST]:
         for name, value in zip(planner.shapes[leaf.shape].names, leaf.registers, strict=True):
             if name:
                 bindings.setdefault(name, value)
     expected: dict[str, None] = {}
-    for leaf in concerned or [leaf for leaf, _ in leaves]:
+    for leaf in shown:
         for use in probe.firsts(leaf):
             expected.setdefault(use)
-    return Expectation(tuple(expected)[:_MOST], bindings, max(0, len(expected) - _MOST))
+    beyond = max(0, len(concerned or leaves) - len(shown))  # instances; each would accept something
+    return Expectation(tuple(expected)[:_MOST], bindings, max(0, len(expected) - _MOST) + beyond)
 
 
 def _as_leaf(shape: int, operands: tuple[Any, ...]) -> Leaf:
     return Leaf(shape, tuple(operand[1] for operand in operands))
-
-
-def _scalars(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        for part in value.values():
-            yield from _scalars(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _scalars(part)
-    else:
-        yield value
 
 
 def _mentions(leaf: Leaf, mentioned: list[Any]) -> bool:
@@ -73,7 +64,7 @@ class _Probe(Machine):
             # The core first: it is what the law itself says, the others are instances. What stands inside a shuffle
             # need not take an event, but must be able to end.
             inside = required
-            children = []
+            children: list[tuple[Leaf, bool]] = []
             for way, child in recipe[1]:
                 children += self.leaves(child, inside and (way == AND or self._event is None))
                 inside = inside and (way == AND or self._event is None)
@@ -97,7 +88,12 @@ class _Probe(Machine):
     def refuses(self, leaf: Leaf) -> bool:
         if self._event is None:
             return not self._halts(leaf)
-        return self._step(leaf)[0] == "fail"
+        return self._end(self._step_trees, STEP, leaf).kind == "fail"
+
+    def taken(self) -> list[Any]:
+        """The values that the law's patterns take out of the event."""
+        found = (self._captured(number) for number in range(len(self._planner.program.patterns.trees)))
+        return [value for captured in found if captured is not None for value in captured]
 
     def firsts(self, leaf: Leaf) -> Iterator[str]:
         self.stepper.registers = leaf.registers
@@ -167,4 +163,3 @@ class _Concrete(Stepper):
 
     def ask(self, question: Question) -> bool:
         return self._probe._answered(lowered(question), self.registers)
-

@@ -24,7 +24,7 @@ _BATCH = 4096
 _MOST_WARNINGS = 100
 
 
-def compile(text: str, *, name: str = "<law>") -> RmlLaw:  # noqa: A001 - the public name, as in `re.compile`
+def compile(text: str, *, name: str = "<law>") -> RmlLaw:
     """Compile a law. Raises LawError with everything that is wrong with it; warnings are in `law.warnings`."""
     specification = parse(text, name=name)
     return RmlLaw(text, name, specification, tuple(check(specification, text, name=name)))
@@ -92,7 +92,7 @@ class RmlMonitor:
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._warnings)
 
-    # -- events -----------------------------------------------------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------------
 
     def step(self, event: Event) -> Verdict:
         return self.feed([event])
@@ -117,7 +117,7 @@ class RmlMonitor:
             self._ended = Verdict.TRUE if accepted else Verdict.FALSE
         return self._ended
 
-    # -- what is known now --------------------------------------------------------------------------------------------------
+    # -- what is known now ------------------------------------------------------------------------
 
     @property
     def _accepts(self) -> bool:
@@ -154,7 +154,7 @@ class RmlMonitor:
                 return True
         return False
 
-    # -- out and in -----------------------------------------------------------------------------------------------------------
+    # -- out and in -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "_machine"}

@@ -79,7 +79,9 @@ class Cell:
         self.doomed = doomed
 
 
-class Sequence_:
+class Chain:
+    """A head and what follows it."""
+
     __slots__ = ("head", "rest")
 
     def __init__(self, head: Part, rest: Cell) -> None:
@@ -88,6 +90,8 @@ class Sequence_:
 
 
 class Filter:
+    """A filter whose branches grow; the test is a leaf that ends in yes or no."""
+
     __slots__ = ("body", "otherwise", "test")
 
     def __init__(self, test: Leaf, body: Part, otherwise: Part) -> None:
@@ -97,6 +101,8 @@ class Filter:
 
 
 class Closure:
+    """The prefix closure of what grows."""
+
     __slots__ = ("body",)
 
     def __init__(self, body: Part) -> None:
@@ -123,6 +129,8 @@ class Frame:
 
 
 class Spine:
+    """Children around a core."""
+
     __slots__ = ("always", "core", "doomed", "first", "index", "inert", "last", "waiting")
 
     def __init__(self, core: Part) -> None:
@@ -142,7 +150,7 @@ class Spine:
             frame = frame.after
 
 
-Part = Leaf | Spine | Sequence_ | Filter | Closure
+Part = Leaf | Spine | Chain | Filter | Closure
 Change = tuple[Any, ...]
 
 
@@ -159,7 +167,7 @@ class Machine:
         self.failed = False
         self._root: Part = self._build(planner.initial, ())
 
-    # -- the interface that both machines share ---------------------------------------------------------------------------
+    # -- the interface that both machines share ---------------------------------------------------
 
     def feed(self, events: Sequence[Any], start: int, stop_when_doomed: bool) -> int:
         """Step through events from one place; returns the place of the event to stop at, or their number.
@@ -198,7 +206,7 @@ class Machine:
     def load(self, state: Any) -> None:
         self._root = self._collapsed(self._build(state, ()))
 
-    # -- values -----------------------------------------------------------------------------------------------------------
+    # -- values -----------------------------------------------------------------------------------
 
     def _captured(self, pattern: int) -> list[Any] | None:
         """What the present event has at the captures of a pattern; None if it does not match."""
@@ -234,7 +242,7 @@ class Machine:
             self._warn(f"a condition must be true or false, not {values.describe(result)}")
         return result is True
 
-    # -- trees ------------------------------------------------------------------------------------------------------------
+    # -- trees ------------------------------------------------------------------------------------
 
     def _answer(self, node: Tree, registers: tuple[Any, ...]) -> bool:
         return self._answered((node.kind, *node.payload), registers)
@@ -280,7 +288,7 @@ class Machine:
             node.watch = tuple(asked)
         return node
 
-    # -- building ---------------------------------------------------------------------------------------------------------
+    # -- building ---------------------------------------------------------------------------------
 
     def _leaf(self, shape: int, operands: tuple[Operand, ...], registers: tuple[Any, ...]) -> Leaf:
         return Leaf(shape, tuple(self._value(operand, registers) for operand in operands))
@@ -301,7 +309,8 @@ class Machine:
                 rest = self._cell(self._leaf(shape, operands, registers), rest)
             return self._sequence(self._build(recipe[1], registers), rest)
         if kind == "filter":
-            test = self._leaf(*recipe[1], registers)
+            shape, operands = recipe[1]
+            test = self._leaf(shape, operands, registers)
             return Filter(test, self._build(recipe[2], registers), self._build(recipe[3], registers))
         return Closure(self._build(recipe[1], registers))
 
@@ -314,7 +323,7 @@ class Machine:
             head, rest = self._build(self._planner.expand(rest.leaf.shape), rest.leaf.registers), rest.rest
         if rest is None:
             return head
-        if isinstance(head, Sequence_):
+        if isinstance(head, Chain):
             cells = []
             cell: Cell | None = head.rest
             while cell is not None:
@@ -323,16 +332,16 @@ class Machine:
             for cell in reversed(cells):
                 rest = self._cell(cell.leaf, rest)
             head = head.head
-        return Sequence_(head, rest)
+        return Chain(head, rest)
 
-    # -- properties of parts ------------------------------------------------------------------------------------------------
+    # -- properties of parts ----------------------------------------------------------------------
 
     def _halts(self, part: Part) -> bool:
         if isinstance(part, Leaf):
             return self._end(self._halt_trees, HALT, part).kind == "yes"
         if isinstance(part, Spine):
             return not part.waiting
-        if isinstance(part, Sequence_):
+        if isinstance(part, Chain):
             return part.rest.halts and self._halts(part.head)
         if isinstance(part, Filter):
             return self._halts(part.body) and self._halts(part.otherwise)
@@ -343,7 +352,7 @@ class Machine:
             return self._planner.doomed(part.shape)
         if isinstance(part, Spine):
             return part.doomed > 0
-        if isinstance(part, Sequence_):
+        if isinstance(part, Chain):
             return part.rest.doomed or self._is_doomed(part.head)
         if isinstance(part, Filter):
             return self._is_doomed(part.body) or self._is_doomed(part.otherwise)
@@ -367,7 +376,7 @@ class Machine:
             return False
         return self._planner.is_exactly_all(part.shape) if kind == AND else self._planner.is_empty(part.shape)
 
-    # -- stepping: what would change ------------------------------------------------------------------------------------------
+    # -- stepping: what would change --------------------------------------------------------------
 
     def _step(self, part: Part) -> Change:
         if isinstance(part, Leaf):
@@ -375,7 +384,7 @@ class Machine:
             return _FAIL if end.kind == "fail" else _SELF if end.kind == "self" else ("become", end.payload[0])
         if isinstance(part, Spine):
             return self._step_spine(part)
-        if isinstance(part, Sequence_):
+        if isinstance(part, Chain):
             return self._step_sequence(part)
         if isinstance(part, Filter):
             matched = self._end(self._step_trees, STEP, part.test).kind == "yes"
@@ -384,7 +393,7 @@ class Machine:
         change = self._step(part.body)
         return change if change is _FAIL or change is _SELF else ("within", True, change)
 
-    def _step_sequence(self, part: Sequence_) -> Change:
+    def _step_sequence(self, part: Chain) -> Change:
         change = self._step(part.head)
         if change is _SELF:
             return change
@@ -451,7 +460,7 @@ class Machine:
                 return ("frames", kept, _SELF) if kept else _SELF
         return _FAIL
 
-    # -- making the changes -----------------------------------------------------------------------------------------------------
+    # -- making the changes -----------------------------------------------------------------------
 
     def _applied(self, part: Part, change: Change) -> Part:
         if isinstance(part, Leaf):
@@ -459,16 +468,16 @@ class Machine:
         if isinstance(part, Spine):
             self._apply_spine(part, change[1], change[2])
             return part
-        if isinstance(part, Sequence_):
+        if isinstance(part, Chain):
             if change[0] == "head":
                 return self._sequence(self._collapsed(self._applied(part.head, change[1])), part.rest)
             _, cell, change = change
             if change is _SELF:  # the head is over all the same
-                return self._sequence(self._build(self._planner.expand(cell.leaf.shape), cell.leaf.registers), cell.rest)
+                return self._sequence(
+                    self._build(self._planner.expand(cell.leaf.shape), cell.leaf.registers), cell.rest
+                )
             return self._sequence(self._applied(cell.leaf, change), cell.rest)
-        if isinstance(part, Closure):
-            part.body = self._collapsed(self._applied(part.body, change[2]))
-        elif change[1]:
+        if isinstance(part, Closure) or change[1]:
             part.body = self._collapsed(self._applied(part.body, change[2]))
         else:
             part.otherwise = self._collapsed(self._applied(part.otherwise, change[2]))
@@ -541,7 +550,7 @@ class Machine:
         by_turn = [*first, part.core, *last]
         return by_turn if kind == LEFT else by_turn[::-1]
 
-    # -- the children of a spine, by place and by key -------------------------------------------------------------------------
+    # -- the children of a spine, by place and by key ---------------------------------------------
 
     def _insert(self, spine: Spine, kind: str, part: Part, before: Frame | None) -> None:
         for piece in self._spliced(spine, kind, part):
@@ -648,7 +657,7 @@ class Machine:
             homes[kind, _strict(key)] = None
         return tuple(homes)
 
-    # -- out and in ---------------------------------------------------------------------------------------------------------------
+    # -- out and in -------------------------------------------------------------------------------
 
     def _dumped(self, part: Part) -> Recipe:
         if isinstance(part, Leaf):

@@ -93,7 +93,7 @@ def _declaration(declaration: syntax.Declaration) -> Declaration:
     return Declaration(text, declaration.params, body, isinstance(declaration.body, tuple), declaration.negated, guard)
 
 
-# -- recursion ---------------------------------------------------------------------------------------------------------
+# -- recursion -----------------------------------------------------------------------------------
 
 
 def _equations(specification: syntax.Specification) -> Iterator[Equation]:
@@ -144,7 +144,7 @@ def _recursions(body: syntax.Expression, returning: set[str]) -> Iterator[Recurs
                 pending += [(part, context) for part in reversed(children(node))]
 
 
-# -- what it looks at --------------------------------------------------------------------------------------------------
+# -- what it looks at ----------------------------------------------------------------------------
 
 
 def _watches(program: Program, specification: syntax.Specification) -> tuple[tuple[Watch, ...], bool]:

@@ -102,7 +102,7 @@ class _Parser:
         self.abandoned: _SyntaxFailure | None = None
         self.starts = self._statement_starts()
 
-    # -- tokens -------------------------------------------------------------------------------------------------
+    # -- tokens -----------------------------------------------------------------------------------
 
     @property
     def token(self) -> Token:
@@ -138,7 +138,7 @@ class _Parser:
         """Where the last token read ends."""
         return self.tokens[self.at - 1].end if self.at else 0
 
-    # -- errors -------------------------------------------------------------------------------------------------
+    # -- errors -----------------------------------------------------------------------------------
 
     def report(self, slug: str, message: str, span: Span, hint: str | None = None) -> None:
         """Note an error after which parsing goes on as if nothing had happened."""
@@ -167,7 +167,7 @@ class _Parser:
         message = f"nested more than {MAX_NESTING:,} levels deep"
         self.fail("rml-too-deep", message, self.token.span, "give a part of it a name of its own: `Part = ...;`")
 
-    # -- statements ---------------------------------------------------------------------------------------------
+    # -- statements -------------------------------------------------------------------------------
 
     def _statement_starts(self) -> frozenset[int]:
         """The tokens that begin a statement beyond doubt: `matches` and `=` occur nowhere else."""
@@ -410,7 +410,7 @@ class _Parser:
             "write two declarations of this event type, one with the event types and one with the patterns",
         )
 
-    # -- event types and patterns -------------------------------------------------------------------------------
+    # -- event types and patterns -----------------------------------------------------------------
 
     def event_use(self) -> Step[EventUse]:
         """An event type where a parenthesis can only be its arguments."""
@@ -547,7 +547,7 @@ class _Parser:
                     break
         return ListPattern(tuple(items), is_open, span=(start, self.last_end))
 
-    # -- data expressions ---------------------------------------------------------------------------------------
+    # -- data expressions -------------------------------------------------------------------------
 
     def data(self, *, argument: bool = False, angle: bool = False) -> Step[Argument]:
         """
@@ -646,7 +646,7 @@ class _Parser:
             hint = "names of variables begin with a lower-case letter"
         self.unexpected("an argument" if argument else "a value", hint)
 
-    # -- trace expressions --------------------------------------------------------------------------------------
+    # -- trace expressions ------------------------------------------------------------------------
 
     def expression(self) -> Step[Expression]:
         """A whole expression, by operator precedence with explicit stacks; spans include a group's parentheses."""

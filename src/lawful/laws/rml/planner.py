@@ -8,7 +8,8 @@ The machines, Python and C, walk the trees and come here for what is not built y
   ``("guard", operand)``, or an end: ``("fail",)``, ``("self",)``, ``("plan", recipe)``, ``("yes",)``, ``("no",)``;
 - an operand: ``("slot", i)``, ``("capture", pattern, i)``, ``("constant", value)``, ``("operation", op, operands)``;
 - a recipe: ``("leaf", shape, operands)``, ``("spine", ((kind, recipe), ...), core)``,
-  ``("sequence", head, (shape, operands))``, ``("filter", (shape, operands), body, otherwise)``, ``("closure", recipe)``.
+  ``("sequence", head, (shape, operands), ...)``, ``("filter", (shape, operands), body, otherwise)``,
+  ``("closure", recipe)``.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ HALT: Final = "halt"  # may it end here?
 
 _DEEP: Final = 1_000_000
 
+_LONG_COUNT: Final = 50
+"""``A{n}`` is a shape for each n up to here, and a shape with a register beyond."""
+
 _CANONICAL: Final = 1 << 40
 """Variables that a shape binds are numbered from here, so that equal shapes are one term."""
 
@@ -79,7 +83,7 @@ class Planner:
         self.native: Any = None  # what the C core keeps of this law
         self.initial: Recipe = self._deep(lambda: self._recipe(program.main, {}))
 
-    # -- what the machines ask ------------------------------------------------------------------------------------------
+    # -- what the machines ask --------------------------------------------------------------------
 
     def node(self, tree: str, shape: int, answers: Answers) -> Node:
         """The node of a shape's tree at the end of a path of answers."""
@@ -124,7 +128,7 @@ class Planner:
         every = self.program.terms.all
         return self._shape(self.program.terms.make(terms.FILTER, "any", (), every, every), ())
 
-    # -- building trees ---------------------------------------------------------------------------------------------------
+    # -- building trees ---------------------------------------------------------------------------
 
     def _node(self, tree: str, shape: Shape, answers: Answers) -> Node:
         stepper = Stepper(self.program, answers)
@@ -145,7 +149,7 @@ class Planner:
     def _register_names(self, shape: int) -> dict[Ref, str]:
         return {(terms.SLOT, i): name for i, name in enumerate(self.shapes[shape].names)}
 
-    # -- taking a term apart ----------------------------------------------------------------------------------------------
+    # -- taking a term apart ----------------------------------------------------------------------
 
     def _recipe(self, term: Term, names: dict[Ref, str]) -> Recipe:
         """How to build a term's state: growing intersections, shuffles and sequences are kept in parts."""
@@ -205,8 +209,9 @@ class Planner:
                 return terms.VARIABLE, binders.get(ref[1], ref[1])
             if (
                 kind in (terms.SLOT, terms.CAPTURE)
-                # Constants too, as arguments: `Size<0>`, `Size<1>`, ... are one shape.
-                or (kind == terms.CONSTANT and op in (terms.CALL, terms.TIMES))
+                # Constants too, as arguments: `Size<0>`, `Size<1>`, ... are one shape. So are long countdowns.
+                or (kind == terms.CONSTANT and op == terms.CALL)
+                or (kind == terms.CONSTANT and op == terms.TIMES and ref[2] > _LONG_COUNT)
                 # An operation is carried out now, but a condition stays: it is a question of the step.
                 or (kind == terms.OPERATION and op != terms.IF and terms.is_ground(ref))
             ):
@@ -232,7 +237,7 @@ class Planner:
             self.shapes.append(Shape(number, term, names))
         return number
 
-    # -- deep terms -------------------------------------------------------------------------------------------------------
+    # -- deep terms -------------------------------------------------------------------------------
 
     def _deep(self, work: Callable[[], T]) -> T:
         """Run recursive work, one thread at a time.

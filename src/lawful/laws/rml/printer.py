@@ -151,7 +151,7 @@ class _Printer:
                 part()
         return "".join(self.pieces)
 
-    # -- trace expressions --------------------------------------------------------------------------------------
+    # -- trace expressions ------------------------------------------------------------------------
 
     def expression(self, node: Expression, level: int = 0, *, last: bool = True, colon: bool = False) -> None:
         """
@@ -225,7 +225,7 @@ class _Printer:
     def use(self, use: EventUse) -> None:
         self.push(use.name, *(("(", lambda: self.arguments(use.args), ")") if use.args else ()))
 
-    # -- data and patterns --------------------------------------------------------------------------------------
+    # -- data and patterns ------------------------------------------------------------------------
 
     def arguments(self, args: tuple[Argument, ...], *, angle: bool = False) -> None:
         self.separated(", ", [lambda arg=arg: self.argument(arg, angle=angle) for arg in args])  # type: ignore[misc]

@@ -46,7 +46,7 @@ class Stepper:
         self._next_binder = program.variables
         self.names: dict[Ref, str] = {}  # what the law calls the data that this step handles
 
-    # -- asking -------------------------------------------------------------------------------------------------------
+    # -- asking -----------------------------------------------------------------------------------
 
     def ask(self, question: Question) -> bool:
         answer = self._known.get(question)
@@ -79,13 +79,16 @@ class Stepper:
         except NoValue:
             return False
 
-    # -- event types ----------------------------------------------------------------------------------------------------
+    # -- event types ------------------------------------------------------------------------------
 
     def matches(self, name: str, args: tuple[Ref, ...]) -> Iterator[Bindings]:
-        """The ways in which the event is of this type, in order, with the variables of the arguments that each binds."""
+        """The ways in which the event is of this type, in order, each with the argument variables it binds."""
         wanted = {variable for arg in args for variable in terms.ref_variables(arg)}
         for clause in self.program.clauses[name, len(args)]:
-            scope = {name: self._anonymous() if ref == terms.WILDCARD else ref for name, ref in zip(clause.params, args, strict=True)}
+            scope = {
+                name: self._anonymous() if ref == terms.WILDCARD else ref
+                for name, ref in zip(clause.params, args, strict=True)
+            }
             if clause.negated:
                 found = any(True for option in clause.options for _ in self._option(option, dict(scope)))
                 if not found and (clause.guard is None or self.holds(_resolve(clause.guard, scope, _NOTHING))):
@@ -143,12 +146,11 @@ class Stepper:
                 constraints.append((index, ref))
             elif ref != terms.WILDCARD:
                 return None  # arithmetic over a variable without a value
-        if self._ask_match(pattern, tuple(constraints)):
-            if all(self.ask((SUB, first, other)) for first, other in repeated):
-                return bindings
-        return None
+        if not self._ask_match(pattern, tuple(constraints)):
+            return None
+        return bindings if all(self.ask((SUB, first, other)) for first, other in repeated) else None
 
-    # -- trace expressions: may it end here? ----------------------------------------------------------------------------
+    # -- trace expressions: may it end here? ------------------------------------------------------
 
     def may_halt(self, term: Term) -> bool:
         while term.op == terms.CONCAT:
@@ -176,7 +178,7 @@ class Stepper:
             return not self.holds(_more(args[1])) or self.may_halt(args[0])
         return self.may_halt(args[0])  # A+
 
-    # -- trace expressions: the step ------------------------------------------------------------------------------------
+    # -- trace expressions: the step --------------------------------------------------------------
 
     def first(self, term: Term) -> Solution | None:
         """The first solution of a step."""
@@ -339,7 +341,7 @@ class Stepper:
         if op == terms.CALL:
             return self.unfold(term)
         if op == terms.IF:
-            return args[1] if self.holds(args[0]) else args[2]
+            return args[1] if self.holds(args[0]) else args[2]  # type: ignore[no-any-return]
         if op == terms.TIMES and self.holds(_more(args[1])):
             return args[0]  # type: ignore[no-any-return]
         return None
@@ -354,7 +356,10 @@ class Stepper:
         if op == terms.CLOSURE:
             return self.terms.make(terms.CLOSURE, result)
         if op == terms.TIMES:
-            less: Ref = (terms.OPERATION, "-", args[1], terms.constant(1))
+            count = args[1]
+            less: Ref = (terms.OPERATION, "-", count, terms.constant(1))
+            if count[0] == terms.CONSTANT:
+                less = terms.constant(count[2] - 1)
             return self.terms.concat(result, self.terms.make(terms.TIMES, args[0], less))
         return result
 

@@ -15,7 +15,7 @@ class Node:
     span: Span = field(compare=False, kw_only=True, default=(0, 0))
 
 
-# -- data expressions and patterns ------------------------------------------------------------------------------
+# -- data expressions and patterns ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ Pattern = Literal | Name | Wildcard | ObjectPattern | ListPattern | AnyOf
 Argument = Data | Pattern
 
 
-# -- event types --------------------------------------------------------------------------------------------------
+# -- event types ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Declaration(Node):
     guard: Data | None
 
 
-# -- trace expressions ----------------------------------------------------------------------------------------------
+# -- trace expressions ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,22 @@ class If(Node):
 
 
 Expression = (
-    Empty | All | Event | Concat | And | Or | Shuffle | Star | Plus | Optional | Closure | Times | Let | Filter | Call | If
+    Empty
+    | All
+    | Event
+    | Concat
+    | And
+    | Or
+    | Shuffle
+    | Star
+    | Plus
+    | Optional
+    | Closure
+    | Times
+    | Let
+    | Filter
+    | Call
+    | If
 )
 
 

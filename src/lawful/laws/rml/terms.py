@@ -113,9 +113,7 @@ class Term:
 
     __slots__ = ("args", "grows", "op", "plain", "size", "variables")
 
-    def __init__(
-        self, op: str, args: tuple[Any, ...], variables: frozenset[int], grows: bool, plain: bool
-    ) -> None:
+    def __init__(self, op: str, args: tuple[Any, ...], variables: frozenset[int], grows: bool, plain: bool) -> None:
         self.op = op
         self.args = args
         self.variables = variables  # free variables
@@ -187,11 +185,11 @@ class Terms:
             term.grows = args[0] in self._growing
             term.plain &= not args[1]
         elif op == TIMES:
-            term.plain = False
+            term.plain = False  # its count may have to become a register
         term.variables = variables
         return term
 
-    # -- what a step leaves behind, simplified as in the original -------------------------------------------------
+    # -- what a step leaves behind, simplified as in the original ---------------------------------
 
     def concat(self, left: Term, right: Term) -> Term:
         if left is self.empty:
@@ -208,7 +206,7 @@ class Terms:
         kept = [term for term in terms if term is not self.all]
         return self.make(AND, *kept) if kept else self.all
 
-    # -- changing references ----------------------------------------------------------------------------------------
+    # -- changing references ----------------------------------------------------------------------
 
     def map_refs(self, term: Term, change: Change, binder: Callable[[int], int] | None = None) -> Term:
         """The same term with every reference changed; long concatenations are walked, not recursed into."""

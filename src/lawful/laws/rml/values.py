@@ -26,8 +26,8 @@ class Undefined:
 
 UNDEFINED: Final = Undefined()
 
-MAX_POWER_BITS: Final = 100_000
-"""An integer power with more bits than this has no value: event data must not be able to stop a monitor."""
+MAX_BITS: Final = 10_000
+"""An integer of more bits than this is no result: event data must not be able to stop a monitor."""
 
 
 def identical(a: Any, b: Any) -> bool:
@@ -73,7 +73,7 @@ def _divide(a: int | float, b: int | float) -> int | float:
 
 def _power(a: int | float, b: int | float) -> int | float:
     if isinstance(a, int) and isinstance(b, int) and b >= 0:
-        if a.bit_length() * b > MAX_POWER_BITS:
+        if (a.bit_length() - 1) * b > MAX_BITS:
             raise NoValue("`^` gives too large a number")
         return int(a**b)
     result = a**b if a != 0 or b >= 0 else None
@@ -122,6 +122,8 @@ def apply(op: str, *operands: Any) -> Any:
             raise NoValue(f"`{_SYMBOLS.get(op, op)}`: {error}") from None
         if isinstance(result, float) and not math.isfinite(result):
             raise NoValue(f"`{_SYMBOLS.get(op, op)}` gives no finite number")
+        if isinstance(result, int) and result.bit_length() > MAX_BITS:
+            raise NoValue(f"`{_SYMBOLS.get(op, op)}` gives too large a number")
         return result
     if op in ("==", "!="):
         return equal(*operands) is (op == "==")

@@ -26,6 +26,7 @@ venv: $(STAMP) ## make .venv with the newest CPython found and build the C core 
 $(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)
 	rm -rf build $(NATIVE)/*.so
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src/lawful # some shells tell Python not to keep what it compiled
 	@touch $@
 	@$(BIN)/lawful --version
 

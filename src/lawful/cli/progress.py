@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import PurePath
 
 from lawful.diagnostics import printable
 from lawful.events.model import Event
@@ -44,5 +45,6 @@ def _bar(reader: TraceReader) -> Iterator[Callable[[], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(escape(printable(reader.name)), total=reader.size, events=reader.events)
+        name = printable(PurePath(reader.name).name)  # a whole path would leave no room for the bar
+        task = progress.add_task(escape(name), total=reader.size, events=reader.events)
         yield lambda: progress.update(task, completed=reader.bytes_read, events=reader.events)

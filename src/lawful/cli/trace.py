@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import click
 import msgspec
 
+from lawful.cli.progress import with_progress
 from lawful.events import Event, Format, TraceReader, TraceWriter, mentioned_ids, open_trace
 
-# Shorter work is over before a bar could be read.
-_PATIENCE = 0.5
 _NO_TIME = 1e300
 
 _SKIP = click.option(
@@ -27,7 +24,15 @@ _SKIP = click.option(
 )
 
 
-@click.group(name="trace", no_args_is_help=True)
+_EXAMPLES = """\b
+Examples:
+  lawful trace info run.jsonl
+  lawful trace head -n 5 run.jsonl.gz
+  lawful trace convert run.json run.jsonl.zst --where event=func_post
+"""
+
+
+@click.group(name="trace", no_args_is_help=True, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
 def command() -> None:
     """Look at a trace file, or convert it.
 
@@ -53,7 +58,7 @@ def info(files: tuple[str, ...], top: int, form: Literal["text", "json"], skip_b
     for file in files:
         with open_trace(file, skip_bad=skip_bad) as reader:
             summary = _Summary(reader.name)
-            for batch in _with_progress(reader):
+            for batch in with_progress(reader):
                 summary.add(batch)
             summary.bytes, summary.bad_lines = reader.bytes_read, reader.bad_lines
             _report_skipped(reader)
@@ -132,7 +137,7 @@ def convert(
     with ExitStack() as stack:
         reader = stack.enter_context(open_trace(source, skip_bad=skip_bad))
         writer = stack.enter_context(TraceWriter(target, format=form, compression=compress, atomic=True))
-        for batch in _with_progress(reader):
+        for batch in with_progress(reader):
             writer.write_many(batch if not conditions else [event for event in batch if _holds(event, conditions)])
         _report_skipped(reader)
 
@@ -286,36 +291,3 @@ def _report_skipped(reader: TraceReader) -> None:
     if reader.bad_lines:
         lines = "line" if reader.bad_lines == 1 else "lines"
         click.echo(f"{_printable(reader.name)}: {reader.bad_lines} bad {lines} skipped", err=True)
-
-
-def _with_progress(reader: TraceReader) -> Iterator[list[Event]]:
-    """The reader's batches, with a bar on standard error if that is a terminal and it takes long."""
-    if not sys.stderr.isatty():
-        yield from reader.batches()
-        return
-    started = time.monotonic()
-    with ExitStack() as stack:
-        update: Callable[[], None] | None = None
-        for batch in reader.batches():
-            yield batch
-            if update is not None:
-                update()
-            elif time.monotonic() - started > _PATIENCE:
-                update = stack.enter_context(_bar(reader))
-
-
-@contextmanager
-def _bar(reader: TraceReader) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[events]:,} events"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(escape(_printable(reader.name)), total=reader.size, events=reader.events)
-        yield lambda: progress.update(task, completed=reader.bytes_read, events=reader.events)

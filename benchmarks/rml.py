@@ -675,6 +675,7 @@ def main() -> None:
         kind, job = options.worker
         print(json.dumps(WORKERS[kind](json.loads(job))))
         return
+    os.environ.pop("LAWFUL_CORE", None)  # the bench chooses
     with tempfile.TemporaryDirectory(prefix="lawful-bench-") as folder:
         bench = Bench(options.events, options.repetitions, Path(folder))
         bench.run()

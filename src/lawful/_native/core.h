@@ -232,10 +232,21 @@ typedef struct { Part head; Leaf *test; Part *body, *otherwise; } Filter;
 typedef struct { Part head; Part *body; } Closure;
 
 typedef struct {
-    uint64_t stamp;
-    bool matched;
+    bool known, matched;
     Val *captures;
 } Memo;
+
+/* An event and what has been found in it so far, by pattern. */
+typedef struct {
+    PyObject *event;       /* a reference of its own; NULL: none */
+    Memo *memos;
+    int count;
+    uint32_t hashes[8];    /* the keys under which children may wait for it */
+    int tables[8];
+    int hints;
+} Sight;
+
+#define AHEAD 2            /* events that are looked at before their turn comes */
 
 typedef struct {
     PyObject_HEAD
@@ -244,10 +255,8 @@ typedef struct {
     Pool pool;
     Arena scratch;         /* the changes of the present event */
     Part *root;
-    PyObject *event;       /* borrowed, while a step runs */
-    uint64_t stamp;
-    Memo *memos;
-    int memo_count;
+    Sight sights[AHEAD + 1]; /* the present event and the next ones, in turn */
+    Sight *now;
     char failed;
     bool busy;
 } Machine;
@@ -255,6 +264,7 @@ typedef struct {
 extern PyTypeObject MachineType;
 
 Memo *captured(Machine *machine, int pattern); /* of the present event; NULL: error */
+void sight_clear(Sight *sight);
 int operand_value(Machine *machine, const Operand *operand, const Val *registers, Val *value); /* -1: error */
 int holds(Machine *machine, const Operand *operand, const Val *registers);
 int answer(Machine *machine, const Node *node, const Val *registers);
@@ -284,6 +294,9 @@ void spine_remove(Machine *machine, Spine *spine, Frame *frame, bool keep_part);
 int spine_set_core(Machine *machine, Spine *spine, Part *part);
 int spine_count_core(Machine *machine, Spine *spine, int by);
 int spine_settle_core(Machine *machine, Spine *spine);
+int spine_foresee(Machine *machine, Spine *spine); /* start to fetch what the event in `now` will need */
+void spine_fetch(Spine *spine, const Sight *sight); /* and then what that leads to */
+bool spine_is_large(const Spine *spine);
 Link *spine_ring(Machine *machine, Spine *spine, int key); /* the children that the present event may concern */
 
 /* What a step would change. FAILS and SAME are the same everywhere. */

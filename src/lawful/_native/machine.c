@@ -9,7 +9,7 @@ static PyObject *machine_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     Machine *machine = (Machine *)type->tp_alloc(type, 0);
     if (machine == NULL) return NULL;
     machine->warn = Py_NewRef(warn);
-    machine->stamp = 1;
+    machine->now = machine->sights;
     if (arena_init(&machine->pool.arena) < 0 || arena_init(&machine->scratch) < 0 ||
         (machine->program = program_of(planner)) == NULL)
         goto failed;
@@ -42,7 +42,10 @@ static void machine_dealloc(Machine *machine) {
     Py_CLEAR(machine->program);
     arena_free(&machine->pool.arena);
     arena_free(&machine->scratch);
-    free(machine->memos);
+    for (int i = 0; i <= AHEAD; i++) {
+        sight_clear(machine->sights + i);
+        free(machine->sights[i].memos);
+    }
     Py_TYPE(machine)->tp_free((PyObject *)machine);
 }
 
@@ -58,19 +61,47 @@ static int usable(Machine *machine) {
     return 0;
 }
 
-/* One event: 1 stepped and changed, 0 stepped, 2 no step, -1 error. */
-static int take(Machine *machine, PyObject *event) {
-    machine->event = event;
-    machine->stamp++;
+/* The present event: 1 stepped and changed, 0 stepped, 2 no step, -1 error. */
+static int take(Machine *machine) {
     Change *change = part_step(machine, machine->root);
     int result = change == NULL ? -1 : change == &FAILS ? 2 : change == &SAME ? 0 : 1;
     if (result == 1) {
         machine->root = part_collapsed(machine, part_apply(machine, machine->root, change));
         if (machine->root == NULL) result = -1;
     }
-    machine->event = NULL;
     arena_reset(&machine->scratch);
     return result;
+}
+
+/* The spine that most events come to, if it is so large that its memory is slow to reach. */
+static Spine *large_spine(Machine *machine) {
+    Part *part = machine->root;
+    for (;;) {
+        switch (part->kind) {
+        case P_SPINE: return spine_is_large((Spine *)part) ? (Spine *)part : NULL;
+        case P_SEQUENCE: part = ((Sequence *)part)->first; break;
+        case P_FILTER: part = ((Filter *)part)->body; break;
+        case P_CLOSURE: part = ((Closure *)part)->body; break;
+        default: return NULL;
+        }
+    }
+}
+
+/* Look at the next events, so that what they need is on its way while the present one is dealt with. */
+static int look_ahead(Machine *machine, PyObject *sequence, Py_ssize_t position) {
+    Spine *spine = large_spine(machine);
+    if (spine == NULL) return 0;
+    Sight *present = machine->now;
+    Sight *last = machine->sights + (position + AHEAD) % (AHEAD + 1);
+    if (position + AHEAD < PySequence_Fast_GET_SIZE(sequence) && last->event == NULL) {
+        last->event = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, position + AHEAD));
+        machine->now = last;
+        int foreseen = spine_foresee(machine, spine);
+        machine->now = present;
+        if (foreseen < 0) return -1;
+    }
+    spine_fetch(spine, machine->sights + (position + 1) % (AHEAD + 1));
+    return 0;
 }
 
 static PyObject *machine_feed(Machine *machine, PyObject *args) {
@@ -84,9 +115,12 @@ static PyObject *machine_feed(Machine *machine, PyObject *args) {
     machine->busy = true;
     int result = 0;
     for (; position < PySequence_Fast_GET_SIZE(sequence); position++) {
-        PyObject *event = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, position));
-        result = take(machine, event);
-        Py_DECREF(event);
+        machine->now = machine->sights + position % (AHEAD + 1);
+        if (machine->now->event == NULL)
+            machine->now->event = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, position));
+        result = look_ahead(machine, sequence, position);
+        if (result == 0) result = take(machine);
+        sight_clear(machine->now);
         if (result == 2) {
             machine->failed = 1;
             break;
@@ -99,6 +133,7 @@ static PyObject *machine_feed(Machine *machine, PyObject *args) {
         if ((position & 4095) == 4095 && PyErr_CheckSignals() < 0) result = -1;
         if (result < 0) break;
     }
+    for (int i = 0; i <= AHEAD; i++) sight_clear(machine->sights + i);
     machine->busy = false;
     Py_DECREF(sequence);
     return result < 0 ? NULL : PyLong_FromSsize_t(position);

@@ -255,6 +255,51 @@ Link *spine_ring(Machine *machine, Spine *spine, int number) {
     return table->slots[table_find(table, key_hash(values, key->count), values, key->count)];
 }
 
+/* ---- looking ahead -------------------------------------------------------------------------------------------------------- */
+
+bool spine_is_large(const Spine *spine) {
+    for (int i = 0; i < spine->table_count; i++)
+        if (spine->tables[i].used > LARGE_TABLE / 1024) return true;
+    return false;
+}
+
+int spine_foresee(Machine *machine, Spine *spine) {
+    Sight *sight = machine->now;
+    for (int number = 0; number < spine->asked_count && sight->hints < 8; number++) {
+        if (spine->asked[number] == 0) continue;
+        Memo *memo = captured(machine, machine->program->keys[number].pattern);
+        if (memo == NULL) return -1;
+        const Key *key = machine->program->keys + number;
+        if (!memo->matched || key->count == 0) continue;
+        Val values[MOST_VALUES];
+        bool keyable = true;
+        for (int i = 0; keyable && i < key->count; i++)
+            keyable = val_keyable(values[i] = memo->captures[key->captures[i]]);
+        Table *table = table_of(spine, key->table);
+        if (!keyable || table == NULL) continue;
+        uint32_t hash = key_hash(values, key->count);
+        __builtin_prefetch(table->hashes + (hash & table->mask));
+        __builtin_prefetch(table->slots + (hash & table->mask));
+        sight->hashes[sight->hints] = hash;
+        sight->tables[sight->hints++] = key->table;
+    }
+    return 0;
+}
+
+void spine_fetch(Spine *spine, const Sight *sight) {
+    for (int i = 0; i < sight->hints; i++) {
+        Table *table = table_of(spine, sight->tables[i]);
+        if (table == NULL) continue;
+        uint32_t at = sight->hashes[i] & table->mask;
+        for (int probes = 0; probes < 8 && table->slots[at] != NULL; probes++, at = (at + 1) & table->mask) {
+            if (table->hashes[at] != sight->hashes[i]) continue;
+            __builtin_prefetch(table->slots[at]);
+            __builtin_prefetch((char *)table->slots[at] - 56); /* the frame around it */
+            break;
+        }
+    }
+}
+
 /* ---- children, by place --------------------------------------------------------------------------------------------------- */
 
 static void relabel(Spine *spine) {

@@ -4,28 +4,34 @@
 /* ---- questions to the present event and the registers ------------------------------------------------------------------- */
 
 Memo *captured(Machine *machine, int number) {
-    if (number < machine->memo_count && machine->memos[number].stamp == machine->stamp)
-        return machine->memos + number;
+    Sight *sight = machine->now;
+    if (number < sight->count && sight->memos[number].known) return sight->memos + number;
     Pattern *pattern = program_pattern(machine->program, number);
     if (pattern == NULL) return NULL;
-    if (number >= machine->memo_count) {
+    if (number >= sight->count) {
         int count = machine->program->pattern_count;
-        Memo *memos = realloc(machine->memos, sizeof(Memo) * (size_t)count);
+        Memo *memos = realloc(sight->memos, sizeof(Memo) * (size_t)count);
         if (memos == NULL) return (Memo *)PyErr_NoMemory();
-        memset(memos + machine->memo_count, 0, sizeof(Memo) * (size_t)(count - machine->memo_count));
-        machine->memos = memos;
-        machine->memo_count = count;
+        memset(memos + sight->count, 0, sizeof(Memo) * (size_t)(count - sight->count));
+        sight->memos = memos;
+        sight->count = count;
     }
-    Memo *memo = machine->memos + number;
+    Memo *memo = sight->memos + number;
     if (memo->captures == NULL) {
         memo->captures = arena_alloc(&machine->pool.arena, sizeof(Val) * (size_t)(pattern->captures + 1));
         if (memo->captures == NULL) return NULL;
     }
-    int matched = pattern_match(pattern->tree, machine->event, memo->captures);
+    int matched = pattern_match(pattern->tree, sight->event, memo->captures);
     if (matched < 0) return NULL;
     memo->matched = matched;
-    memo->stamp = machine->stamp;
+    memo->known = true;
     return memo;
+}
+
+void sight_clear(Sight *sight) {
+    Py_CLEAR(sight->event);
+    for (int i = 0; i < sight->count; i++) sight->memos[i].known = false;
+    sight->hints = 0;
 }
 
 static int warn(Machine *machine, PyObject *message) {
@@ -202,12 +208,12 @@ int answer(Machine *machine, const Node *node, const Val *registers) {
             } else {
                 Val value;
                 if (operand_value(machine, operand, registers, &value) < 0) return -1;
-                found = machine->memos[node->pattern].captures[node->captures[i]];
+                found = machine->now->memos[node->pattern].captures[node->captures[i]];
                 same = val_matches(value, found);
                 val_decref(value);
             }
             if (same != 1) return same;
-            memo = machine->memos + node->pattern; /* evaluating may have moved the memos */
+            memo = machine->now->memos + node->pattern; /* evaluating may have moved the memos */
         }
         return 1;
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 import threading
 from typing import Any
 
@@ -304,3 +305,36 @@ def test_an_event_is_found_among_many_instances(which: str) -> None:
     for text in shapes:
         for word in words:
             agree(DECLARATIONS + text, a_to_z(word))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_thousands_alive_at_once(seed: int) -> None:
+    """A dictionary is the oracle: objects are born, used and gone in any order, until one is used too late."""
+    choose = random.Random(seed)
+    law = law_of(
+        [
+            "Main = {let x; p(x) (q(x)* r(x,_) | Main)}?;",
+            r"n not matches p(_); e(x) matches q(x)|r(x,_); Main = n* {let x; p(x) ((e(x) >> q(x)* r(x,_)) /\ Main)}?;",
+            "e matches p(_)|q(_)|r(_,_); Main = e >> G; G = {let x; p(x) (G | q(x)* r(x,_))}?;",
+        ][seed % 3]
+    )
+    alive: list[Any] = []
+    trace: list[dict[str, Any]] = []
+    for number in range(5000):
+        name: Any = number if seed < 3 else f"object {number}"
+        trace.append({"n": "p", "v": name})
+        alive.append(name)
+        while len(alive) > 2500 or (number == 4999 and alive):
+            place = choose.randrange(len(alive))
+            ended = choose.random() < 0.4
+            trace.append({"n": "r" if ended else "q", "v": alive[place], "w": 0})
+            if ended:
+                alive[place] = alive[-1]
+                alive.pop()
+    late = choose.randrange(8000, len(trace))
+    gone = [event["v"] for event in trace[:late] if event["n"] == "r"]
+    broken = [*trace[:late], {"n": "q", "v": choose.choice(gone)}, *trace[late:]]
+    for which in CORES:
+        with using(which):
+            assert law.check(trace).accepted
+            assert law.check(broken).rejected_at == late + 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import platform
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -75,6 +74,8 @@ class LazyGroup(click.Group):
 
 def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
+        import platform  # slow to import, and needed for this alone
+
         from lawful import core
 
         python = f"{platform.python_implementation()} {platform.python_version()}"

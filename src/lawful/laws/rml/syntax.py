@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 Span = tuple[int, int]
 """Offsets into the source text: first character, one past the last."""
@@ -10,38 +10,43 @@ Span = tuple[int, int]
 Scalar = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    span: Span = field(compare=False, kw_only=True, default=(0, 0))
+class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A part of a law. Two are equal if they say the same, wherever they stand."""
+
+    span: Span = (0, 0)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__ if name != "span")
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(getattr(self, name) for name in self.__struct_fields__ if name != "span")))
 
 
 # -- data expressions and patterns ---------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Literal(Node, frozen=True, eq=False):
     """A constant, in a data expression or in a pattern."""
 
     value: Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class Name(Node):
+class Name(Node, frozen=True, eq=False):
     """A variable, in a data expression or in a pattern."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unary(Node):
+class Unary(Node, frozen=True, eq=False):
     """``-x``."""
 
     op: str
     operand: Data
 
 
-@dataclass(frozen=True, slots=True)
-class Binary(Node):
+class Binary(Node, frozen=True, eq=False):
     """``^ * / + - < <= > >= == != && ||``."""
 
     op: str
@@ -49,8 +54,7 @@ class Binary(Node):
     right: Data
 
 
-@dataclass(frozen=True, slots=True)
-class Apply(Node):
+class Apply(Node, frozen=True, eq=False):
     """``abs sin cos tan`` with one argument, ``min max`` with two."""
 
     function: str
@@ -60,28 +64,24 @@ class Apply(Node):
 Data = Literal | Name | Unary | Binary | Apply
 
 
-@dataclass(frozen=True, slots=True)
-class Wildcard(Node):
+class Wildcard(Node, frozen=True, eq=False):
     """``_``: any value, but there must be one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectPattern(Node):
+class ObjectPattern(Node, frozen=True, eq=False):
     """``{key: pattern, ...}``: the object has these keys, and perhaps more."""
 
     fields: tuple[tuple[str, Pattern], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ListPattern(Node):
+class ListPattern(Node, frozen=True, eq=False):
     """``[p, q]``, or ``[p, q, ...]`` when open; ``[...]`` is open without items and needs one element."""
 
     items: tuple[Pattern, ...]
     open: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf(Node):
+class AnyOf(Node, frozen=True, eq=False):
     """``p | q | ...``: ordered alternatives."""
 
     options: tuple[Pattern, ...]
@@ -94,16 +94,14 @@ Argument = Data | Pattern
 # -- event types ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class EventUse(Node):
+class EventUse(Node, frozen=True, eq=False):
     """An event type with its arguments: ``close(f)``."""
 
     name: str
     args: tuple[Argument, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration(Node):
+class Declaration(Node, frozen=True, eq=False):
     """``name(params) [not] matches body [with guard];`` where the body is a pattern or event types in order."""
 
     name: str
@@ -116,95 +114,81 @@ class Declaration(Node):
 # -- trace expressions ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Empty(Node):
+class Empty(Node, frozen=True, eq=False):
     """``empty``."""
 
 
-@dataclass(frozen=True, slots=True)
-class All(Node):
+class All(Node, frozen=True, eq=False):
     """``all``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event(Node):
+class Event(Node, frozen=True, eq=False):
     """One event of a type."""
 
     use: EventUse
 
 
-@dataclass(frozen=True, slots=True)
-class Concat(Node):
+class Concat(Node, frozen=True, eq=False):
     left: Expression
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class And(Node):
+class And(Node, frozen=True, eq=False):
     r"""``A /\ B``."""
 
     left: Expression
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Or(Node):
+class Or(Node, frozen=True, eq=False):
     r"""``A \/ B``."""
 
     left: Expression
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Shuffle(Node):
+class Shuffle(Node, frozen=True, eq=False):
     """``A | B``."""
 
     left: Expression
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Star(Node):
+class Star(Node, frozen=True, eq=False):
     body: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Plus(Node):
+class Plus(Node, frozen=True, eq=False):
     body: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Optional(Node):
+class Optional(Node, frozen=True, eq=False):
     """``A?``."""
 
     body: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Closure(Node):
+class Closure(Node, frozen=True, eq=False):
     """``A!``: every prefix too."""
 
     body: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Times(Node):
+class Times(Node, frozen=True, eq=False):
     """``A{n}``."""
 
     body: Expression
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Let(Node):
+class Let(Node, frozen=True, eq=False):
     """``{let x, y; A}``."""
 
     names: tuple[str, ...]
     body: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Filter(Node):
+class Filter(Node, frozen=True, eq=False):
     """``use >> body : otherwise``; without ``:`` the rest is ``all``."""
 
     use: EventUse
@@ -212,16 +196,14 @@ class Filter(Node):
     otherwise: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(Node, frozen=True, eq=False):
     """``G<args>``, or just ``G``."""
 
     name: str
     args: tuple[Data, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class If(Node):
+class If(Node, frozen=True, eq=False):
     condition: Data
     then: Expression
     otherwise: Expression
@@ -247,15 +229,13 @@ Expression = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Equation(Node):
+class Equation(Node, frozen=True, eq=False):
     name: str
     params: tuple[str, ...]
     body: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Specification:
+class Specification(msgspec.Struct, frozen=True):
     """A whole law, parsed."""
 
     declarations: tuple[Declaration, ...]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lawful.laws.rml import patterns, syntax, terms
+from lawful.laws.rml.equations import children, free_variables
 from lawful.laws.rml.terms import Ref, Term, Terms
 
 
@@ -227,91 +228,33 @@ def named_ref(node: syntax.Argument) -> NamedRef:
             return terms.WILDCARD
 
 
-# -- what equations need of each other -----------------------------------------------------------
+# -- which equations grow ---------------------------------------------------------------------------
 
 
-def _visits(equation: syntax.Equation) -> Iterator[tuple[syntax.Expression, frozenset[str], bool]]:
-    """Every expression of an equation, the variables bound around it, and whether it stands where terms grow."""
-    pending: list[tuple[syntax.Expression, frozenset[str], bool]] = [(equation.body, frozenset(equation.params), False)]
+def _calls(equation: syntax.Equation) -> Iterator[tuple[str, bool]]:
+    """The equations that one calls, and whether the call stands where terms grow."""
+    pending: list[tuple[syntax.Expression, bool]] = [(equation.body, False)]
     while pending:
-        node, bound, growing = pending.pop()
-        yield node, bound, growing
+        node, growing = pending.pop()
         match node:
+            case syntax.Call(name):
+                yield name, growing
             case syntax.Concat(left, right):
-                pending += ((left, bound, True), (right, bound, growing))
-            case syntax.And(left, right) | syntax.Shuffle(left, right):
-                pending += ((left, bound, True), (right, bound, True))
-            case syntax.Or(left, right):
-                pending += ((left, bound, growing), (right, bound, growing))
-            case syntax.Star(body) | syntax.Plus(body) | syntax.Closure(body) | syntax.Times(body):
-                pending.append((body, bound, True))
-            case syntax.Optional(body):
-                pending.append((body, bound, growing))
-            case syntax.Let(names, body):
-                pending.append((body, bound | frozenset(names), growing))
-            case syntax.Filter(_, body, otherwise):
-                pending.append((body, bound, True))
-                if otherwise is not None:
-                    pending.append((otherwise, bound, True))
-            case syntax.If(_, then, otherwise):
-                pending += ((then, bound, growing), (otherwise, bound, growing))
-
-
-def _names_of(node: syntax.Expression) -> set[str]:
-    """The variables that an expression itself uses, its operands left out."""
-    args: tuple[syntax.Argument, ...] = ()
-    if isinstance(node, syntax.Event | syntax.Filter):
-        args = node.use.args
-    elif isinstance(node, syntax.Call):
-        args = node.args
-    elif isinstance(node, syntax.If):
-        args = (node.condition,)
-    found: set[str] = set()
-    pending = [named_ref(arg) for arg in args]
-    while pending:
-        ref = pending.pop()
-        if ref[0] == terms.VARIABLE:
-            found.add(ref[1])
-        pending += terms.parts(ref)
-    return found
-
-
-def free_variables(spec: syntax.Specification) -> dict[str, frozenset[str]]:
-    """For each equation the variables that it or what it calls leaves to the caller's `let`."""
-    own: dict[str, set[str]] = {}
-    calls: dict[str, list[tuple[str, frozenset[str]]]] = {}
-    for equation in spec.equations:
-        own[equation.name] = set()
-        calls[equation.name] = []
-        for node, bound, _ in _visits(equation):
-            own[equation.name] |= _names_of(node) - bound
-            if isinstance(node, syntax.Call):
-                calls[equation.name].append((node.name, bound))
-    changed = True
-    while changed:
-        changed = False
-        for name, free in own.items():
-            for callee, bound in calls[name]:
-                added = own[callee] - bound - free
-                if added:
-                    free |= added
-                    changed = True
-    return {name: frozenset(free) for name, free in own.items()}
+                pending += ((left, True), (right, growing))
+            case syntax.Or() | syntax.Optional() | syntax.Let() | syntax.If():
+                pending += ((child, growing) for child in children(node))
+            case _:
+                pending += ((child, True) for child in children(node))
 
 
 def growing_equations(spec: syntax.Specification) -> frozenset[str]:
     """The equations from which one can reach an equation that calls itself where terms grow, as in ``A | Main``."""
-    calls: dict[str, set[str]] = {}
-    growing_calls: set[tuple[str, str]] = set()
-    for equation in spec.equations:
-        targets = calls[equation.name] = set()
-        for node, _, growing in _visits(equation):
-            if isinstance(node, syntax.Call):
-                targets.add(node.name)
-                if growing:
-                    growing_calls.add((equation.name, node.name))
-    reach = {name: _reachable(name, calls) for name in calls}
-    cyclic = {caller for caller, callee in growing_calls if caller in reach[callee]}
+    calls = {equation.name: set(_calls(equation)) for equation in spec.equations}
+    targets = {name: {callee for callee, _ in found} for name, found in calls.items()}
+    reach = {name: _reachable(name, targets) for name in calls}
+    cyclic = {
+        caller for caller, found in calls.items() for callee, growing in found if growing and caller in reach[callee]
+    }
     return frozenset(name for name in calls if reach[name] & cyclic)
 
 

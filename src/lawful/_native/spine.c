@@ -137,23 +137,48 @@ static void table_close(Table *table, uint32_t hole) {
     table->used--;
 }
 
-/* Into a ring, at its place; `*first` is the first of the ring or NULL. */
-static void ring_insert(Link **first, Link *link) {
+/* A child's link in the same ring as another link, or NULL. */
+static Link *link_beside(Frame *frame, const Link *link, const Home *home, const Part *part) {
+    Link *links = frame_links(frame);
+    if (home == NULL || frame->watch == NULL) return home == NULL && frame->watch == NULL ? links : NULL;
+    for (int i = 0; i < frame->watch->count; i++) {
+        const Home *other = frame->watch->homes + i;
+        if (other->table != home->table || links[i].hash != link->hash) continue;
+        int same = 1;
+        for (int j = 0; same == 1 && j < home->count; j++)
+            same = val_identical(home_value(frame_part(frame), other, j), home_value(part, home, j));
+        if (same == 1) return links + i;
+    }
+    return NULL;
+}
+
+/* Into a ring, at its place; `*first` is the first of the ring or NULL. The place is looked for in two ways at once: from
+   the end of the ring, which is soon found if the ring is small or the child new, and among the children before this one,
+   of which one is soon found if most are in the ring. */
+static void ring_insert(Link **first, Link *link, const Home *home) {
     if (*first == NULL) {
         link->next = link->prev = link;
         *first = link;
         return;
     }
-    uint64_t label = frame_of(link)->label;
-    Link *after = (*first)->prev; /* most are new, and belong at the end */
+    Frame *frame = frame_of(link), *near = frame->before;
+    Link *after = (*first)->prev;
     bool foremost = false;
-    while (frame_of(after)->label > label) {
+    while (frame_of(after)->label > frame->label) {
         if (after == *first) {
             foremost = true;
             after = after->prev;
             break;
         }
         after = after->prev;
+        if (near != NULL) {
+            Link *beside = link_beside(near, link, home, frame_part(frame));
+            if (beside != NULL) {
+                after = beside;
+                break;
+            }
+            near = near->before;
+        }
     }
     link->prev = after;
     link->next = after->next;
@@ -195,7 +220,7 @@ static int frame_register(Machine *machine, Spine *spine, Frame *frame) {
         links[i].hash = 0;
     }
     if (frame->watch == NULL) {
-        ring_insert(&spine->always, links);
+        ring_insert(&spine->always, links, NULL);
         return 0;
     }
     if (ask_for(machine, spine, frame->watch) < 0) return -1;
@@ -211,7 +236,7 @@ static int frame_register(Machine *machine, Spine *spine, Frame *frame) {
         uint32_t at = table_find(table, links[i].hash, values, home->count);
         if (table->slots[at] == NULL) table->used++;
         table->hashes[at] = links[i].hash;
-        ring_insert(table->slots + at, links + i);
+        ring_insert(table->slots + at, links + i, home);
     }
     return 0;
 }

@@ -308,6 +308,34 @@ def test_an_event_is_found_among_many_instances(which: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
+def test_instances_that_come_back_to_a_shared_place_keep_their_turn(seed: int) -> None:
+    """Each instance waits for an `a` that any may take: the first in order does, and queues again at its old place."""
+    choose = random.Random(seed)
+    text = "Main = {let x; p(x) (Main | (a q(x))*)}?;" if seed % 2 else "Main = {let x; p(x) ((a q(x))* | Main)}?;"
+    free: list[int] = []
+    busy: list[int] = []
+    trace: list[dict[str, Any]] = []
+    for number in range(300):
+        trace.append({"n": "p", "v": number})
+        free.append(number)
+        for _ in range(3):
+            if free and choose.random() < 0.5:
+                trace.append({"n": "a"})
+                # `Main | A`: the innermost operand, the newest instance, comes first; `A | Main`: the oldest.
+                busy.append(free.pop(free.index(max(free) if seed % 2 else min(free))))
+            elif busy:
+                done = busy.pop(choose.randrange(len(busy)))
+                trace.append({"n": "q", "v": done})
+                free.append(done)
+    wrong = [*trace, {"n": "q", "v": free[0]}] if free else [*trace, {"n": "b"}]
+    law = law_of(text)
+    for which in CORES:
+        with using(which):
+            assert law.check(trace).rejected_at in (None, "end")
+            assert law.check(wrong).rejected_at == len(wrong)
+
+
+@pytest.mark.parametrize("seed", range(6))
 def test_thousands_alive_at_once(seed: int) -> None:
     """A dictionary is the oracle: objects are born, used and gone in any order, until one is used too late."""
     choose = random.Random(seed)

@@ -190,6 +190,24 @@ def test_laws_and_traces_may_stand_in_any_order(inputs: Path, capsys: Capture) -
     assert main(["check", "-t", "good.jsonl", "files.rml"]) == 0
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["files.rml", "--trace", "good.jsonl", "bad.jsonl"],
+        ["--trace", "good.jsonl", "bad.jsonl", "files.rml"],
+        ["--trace=good.jsonl", "bad.jsonl", "files.rml"],
+        ["-t", "good.jsonl", "files.rml", "-t", "bad.jsonl"],
+        ["--quiet", "-t", "good.jsonl", "bad.jsonl", "files.rml"],
+    ],
+)
+def test_several_traces_after_one_option(args: list[str], inputs: Path, capsys: Capture) -> None:
+    report = check_json(capsys, *args)
+    assert [(law["law"], law["trace"]) for law in report["laws"]] == [
+        ("files.rml", "good.jsonl"),
+        ("files.rml", "bad.jsonl"),
+    ]
+
+
 def test_output_goes_to_a_file(inputs: Path, capsys: Capture) -> None:
     assert main(["check", "files.rml", "-t", "bad.jsonl", "--format", "json", "--output", "report.json"]) == 1
     assert capsys.readouterr() == ("", "")

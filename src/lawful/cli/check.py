@@ -17,7 +17,7 @@ from lawful.engine import Case, Settings, TraceRun
 from lawful.errors import LawError, LawfulError
 from lawful.events.reader import TraceReader, open_trace
 from lawful.events.streams import os_error
-from lawful.laws.loader import load_law
+from lawful.laws.loader import is_law_name, load_law
 from lawful.laws.protocol import Law
 
 _INTERRUPTED = 130
@@ -27,21 +27,42 @@ _EXAMPLES = """
 \b
 Examples:
   lawful check hash_set.rml --trace run.jsonl
-  lawful check *.rml -t monday.jsonl.gz -t tuesday.jsonl.gz --format json
+  lawful check *.rml --trace monday.jsonl.gz tuesday.jsonl.gz --format json
   tail -f app.jsonl | lawful check files.rml --trace - --fail-fast
 """
 
 
-@click.command(name="check", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+class _Check(click.Command):
+    """Takes several traces after one ``--trace``: words that follow it and are not the names of laws."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        among_traces = False
+        for index, word in enumerate(args):
+            if word == "--":
+                spread += args[index:]
+                break
+            after_option = bool(spread) and spread[-1] in ("--trace", "-t")
+            if word.startswith("-") and word != "-" and not after_option:
+                among_traces = word in ("--trace", "-t") or word.startswith("--trace=")
+            elif among_traces and not after_option:
+                among_traces = not is_law_name(word)
+                if among_traces:
+                    spread.append("--trace")
+            spread.append(word)
+        return super().parse_args(ctx, spread)
+
+
+@click.command(name="check", cls=_Check, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
 @click.argument("laws", metavar="LAW...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--trace",
     "-t",
     "traces",
-    metavar="FILE",
+    metavar="FILE...",
     multiple=True,
     type=click.Path(),
-    help="A trace to check; may be repeated. `-` is standard input, judged as it arrives.",
+    help="The traces to check. `-` is standard input, judged as it arrives.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(), help="Write the report there, not to standard output.")

@@ -29,6 +29,11 @@ def _rml(text: str, name: str) -> Law:
 _LANGUAGES: dict[str, Callable[[str, str], Law]] = {".rml": _rml}
 
 
+def is_law_name(name: str) -> bool:
+    """Does a file of this name hold a law?"""
+    return _suffix(name) in _LANGUAGES
+
+
 def _suffix(name: str) -> str:
     return os.path.splitext(name)[1].lower()
 
@@ -36,7 +41,7 @@ def _suffix(name: str) -> str:
 def _read(name: str) -> str:
     try:
         is_directory = os.path.isdir(name)
-        if not is_directory and _suffix(name) not in _LANGUAGES and os.path.exists(name):
+        if not is_directory and not is_law_name(name) and os.path.exists(name):
             raise _unknown_kind(name)
         with open(name, "rb") as file:
             content = file.read()
@@ -69,7 +74,7 @@ def _unknown_kind(name: str) -> LawError:
     known = " or ".join(_LANGUAGES)
     hint = f"the name of a law ends with {known}"
     if suffix in (".jsonl", ".json", ".gz", ".zst"):
-        hint += "; a trace stands after --trace, each after its own"
+        hint += "; traces stand after --trace"
     what = f"a file with the suffix {suffix}" if suffix else "a file without a suffix"
     return LawError("law-unknown-kind", f"{what} is no law that Lawful knows", where=name, hint=hint)
 

@@ -202,7 +202,7 @@ struct Frame {
 
 typedef struct {
     int number;
-    uint32_t used, mask;
+    uint32_t used, room;
     Link **slots;
     uint32_t *hashes;      /* of the slots, so that a search need not look at each ring it passes */
 } Table;

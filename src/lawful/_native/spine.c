@@ -58,6 +58,17 @@ static int choose_watch(Machine *machine, Way way, Part *part, Watch **watch) {
 
 /* ---- tables of rings --------------------------------------------------------------------------------------------------- */
 
+/* Where a hash belongs. The room is no power of two, so that a table can grow by half and be well filled. */
+static inline uint32_t table_place(const Table *table, uint32_t hash) {
+    return (uint32_t)((uint64_t)hash * table->room >> 32);
+}
+
+static inline uint32_t table_next(const Table *table, uint32_t at) { return at + 1 == table->room ? 0 : at + 1; }
+
+static inline uint32_t table_distance(const Table *table, uint32_t from, uint32_t to) {
+    return to >= from ? to - from : to + table->room - from;
+}
+
 /* Slots and hashes are one block. */
 static int table_resize(Table *table, uint32_t room) {
     size_t size = room * (sizeof(Link *) + sizeof(uint32_t));
@@ -67,18 +78,16 @@ static int table_resize(Table *table, uint32_t room) {
         return -1;
     }
     memset(slots, 0, size);
-    uint32_t *hashes = (uint32_t *)(slots + room);
-    for (uint32_t i = 0; table->slots != NULL && i <= table->mask; i++) {
+    Table larger = {table->number, table->used, room, slots, (uint32_t *)(slots + room)};
+    for (uint32_t i = 0; i < table->room; i++) {
         if (table->slots[i] == NULL) continue;
-        uint32_t at = table->hashes[i] & (room - 1);
-        while (slots[at] != NULL) at = (at + 1) & (room - 1);
+        uint32_t at = table_place(&larger, table->hashes[i]);
+        while (slots[at] != NULL) at = table_next(&larger, at);
         slots[at] = table->slots[i];
-        hashes[at] = table->hashes[i];
+        larger.hashes[at] = table->hashes[i];
     }
     free(table->slots);
-    table->slots = slots;
-    table->hashes = hashes;
-    table->mask = room - 1;
+    *table = larger;
     return 0;
 }
 
@@ -107,8 +116,8 @@ static Table *table_for(Spine *spine, int number) {
 
 /* The slot of the ring with this key, or the empty slot where it belongs. */
 static uint32_t table_find(Table *table, uint32_t hash, const Val *values, int count) {
-    uint32_t at = hash & table->mask;
-    for (Link *link; (link = table->slots[at]) != NULL; at = (at + 1) & table->mask) {
+    uint32_t at = table_place(table, hash);
+    for (Link *link; (link = table->slots[at]) != NULL; at = table_next(table, at)) {
         if (table->hashes[at] != hash) continue;
         Frame *frame = frame_of(link);
         const Home *home = frame->watch->homes + link->home;
@@ -124,10 +133,10 @@ static uint32_t table_find(Table *table, uint32_t hash, const Val *values, int c
 static void table_close(Table *table, uint32_t hole) {
     uint32_t at = hole;
     for (;;) {
-        at = (at + 1) & table->mask;
+        at = table_next(table, at);
         if (table->slots[at] == NULL) break;
-        uint32_t wanted = table->hashes[at] & table->mask;
-        if (((at - wanted) & table->mask) >= ((at - hole) & table->mask)) {
+        uint32_t wanted = table_place(table, table->hashes[at]);
+        if (table_distance(table, wanted, at) >= table_distance(table, hole, at)) {
             table->slots[hole] = table->slots[at];
             table->hashes[hole] = table->hashes[at];
             hole = at;
@@ -228,7 +237,8 @@ static int frame_register(Machine *machine, Spine *spine, Frame *frame) {
     for (int i = 0; i < frame->watch->count; i++) {
         const Home *home = frame->watch->homes + i;
         Table *table = table_for(spine, home->table);
-        if (table == NULL || (table->used + 1 > (table->mask + 1) / 4 * 3 && table_resize(table, 2 * (table->mask + 1)) < 0))
+        if (table == NULL) return -1;
+        if (table->used + 1 > table->room / 8 * 7 && table_resize(table, table->room / 2 * 3) < 0)
             return -1;
         Val values[MOST_VALUES];
         for (int j = 0; j < home->count; j++) values[j] = home_value(part, home, j);
@@ -255,7 +265,8 @@ static void frame_unregister(Spine *spine, Frame *frame) {
         if (next != NULL && links[i].prev != NULL && frame_of(next)->label > frame->label &&
             frame_of(links[i].prev)->label < frame->label)
             continue; /* in the middle of its ring: no slot points here */
-        for (uint32_t at = links[i].hash & table->mask; table->slots[at] != NULL; at = (at + 1) & table->mask) {
+        uint32_t at = table_place(table, links[i].hash);
+        for (; table->slots[at] != NULL; at = table_next(table, at)) {
             if (table->slots[at] != links + i) continue;
             if (next != NULL)
                 table->slots[at] = next;
@@ -303,8 +314,9 @@ int spine_foresee(Machine *machine, Spine *spine) {
         Table *table = table_of(spine, key->table);
         if (!keyable || table == NULL) continue;
         uint32_t hash = key_hash(values, key->count);
-        __builtin_prefetch(table->hashes + (hash & table->mask));
-        __builtin_prefetch(table->slots + (hash & table->mask));
+        uint32_t at = table_place(table, hash);
+        __builtin_prefetch(table->hashes + at);
+        __builtin_prefetch(table->slots + at);
         sight->hashes[sight->hints] = hash;
         sight->tables[sight->hints++] = key->table;
     }
@@ -315,8 +327,8 @@ void spine_fetch(Spine *spine, const Sight *sight) {
     for (int i = 0; i < sight->hints; i++) {
         Table *table = table_of(spine, sight->tables[i]);
         if (table == NULL) continue;
-        uint32_t at = sight->hashes[i] & table->mask;
-        for (int probes = 0; probes < 8 && table->slots[at] != NULL; probes++, at = (at + 1) & table->mask) {
+        uint32_t at = table_place(table, sight->hashes[i]);
+        for (int probes = 0; probes < 8 && table->slots[at] != NULL; probes++, at = table_next(table, at)) {
             if (table->hashes[at] != sight->hashes[i]) continue;
             __builtin_prefetch(table->slots[at]);
             __builtin_prefetch((char *)table->slots[at] - 56); /* the frame around it */

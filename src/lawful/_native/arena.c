@@ -56,7 +56,7 @@ void arena_reset(Arena *arena) {
     arena->at = (char *)(arena->chunks + 1);
 }
 
-static void *take(Arena *arena, size_t size) {
+void *arena_take(Arena *arena, size_t size) {
     size = (size + 7) & ~(size_t)7;
     if ((size_t)(arena->end - arena->at) < size) {
         bool large = arena->total >= HUGE_PAGE;
@@ -79,7 +79,7 @@ static void *take(Arena *arena, size_t size) {
 }
 
 void *arena_alloc(Arena *arena, size_t size) {
-    void *block = take(arena, size);
+    void *block = arena_take(arena, size);
     if (block != NULL) memset(block, 0, size);
     return block;
 }
@@ -96,7 +96,7 @@ void *pool_alloc(Pool *pool, size_t size) {
         pool->free[words] = *(void **)block;
         return block;
     }
-    return take(&pool->arena, words * 8);
+    return arena_take(&pool->arena, words * 8);
 }
 
 void pool_free(Pool *pool, void *block, size_t size) {

@@ -49,7 +49,8 @@ void *huge_alloc(size_t size); /* give back with free() */
 int arena_init(Arena *arena);
 void arena_free(Arena *arena);
 void arena_reset(Arena *arena); /* keeps the newest chunk; `keep` is not touched */
-void *arena_alloc(Arena *arena, size_t size); /* zeroed; NULL with MemoryError */
+void *arena_take(Arena *arena, size_t size); /* NULL with MemoryError */
+void *arena_alloc(Arena *arena, size_t size); /* the same, zeroed */
 
 /* Small blocks that come and go, by size, without a header of their own. */
 #define POOL_WORDS 48

@@ -75,7 +75,7 @@ static Frame *next_touched(Touched *touched) {
 
 static int touch(Machine *machine, Spine *spine, Touched *touched) {
     touched->count = 0;
-    touched->rings = arena_alloc(&machine->scratch, sizeof(Ring) * (size_t)(spine->asked_count + 1));
+    touched->rings = arena_take(&machine->scratch, sizeof(Ring) * (size_t)(spine->asked_count + 1));
     if (touched->rings == NULL) return -1;
     if (spine->always != NULL) touched->rings[touched->count++] = (Ring){spine->always, spine->always};
     for (int key = 0; key < spine->asked_count; key++) {
@@ -89,10 +89,13 @@ static int touch(Machine *machine, Spine *spine, Touched *touched) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int remember(Machine *machine, Change *all, Frame *frame, Change *change) {
+/* Note a child and its change; the list is made when there is a first one. */
+static int remember(Machine *machine, Change **list, Frame *frame, Change *change) {
+    if (*list == NULL && (*list = change_new(machine, C_FRAMES, &SAME)) == NULL) return -1;
+    Change *all = *list;
     if (all->count == all->room) {
         int room = all->room ? all->room * 2 : 4;
-        FrameChange *frames = arena_alloc(&machine->scratch, sizeof(FrameChange) * (size_t)room);
+        FrameChange *frames = arena_take(&machine->scratch, sizeof(FrameChange) * (size_t)room);
         if (frames == NULL) return -1;
         if (all->count) memcpy(frames, all->frames, sizeof(FrameChange) * (size_t)all->count);
         all->frames = frames;
@@ -102,17 +105,18 @@ static int remember(Machine *machine, Change *all, Frame *frame, Change *change)
     return 0;
 }
 
+static Change *changed(Change *all) { return all != NULL && all->count ? all : &SAME; }
+
 /* Something inside failed: a right-hand operand around it may take the event instead, the innermost first. */
 static Change *rescued(Machine *machine, Change *rescue, Change *all) {
-    for (int i = rescue->count - 1; i >= 0; i--) {
+    for (int i = rescue == NULL ? -1 : rescue->count - 1; i >= 0; i--) {
         Frame *frame = rescue->frames[i].frame;
         Change *change = part_step(machine, frame_part(frame));
         if (change == NULL) return NULL;
         if (change == &FAILS) continue;
-        while (all->count && all->frames[all->count - 1].frame->label > frame->label) all->count--;
-        if (change != &SAME && remember(machine, all, frame, change) < 0) return NULL;
-        all->inner = &SAME;
-        return all->count ? all : &SAME;
+        while (all != NULL && all->count && all->frames[all->count - 1].frame->label > frame->label) all->count--;
+        if (change != &SAME && remember(machine, &all, frame, change) < 0) return NULL;
+        return changed(all);
     }
     return &FAILS;
 }
@@ -120,29 +124,29 @@ static Change *rescued(Machine *machine, Change *rescue, Change *all) {
 static Change *spine_step(Machine *machine, Spine *spine) {
     Touched touched;
     if (touch(machine, spine, &touched) < 0) return NULL;
-    Change *all = change_new(machine, C_FRAMES, &SAME), *rescue = NULL;
-    if (all == NULL) return NULL;
+    Change *all = NULL, *rescue = NULL;
     for (Frame *frame; (frame = next_touched(&touched)) != NULL;) {
         Way way = frame->leaf.way;
         if (way == RIGHT) {
-            if (rescue == NULL && (rescue = change_new(machine, C_FRAMES, NULL)) == NULL) return NULL;
-            if (remember(machine, rescue, frame, NULL) < 0) return NULL;
+            if (remember(machine, &rescue, frame, NULL) < 0) return NULL;
             continue;
         }
         Change *change = part_step(machine, frame_part(frame));
         if (change == NULL) return NULL;
         if (change == &FAILS) {
-            if (way == AND) return rescue == NULL ? &FAILS : rescued(machine, rescue, all);
+            if (way == AND) return rescued(machine, rescue, all);
             continue;
         }
-        if (change != &SAME && remember(machine, all, frame, change) < 0) return NULL;
-        if (way == LEFT) return all->count ? all : &SAME;
+        if (change != &SAME && remember(machine, &all, frame, change) < 0) return NULL;
+        if (way == LEFT) return changed(all);
     }
     Change *core = part_step(machine, spine->core);
     if (core == NULL) return NULL;
-    if (core == &FAILS) return rescue == NULL ? &FAILS : rescued(machine, rescue, all);
+    if (core == &FAILS) return rescued(machine, rescue, all);
+    if (core == &SAME) return changed(all);
+    if (all == NULL && (all = change_new(machine, C_FRAMES, core)) == NULL) return NULL;
     all->inner = core;
-    return all->count || core != &SAME ? all : &SAME;
+    return all;
 }
 
 Change *part_step(Machine *machine, Part *part) {

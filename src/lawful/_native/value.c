@@ -53,6 +53,11 @@ static int compare_lists(PyObject *a, PyObject *b, bool sub) {
 static int compare(PyObject *a, PyObject *b, bool sub) {
     if (Py_TYPE(a) != Py_TYPE(b) || a == lawful_undefined) return 0;
     if (a == b) return 1;
+    if (PyUnicode_CheckExact(a)) { /* most values are; equal strings have the same kind */
+        Py_ssize_t length = PyUnicode_GET_LENGTH(a);
+        return length == PyUnicode_GET_LENGTH(b) && PyUnicode_KIND(a) == PyUnicode_KIND(b) &&
+               memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)length * PyUnicode_KIND(a)) == 0;
+    }
     if (!PyDict_Check(a) && !PyList_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ);
     if (Py_EnterRecursiveCall(" in comparing the values of events")) return -1;
     int same = PyDict_Check(a) ? compare_dicts(a, b, sub) : compare_lists(a, b, sub);

@@ -259,6 +259,7 @@ typedef struct {
     Sight sights[AHEAD + 1]; /* the present event and the next ones, in turn */
     Sight *now;
     char failed;
+    Py_ssize_t at;         /* which event of those fed last */
     bool busy;
 } Machine;
 

@@ -118,6 +118,13 @@ static PyObject *machine_feed(Machine *machine, PyObject *args) {
         machine->now = machine->sights + position % (AHEAD + 1);
         if (machine->now->event == NULL)
             machine->now->event = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, position));
+        if (!PyDict_Check(machine->now->event)) {
+            PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s",
+                         Py_TYPE(machine->now->event)->tp_name);
+            result = -1;
+            break;
+        }
+        machine->at = position;
         result = look_ahead(machine, sequence, position);
         if (result == 0) result = take(machine);
         sight_clear(machine->now);
@@ -189,6 +196,7 @@ static PyGetSetDef machine_getset[] = {
 
 static PyMemberDef machine_members[] = {
     {"failed", T_BOOL, offsetof(Machine, failed), 0, "Had an event no step?"},
+    {"at", T_PYSSIZET, offsetof(Machine, at), READONLY, "The place of the present event among those fed."},
     {NULL, 0, 0, 0, NULL},
 };
 

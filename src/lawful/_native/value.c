@@ -26,31 +26,33 @@ PyObject *val_object(Val v) {
     return Py_NewRef(obj_of(v));
 }
 
-static int compare(PyObject *a, PyObject *b, bool sub);
+#define DEEPEST 20000 /* no event that was read from a trace nests so deeply */
 
-static int compare_dicts(PyObject *a, PyObject *b, bool sub) {
+static int compare(PyObject *a, PyObject *b, bool sub, int depth);
+
+static int compare_dicts(PyObject *a, PyObject *b, bool sub, int depth) {
     if (!sub && PyDict_GET_SIZE(a) != PyDict_GET_SIZE(b)) return 0;
     PyObject *key, *part;
     Py_ssize_t position = 0;
     while (PyDict_Next(a, &position, &key, &part)) {
         PyObject *other = PyDict_GetItemWithError(b, key);
         if (other == NULL) return PyErr_Occurred() ? -1 : 0;
-        int same = compare(part, other, sub);
+        int same = compare(part, other, sub, depth + 1);
         if (same != 1) return same;
     }
     return 1;
 }
 
-static int compare_lists(PyObject *a, PyObject *b, bool sub) {
+static int compare_lists(PyObject *a, PyObject *b, bool sub, int depth) {
     if (PyList_GET_SIZE(a) != PyList_GET_SIZE(b)) return 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(a) && i < PyList_GET_SIZE(b); i++) {
-        int same = compare(PyList_GET_ITEM(a, i), PyList_GET_ITEM(b, i), sub);
+        int same = compare(PyList_GET_ITEM(a, i), PyList_GET_ITEM(b, i), sub, depth + 1);
         if (same != 1) return same;
     }
     return 1;
 }
 
-static int compare(PyObject *a, PyObject *b, bool sub) {
+static int compare(PyObject *a, PyObject *b, bool sub, int depth) {
     if (Py_TYPE(a) != Py_TYPE(b) || a == lawful_undefined) return 0;
     if (a == b) return 1;
     if (PyUnicode_CheckExact(a)) { /* most values are; equal strings have the same kind */
@@ -59,20 +61,18 @@ static int compare(PyObject *a, PyObject *b, bool sub) {
                memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)length * PyUnicode_KIND(a)) == 0;
     }
     if (!PyDict_Check(a) && !PyList_Check(a)) return PyObject_RichCompareBool(a, b, Py_EQ);
-    if (Py_EnterRecursiveCall(" in comparing the values of events")) return -1;
-    int same = PyDict_Check(a) ? compare_dicts(a, b, sub) : compare_lists(a, b, sub);
-    Py_LeaveRecursiveCall();
-    return same;
+    if (depth > DEEPEST) return 0;
+    return PyDict_Check(a) ? compare_dicts(a, b, sub, depth) : compare_lists(a, b, sub, depth);
 }
 
 int val_matches(Val pattern, Val value) {
     if (is_int(pattern) || is_int(value)) return pattern == value;
-    return compare(obj_of(pattern), obj_of(value), true);
+    return compare(obj_of(pattern), obj_of(value), true, 0);
 }
 
 int val_identical(Val a, Val b) {
     if (is_int(a) || is_int(b)) return a == b;
-    return compare(obj_of(a), obj_of(b), false);
+    return compare(obj_of(a), obj_of(b), false, 0);
 }
 
 bool val_keyable(Val v) {

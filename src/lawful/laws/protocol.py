@@ -9,8 +9,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from lawful.diagnostics import Diagnostic
 
-Event = Mapping[str, Any]
-"""One observation, as a JSON object in the vocabulary of ``lawful.events``."""
+Event = dict[str, Any]
+"""One observation, as a JSON object in the vocabulary of ``lawful.events``.
+
+Its values are what a JSON decoder gives: dict, list, str, int, float, bool and None themselves, not their subclasses.
+"""
 
 
 class Verdict(StrEnum):
@@ -43,8 +46,9 @@ class Expectation:
     """What the law would have accepted where it broke, and the values in force there."""
 
     expected: tuple[str, ...]  # event types with their bound values, as `close(7)`
-    bindings: Mapping[str, Any]
+    bindings: Mapping[str, Any]  # of the instance that the law is about here
     omitted: int = 0  # further expected events that are not listed
+    others: int = 0  # further instances of which the same is to be said
 
 
 @runtime_checkable
@@ -69,7 +73,7 @@ class Monitor(Protocol):
         """Take one event. Once an event had no step the verdict stays FALSE and events are only counted."""
         ...
 
-    def feed(self, events: Sequence[Event]) -> Verdict:
+    def feed(self, events: Iterable[Event]) -> Verdict:
         """Take many events at once: the same as `step` on each, and much faster."""
         ...
 

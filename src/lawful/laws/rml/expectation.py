@@ -14,7 +14,9 @@ from lawful.laws.rml.stepper import Question, Stepper
 from lawful.laws.rml.terms import Ref, Term
 from lawful.laws.rml.values import UNDEFINED
 
-_MOST = 8
+_MOST = 8  # expected events that are listed
+_FEW = 3  # instances that can each be named
+_LONG = 60  # characters of a value
 
 
 def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expectation:
@@ -25,22 +27,35 @@ def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expecta
     if not concerned and event is not None:
         taken = probe.taken()
         concerned = [leaf for leaf, _ in leaves if _mentions(leaf, taken)]
-    shown = (concerned or [leaf for leaf, _ in leaves])[: _MOST + 1]
-    bindings: dict[str, Any] = {}
-    for leaf in concerned[:_MOST]:
-        for name, value in zip(planner.shapes[leaf.shape].names, leaf.registers, strict=True):
-            if name:
-                bindings.setdefault(name, value)
+    subjects = concerned or [leaf for leaf, _ in leaves]
+    instances = [leaf for leaf in subjects if any(planner.shapes[leaf.shape].names)]
+    # Of many instances that have nothing to do with the event, what is common to them says more than eight of them.
+    probe.by_name = not concerned and len(instances) > _FEW
+    if probe.by_name:
+        subjects = list({leaf.shape: leaf for leaf in reversed(subjects)}.values())[::-1]
     expected: dict[str, None] = {}
-    for leaf in shown:
+    for leaf in subjects[: _MOST + 1]:
         for use in probe.firsts(leaf):
             expected.setdefault(use)
-    beyond = max(0, len(concerned or leaves) - len(shown))  # instances; each would accept something
-    return Expectation(tuple(expected)[:_MOST], bindings, max(0, len(expected) - _MOST) + beyond)
+    uncounted = sum(probe.count(leaf) for leaf in subjects[_MOST + 1 :])
+    omitted = max(0, len(expected) - _MOST) + uncounted
+    bindings: dict[str, Any] = {}
+    if instances and (concerned or len(instances) == 1):
+        first = instances[0]
+        named = zip(planner.shapes[first.shape].names, first.registers, strict=True)
+        bindings = {name: value for name, value in named if name}
+    return Expectation(tuple(expected)[:_MOST], bindings, omitted, len(instances) - 1 if bindings else 0)
 
 
 def _as_leaf(shape: int, operands: tuple[Any, ...]) -> Leaf:
     return Leaf(shape, tuple(operand[1] for operand in operands))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str):
+        value = value[: _LONG + 1]
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 
 def _mentions(leaf: Leaf, mentioned: list[Any]) -> bool:
@@ -54,6 +69,9 @@ class _Probe(Machine):
         super().__init__(planner, lambda message: None)
         self._event = event
         self.stepper = _Concrete(self)
+        self.by_name = False  # show what the law calls a value instead of the value
+        self._shape = 0
+        self._counts: dict[int, int] = {}
 
     def leaves(self, recipe: Recipe, required: bool) -> Iterator[tuple[Leaf, bool]]:
         """The leaves of a state that this event comes to, and whether each must take it (or, at the end, halt)."""
@@ -95,7 +113,15 @@ class _Probe(Machine):
         found = (self._captured(number) for number in range(len(self._planner.program.patterns.trees)))
         return [value for captured in found if captured is not None for value in captured]
 
+    def count(self, leaf: Leaf) -> int:
+        """How many events a leaf would accept; all of one shape are taken to accept as many."""
+        known = self._counts.get(leaf.shape)
+        if known is None:
+            known = self._counts[leaf.shape] = len(set(self.firsts(leaf)))
+        return known
+
     def firsts(self, leaf: Leaf) -> Iterator[str]:
+        self._shape = leaf.shape
         self.stepper.registers = leaf.registers
         yield from self._firsts(self._planner.shapes[leaf.shape].term, {})
 
@@ -107,12 +133,14 @@ class _Probe(Machine):
             term = term.args[1]
         op, args = term.op, term.args
         if op == terms.EVENT:
-            yield self._shown(args[0], args[1], names)
+            if self._could_be(args[0], args[1]):
+                yield self._shown(args[0], args[1], names)
         elif op == terms.ALL:
             yield "any"
         elif op in terms.NARY:
             for part in args:
-                yield from self._firsts(part, names)
+                if op != terms.AND or part.op != terms.ALL:
+                    yield from self._firsts(part, names)
         elif op == terms.LET:
             yield from self._firsts(args[1], {**names, args[0]: args[2]})
         elif op == terms.FILTER:
@@ -131,6 +159,15 @@ class _Probe(Machine):
         elif op != terms.EMPTY:
             yield from self._firsts(args[0], names)
 
+    def _could_be(self, name: str, refs: tuple[Ref, ...]) -> bool:
+        """Can an event of this type come, and is it another than the one that was not accepted?"""
+        if not self._planner.program.clauses[name, len(refs)]:
+            return False  # `none`
+        for ref in refs:
+            if terms.is_ground(ref) and self._value(terms.operand(ref), self.stepper.registers) is UNDEFINED:
+                return False
+        return self._event is None or next(self.stepper.matches(name, refs), None) is None
+
     def _shown(self, name: str, refs: tuple[Ref, ...], names: dict[int, str]) -> str:
         if not refs:
             return name
@@ -138,9 +175,11 @@ class _Probe(Machine):
 
     def _shown_ref(self, ref: Ref, names: dict[int, str]) -> str:
         kind = ref[0]
+        if kind == terms.SLOT and self.by_name and self._planner.shapes[self._shape].names[ref[1]]:
+            return self._planner.shapes[self._shape].names[ref[1]]
         if terms.is_ground(ref):
             value = self._value(terms.operand(ref), self.stepper.registers)
-            return "undefined" if value is UNDEFINED else json.dumps(value, ensure_ascii=False)
+            return _short(value)
         if kind == terms.VARIABLE:
             return names.get(ref[1], "_")
         if kind == terms.OBJECT:

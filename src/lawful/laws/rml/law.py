@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from lawful.laws.rml.machine import Machine
 from lawful.laws.rml.parser import parse
 from lawful.laws.rml.planner import Planner
 from lawful.laws.rml.portable import pack, unpack
+from lawful.laws.rml.recursion import deeply
 from lawful.laws.rml.values import identical
 
 _BATCH = 4096
@@ -26,6 +27,8 @@ _MOST_WARNINGS = 100
 
 def compile(text: str, *, name: str = "<law>") -> RmlLaw:
     """Compile a law. Raises LawError with everything that is wrong with it; warnings are in `law.warnings`."""
+    if not isinstance(text, str):
+        raise TypeError(f"a law is text, not {type(text).__name__}")
     specification = parse(text, name=name)
     return RmlLaw(text, name, specification, tuple(check(specification, text, name=name)))
 
@@ -49,13 +52,17 @@ class RmlLaw:
 
     @cached_property
     def planner(self) -> Planner:
-        return Planner(compile_specification(self.specification))
+        return deeply(lambda: Planner(compile_specification(self.specification)))
 
     def monitor(self) -> RmlMonitor:
         return RmlMonitor(self)
 
     def check(self, events: Iterable[Event]) -> Outcome:
         """Check a whole trace."""
+        if isinstance(events, str | bytes | Mapping):
+            raise TypeError(
+                "a trace is events, one after the other; lawful.events.open_trace(path) reads them from a file"
+            )
         monitor = self.monitor()
         rest = iter(events)
         while batch := list(islice(rest, _BATCH)):
@@ -73,9 +80,9 @@ class RmlMonitor:
 
     def __init__(self, law: RmlLaw) -> None:
         self.law = law
-        self._warnings: dict[str, None] = {}
-        self._machine = self._new_machine()
+        self._warnings: dict[str, str] = {}
         self.events = 0
+        self._machine = self._new_machine()
         self.rejected_at: int | Literal["end"] | None = None
         self.doomed_at: int | None = 0 if self._machine.doomed else None
         self._ended: Verdict | None = None
@@ -86,18 +93,22 @@ class RmlMonitor:
         return machine
 
     def _warn(self, message: str) -> None:
-        if len(self._warnings) < _MOST_WARNINGS:
-            self._warnings.setdefault(message)
+        if message not in self._warnings and len(self._warnings) < _MOST_WARNINGS:
+            machine = getattr(self, "_machine", None)  # None: it is just being made
+            place = "before the first event" if machine is None else f"at event {self.events + machine.at + 1}"
+            self._warnings[message] = f"{message} ({place})"
 
     def warnings(self) -> tuple[str, ...]:
-        return tuple(self._warnings)
+        return tuple(self._warnings.values())
 
     # -- events -----------------------------------------------------------------------------------
 
     def step(self, event: Event) -> Verdict:
         return self.feed([event])
 
-    def feed(self, events: Sequence[Event]) -> Verdict:
+    def feed(self, events: Iterable[Event]) -> Verdict:
+        if not isinstance(events, list):
+            events = list(events)
         position = 0
         while position < len(events) and not self._machine.failed:
             position = self._machine.feed(events, position, self.doomed_at is None)
@@ -141,14 +152,15 @@ class RmlMonitor:
         return Outcome(self._accepts, self._open_verdict, self.rejected_at, self.doomed_at, self.events)
 
     def expectation(self, event: Event | None = None) -> Expectation:
-        return expectation(self.law.planner, self._machine.dump(), event)
+        state = self._machine.dump()
+        return deeply(lambda: expectation(self.law.planner, state, event))
 
     def relevant(self, event: Event, values: Iterable[Any]) -> bool:
         wanted = list(values)
         table = self.law.planner.program.patterns
         for tree, size in zip(table.trees, table.captures, strict=True):
             found: list[Any] = [None] * size
-            if patterns.is_universal(tree) or not patterns.match(tree, event, found):
+            if patterns.is_universal(tree) or not deeply(partial(patterns.match, tree, event, found)):
                 continue
             if not wanted or any(identical(value, other) for value in found for other in wanted):
                 return True

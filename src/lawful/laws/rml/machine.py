@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from lawful.laws.rml import patterns, values
 from lawful.laws.rml.planner import AND, HALT, LEFT, RIGHT, STEP, Operand, Planner, Recipe
+from lawful.laws.rml.recursion import deeply
 from lawful.laws.rml.values import UNDEFINED, NoValue
 
 _UNBUILT: Final = None
@@ -165,6 +166,7 @@ class Machine:
         self._event: Any = None
         self._captures: dict[int, list[Any] | None] = {}
         self.failed = False
+        self.at = 0  # which event of those fed last
         self._root: Part = self._build(planner.initial, ())
 
     # -- the interface that both machines share ---------------------------------------------------
@@ -175,9 +177,12 @@ class Machine:
         It stops at an event without a step (`failed`), and if asked for where nothing can be accepted any more.
         """
         for position in range(start, len(events)):
+            self.at = position
             self._event = events[position]
+            if not isinstance(self._event, dict):
+                raise TypeError(f"an event is a dict, as JSON gives it, not {type(self._event).__name__}")
             self._captures.clear()
-            change = self._step(self._root)
+            change = deeply(lambda: self._step(self._root))
             if change is _FAIL:
                 self.failed = True
                 return position

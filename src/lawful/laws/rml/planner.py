@@ -14,9 +14,7 @@ The machines, Python and C, walk the trees and come here for what is not built y
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from itertools import count
 from threading import RLock
@@ -25,6 +23,7 @@ from typing import Any, Final, TypeVar
 from lawful.laws.rml import terms
 from lawful.laws.rml.compiler import Program
 from lawful.laws.rml.doom import Doom
+from lawful.laws.rml.recursion import deeply
 from lawful.laws.rml.stepper import Stepper, Unanswered
 from lawful.laws.rml.terms import Ref, Term
 
@@ -45,8 +44,6 @@ RIGHT: Final = "right"  # rest | child
 
 STEP: Final = "step"  # the trees of a shape: one step,
 HALT: Final = "halt"  # may it end here?
-
-_DEEP: Final = 1_000_000
 
 _LONG_COUNT: Final = 50
 """``A{n}`` is a shape for each n up to here, and a shape with a register beyond."""
@@ -240,26 +237,9 @@ class Planner:
     # -- deep terms -------------------------------------------------------------------------------
 
     def _deep(self, work: Callable[[], T]) -> T:
-        """Run recursive work, one thread at a time.
-
-        A term nested too deeply for the present recursion limit gets a higher one for a moment.
-        """
+        """Do recursive work, one thread at a time."""
         with self._lock:
-            try:
-                return work()
-            except RecursionError:
-                with _recursion_limit(_DEEP):
-                    return work()
-
-
-@contextmanager
-def _recursion_limit(limit: int) -> Iterator[None]:
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, before))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
+            return deeply(work)
 
 
 def _same(shape: Shape) -> Recipe:

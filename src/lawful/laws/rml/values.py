@@ -32,24 +32,31 @@ MAX_BITS: Final = 10_000
 
 def identical(a: Any, b: Any) -> bool:
     """Strict equality: 1, 1.0 and true all differ, at any depth."""
-    if a.__class__ is not b.__class__:
-        return False
-    if isinstance(a, dict):
-        return len(a) == len(b) and all(key in b and identical(value, b[key]) for key, value in a.items())
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(identical, a, b))
-    return bool(a == b) and a is not UNDEFINED
+    return _alike(a, b, part_of=False)
 
 
 def matches(pattern: Any, value: Any) -> bool:
     """Does a bound value, used as a pattern, match? Objects match as deep sub-objects."""
-    if pattern.__class__ is not value.__class__:
-        return False
-    if isinstance(pattern, dict):
-        return all(key in value and matches(part, value[key]) for key, part in pattern.items())
-    if isinstance(pattern, list):
-        return len(pattern) == len(value) and all(map(matches, pattern, value))
-    return bool(pattern == value) and pattern is not UNDEFINED
+    return _alike(pattern, value, part_of=True)
+
+
+def _alike(a: Any, b: Any, *, part_of: bool) -> bool:
+    pending = [(a, b)]  # events may nest more deeply than recursion can go
+    while pending:
+        a, b = pending.pop()
+        if a.__class__ is not b.__class__ or a is UNDEFINED:
+            return False
+        if isinstance(a, dict):
+            if not (part_of or len(a) == len(b)) or not all(key in b for key in a):
+                return False
+            pending += ((part, b[key]) for key, part in a.items())
+        elif isinstance(a, list):
+            if len(a) != len(b):
+                return False
+            pending += zip(a, b, strict=True)
+        elif a != b:
+            return False
+    return True
 
 
 class NoValue(Exception):

@@ -10,10 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lawful.laws.rml import syntax
 from lawful.laws.rml.values import identical
+
+if TYPE_CHECKING:
+    from lawful.laws.rml.compiler import Direct
 
 Tree = tuple[Any, ...]
 
@@ -195,6 +198,7 @@ class PatternTable:
         self.trees: list[Tree] = []
         self.captures: list[int] = []  # how many each takes out
         self._numbers: dict[str, int] = {}
+        self._of_option: dict[int, int] = {}
         self._disjoint: dict[tuple[int, int], bool] = {}
 
     def number(self, tree: Tree, captures: int) -> int:
@@ -204,6 +208,13 @@ class PatternTable:
             number = self._numbers[key] = len(self.trees)
             self.trees.append(tree)
             self.captures.append(captures)
+        return number
+
+    def number_of(self, option: Direct) -> int:
+        """The number of a declaration's own pattern; declarations live as long as this table."""
+        number = self._of_option.get(id(option))
+        if number is None:
+            number = self._of_option[id(option)] = self.number(option.tree, len(option.names))
         return number
 
     def disjoint(self, a: int, b: int) -> bool:

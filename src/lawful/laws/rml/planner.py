@@ -45,6 +45,9 @@ RIGHT: Final = "right"  # rest | child
 STEP: Final = "step"  # the trees of a shape: one step,
 HALT: Final = "halt"  # may it end here?
 
+_AHEAD: Final = 64
+"""How many nodes are built at once."""
+
 _LONG_COUNT: Final = 50
 """``A{n}`` is a shape for each n up to here, and a shape with a register beyond."""
 
@@ -87,7 +90,8 @@ class Planner:
         key = (tree, shape, answers)
         node = self._nodes.get(key)
         if node is None:
-            node = self._nodes[key] = self._deep(lambda: self._node(tree, self.shapes[shape], answers))
+            self._deep(lambda: self._extend(tree, self.shapes[shape], answers))
+            node = self._nodes[key]
         return node
 
     def pattern(self, number: int) -> tuple[Any, int]:
@@ -127,9 +131,17 @@ class Planner:
 
     # -- building trees ---------------------------------------------------------------------------
 
-    def _node(self, tree: str, shape: Shape, answers: Answers) -> Node:
-        stepper = Stepper(self.program, answers)
+    def _extend(self, tree: str, shape: Shape, answers: Answers) -> None:
+        """Build the node at the end of a path, and those that follow it as long as the answer is no."""
+        stepper = Stepper(self.program, answers, most_ahead=_AHEAD)
         stepper.names |= self._register_names(shape.id)
+        end = self._run(tree, shape, stepper)
+        for question in stepper.ahead:
+            self._nodes.setdefault((tree, shape.id, answers), lowered(question))
+            answers = (*answers, False)
+        self._nodes.setdefault((tree, shape.id, answers), end)
+
+    def _run(self, tree: str, shape: Shape, stepper: Stepper) -> Node:
         try:
             if tree == HALT:
                 return YES if stepper.may_halt(shape.term) else NO

@@ -34,11 +34,17 @@ class Unanswered(Exception):
 
 
 class Stepper:
-    """Runs one step along a path of given answers, up to the first question without one."""
+    """Runs one step along a path of given answers, up to the first question without one.
 
-    def __init__(self, program: Program, answers: Sequence[bool]) -> None:
+    It can go on from there for a while as if the answer were no: most events concern only a few of many questions, and
+    to run the step once for each of them would take long. What it asks so is in `ahead`.
+    """
+
+    def __init__(self, program: Program, answers: Sequence[bool], *, most_ahead: int = 0) -> None:
         self.program = program
         self.terms = program.terms
+        self.ahead: list[Question] = []
+        self._most_ahead = most_ahead
         self._answers = iter(answers)
         self._known: dict[Question, bool] = {}
         self._matched: list[int] = []
@@ -53,7 +59,10 @@ class Stepper:
         if answer is None:
             answer = next(self._answers, None)
             if answer is None:
-                raise Unanswered(question)
+                if len(self.ahead) == self._most_ahead:
+                    raise Unanswered(question)
+                self.ahead.append(question)
+                answer = False
             self._known[question] = answer
         return answer
 
@@ -128,10 +137,11 @@ class Stepper:
 
     def _direct(self, option: Direct, names: dict[str, Ref]) -> Bindings | None:
         refs = [self._behind(name, names) for name in option.names]
-        tree = option.tree
         if any(ref[0] in (terms.OBJECT, terms.LIST, terms.CONSTANT) for ref in refs):
-            tree, refs = _with_patterns(tree, refs)
-        pattern = self.program.patterns.number(tree, len(refs))
+            tree, refs = _with_patterns(option.tree, refs)
+            pattern = self.program.patterns.number(tree, len(refs))
+        else:
+            pattern = self.program.patterns.number_of(option)
         constraints: list[tuple[int, Ref]] = []
         repeated: list[tuple[Ref, Ref]] = []
         bindings: dict[int, Ref] = {}

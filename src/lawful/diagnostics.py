@@ -21,6 +21,7 @@ MAX_LINE_WIDTH = 100  # columns of source shown; longer lines are cut around the
 MAX_QUOTED = 60
 
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,11 @@ def quoted(text: str) -> str:
     """Source text for use inside a message: on one line, harmless, and not too long."""
     flat = printable(" ".join(text.split()) if text.strip() else text)
     return f"`{flat if len(flat) <= MAX_QUOTED else flat[: MAX_QUOTED - 1] + '…'}`"
+
+
+def encodable(text: str) -> str:
+    """The text as UTF-8 can say it: bytes of a file's name that are no UTF-8 are surrogates in Python."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def printable(text: str) -> str:

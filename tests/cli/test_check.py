@@ -190,6 +190,26 @@ def test_laws_and_traces_may_stand_in_any_order(inputs: Path, capsys: Capture) -
     assert main(["check", "-t", "good.jsonl", "files.rml"]) == 0
 
 
+def test_a_value_without_a_past_shows_what_the_law_saw_last(inputs: Path, capsys: Capture) -> None:
+    (inputs / "unknown.jsonl").write_text(
+        '{"event":"func_post","name":"open","resultId":1}\n'
+        '{"event":"func_pre","name":"read","targetId":1}\n'
+        '{"event":"func_pre","name":"close","targetId":8}\n'
+    )
+    (law,) = check_json(capsys, "files.rml", "-t", "unknown.jsonl")["laws"]
+    assert law["rejected_at"] == 3
+    assert [seen["number"] for seen in law["history"]] == [1, 2]
+
+
+def test_instances_beside_the_one_that_is_shown_are_counted(inputs: Path, capsys: Capture) -> None:
+    opened = "".join(f'{{"event":"func_post","name":"open","resultId":{number}}}\n' for number in range(1, 6))
+    (inputs / "open.jsonl").write_text(opened)
+    (law,) = check_json(capsys, "files.rml", "-t", "open.jsonl")["laws"]
+    assert (law["rejected_at"], law["bindings"], law["other_instances"]) == ("end", {"f": 1}, 4)
+    main(["check", "files.rml", "-t", "open.jsonl"])
+    assert "bindings  f = 1 (and 4 other instances)\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "args",
     [
@@ -227,6 +247,72 @@ def test_output_does_not_overwrite_what_is_checked(victim: str, inputs: Path, ca
 def test_output_that_cannot_be_written_is_an_error(inputs: Path, capsys: Capture) -> None:
     assert main(["check", "files.rml", "-t", "bad.jsonl", "--output", "none/report"]) == 2
     assert capsys.readouterr().err.startswith("error[file]: none/report: ")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_output_to_a_dash_is_standard_output(form: str, inputs: Path, capsys: Capture) -> None:
+    assert main(["check", "files.rml", "-t", "bad.jsonl", "--format", form]) == 1
+    expected = capsys.readouterr()
+    assert main(["check", "files.rml", "-t", "bad.jsonl", "--format", form, "--output", "-"]) == 1
+    assert capsys.readouterr() == expected
+    assert not Path("-").exists()
+
+
+def test_a_forgotten_option_is_named(inputs: Path, capsys: Capture) -> None:
+    assert main(["check", "files.rml", "good.jsonl", "bad.jsonl"]) == 2
+    assert capsys.readouterr().err.endswith("  hint: write `--trace good.jsonl bad.jsonl`\n")
+
+
+def test_names_that_are_not_utf8_are_shown(inputs: Path, capsys: Capture) -> None:
+    law, trace, spoilt = (os.fsdecode(name) for name in (b"l\xff.rml", b"t\xfe.jsonl", b"s\xfd.jsonl"))
+    Path(law).write_text(FILES)
+    Path(trace).write_text(INPUTS["bad.jsonl"])
+    Path(spoilt).write_text("oops\n")
+    report = check_json(capsys, law, "-t", trace, "-t", spoilt)
+    assert [(each["law"], each["trace"]) for each in report["laws"]] == [
+        ("l\ufffd.rml", "t\ufffd.jsonl"),
+        ("l\ufffd.rml", "s\ufffd.jsonl"),
+    ]
+    assert [each["trace"] for each in report["traces"]] == ["t\ufffd.jsonl", "s\ufffd.jsonl"]
+    assert report["traces"][1]["error"]["where"] == "s\ufffd.jsonl:1:1"
+    assert main(["trace", "info", "--format", "json", trace]) == 0
+    assert json.loads(capsys.readouterr().out)["traces"][0]["trace"] == "t\ufffd.jsonl"
+    assert main(["laws", "explain", "--format", "json", law]) == 0
+    assert json.loads(capsys.readouterr().out)["law"] == "l\ufffd.rml"
+
+
+@pytest.mark.parametrize(
+    ("args", "slug"),
+    [
+        (["secret.rml", "-t", "good.jsonl"], "law-not-readable"),
+        (["files.rml", "-t", "secret.jsonl"], "trace-no-permission"),
+    ],
+)
+def test_files_that_may_not_be_read(
+    args: list[str], slug: str, inputs: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("secret.rml", "secret.jsonl"):
+        Path(name).write_text("")
+    really_open, access = open, os.access
+
+    def refuse(name: Any, *rest: Any, **options: Any) -> Any:
+        if str(name).startswith("secret"):
+            raise PermissionError(13, "Permission denied", name)
+        return really_open(name, *rest, **options)
+
+    # For root every file is readable: what the system would say is said here.
+    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr("os.access", lambda name, *rest: not str(name).startswith("secret") and access(name, *rest))
+    assert main(["check", *args]) == 2
+    assert capsys.readouterr().err.startswith(f"error[{slug}]: secret")
+
+
+def test_a_trace_of_bad_lines_only_is_an_error(inputs: Path, capsys: Capture) -> None:
+    assert main(["check", "files.rml", "-t", "one.rml", "--skip-bad-lines"]) == 2
+    out, err = capsys.readouterr()
+    assert "accepted    " not in out
+    assert "error[trace-no-events]: one.rml: " in err
+    assert err.endswith("  hint: this looks like a law; a trace was expected\n")
 
 
 def test_standard_input_only_once(inputs: Path, capsys: Capture) -> None:
@@ -317,15 +403,30 @@ def test_a_lost_law_in_a_stream_is_told_when_it_happens(inputs: Path) -> None:
     assert "\n1 broken, 0 accepted (1 law, 1 trace, 1 event)\n" in out
 
 
-@pytest.mark.parametrize("laws", [["one.rml"], ["one.rml", "files.rml", "--fail-fast"]], ids=["decided", "fail-fast"])
-def test_a_stream_is_left_when_there_is_nothing_to_wait_for(laws: list[str], inputs: Path) -> None:
-    process = start(*laws, "-t", "-")
+@pytest.mark.parametrize("laws", [["one.rml"], ["one.rml", "files.rml"]], ids=["decided", "undecided"])
+def test_a_stream_is_left_with_fail_fast(laws: list[str], inputs: Path) -> None:
+    process = start(*laws, "--fail-fast", "-t", "-")
     assert process.stdin and process.stdout
     process.stdin.write(lines([opened(1), opened(2)]))
     out = process.stdout.read()  # to its end, with standard input still open
     assert "BROKEN      one.rml on <stdin> at event 2\n" in out
     assert "<stdin>: reading stopped after 2 events: " in out
     assert finish(process)[0] == 1
+
+
+@pytest.mark.parametrize("law", ["one.rml", "quick.rml"], ids=["broken", "true"])
+def test_a_stream_is_read_to_its_end_when_all_is_decided(law: str, inputs: Path) -> None:
+    process = start(law, "-t", "-")
+    assert process.stdin and process.stdout
+    first = '{"e":"a"}\n'
+    process.stdin.write(first)
+    if law == "one.rml":
+        assert process.stdout.readline() == "BROKEN      one.rml on <stdin> at event 1\n"
+    for _ in range(30):  # more than a pipe holds: somebody must read it
+        process.stdin.write("no event at all, " * 1000 + "\n")
+    code, out, err = finish(process)
+    assert (code, err) == (1 if law == "one.rml" else 0, "")
+    assert "<stdin>: judging stopped after 1 event: every law was decided\n" in out
 
 
 def test_json_from_a_stream_comes_alone(inputs: Path) -> None:
@@ -351,6 +452,16 @@ def test_an_interruption_tells_what_was_decided(inputs: Path) -> None:
     assert err == (
         "undecided   files.rml on <stdin>\n            currently_false after 1 event\ninterrupted after 8 events\n"
     )
+
+
+def test_an_interruption_after_one_event(inputs: Path) -> None:
+    process = start("doomed.rml", "-t", "-")
+    assert process.stdin and process.stdout
+    process.stdin.write('{"e":"a"}\n')
+    wait_for(process.stdout.readline, "  lost ")
+    process.send_signal(signal.SIGINT)
+    process.wait(30)
+    assert finish(process)[2].endswith("interrupted after 1 event\n")
 
 
 def test_an_interruption_leaves_no_half_json(inputs: Path) -> None:

@@ -73,6 +73,8 @@ CASES = {
     "wrong": Case("explain wrong.rml", 2),
     "missing": Case("explain files.rlm", 2),
     "two_drawings": Case("explain files.rml --dot --format json", 2),
+    "dot_and_mermaid": Case("explain files.rml --dot --mermaid", 2),
+    "one_state": Case("explain simple.rml --max-states 1"),
 }
 
 
@@ -118,3 +120,10 @@ def test_help_has_examples_and_fits(command: list[str], capsys: Capture, monkeyp
     text = capsys.readouterr().out
     assert "Examples:\n" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_deeply_nested_law_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    law = tmp_path / "deep.rml"
+    law.write_text("a matches {n:'a'};\nMain = " + "(a " * 1500 + "a" + ")?" * 1500 + ";\n")
+    assert main(["laws", "explain", str(law)]) == 0
+    assert "n 'a'" in capsys.readouterr().out

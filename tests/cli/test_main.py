@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -166,9 +168,7 @@ def test_interruptions_are_quiet(
     code: int,
     stub: Callable[..., None],
     capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cli, "_silence_stdout", lambda: None)
     stub(raiser(error))
     assert cli.main(["stub"]) == code
     assert capfd.readouterr() == ("", "")
@@ -182,6 +182,98 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell command in which `lawful` stands for this Lawful."""
+    text = command.replace("lawful ", f"{shlex.quote(sys.executable)} -m lawful ", 1)
+    return subprocess.run(text, shell=True, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.rml").write_text("a matches {e:'a'};\nMain = a*;\n")
+    (tmp_path / "warned.rml").write_text("a matches {e:'a'};\nMain = a* a;\n")
+    (tmp_path / "a.jsonl").write_text('{"e":"a"}\n')
+    (tmp_path / "b.jsonl").write_text('{"e":"b"}\n')
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("check a.rml -t a.jsonl", 0),
+        ("check a.rml -t b.jsonl", 1),
+        ("check warned.rml -t a.jsonl", 1),
+        ("check a.rml -t none.jsonl", 2),
+        ("trace head a.jsonl", 0),
+        ("trace info a.jsonl", 0),
+        ("--version", 0),
+    ],
+)
+def test_streams_may_be_closed(command: str, code: int, closed: str) -> None:
+    whole, done = shell(f"lawful {command}"), shell(f"lawful {command} {closed}")
+    assert (whole.returncode, done.returncode) == (code, code)
+    assert done.stdout == ("" if closed.startswith(">&-") else whole.stdout)
+    assert done.stderr == ("" if "2>&-" in closed else whole.stderr)
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "--help",
+        "--version",
+        "completion bash",
+        "laws explain a.rml",
+        "laws explain a.rml --dot",
+        "trace info a.jsonl",
+        "trace info --format json a.jsonl",
+        "check a.rml -t a.jsonl",
+        "check a.rml -t a.jsonl --format json",
+    ],
+)
+def test_a_full_disk_is_told(command: str) -> None:
+    done = shell(f"lawful {command} >/dev/full")
+    assert (done.returncode, done.stderr) == (2, "error[file]: <stdout>: No space left on device\n")
+    assert shell(f"lawful {command} >/dev/full 2>/dev/full").returncode == 2
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_full_disk_under_a_report_is_told(form: str) -> None:
+    done = shell(f"lawful check a.rml -t a.jsonl --format {form} --output /dev/full")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error[file]: /dev/full: No space left on device\n"
+
+
+@pytest.mark.parametrize("error", [OSError("odd"), OSError()])
+def test_an_error_that_is_not_the_systems_is_a_fault(
+    error: OSError, stub: Callable[..., None], capsys: Capture
+) -> None:
+    stub(raiser(error))
+    assert cli.main(["stub"]) == 2
+    assert capsys.readouterr().err.startswith("error[internal]: OSError")
+
+
+def paths(command: click.Command) -> Iterator[click.Path]:
+    for parameter in command.params:
+        if isinstance(parameter.type, click.Path):
+            yield parameter.type
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        yield from paths(each)
+
+
+@pytest.mark.parametrize("entry", cli.COMMANDS, ids=lambda entry: entry.name)
+def test_click_does_not_judge_files(entry: cli.Entry) -> None:
+    # Its check would stand before ours, whose errors have a slug.
+    command = importlib.import_module(entry.module).command
+    assert not [path for path in paths(command) if path.readable or path.writable or path.exists]
+    assert list(paths(command)) or entry.name == "completion"
 
 
 def test_python_m_lawful_is_the_same_command() -> None:

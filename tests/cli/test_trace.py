@@ -58,7 +58,7 @@ def test_info_as_text(trace: str) -> None:
         "  by name\n"
         "    2  send\n"
         "    1  close\n"
-        "    and 1 more names (--top 0 lists all)\n"
+        "    and 1 more name (--top 0 lists all)\n"
     )
     assert result.stderr == ""
 
@@ -157,6 +157,17 @@ def test_convert_with_options(trace: str, tmp_path: Path) -> None:
 def test_convert_in_place(trace: str) -> None:
     assert run("convert", "--where", "event=new", trace, trace).exit_code == 0
     assert lines(run("head", trace)) == EVENTS[:1]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_convert_keeps_the_permissions_of_what_it_replaces(mode: int, trace: str, tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    target.touch()
+    for path in (str(target), trace):
+        os.chmod(path, mode)
+        assert run("convert", trace, path).exit_code == 0
+        assert os.stat(path).st_mode & 0o777 == mode
+        assert lines(run("head", path)) == EVENTS
 
 
 def test_a_failed_conversion_leaves_no_file(tmp_path: Path) -> None:

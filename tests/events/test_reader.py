@@ -404,6 +404,55 @@ def test_reading_can_stop_and_go_on() -> None:
         assert first + [event for batch in reader.batches() for event in batch] == EVENTS
 
 
+def test_a_trace_is_read_once() -> None:
+    for content in (A + b"\n" + B, b""):
+        reader = open_trace(io.BytesIO(content))
+        list(reader)
+        with pytest.raises(ValueError, match="this trace was read already; open it again"):
+            for _ in reader:
+                pass
+
+
+def test_the_rest_can_be_drained() -> None:
+    source = io.BytesIO(gzip.compress((A + b"\n") * 3) + b"x" * 100_000)
+    reader = open_trace(source)
+    next(reader.batches())
+    reader.drain()
+    assert source.read() == b""
+    assert list(reader.batches()) == []
+
+
+@pytest.mark.parametrize("content", [b"oops\n", b'{"a":\nhello\n', gzip.compress(b"x" * 1000, mtime=0)[:-9]])
+def test_bad_lines_alone_are_no_trace(content: bytes) -> None:
+    fault = fault_of(content, skip_bad=True)
+    assert (fault.slug, fault.where, fault.hint) == ("trace-no-events", "<stream>", "is this the right file?")
+
+
+def test_a_law_is_no_trace(tmp_path: Path) -> None:
+    path = tmp_path / "files.rml"
+    path.write_text("Main = empty;\n")
+    with open_trace(path, skip_bad=True) as reader, pytest.raises(TraceError) as caught:
+        list(reader)
+    assert (caught.value.slug, caught.value.where) == ("trace-no-events", str(path))
+    assert caught.value.hint == "this looks like a law; a trace was expected"
+
+
+def test_hints_about_commas_and_arrays() -> None:
+    assert str(fault_of(A + b",\n" + B).hint).startswith("remove the comma: only in an array ")
+    assert fault_of(b"[" + A + b",]").hint == "remove the comma before the bracket"
+    for element in (
+        b"3",
+        b"oops",
+        b'{"a":NaN}',
+        b'{"a":oops}',
+        b'{"a":"\xff"}',
+        b'{"a":1e999}',
+        b'{"a":' + b"[" * 50_000,
+    ):
+        assert "--skip-bad-lines" not in fault_of(b"[" + A + b",\n" + element + b"]").render()
+        assert "--skip-bad-lines" in fault_of(A + b"\n" + element + b"\n").render()
+
+
 def test_closing_ends_reading(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(A)

@@ -19,6 +19,7 @@ from lawful.events.reader import TraceReader, open_trace
 from lawful.events.streams import os_error
 from lawful.laws.loader import is_law_name, load_law
 from lawful.laws.protocol import Law
+from lawful.reports.core import count
 
 _INTERRUPTED = 130
 _DATA_WARNING = "law-data"
@@ -53,19 +54,22 @@ class _Check(click.Command):
         return super().parse_args(ctx, spread)
 
 
+# Paths are `readable=False`, which only turns click's own check off: our errors say more.
 @click.command(name="check", cls=_Check, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
-@click.argument("laws", metavar="LAW...", nargs=-1, required=True, type=click.Path())
+@click.argument("laws", metavar="LAW...", nargs=-1, required=True, type=click.Path(readable=False))
 @click.option(
     "--trace",
     "-t",
     "traces",
     metavar="FILE...",
     multiple=True,
-    type=click.Path(),
+    type=click.Path(readable=False),
     help="The traces to check. `-` is standard input, judged as it arrives.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output", metavar="FILE", type=click.Path(), help="Write the report there, not to standard output.")
+@click.option(
+    "--output", metavar="FILE", type=click.Path(readable=False), help="Write the report there. `-` is standard output."
+)
 @click.option(
     "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
 )
@@ -93,13 +97,15 @@ def command(
 ) -> int:
     """Check traces against laws.
 
-    Every trace is read once, whatever the number of laws, and in constant memory. Reading stops early when all laws
-    are decided. For each violation the report says where it is, what the law would have accepted there, and which
-    earlier events led to it.
+    Every trace is read once, whatever the number of laws, and in constant memory. Reading a file stops
+    early when all laws are decided; a stream is read to its end, unless --fail-fast is given. For each violation the
+    report says where it is, what the law would have accepted there, and which earlier events led to it.
 
     Exit code: 0, all laws accept all traces; 1, a law was broken; 2, bad usage or bad input.
     """
-    _look_before(traces, (*laws, *traces), output)
+    if output == "-":
+        output = None
+    _look_before(laws, traces, output)
     loaded = _load(laws)
     settings = Settings(skip_bad=skip_bad, fail_fast=fail_fast, history=history)
     with _opened(output) as target, _rare_collections():
@@ -107,10 +113,12 @@ def command(
         return _check(loaded, traces, settings, report, progress=not (quiet or no_progress))
 
 
-def _look_before(traces: tuple[str, ...], inputs: tuple[str, ...], output: str | None) -> None:
+def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | None) -> None:
     """Whatever is wrong with the command line comes out before any long work begins."""
     if not traces:
-        raise LawfulError("usage", "there is no trace to check", hint="--trace FILE, or --trace - for standard input")
+        meant = " ".join(printable(name) for name in laws if not is_law_name(name))
+        hint = f"write `--trace {meant}`" if meant else "--trace FILE, or --trace - for standard input"
+        raise LawfulError("usage", "there is no trace to check", hint=hint)
     if traces.count("-") > 1:
         raise LawfulError("usage", "standard input can be read only once", hint="give --trace - only once")
     for trace in traces:
@@ -125,7 +133,7 @@ def _look_before(traces: tuple[str, ...], inputs: tuple[str, ...], output: str |
         if not stat.S_ISFIFO(mode):  # which would wait for its writer
             open_trace(trace).close()
     if output is not None and os.path.exists(output):
-        for path in inputs:
+        for path in (*laws, *traces):
             if os.path.exists(path) and os.path.samefile(path, output):
                 raise LawfulError("usage", "the report would overwrite what is checked", where=output)
 
@@ -198,7 +206,7 @@ def _interrupted(runs: list[TraceRun], report: _Report) -> int:
             run.conclude()
             aside.told = report.told
             aside.trace(run)
-    click.echo(f"interrupted after {sum(run.events for run in runs):,} events", err=True)
+    click.echo(f"interrupted after {count(sum(run.events for run in runs), 'event')}", err=True)
     return _INTERRUPTED
 
 
@@ -287,8 +295,13 @@ def _printer(target: IO[str]) -> tuple[Callable[[Iterator[Any]], None], int]:
 
 @contextmanager
 def _opened(output: str | None) -> Iterator[IO[str]]:
-    with nullcontext(sys.stdout) if output is None else open(output, "w", encoding="utf-8") as target:
-        yield target
+    try:
+        with nullcontext(sys.stdout) if output is None else open(output, "w", encoding="utf-8") as target:
+            yield target
+    except OSError as error:
+        if error.filename is None:
+            error.filename = output  # which a failed write does not name
+        raise
 
 
 @contextmanager

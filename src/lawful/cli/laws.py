@@ -11,6 +11,7 @@ from lawful.laws.loader import load_law
 from lawful.laws.rml.automaton import MOST_STATES, Automaton, NotFiniteError, automaton
 from lawful.laws.rml.law import RmlLaw
 from lawful.laws.rml.outline import outline
+from lawful.laws.rml.recursion import deeply
 from lawful.reports import dot, mermaid
 from lawful.reports import law as report
 
@@ -39,10 +40,10 @@ def command() -> None:
 
 
 @command.command(epilog=_EXPLAIN_EXAMPLES, context_settings=_SETTINGS)
-@click.argument("path", metavar="LAW", type=click.Path())
+@click.argument("path", metavar="LAW", type=click.Path(readable=False))
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--dot", "language", flag_value="dot", default=None, help="Only draw the automaton, for Graphviz.")
-@click.option("--mermaid", "language", flag_value="mermaid", help="Only draw the automaton, for Markdown.")
+@click.option("--dot", "as_dot", is_flag=True, help="Only draw the automaton, for Graphviz.")
+@click.option("--mermaid", "as_mermaid", is_flag=True, help="Only draw the automaton, for Markdown.")
 @click.option("--with-failures", is_flag=True, help="Draw also the steps that break the law.")
 @click.option(
     "--max-states",
@@ -55,7 +56,8 @@ def command() -> None:
 def explain(
     path: str,
     form: Literal["text", "json"],
-    language: Literal["dot", "mermaid"] | None,
+    as_dot: bool,
+    as_mermaid: bool,
     with_failures: bool,
     max_states: int,
 ) -> None:
@@ -69,21 +71,22 @@ def explain(
     instance is drawn in a frame, and a dashed arrow leads to it from where it is started. At an arrow, `other` is any
     event that no other arrow from there names, and `n := n + 1` tells how a value that the law remembers changes.
     """
-    if language is not None and form == "json":
+    if as_dot and as_mermaid:
+        raise LawfulError("usage", "--dot and --mermaid are two drawings", hint="leave out one of them")
+    if (as_dot or as_mermaid) and form == "json":
+        language = "dot" if as_dot else "mermaid"
         raise LawfulError("usage", f"--{language} prints only a drawing", hint="leave out --format")
     law = load_law(path)
     if not isinstance(law, RmlLaw):
         raise LawfulError("law-language", "only laws in RML can be explained", where=path)
-    if language is not None:
-        drawing = report.drawing(law.name, automaton(law, max_states), with_failures=with_failures)
-        click.echo((dot if language == "dot" else mermaid).render(drawing), nl=False)
+    if as_dot or as_mermaid:
+        drawing = deeply(lambda: report.drawing(law.name, automaton(law, max_states), with_failures=with_failures))
+        click.echo((dot if as_dot else mermaid).render(drawing), nl=False)
         return
     built: Automaton | NotFiniteError
     try:
-        built = automaton(law, max_states)
+        built = deeply(lambda: automaton(law, max_states))
     except NotFiniteError as error:
         built = error
-    if form == "json":
-        click.echo(report.json(law, outline(law), built))
-    else:
-        click.echo(report.text(law, outline(law), built), nl=False)
+    show = report.json if form == "json" else report.text
+    click.echo(deeply(lambda: show(law, outline(law), built)), nl=form == "json")

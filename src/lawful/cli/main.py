@@ -115,14 +115,20 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; nothing escapes but the text of an error."""
+    _replace_closed_streams()
     _forgive_odd_characters()
+    code = _answer(sys.argv[1:] if args is None else args)
+    _flush_for_good()
+    return code
+
+
+def _answer(args: Sequence[str]) -> int:
     try:
-        code = _run(sys.argv[1:] if args is None else args)
+        code = _run(args)
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()
         return EXIT_BROKEN_PIPE
     except click.exceptions.NoArgsIsHelpError as error:
         return _complain(error.format_message())
@@ -131,9 +137,11 @@ def main(args: Sequence[str] | None = None) -> int:
     except LawfulError as error:
         return _complain(error.render())
     except OSError as error:
-        if error.filename is None:
+        if error.errno is None:  # not from the operating system
             return _complain(_internal(error))
-        return _complain(LawfulError("file", error.strerror or str(error), where=str(error.filename)).render())
+        # Files that are opened here have a name: what has none is standard output.
+        where = "<stdout>" if error.filename is None else str(error.filename)
+        return _complain(LawfulError("file", error.strerror or str(error), where=where).render())
     except Exception as error:
         return _complain(_internal(error))
     return code
@@ -189,6 +197,13 @@ def _complain(text: str) -> int:
     return EXIT_BAD
 
 
+def _replace_closed_streams() -> None:
+    """A stream that the caller has closed is None in Python: what is written to it goes nowhere, and hurts nobody."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the rest of the process
+
+
 def _forgive_odd_characters() -> None:
     """A name from a trace that the terminal's encoding lacks is shown escaped; it must not end the run."""
     for stream in (sys.stdout, sys.stderr):
@@ -196,7 +211,11 @@ def _forgive_odd_characters() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _silence_stdout() -> None:
-    """Whoever read our output has left: the interpreter's own last flush must not complain about it."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _flush_for_good() -> None:
+    """Whoever read our output has left, or the disk is full: the interpreter's own last flush must not complain."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

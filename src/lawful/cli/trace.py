@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from lawful.cli.progress import with_progress
+from lawful.diagnostics import encodable
 from lawful.events import Event, Format, TraceReader, TraceWriter, mentioned_ids, open_trace
 
 _NO_TIME = 1e300
@@ -42,7 +43,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(readable=False))
 @click.option(
     "--top", type=click.IntRange(min=0), default=20, show_default=True, help="How many names to list (0: all)."
 )
@@ -71,7 +72,7 @@ def info(files: tuple[str, ...], top: int, form: Literal["text", "json"], skip_b
 
 
 @command.command()
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="FILE", type=click.Path(readable=False))
 @click.option("-n", "--lines", "count", type=click.IntRange(min=0), default=10, show_default=True, help="How many.")
 @_SKIP
 def head(file: str, count: int, skip_bad: bool) -> None:
@@ -99,8 +100,8 @@ def _parse_where(ctx: click.Context, param: click.Parameter, values: tuple[str, 
 
 
 @command.command()
-@click.argument("source", metavar="IN", type=click.Path())
-@click.argument("target", metavar="OUT", type=click.Path())
+@click.argument("source", metavar="IN", type=click.Path(readable=False))
+@click.argument("target", metavar="OUT", type=click.Path(readable=False))
 @click.option(
     "--to",
     "form",
@@ -178,7 +179,7 @@ class _Summary:
 
     def as_json(self, top: int) -> dict[str, Any]:
         return {
-            "trace": self.name,
+            "trace": encodable(self.name),
             "events": self.events,
             "bytes": self.bytes,
             "bad_lines": self.bad_lines,
@@ -248,7 +249,7 @@ def _show_plain(title: str, facts: list[tuple[str, str]], kinds: _Rows, names: _
             for name, count in rows:
                 click.echo(f"    {count:>{width},}  {_printable(name)}")
     if omitted:
-        click.echo(f"    and {omitted:,} more names (--top 0 lists all)")
+        click.echo(f"    and {omitted:,} more {'name' if omitted == 1 else 'names'} (--top 0 lists all)")
 
 
 def _show_tables(title: str, facts: list[tuple[str, str]], kinds: _Rows, names: _Rows, omitted: int) -> None:
@@ -270,7 +271,7 @@ def _show_tables(title: str, facts: list[tuple[str, str]], kinds: _Rows, names: 
                 table.add_row(Text(_printable(name)), f"{count:,}")
             console.print(table)
     if omitted:
-        console.print(f"and {omitted:,} more names (--top 0 lists all)")
+        console.print(f"and {omitted:,} more {'name' if omitted == 1 else 'names'} (--top 0 lists all)")
 
 
 def _printable(text: str) -> str:

@@ -47,6 +47,10 @@ class Search:
     def is_full(self) -> bool:
         return len(self._found) == self.most
 
+    def for_anything(self) -> Search:
+        """The same for events with any values."""
+        return Search(self.monitor, (), self.before, self.most)
+
     def look(self, start: int, batch: list[Event]) -> None:
         """Take the next events; `start` is the number of the first."""
         batch = batch[: max(0, self.before - start)]

@@ -87,6 +87,8 @@ class TraceRun:
         self.bad_lines = 0
         self.complete = False
         """Was the trace judged to its end? Not if everything was decided before, or if something went wrong."""
+        self.drained = False
+        """Was the rest of a stream read, but not judged?"""
         self.error: TraceError | None = None
         self._source = source
         self._settings = settings
@@ -132,6 +134,9 @@ class TraceRun:
                     break
         else:
             self.complete = True
+        if not self.complete and reader.size is None and not self._settings.fail_fast:
+            reader.drain()  # leaving a pipe would kill the program that writes to it
+            self.drained = True
         if self.complete:
             for case in self.cases:
                 case.end()
@@ -159,6 +164,9 @@ class TraceRun:
             if self._settings.history and search.before > 1:
                 searches.append((case.finding, search))
         self._search([search for _, search in searches])
+        # Values that came up for the first time have no past: then what the law saw last is the best there is.
+        searches = [(finding, search if search.found else search.for_anything()) for finding, search in searches]
+        self._search([search for _, search in searches if not search.found])
         # What these objects have met may have brought the law here: a collection is changed under its iterator.
         further = [Search(s.monitor, values, s.before, s.most) for _, s in searches if (values := _met(s))]
         self._search(further)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from enum import Enum
+from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,6 +35,9 @@ _SMALL_VALUE = 16 * 1024
 # What something that is no object is judged by.
 _WINDOW = 64
 _SHOWN = 40
+
+# Reading traces knows nothing of laws but how the names of their files end, for those who mix up the two.
+_LAW_SUFFIX = ".rml"
 
 _SKIP_HINT = "--skip-bad-lines goes on after lines like this and counts them"
 
@@ -96,6 +100,7 @@ class TraceReader:
         self._over_lines = False  # values that span lines were seen
         self._skip_line = False  # the rest of this line is passed over
         self._skip_indent: int | None = None  # and all lines until one with an object indented no more than this
+        self._over = False  # all was read
         self._batches = self._read()
 
     @property
@@ -118,8 +123,14 @@ class TraceReader:
         return self._batches
 
     def __iter__(self) -> Iterator[Event]:
-        for batch in self._batches:
-            yield from batch
+        if self._over:  # a second loop that finds nothing would pass for an empty trace
+            raise ValueError("this trace was read already; open it again")
+        return chain.from_iterable(self._batches)
+
+    def drain(self) -> None:
+        """Read what is left to its end and drop it undecoded: whoever writes a stream is not cut off."""
+        self._batches.close()
+        self._stream.drain()
 
     def __enter__(self) -> Self:
         return self
@@ -165,6 +176,9 @@ class TraceReader:
                     continue
             yield from self._carefully(lines, at_end=False)
         yield from self._finish()
+        self._over = True
+        if self.bad_lines and not self.events:
+            raise self._no_events()
 
     def _begin(self, *, at_end: bool) -> bool:
         """Pass over what may precede the first value and see if that opens an array; False if more data is needed."""
@@ -437,22 +451,46 @@ class TraceReader:
         if kind is None and scalar is not None:
             kind = window[: scalar.end()].decode() if scalar[1] else "a number"
         if kind is None:
+            advice = ""
+            if window[:1] == b"," and self._array is None:
+                advice = "remove the comma: only in an array are there commas between events"
+            elif window[:1] == b"]" and self._array is _In.ELEMENT:
+                advice = "remove the comma before the bracket"
             return TraceError(
-                "trace-bad-json", f"this is not JSON: {self._shown(0)}", where=self._where(0), hint=_SKIP_HINT
+                "trace-bad-json",
+                f"this is not JSON: {self._shown(0)}",
+                where=self._where(0),
+                hint=self._hint(advice),
             )
         return TraceError(
             "trace-not-an-object",
             f"an event must be a JSON object, this is {kind}: {self._shown(0)}",
             where=self._where(0),
-            hint='an event looks like {"event":"func_post","name":"open","targetId":7}; ' + _SKIP_HINT,
+            hint=self._hint('an event looks like {"event":"func_post","name":"open","targetId":7}'),
         )
+
+    def _no_events(self) -> TraceError:
+        lines = "1 bad line" if self.bad_lines == 1 else f"{self.bad_lines} bad lines"
+        is_law = self.name.lower().endswith(_LAW_SUFFIX)
+        return TraceError(
+            "trace-no-events",
+            f"there is no event in this, only {lines}",
+            where=self.name,
+            hint="this looks like a law; a trace was expected" if is_law else "is this the right file?",
+        )
+
+    def _hint(self, advice: str = "") -> str | None:
+        """Advice, and that bad lines can be skipped; but not those of an array."""
+        if self._array is not None:
+            return advice or None
+        return f"{advice}{' ' if advice.endswith('?') else '; '}{_SKIP_HINT}" if advice else _SKIP_HINT
 
     def _too_large(self) -> TraceError:
         return TraceError(
             "trace-value-too-large",
             f"this event is larger than {self._max_value} bytes: {self._shown(0)}",
             where=self._where(0),
-            hint="is a brace or a quotation mark not closed? " + _SKIP_HINT,
+            hint=self._hint("is a brace or a quotation mark not closed?"),
         )
 
     def _too_deep(self) -> TraceError:
@@ -460,7 +498,7 @@ class TraceReader:
             "trace-too-deep",
             f"the values of this event are nested too deeply: {self._shown(0)}",
             where=self._where(0),
-            hint=_SKIP_HINT,
+            hint=self._hint(),
         )
 
     def _explain(self, text: bytes, *, complete: bool = False, at_end: bool = False) -> TraceError:
@@ -479,7 +517,7 @@ class TraceReader:
                 "trace-bad-number",
                 f"this event has a number that is out of range: {self._shown(0)}",
                 where=self._where(0),
-                hint="integers may have up to 4300 digits, other numbers must fit a double; " + _SKIP_HINT,
+                hint=self._hint("integers may have up to 4300 digits, other numbers must fit a double"),
             )
         except msgspec.DecodeError as error:
             problem = str(error)
@@ -509,14 +547,12 @@ class TraceReader:
 
     def _bad_json(self, reason: str, offset: int) -> TraceError:
         word = bytes(self._buffer[offset : offset + 9]).lstrip(b"-")
-        hint = _SKIP_HINT
-        if word.startswith((b"NaN", b"Infinity")):
-            hint = "JSON has no NaN and no Infinity: write null; " + hint
+        not_finite = word.startswith((b"NaN", b"Infinity"))
         return TraceError(
             "trace-bad-json",
             f"this is not JSON: {reason}, found {self._shown(offset)}",
             where=self._where(offset),
-            hint=hint,
+            hint=self._hint("JSON has no NaN and no Infinity: write null" if not_finite else ""),
         )
 
     def _bad_utf8(self, text: bytes) -> TraceError:
@@ -531,7 +567,7 @@ class TraceReader:
             "trace-bad-utf8",
             f"this is not UTF-8: {found}{self._shown(max(0, offset - _SHOWN // 2))}",
             where=self._where(offset),
-            hint=_SKIP_HINT,
+            hint=self._hint(),
         )
 
 

@@ -53,6 +53,11 @@ class ByteStream:
         if self._owned is not None:
             self._owned.close()
 
+    def drain(self) -> None:
+        """Read what is left to its end and drop it."""
+        for _ in self._raw():
+            pass
+
     def chunks(self) -> Iterator[bytes]:
         """The content piece by piece: what is there is given at once, without waiting for a full chunk."""
         head = b""

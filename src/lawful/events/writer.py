@@ -91,7 +91,8 @@ class TraceWriter:
     A float that is not finite is written as null, because JSON has no word for it.
 
     A path is written in place, so that others can follow it. With `atomic` it is written beside (``NAME.part``) and
-    takes its name when it is closed without an error; otherwise it is removed and what had the name stays as it was.
+    takes its name, and the permissions of what had the name before, when it is closed without an error; otherwise it is
+    removed and what had the name stays as it was.
     """
 
     def __init__(
@@ -135,12 +136,17 @@ class TraceWriter:
             self._put(b"[")
 
     def _create(self, path: str, atomic: bool) -> IO[bytes]:
+        mode: int | None = None
         if atomic and _is_regular(path):
             final = os.path.realpath(path)
             path = final + ".part"
             self._rename = path, final
+            with suppress(FileNotFoundError):
+                mode = stat.S_IMODE(os.stat(final).st_mode)
         try:
-            return open(path, "wb", buffering=0)
+            if mode is None:
+                return open(path, "wb", buffering=0)
+            return _open_as(path, mode)
         except OSError as error:
             raise os_error(error, self.name) from error
         except ValueError as error:  # a null byte in the name
@@ -272,6 +278,17 @@ def _by_name(path: str) -> tuple[Format, Compression | None]:
     if compression:
         name = name.rpartition(".")[0]
     return ("array" if name.endswith(".json") else "jsonl"), compression
+
+
+def _open_as(path: str, mode: int) -> IO[bytes]:
+    """Open a file that will replace another: whoever may not read that one must not read this one for a moment."""
+    file = open(path, "wb", buffering=0, opener=lambda name, flags: os.open(name, flags, mode & 0o600))  # noqa: SIM115
+    try:
+        os.chmod(path, mode)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _is_regular(path: str) -> bool:

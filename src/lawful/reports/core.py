@@ -31,7 +31,8 @@ def message(run: TraceRun, case: Case) -> str:
     else:
         what = f"event {finding.rejected_at} is not allowed here"
     wanted = expected(finding.expectation)
-    return f"{what}: expected {wanted}" if wanted else what
+    lost = "" if finding.doomed_at is None else f" (the law was lost {doomed_place(finding)})"
+    return (f"{what}: expected {wanted}" if wanted else what) + lost
 
 
 def doomed_place(finding: Finding) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lawful import __version__
+from lawful.diagnostics import encodable
 from lawful.reports.core import message, plain, shortened
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def render(runs: Sequence[TraceRun]) -> bytes:
 def _case(run: TraceRun, case: Case) -> dict[str, Any]:
     finding = case.finding
     return {
-        "law": case.law.name,
-        "trace": run.name,
+        "law": encodable(case.law.name),
+        "trace": encodable(run.name),
         "accepted": False if finding else case.accepted,
         "verdict": case.verdict,
         "rejected_at": finding.rejected_at if finding else None,
@@ -46,6 +47,7 @@ def _case(run: TraceRun, case: Case) -> dict[str, Any]:
         "expected": finding.expectation.expected if finding else (),
         "expected_omitted": finding.expectation.omitted if finding else 0,
         "bindings": {name: _binding(value) for name, value in finding.expectation.bindings.items()} if finding else {},
+        "other_instances": finding.expectation.others if finding else 0,
         "history": [{"number": number, "event": event} for number, event in finding.history] if finding else (),
         "history_note": finding.history_note if finding else None,
         "message": message(run, case),
@@ -59,10 +61,11 @@ def _binding(value: Any) -> Any:
 
 def _trace(run: TraceRun) -> dict[str, Any]:
     error = run.error
+    where = error and error.where and encodable(error.where)
     return {
-        "trace": run.name,
+        "trace": encodable(run.name),
         "events": run.events,
         "complete": run.complete,
         "skipped_lines": run.bad_lines,
-        "error": error and {"slug": error.slug, "message": error.message, "where": error.where, "hint": error.hint},
+        "error": error and {"slug": error.slug, "message": error.message, "where": where, "hint": error.hint},
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from lawful.diagnostics import Source, printable, quoted, render_all
+from lawful.diagnostics import Source, encodable, printable, quoted, render_all
 from lawful.laws.rml.automaton import Automaton, Manner, NotFiniteError
 from lawful.laws.rml.law import RmlLaw
 from lawful.laws.rml.outline import Growth, Outline
@@ -85,7 +85,7 @@ def _key(key: str) -> str:
 
 def _automaton(automaton: Automaton | NotFiniteError) -> Iterator[str]:
     if isinstance(automaton, NotFiniteError):
-        yield f"not finite-state, as far as {automaton.most} states tell (--max-states looks further)"
+        yield f"not finite-state, as far as can be told from {_states(automaton.most)} (--max-states looks further)"
         return
     memory = f", apart from the values of {', '.join(automaton.remembered)}" if automaton.remembered else ""
     if automaton.finite:
@@ -126,7 +126,7 @@ def json(law: RmlLaw, outline: Outline, automaton: Automaton | NotFiniteError) -
         line, column = source.position(each.span[0])
         warnings.append({"slug": each.slug, "message": each.message, "line": line, "column": column, "hint": each.hint})
     data = {
-        "law": law.name,
+        "law": encodable(law.name),
         "event_types": [asdict(each) for each in outline.event_types],
         "equations": [asdict(each) for each in outline.equations],
         "warnings": warnings,

@@ -56,7 +56,8 @@ def summary_lines(runs: Sequence[TraceRun], width: int = WIDTH) -> Iterator[Line
         if not run.complete and run.error is None:
             decided = all(case.accepted is not None for case in run.cases)
             why = "every law was decided" if decided else "a law was broken (--fail-fast)"
-            place = f"{printable(run.name)}: reading stopped after {count(run.events, 'event')}"
+            what = "judging" if run.drained else "reading"
+            place = f"{printable(run.name)}: {what} stopped after {count(run.events, 'event')}"
             yield from ([Span(part)] for part in _folded(f"{place}: {why}", width))
 
 
@@ -89,7 +90,9 @@ def _evidence(run: TraceRun, finding: Finding, width: int) -> Iterator[tuple[str
         yield "", _clipped(f"#{finding.doomed_at} {short(finding.doomed_event)}", width)
     if finding.expectation.bindings:
         items = finding.expectation.bindings.items()
-        yield "bindings", ", ".join(f"{printable(name)} = {short(value)}" for name, value in items)
+        others = finding.expectation.others
+        beside = f" (and {count(others, 'other instance')})" if others else ""
+        yield "bindings", ", ".join(f"{printable(name)} = {short(value)}" for name, value in items) + beside
     digits = len(str(finding.history[-1].number)) if finding.history else 0
     label = "earlier"
     for number, event in finding.history:

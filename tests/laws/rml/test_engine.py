@@ -271,7 +271,8 @@ def test_deep_patterns_data_and_events(which: str) -> None:
     depth = 900
     law = rml.compile(
         f"e(x) matches {{v:x}}; o matches {{n:{'{n:' * depth}1{'}' * depth}}}; l(x) matches {{l:x}};"
-        f"Main = o? l({'[' * depth}1{']' * depth})? {{let x; e(x) e(x)}}? F<{'(' * depth}1{'+1)' * depth}>; F<n> = e(n);"
+        f"Main = o? l({'[' * depth}1{']' * depth})? {{let x; e(x) e(x)}}? F<{'(' * depth}1{'+1)' * depth}>;"
+        "F<n> = e(n);"
     )
     deep: Any = 1
     for _ in range(depth):

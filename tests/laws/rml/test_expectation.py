@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from laws.rml.engines import CORES, using
-from oracle.random_rml import random_case
-from oracle.rml import Oracle
 
 from lawful import rml
 from lawful.laws.protocol import Expectation
+from laws.rml.engines import CORES, using
+from oracle.random_rml import random_case
+from oracle.rml import Oracle
 
 DECLARATIONS = """
 a matches {n:'a'}; b matches {n:'b'}; c matches {n:'c'};

@@ -87,7 +87,7 @@ class NotFiniteError(LawError):
     def __init__(self, law: str, most: int) -> None:
         super().__init__(
             "rml-not-finite",
-            f"no automaton was found within {most} states",
+            f"no automaton was found within {most} {'state' if most == 1 else 'states'}",
             where=law,
             hint=f"`--max-states {most * 10}` looks further, but a drawing that large shows little",
         )

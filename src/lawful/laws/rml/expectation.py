@@ -40,7 +40,7 @@ def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expecta
     uncounted = sum(probe.count(leaf) for leaf in subjects[_MOST + 1 :])
     omitted = max(0, len(expected) - _MOST) + uncounted
     bindings: dict[str, Any] = {}
-    if instances and (concerned or len(instances) == 1):
+    if instances and (concerned or len(leaves) == 1):
         first = instances[0]
         named = zip(planner.shapes[first.shape].names, first.registers, strict=True)
         bindings = {name: value for name, value in named if name}

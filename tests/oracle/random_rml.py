@@ -13,7 +13,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from .rml import Oracle, TooLong
+from .rml import Oracle
+from .terms import TooLong
 
 Event = dict[str, Any]
 Case = tuple[str, list[Event]]

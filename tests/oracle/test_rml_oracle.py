@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
+from .parser import Parser
 from .random_rml import Case, cases, laws, random_cases
-from .rml import DataError, Oracle, Parser, RmlError, TooLong, evaluate
+from .rml import Oracle
+from .terms import DataError, RmlError, TooLong, evaluate
 
 CASES = [
     json.loads(line)

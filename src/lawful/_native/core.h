@@ -110,6 +110,7 @@ struct Watch {
     int *keys;            /* the questions: numbers of kinds of keys */
     int count;
     Home *homes;
+    bool own;             /* belongs to one frame alone, and holds references to its constants */
     const void *of_test;  /* of a filter: the end of its test */
     Watch *next;          /* of a leaf's end: the same with the tests of filters before it */
 };

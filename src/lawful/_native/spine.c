@@ -31,9 +31,87 @@ static uint32_t key_hash(const Val *values, int count) {
     return hash;
 }
 
+/* ---- a spine in a spine ---------------------------------------------------------------------------------------------------- */
+
+#define SMALL 16 /* homes of a spine whose children can wait together */
+
+static void watch_release(Watch *watch) {
+    if (watch == NULL || !watch->own) return;
+    for (int i = 0; i < watch->count; i++)
+        for (int j = 0; j < watch->homes[i].count; j++) val_decref(watch->homes[i].operands[j]->constant);
+    free(watch);
+}
+
+typedef struct { size_t keys, homes, values; } Amount;
+
+static void amount_add(Amount *amount, const Watch *watch) {
+    amount->keys += (size_t)watch->key_count;
+    amount->homes += (size_t)watch->count;
+    for (int i = 0; i < watch->count; i++) amount->values += (size_t)watch->homes[i].count;
+}
+
+/* One block: the watch, then its homes, operands, pointers to them, and keys. */
+static Watch *own_watch(Amount amount) {
+    size_t homes = sizeof(Home) * amount.homes, operands = sizeof(Operand) * amount.values;
+    size_t pointers = sizeof(Operand *) * amount.values;
+    Watch *watch = calloc(1, sizeof(Watch) + homes + operands + pointers + sizeof(int) * amount.keys);
+    if (watch == NULL) return (Watch *)PyErr_NoMemory();
+    watch->keyed = watch->own = true;
+    watch->homes = (Home *)(watch + 1);
+    Operand *first = (Operand *)((char *)watch->homes + homes);
+    Operand **places = (Operand **)((char *)first + operands);
+    for (size_t i = 0; i < amount.values; i++) places[i] = first + i;
+    watch->keys = (int *)((char *)places + pointers);
+    if (amount.homes) watch->homes[0].operands = places;
+    return watch;
+}
+
+/* Add what a part waits for, by value. */
+static void own_add(Watch *own, const Watch *watch, const Part *part) {
+    for (int i = 0; i < watch->key_count; i++) own->keys[own->key_count++] = watch->keys[i];
+    for (int i = 0; i < watch->count; i++) {
+        const Home *home = watch->homes + i;
+        Home *copy = own->homes + own->count;
+        Operand **operands = own->count ? copy[-1].operands + copy[-1].count : copy->operands;
+        *copy = (Home){home->table, home->count, operands, false};
+        own->count++;
+        for (int j = 0; j < home->count; j++) {
+            *operands[j] = (Operand){.kind = CONSTANT, .constant = home_value(part, home, j)};
+            val_incref(operands[j]->constant);
+        }
+    }
+}
+
+static int choose_watch(Machine *machine, Way way, Part *part, Watch **watch);
+
+/* A small spine in a spine of another kind waits for whatever its own children wait for. A large one would have to move
+   too often, and there cannot be many of them. */
+static int nested_watch(Machine *machine, Way way, Spine *spine, Watch **watch) {
+    if (spine->always != NULL) return 0;
+    Watch *core;
+    if (choose_watch(machine, way, spine->core, &core) < 0) return -1;
+    if (core == NULL) return 0;
+    Amount amount = {0, 0, 0};
+    amount_add(&amount, core);
+    int children = 0;
+    for (Frame *frame = spine->first; children <= SMALL && frame != NULL; frame = frame->after, children++)
+        amount_add(&amount, frame->watch);
+    if (children <= SMALL && amount.homes <= SMALL) {
+        *watch = own_watch(amount);
+        if (*watch != NULL) {
+            own_add(*watch, core, spine->core);
+            for (Frame *frame = spine->first; frame != NULL; frame = frame->after)
+                own_add(*watch, frame->watch, frame_part(frame));
+        }
+    }
+    watch_release(core);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 /* What to watch for a child; NULL in `watch` if every event can change it. */
 static int choose_watch(Machine *machine, Way way, Part *part, Watch **watch) {
     *watch = NULL;
+    if (part->kind == P_SPINE) return nested_watch(machine, way, (Spine *)part, watch);
     Node *test = NULL;
     Part *leaf = part;
     if (part->kind == P_FILTER) {
@@ -423,7 +501,9 @@ static int insert_one(Machine *machine, Spine *spine, Way way, Part *part, Frame
 
 /* Give back a frame's memory, its part having gone elsewhere. */
 static void frame_drop(Machine *machine, Frame *frame) {
-    pool_free(&machine->pool, frame, frame_bytes(frame->leaf.size, link_count(frame)));
+    size_t size = frame_bytes(frame->leaf.size, link_count(frame));
+    watch_release(frame->watch);
+    pool_free(&machine->pool, frame, size);
 }
 
 /* A frame's part as a part of its own. */
@@ -546,6 +626,7 @@ int spine_replace(Machine *machine, Spine *spine, Frame *frame, Part *part) {
         pool_free(&machine->pool, part, sizeof(Leaf) + sizeof(Val) * part->size);
         return count_frame(machine, spine, frame);
     }
+    watch_release(watch);
     Frame *before = frame->before;
     spine_remove(machine, spine, frame, frame->leaf.kind == P_BOXED);
     return spine_insert(machine, spine, way, part, before);

@@ -390,6 +390,64 @@ def test_instances_that_come_back_to_a_shared_place_keep_their_turn(seed: int) -
             assert law.check(wrong).rejected_at == len(wrong)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_growth_within_growth_of_another_kind(seed: int) -> None:
+    """Collections in a shuffle, each with iterators in an intersection, and the other way round; dictionaries know."""
+    choose = random.Random(seed)
+    declarations = """
+        new(c) matches {n:'new', c:c}; iter(c,i) matches {n:'iter', c:c, i:i}; next(c,i) matches {n:'next', c:c, i:i};
+        add(c) matches {n:'add', c:c}; about(c,i) matches next(c,i) | add(c); of(c) matches iter(c,_) | add(c);
+        not_new not matches new(_);
+    """
+    laws = [
+        # An iterator may not be used after its collection was changed.
+        r"""
+        Main = {let c; new(c) (Coll<c> | Main)}?;
+        Coll<c> = (add(c) \/ next(c,_))* {let i; iter(c,i) ((about(c,i) >> next(c,i)* add(c)*) /\ Coll<c>)}?;
+        """,
+        # Every iterator allows one change.
+        r"""
+        Main = not_new* {let c; new(c) (Coll<c> /\ Main)}?;
+        Coll<c> = of(c) >> Its<c>;
+        Its<c> = {let i; iter(c,i) (add(c)? | Its<c>)}?;
+        """,
+    ]
+    law = rml.compile(declarations + laws[seed % 2])
+    valid: dict[int, set[int]] = {}  # the iterators of each collection that may still be used
+    stale: list[tuple[int, int]] = []
+    credit: dict[int, int] = {}  # how many `add` its iterators allow
+    trace: list[dict[str, Any]] = []
+    for number in range(1500):
+        known = list(valid)
+        if number < 300 or choose.random() < 0.05:
+            valid[number], credit[number] = set(), 0
+            trace.append({"n": "new", "c": number})
+            continue
+        c = choose.choice(known)
+        what = choose.random()
+        if what < 0.4 and len(valid[c]) < 5:
+            valid[c].add(number)
+            credit[c] += 1
+            trace.append({"n": "iter", "c": c, "i": number})
+        elif what < 0.8 and valid[c] and seed % 2 == 0:
+            trace.append({"n": "next", "c": c, "i": choose.choice(sorted(valid[c]))})
+        elif credit[c] or seed % 2 == 0:
+            credit[c] -= 1
+            trace.append({"n": "add", "c": c})
+            stale += [(c, i) for i in valid[c]]
+            valid[c] = set() if seed % 2 == 0 else valid[c]
+    if seed % 2:
+        poor = choose.choice([c for c, left in credit.items() if not left])
+        wrong = {"n": "add", "c": poor}
+    else:
+        c, i = choose.choice(stale)
+        wrong = {"n": "next", "c": c, "i": i}
+    for which in CORES:
+        with using(which):
+            assert law.check(trace).rejected_at is None
+            assert law.check([*trace, wrong]).rejected_at == len(trace) + 1
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_thousands_alive_at_once(seed: int) -> None:
     """A dictionary is the oracle: objects are born, used and gone in any order, until one is used too late."""

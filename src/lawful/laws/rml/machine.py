@@ -22,6 +22,7 @@ from lawful.laws.rml.values import UNDEFINED, NoValue
 
 _UNBUILT: Final = None
 _GAP: Final = 1 << 32
+_SMALL: Final = 16  # children of a spine that can wait together
 
 
 class Tree:
@@ -612,7 +613,7 @@ class Machine:
         frame.halts, frame.doomed = self._halts(frame.part), self._is_doomed(frame.part)
         spine.waiting += not frame.halts
         spine.doomed += frame.doomed
-        homes = self._homes(frame)
+        homes = self._homes(frame.kind, frame.part)
         if homes == frame.homes and homes != ():
             return
         self._leave(spine, frame)
@@ -636,25 +637,38 @@ class Machine:
                         del spine.index[kind]
         frame.homes = ()
 
-    def _homes(self, frame: Frame) -> tuple[Any, ...] | None:
+    def _homes(self, kind: str, part: Part) -> tuple[Any, ...] | None:
         """The keys under which a child waits, or None if every event can change it."""
-        part = frame.part
-        watches: list[tuple[Watch, tuple[Any, ...]]] = []
+        if isinstance(part, Leaf):
+            end = self._unconcerned(part)
+            wanted = "self" if kind == AND else "fail"
+            return self._keys(end, part) if end.kind == wanted else None
+        homes: dict[Any, None] = {}
+        inner: Part
         if isinstance(part, Filter):
             test = self._unconcerned(part.test)
-            if test.kind == "yes":
+            keys = None if test.kind == "yes" else self._keys(test, part.test)
+            if keys is None:
                 return None
-            watches += [(watch, part.test.registers) for watch in test.watch or ()]
-            part = part.otherwise
-        if not isinstance(part, Leaf):
+            homes.update(dict.fromkeys(keys))
+            inner = part.otherwise
+        elif isinstance(part, Spine) and not part.always:
+            # A small spine in a spine of another kind waits for whatever its own children wait for. A large one would
+            # have to move too often, and there cannot be many of them.
+            for count, frame in enumerate(part):
+                homes.update(dict.fromkeys(frame.homes or ()))
+                if count >= _SMALL or len(homes) > _SMALL:
+                    return None
+            inner = part.core
+        else:
             return None
-        end = self._unconcerned(part)
-        if end.kind != ("self" if frame.kind == AND else "fail"):
-            return None
-        watches += [(watch, part.registers) for watch in end.watch or ()]
+        rest = self._homes(kind, inner)
+        return None if rest is None else tuple(homes | dict.fromkeys(rest))
+
+    def _keys(self, end: Tree, leaf: Leaf) -> tuple[Any, ...] | None:
         homes: dict[Any, None] = {}
-        for (kind, operands), registers in watches:
-            key = tuple(self._value(operand, registers) for operand in operands)
+        for kind, operands in end.watch or ():
+            key = tuple(self._value(operand, leaf.registers) for operand in operands)
             if any(value is UNDEFINED for value in key):
                 continue  # matches nothing, so it need not wait
             if any(isinstance(value, dict | list) for value in key):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, did_you_mean, quoted
 from lawful.laws.rml.commitment import check_commitment
+from lawful.laws.rml.compiler import named_ref
 from lawful.laws.rml.equations import (
     Cycle,
     calls_before_events,
@@ -25,6 +26,7 @@ from lawful.laws.rml.equations import (
 )
 from lawful.laws.rml.lexer import tokenize
 from lawful.laws.rml.printer import format_data
+from lawful.laws.rml.recursion import deeply
 from lawful.laws.rml.syntax import (
     AnyOf,
     Apply,
@@ -38,11 +40,12 @@ from lawful.laws.rml.syntax import (
     Expression,
     Filter,
     Let,
-    Literal,
     Name,
     Specification,
     Unary,
 )
+from lawful.laws.rml.terms import operand
+from lawful.laws.rml.values import NoValue, evaluate
 
 MAIN = "Main"
 PREDEFINED = frozenset((("any", 0), ("none", 0)))
@@ -293,8 +296,10 @@ class _Checker:
                     hint = f"did you mean `{close}`?" if close else "bind it in the pattern, or make it a parameter"
                     message = f"`{value.name}` has no value here: neither the body nor the parameters bind it"
                     yield _warning("rml-unbound-guard", message, value.span, hint)
-            if isinstance(declaration.guard, Literal) and declaration.guard.value is not True:
-                message = f"`{declaration.name}` never matches: its guard is {quoted(format_data(declaration.guard))}"
+            if not any(isinstance(value, Name) for value in values(declaration.guard)) and not _holds(
+                declaration.guard
+            ):
+                message = f"`{declaration.name}` never matches: {quoted(format_data(declaration.guard))} does not hold"
                 yield _warning("rml-never-matches", message, declaration.guard.span)
 
     def _unused_warnings(self) -> Iterator[Diagnostic]:
@@ -448,3 +453,11 @@ def _used_variables(root: Expression, free: dict[str, frozenset[str]]) -> dict[i
     for key, names in found.items():
         result[key] = frozenset(names)
     return result
+
+
+def _holds(guard: Data) -> bool:
+    """Does a condition without variables hold?"""
+    try:
+        return deeply(lambda: evaluate(operand(named_ref(guard)), lambda part: part[1])) is True
+    except NoValue:
+        return False

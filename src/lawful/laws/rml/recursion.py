@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from lawful.errors import LawError
+
 T = TypeVar("T")
 
 _DEEP: Final = 1_000_000  # the parser has refused what could really be too deep
@@ -20,5 +22,11 @@ def deeply(work: Callable[[], T]) -> T:
         sys.setrecursionlimit(max(_DEEP, before))
         try:
             return work()
+        except RecursionError:  # some versions of CPython have a limit of their own that cannot be raised
+            raise LawError(
+                "rml-too-deep",
+                "patterns or arithmetic are nested too deeply for this version of Python",
+                hint="declare a part of it as an event type of its own",
+            ) from None
         finally:
             sys.setrecursionlimit(before)

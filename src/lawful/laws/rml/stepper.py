@@ -78,9 +78,9 @@ class Stepper:
         return matched
 
     def holds(self, condition: Ref) -> bool:
-        """Does a condition hold? One that still has an unbound variable does not."""
+        """Does a condition hold? A variable that is not bound has no value there, and neither has a pattern."""
         if not terms.is_ground(condition):
-            return False
+            condition = _without_unknowns(condition)
         if not terms.is_plain(condition):
             return self.ask((GUARD, condition))
         try:
@@ -172,10 +172,12 @@ class Stepper:
             return True
         if op == terms.EVENT:
             return False
-        if op == terms.OR:
-            return any(map(self.may_halt, args))
-        if op in (terms.SHUFFLE, terms.AND):
-            return all(map(self.may_halt, args))
+        if op in terms.NARY:
+            # Loops, not any() and all(): recursion through C has a limit of its own.
+            for part in args:
+                if self.may_halt(part) is (op == terms.OR):
+                    return op == terms.OR
+            return op != terms.OR
         if op == terms.CALL:
             return self.may_halt(self.unfold(term))
         if op == terms.LET:
@@ -208,7 +210,11 @@ class Stepper:
         if op == terms.ALL:
             return term, _NOTHING
         if op == terms.OR:
-            return next((found for found in map(self.first, args) if found is not None), None)
+            for part in args:
+                solution = self.first(part)
+                if solution is not None:
+                    return solution
+            return None
         if op == terms.SHUFFLE:
             for index, part in enumerate(args):
                 solution = self.first(part)
@@ -400,6 +406,12 @@ class Stepper:
             return ref[1]  # type: ignore[no-any-return]
 
         return self.terms.map_refs(equation.body, lambda ref, op: terms.replace(ref, values), binder)
+
+
+def _without_unknowns(condition: Ref) -> Ref:
+    if condition[0] == terms.OPERATION:
+        return terms.rebuild(condition, _without_unknowns)
+    return condition if terms.is_ground(condition) else _NO_VALUE
 
 
 def _more(count: Ref) -> Ref:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cli.gold_files import assert_gold
 from lawful.cli.main import main
 
 GOLD = Path(__file__).parent / "gold"
-UPDATE = os.environ.get("LAWFUL_UPDATE_GOLD") == "1"  # writes the gold files anew: look at the difference
 
 Capture = pytest.CaptureFixture[str]
 Event = dict[str, Any]
@@ -151,10 +151,7 @@ def test_gold(name: str, inputs: Path, capsys: Capture) -> None:
     else:
         assert all(len(line) <= 80 for line in out.splitlines())
     found = f"$ lawful check {CASES[name]}\n{out}--- standard error\n{err}--- exit code {code}\n"
-    gold = GOLD / f"{name}.txt"
-    if UPDATE:
-        gold.write_text(found, encoding="utf-8")
-    assert found == gold.read_text(encoding="utf-8")
+    assert_gold(found, GOLD / f"{name}.txt")
 
 
 def test_every_gold_file_has_its_case() -> None:

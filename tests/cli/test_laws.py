@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from cli.gold_files import assert_gold
 from lawful.cli.main import main
 
 GOLD = Path(__file__).parent / "gold" / "laws"
-UPDATE = os.environ.get("LAWFUL_UPDATE_GOLD") == "1"  # writes the gold files anew: look at the difference
 
 Capture = pytest.CaptureFixture[str]
 
@@ -92,10 +91,7 @@ def test_gold(name: str, capsys: Capture) -> None:
     assert main(["laws", *case.arguments.split()]) == case.code
     out, err = capsys.readouterr()
     found = f"$ lawful laws {case.arguments}\n{out}" + (f"--- standard error\n{err}" if err else "")
-    gold = GOLD / f"{name}.txt"
-    if UPDATE:
-        gold.write_text(found, encoding="utf-8")
-    assert found == gold.read_text(encoding="utf-8")
+    assert_gold(found, GOLD / f"{name}.txt")
 
 
 def test_every_gold_file_has_its_case() -> None:

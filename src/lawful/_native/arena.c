@@ -7,7 +7,6 @@
 
 struct Chunk {
     Chunk *next;
-    size_t size;
 };
 
 #define CHUNK (64 * 1024)
@@ -68,7 +67,6 @@ void *arena_take(Arena *arena, size_t size) {
         }
         arena->total += room;
         chunk->next = arena->chunks;
-        chunk->size = room;
         arena->chunks = chunk;
         arena->at = (char *)(chunk + 1);
         arena->end = arena->at + room;

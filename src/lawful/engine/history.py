@@ -19,9 +19,6 @@ from lawful.events.reader import open_trace
 if TYPE_CHECKING:
     from lawful.laws.protocol import Monitor
 
-Batch = tuple[int, list[Event]]
-"""Consecutive events and the number of the first."""
-
 # What is kept of a stream. Both are limits: events may be many and small, or few and large.
 _KEPT_EVENTS = 10_000
 _KEPT_BYTES = 4 * 1024 * 1024

@@ -356,7 +356,7 @@ class _Builder:
                 recorder.first(term)
             return recorder
 
-        recorder = self._planner._deep(run)
+        recorder = self._planner.exclusively(run)
         names: dict[Ref, syntax.Data] = {ref: syntax.Name(name) for ref, name in recorder.names.items() if name}
         writer = Writer(self._program, self._params, names | registers)
         conditions = [

@@ -20,7 +20,6 @@ from lawful.laws.rml.planner import AND, HALT, LEFT, RIGHT, STEP, Operand, Plann
 from lawful.laws.rml.recursion import deeply
 from lawful.laws.rml.values import UNDEFINED, NoValue
 
-_UNBUILT: Final = None
 _GAP: Final = 1 << 32
 _SMALL: Final = 16  # children of a spine that can wait together
 
@@ -37,13 +36,13 @@ class Tree:
         self.tree = tree
         self.shape = shape
         self.answers = answers
-        self.yes: Tree | None = _UNBUILT
-        self.no: Tree | None = _UNBUILT
+        self.yes: Tree | None = None
+        self.no: Tree | None = None
         self.watch: tuple[Watch, ...] | None = None  # at an end: what was asked of the event on the way here
 
     def branch(self, planner: Planner, answer: bool) -> Tree:
         found = self.yes if answer else self.no
-        if found is _UNBUILT:
+        if found is None:
             found = Tree(planner, self.tree, self.shape, (*self.answers, answer))
             if answer:
                 self.yes = found

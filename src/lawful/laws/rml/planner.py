@@ -81,7 +81,7 @@ class Planner:
         self._lock = RLock()  # monitors of one law may run in several threads
         self.trees: dict[str, dict[int, Any]] = {STEP: {}, HALT: {}}  # what the Python machines keep of this law
         self.native: Any = None  # what the C core keeps of this law
-        self.initial: Recipe = self._deep(lambda: self._recipe(program.main, {}))
+        self.initial: Recipe = self.exclusively(lambda: self._recipe(program.main, {}))
 
     # -- what the machines ask --------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class Planner:
         key = (tree, shape, answers)
         node = self._nodes.get(key)
         if node is None:
-            self._deep(lambda: self._extend(tree, self.shapes[shape], answers))
+            self.exclusively(lambda: self._extend(tree, self.shapes[shape], answers))
             node = self._nodes[key]
         return node
 
@@ -101,7 +101,7 @@ class Planner:
 
     def expand(self, shape: int) -> Recipe:
         """The recipe of a shape that becomes active, its own registers being the operands."""
-        return self._deep(lambda: self._recipe(self.shapes[shape].term, self._register_names(shape)))
+        return self.exclusively(lambda: self._recipe(self.shapes[shape].term, self._register_names(shape)))
 
     def is_all(self, shape: int) -> bool:
         """Is the term `all`, perhaps behind equations?"""
@@ -248,7 +248,7 @@ class Planner:
 
     # -- deep terms -------------------------------------------------------------------------------
 
-    def _deep(self, work: Callable[[], T]) -> T:
+    def exclusively(self, work: Callable[[], T]) -> T:
         """Do recursive work, one thread at a time."""
         with self._lock:
             return deeply(work)

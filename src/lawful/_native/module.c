@@ -1,5 +1,6 @@
 /* The module lawful._native._core. */
 #include "core.h"
+#include "tracer.h"
 
 static PyObject *abi(PyObject *module, PyObject *unused) { return PyLong_FromLong(ABI); }
 
@@ -12,10 +13,20 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "_core", .m_doc = "The compiled core of Lawful.", .m_size = -1, .m_methods = methods,
 };
 
+/* The tracer's delivery, or the reason why there is none, and the type. */
+static int add_tracer(PyObject *module) {
+#if defined(LAWFUL_NO_TRACER)
+    return PyModule_AddStringConstant(module, "no_tracer", LAWFUL_NO_TRACER);
+#else
+    if (PyModule_AddStringConstant(module, "tracer_core", delivery_name) < 0) return -1;
+    return PyModule_AddType(module, &TracerType);
+#endif
+}
+
 PyMODINIT_FUNC PyInit__core(void) {
     if (PyType_Ready(&ProgramType) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL || PyModule_AddType(module, &MachineType) < 0) {
+    if (module == NULL || PyModule_AddType(module, &MachineType) < 0 || add_tracer(module) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

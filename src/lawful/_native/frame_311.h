@@ -1,0 +1,19 @@
+/* Frames of CPython 3.11. */
+#define Py_BUILD_CORE 1
+#include "internal/pycore_frame.h"
+#undef Py_BUILD_CORE
+
+typedef _PyInterpreterFrame RunFrame;
+
+static inline RunFrame *frame_current(PyThreadState *thread) { return thread->cframe->current_frame; }
+
+static inline PyCodeObject *frame_code(RunFrame *frame) { return frame->f_code; }
+
+static inline PyObject *frame_globals(RunFrame *frame) { return frame->f_globals; }
+
+static inline RunFrame *frame_caller(RunFrame *frame) { return frame->previous; }
+
+static inline RunFrame *frame_of_object(PyFrameObject *frame) { return frame->f_frame; }
+
+/* Where it stands, in bytes: in the instruction that is running, or in its caches. */
+static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT); }

@@ -1,0 +1,396 @@
+/* What is known about code objects and callees. Python is asked once (the protocol `Wanted` of model.py), and the answer
+   is kept as long as the code, the function and the type of the receiver live. */
+#include "tracer.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+#if PY_VERSION_HEX >= 0x030C0000
+#  define get_extra PyUnstable_Code_GetExtra
+#  define set_extra PyUnstable_Code_SetExtra
+#  define request_extra PyUnstable_Eval_RequestCodeExtraIndex
+#else
+#  define get_extra _PyCode_GetExtra
+#  define set_extra _PyCode_SetExtra
+#  define request_extra _PyEval_RequestCodeExtraIndex
+#endif
+
+static Py_ssize_t extra_index = -1;
+static PyObject *text_plan, *text_callee, *text_receiver_callee, *text_operation, *text_field, *text_class_name,
+    *text_dunder_name;
+static char class_names; /* its address is a key */
+
+/* ---- code objects ---------------------------------------------------------------------------------------------------- */
+
+static void free_info(CodeInfo *info) {
+    if (info->before != NULL) info->before->after = info->after;
+    else if (info->tracer != NULL) info->tracer->infos = info->after;
+    if (info->after != NULL) info->after->before = info->before;
+    for (int i = 0; i < info->n_probes; i++) {
+        Py_XDECREF(info->probes[i].name);
+        Py_XDECREF(info->probes[i].keywords);
+    }
+    Py_XDECREF(info->file);
+    PyMem_RawFree(info->probes);
+    PyMem_RawFree(info->probe_at);
+    PyMem_RawFree(info->result_at);
+    PyMem_RawFree(info);
+}
+
+/* A code object dies. */
+static void free_infos(void *extra) {
+    for (CodeInfo *info = extra; info != NULL;) {
+        CodeInfo *other = info->other;
+        free_info(info);
+        info = other;
+    }
+}
+
+static CodeInfo *infos_of(PyCodeObject *code) {
+    void *extra = NULL;
+    if (get_extra((PyObject *)code, extra_index, &extra) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    return extra;
+}
+
+CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code) {
+    CodeInfo *info = infos_of(code);
+    while (info != NULL && info->tracer != tracer) info = info->other;
+    return info;
+}
+
+static void remove_info(CodeInfo *info) {
+    CodeInfo *first = infos_of(info->code);
+    if (first == info) {
+        /* Setting it would free what was there: the chain goes on without this one. */
+        CodeInfo *rest = info->other;
+        if (rest == NULL) {
+            set_extra((PyObject *)info->code, extra_index, NULL);
+            return;
+        }
+        /* Exchange contents would move a CodeInfo that others point to: mark it as nobody's instead. */
+        if (info->before != NULL) info->before->after = info->after;
+        else info->tracer->infos = info->after;
+        if (info->after != NULL) info->after->before = info->before;
+        info->before = info->after = NULL;
+        info->tracer = NULL;
+        info->callee = NULL;
+        return;
+    }
+    while (first != NULL && first->other != info) first = first->other;
+    if (first != NULL) first->other = info->other;
+    free_info(info);
+}
+
+static int read_probe(PyObject *item, Probe *probe, Py_ssize_t units) {
+    PyObject *name, *keywords;
+    int operation, line;
+    if (!PyArg_ParseTuple(item, "iiiiOO!ii", &probe->offset, &operation, &probe->base, &probe->count, &name, &PyTuple_Type,
+                          &keywords, &probe->result, &line))
+        return -1;
+    if (probe->offset < 0 || probe->offset / 2 >= units || probe->result / 2 >= units || operation < 0 ||
+        operation >= OPERATIONS) {
+        PyErr_SetString(PyExc_ValueError, "a probe outside the code");
+        return -1;
+    }
+    probe->operation = operation;
+    probe->name = name == Py_None ? NULL : Py_NewRef(name);
+    if (probe->name != NULL) PyUnicode_InternInPlace(&probe->name);
+    probe->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
+    return 0;
+}
+
+static int read_probes(CodeInfo *info, PyObject *probes) {
+    Py_ssize_t count = PyTuple_GET_SIZE(probes);
+    info->units = (int)Py_SIZE(info->code);
+    if (count == 0) return 0;
+    if (count > INT16_MAX) count = INT16_MAX; /* code of a size that no person wrote */
+    info->probes = PyMem_RawCalloc(count, sizeof(Probe));
+    info->probe_at = PyMem_RawCalloc(info->units, sizeof(int16_t));
+    info->result_at = PyMem_RawCalloc(info->units, sizeof(int16_t));
+    if (info->probes == NULL || info->probe_at == NULL || info->result_at == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Probe *probe = &info->probes[i];
+        if (read_probe(PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
+        info->n_probes++;
+        info->probe_at[probe->offset / 2] = (int16_t)(i + 1);
+        if (probe->result >= 0) info->result_at[probe->result / 2] = (int16_t)(i + 1);
+    }
+    return 0;
+}
+
+static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int wants) {
+    Callee **bucket = &tracer->callees[(size_t)PyObject_Hash(name) % CALLEE_BUCKETS];
+    for (Callee *callee = *bucket; callee != NULL; callee = callee->next)
+        if (callee->wants == wants && PyUnicode_Compare(callee->name, name) == 0 &&
+            (class_name == NULL ? callee->class_name == NULL
+                                : callee->class_name != NULL && PyUnicode_Compare(callee->class_name, class_name) == 0))
+            return callee;
+    Callee *callee = PyMem_RawCalloc(1, sizeof(Callee));
+    if (callee == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    callee->name = Py_NewRef(name);
+    callee->class_name = Py_XNewRef(class_name);
+    callee->wants = wants;
+    callee->next = *bucket;
+    *bucket = callee;
+    return callee;
+}
+
+/* From a model.Callee or None. */
+static Callee *read_callee(Tracer *tracer, PyObject *answer, PyTypeObject *receiver) {
+    if (answer == Py_None) return &tracer->unwanted;
+    if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(answer, 0))) {
+        PyErr_SetString(PyExc_TypeError, "a callee is its name and what is wanted");
+        return NULL;
+    }
+    long wants = PyLong_AsLong(PyTuple_GET_ITEM(answer, 1));
+    if (wants == -1 && PyErr_Occurred()) return NULL;
+    PyObject *class_name = NULL;
+    if (receiver != NULL && (class_name = plan_class_name(tracer, receiver)) == NULL) return NULL;
+    Callee *callee = intern(tracer, PyTuple_GET_ITEM(answer, 0), class_name, (int)wants);
+    Py_XDECREF(class_name);
+    return callee;
+}
+
+CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
+    if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR)) tracer->tasks = true;
+    PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
+    PyObject *text = module != NULL && PyUnicode_CheckExact(module) ? module : text_dunder_name;
+    if (PyErr_Occurred()) return NULL;
+    PyObject *plan = PyObject_CallMethodObjArgs(tracer->wanted, text_plan, code, text, NULL);
+    if (plan == NULL) return NULL;
+    if (plan == Py_None) {
+        Py_DECREF(plan);
+        return NULL;
+    }
+    PyObject *callee, *probes, *file;
+    int own;
+    CodeInfo *info = NULL;
+    if (!PyArg_ParseTuple(plan, "OO!Up", &callee, &PyTuple_Type, &probes, &file, &own)) goto done;
+    info = PyMem_RawCalloc(1, sizeof(CodeInfo));
+    if (info == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    info->tracer = tracer;
+    info->code = code;
+    info->after = tracer->infos;
+    if (info->after != NULL) info->after->before = info;
+    tracer->infos = info;
+    info->file = Py_NewRef(file);
+    info->own = own;
+    if (callee != Py_None && (info->callee = read_callee(tracer, callee, NULL)) == NULL) goto failed;
+    if (read_probes(info, probes) < 0) goto failed;
+    info->other = infos_of(code);
+    /* The interpreter frees what it replaces: the chain is taken out first. */
+    if (info->other != NULL) {
+        CodeInfo *first = info->other;
+        info->other = first->other;
+        first->other = info;
+    } else if (set_extra((PyObject *)code, extra_index, info) < 0) {
+        goto failed;
+    }
+    goto done;
+failed:
+    free_info(info);
+    info = NULL;
+done:
+    Py_DECREF(plan);
+    return info;
+}
+
+/* ---- callees ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct Slot {
+    const void *key;      /* NULL: free */
+    PyTypeObject *type;   /* of the receiver, or NULL */
+    PyObject *key_holder; /* a weak reference where there can be one, else a strong one; NULL: it lives forever */
+    PyObject *type_ref;   /* a weak reference; NULL: it lives forever */
+    Callee *callee;
+} Slot;
+
+static inline size_t slot_home(const Tracer *tracer, const void *key, const PyTypeObject *type) {
+    uint64_t mixed = ((uintptr_t)key >> 4) * UINT64_C(0x9E3779B97F4A7C15) + ((uintptr_t)type >> 4) * UINT64_C(0xC2B2AE3D27D4EB4F);
+    return (mixed ^ mixed >> 29) & tracer->slot_mask;
+}
+
+static inline bool lives(PyObject *holder) {
+    return holder == NULL || !PyWeakref_CheckRefExact(holder) || ((PyWeakReference *)holder)->wr_object != Py_None;
+}
+
+static inline bool slot_lives(const Slot *slot) { return lives(slot->key_holder) && lives(slot->type_ref); }
+
+/* NULL: not known. */
+static inline Callee *known(const Tracer *tracer, const void *key, const PyTypeObject *type) {
+    if (tracer->slots == NULL) return NULL;
+    for (size_t i = slot_home(tracer, key, type);; i = (i + 1) & tracer->slot_mask) {
+        const Slot *slot = &tracer->slots[i];
+        if (slot->key == NULL) return NULL;
+        if (slot->key == key && slot->type == type && slot_lives(slot)) return slot->callee;
+    }
+}
+
+static void free_slot(Slot *slot) {
+    Py_XDECREF(slot->key_holder);
+    Py_XDECREF(slot->type_ref);
+}
+
+static int grow(Tracer *tracer) {
+    Slot *old = tracer->slots;
+    size_t size = old ? tracer->slot_mask + 1 : 0, alive = 0;
+    for (size_t i = 0; i < size; i++) alive += old[i].key != NULL && slot_lives(&old[i]);
+    size_t room = 1024;
+    while (room < 4 * alive) room *= 2;
+    Slot *slots = PyMem_RawCalloc(room, sizeof(Slot));
+    if (slots == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    tracer->slots = slots;
+    tracer->slot_mask = room - 1;
+    tracer->slot_count = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (old[i].key == NULL) continue;
+        if (!slot_lives(&old[i])) {
+            free_slot(&old[i]);
+            continue;
+        }
+        size_t at = slot_home(tracer, old[i].key, old[i].type);
+        while (slots[at].key != NULL) at = (at + 1) & tracer->slot_mask;
+        slots[at] = old[i];
+        tracer->slot_count++;
+    }
+    PyMem_RawFree(old);
+    return 0;
+}
+
+static PyObject *type_reference(PyTypeObject *type) {
+    return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? PyWeakref_NewRef((PyObject *)type, NULL) : NULL;
+}
+
+/* NULL with an exception; `callee` may be NULL with one already. */
+static Callee *store(Tracer *tracer, const void *key, PyObject *holder, PyTypeObject *type, Callee *callee) {
+    if (callee == NULL) return NULL;
+    if ((tracer->slots == NULL || 2 * tracer->slot_count > tracer->slot_mask) && grow(tracer) < 0) return NULL;
+    Slot slot = {.key = key, .type = type, .callee = callee};
+    if (holder != NULL) {
+        bool weak = PyCode_Check(holder) || PyType_Check(holder);
+        slot.key_holder = weak ? PyWeakref_NewRef(holder, NULL) : Py_NewRef(holder);
+        if (slot.key_holder == NULL) return NULL;
+    }
+    if (type != NULL && (slot.type_ref = type_reference(type)) == NULL && PyErr_Occurred()) {
+        free_slot(&slot);
+        return NULL;
+    }
+    size_t at = slot_home(tracer, key, type);
+    while (tracer->slots[at].key != NULL) at = (at + 1) & tracer->slot_mask;
+    tracer->slots[at] = slot;
+    tracer->slot_count++;
+    return callee;
+}
+
+/* Remembers an answer of Python, whose reference it takes over. */
+static Callee *remember(Tracer *tracer, const void *key, PyObject *holder, PyTypeObject *type, PyObject *answer) {
+    Callee *callee = answer == NULL ? NULL : read_callee(tracer, answer, type);
+    Py_XDECREF(answer);
+    return store(tracer, key, holder, type, callee);
+}
+
+#define OR_NONE(type) ((type) ? (PyObject *)(type) : Py_None)
+
+Callee *plan_call(Tracer *tracer, PyObject *function, PyObject *key, PyTypeObject *receiver) {
+    Callee *callee = known(tracer, key, receiver);
+    if (callee != NULL) return callee;
+    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_callee, function, OR_NONE(receiver), NULL);
+    return remember(tracer, key, PyCFunction_Check(function) ? NULL : key, receiver, answer);
+}
+
+Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
+    /* A code object is also the key of its function when it is called from a probed place: hence another key. */
+    const void *key = (const char *)info->code + 1;
+    Callee *callee = known(tracer, key, receiver);
+    if (callee != NULL) return callee;
+    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_receiver_callee, info->code, receiver, NULL);
+    return remember(tracer, key, (PyObject *)info->code, receiver, answer);
+}
+
+Callee *plan_operation(Tracer *tracer, PyObject *name, PyTypeObject *owner) {
+    Callee *callee = known(tracer, name, owner);
+    if (callee != NULL) return callee;
+    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_operation, name, owner, NULL);
+    return remember(tracer, name, name, owner, answer);
+}
+
+Callee *plan_field(Tracer *tracer, PyObject *name, PyTypeObject *owner) {
+    const void *key = (const char *)name + 1; /* not the special method of this name */
+    Callee *callee = known(tracer, key, owner);
+    if (callee != NULL) return callee;
+    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_field, name, owner, NULL);
+    return remember(tracer, key, name, owner, answer);
+}
+
+PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type) {
+    Callee *callee = known(tracer, &class_names, type);
+    if (callee == NULL) {
+        PyObject *name = PyObject_CallMethodOneArg(tracer->wanted, text_class_name, (PyObject *)type);
+        if (name == NULL) return NULL;
+        if (PyUnicode_Check(name)) callee = intern(tracer, name, NULL, 0);
+        else PyErr_SetString(PyExc_TypeError, "a class name is a string");
+        Py_DECREF(name);
+        callee = store(tracer, &class_names, NULL, type, callee);
+    }
+    return callee == NULL ? NULL : Py_NewRef(callee->name);
+}
+
+Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type) {
+    Callee *other = known(tracer, callee, type);
+    if (other != NULL) return other;
+    PyObject *class_name = plan_class_name(tracer, type);
+    if (class_name == NULL) return NULL;
+    other = intern(tracer, callee->name, class_name, callee->wants);
+    Py_DECREF(class_name);
+    return store(tracer, callee, NULL, type, other);
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------------------------- */
+
+void plan_forget(Tracer *tracer) {
+    while (tracer->infos != NULL) remove_info(tracer->infos);
+    for (size_t i = 0; tracer->slots != NULL && i <= tracer->slot_mask; i++)
+        if (tracer->slots[i].key != NULL) free_slot(&tracer->slots[i]);
+    PyMem_RawFree(tracer->slots);
+    tracer->slots = NULL;
+    tracer->slot_count = 0;
+    for (int i = 0; i < CALLEE_BUCKETS; i++) {
+        for (Callee *callee = tracer->callees[i], *next; callee != NULL; callee = next) {
+            next = callee->next;
+            Py_XDECREF(callee->name);
+            Py_XDECREF(callee->class_name);
+            PyMem_RawFree(callee);
+        }
+        tracer->callees[i] = NULL;
+    }
+}
+
+int plan_setup(void) {
+    if (extra_index >= 0) return 0;
+#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
+    TEXT(plan) TEXT(callee) TEXT(receiver_callee) TEXT(operation) TEXT(field) TEXT(class_name)
+#undef TEXT
+    if ((text_dunder_name = PyUnicode_InternFromString("__name__")) == NULL) return -1;
+    extra_index = request_extra(free_infos);
+    if (extra_index < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "no room for notes on code objects");
+        return -1;
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,593 @@
+/* What happens before, after and instead of the end of a probed instruction, and at the start and end of functions that
+   report themselves: operands are taken from the frame, callees looked up, and records made. */
+#include "tracer.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+#include <pthread.h>
+
+#define CELL_KIND 0x40 /* CO_FAST_CELL: this local variable is in a cell */
+
+static PyObject *text_call, *text_exception, *text_excId;
+
+/* ---- threads ---------------------------------------------------------------------------------------------------------- */
+
+static _Thread_local ThreadData threads[MOST_TRACERS];
+static pthread_key_t thread_key;
+static bool has_thread_key;
+
+static void thread_ends(void *data) {
+    ThreadData *all = data;
+    for (int i = 0; i < MOST_TRACERS; i++) {
+        PyMem_RawFree(all[i].stack);
+        memset(&all[i], 0, sizeof all[i]);
+    }
+}
+
+int probe_setup(void) {
+    if (text_call == NULL && (text_call = PyUnicode_InternFromString("__call__")) == NULL) return -1;
+    if (text_exception == NULL && (text_exception = PyUnicode_InternFromString("exception")) == NULL) return -1;
+    if (text_excId == NULL && (text_excId = PyUnicode_InternFromString("excId")) == NULL) return -1;
+    if (!has_thread_key && pthread_key_create(&thread_key, thread_ends) == 0) has_thread_key = true;
+    return 0;
+}
+
+ThreadData *thread_data(Tracer *tracer) {
+    if (tracer->slot < 0) return NULL;
+    ThreadData *data = &threads[tracer->slot];
+    if (data->serial != tracer->serial) {
+        data->serial = tracer->serial;
+        data->depth = 0;
+        data->number = ++tracer->threads;
+    }
+    return data;
+}
+
+static int push_pending(Tracer *tracer, Pending pending) {
+    ThreadData *data = thread_data(tracer);
+    if (data == NULL) return 0;
+    if (data->depth == data->room) {
+        int room = data->room ? 2 * data->room : 64;
+        Pending *stack = PyMem_RawRealloc(data->stack, room * sizeof(Pending));
+        if (stack == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        if (data->stack == NULL && has_thread_key) pthread_setspecific(thread_key, threads);
+        data->stack = stack;
+        data->room = room;
+    }
+    Py_XINCREF(pending.payload);
+    data->stack[data->depth++] = pending;
+    return 0;
+}
+
+/* Takes the pending call of a frame at an offset off the stack, and those above it, which never ended. The caller owns the
+   payload. */
+static bool pop_pending(Tracer *tracer, RunFrame *frame, int offset, Pending *found) {
+    ThreadData *data = thread_data(tracer);
+    if (data == NULL) return false;
+    for (int i = data->depth - 1; i >= 0; i--) {
+        Pending *pending = &data->stack[i];
+        if (pending->frame != frame || pending->offset != offset) continue;
+        *found = *pending;
+        for (int j = i + 1; j < data->depth; j++) Py_XDECREF(data->stack[j].payload);
+        data->depth = i;
+        return true;
+    }
+    return false;
+}
+
+/* ---- parts of records ---------------------------------------------------------------------------------------------------- */
+
+static inline PyTypeObject *receiver_type(PyObject *receiver) {
+    return PyType_Check(receiver) ? (PyTypeObject *)receiver : Py_TYPE(receiver);
+}
+
+/* The id of the receiver, or its value in the payload. */
+static int take_receiver(Tracer *tracer, PyObject *receiver, Id *target, PyObject **payload) {
+    *target = 0;
+    if (receiver == NULL) return 0;
+    if (identity_needed(receiver)) return (*target = identity_of(tracer, receiver)) == 0 ? -1 : 0;
+    if (*payload == NULL && (*payload = PyDict_New()) == NULL) return -1;
+    return encode_value(tracer, *payload, receiver, text_target, text_target);
+}
+
+/* What the end of a call has in common with its beginning: the receiver, if that is a value. */
+static PyObject *end_payload(const Pending *pending) {
+    PyObject *payload = PyDict_New();
+    PyObject *target = payload && pending && pending->payload ? PyDict_GetItemWithError(pending->payload, text_target) : NULL;
+    if (target != NULL && PyDict_SetItem(payload, text_target, target) < 0) Py_CLEAR(payload);
+    return payload;
+}
+
+static PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *pending, PyObject *result) {
+    if (!(callee->wants & WANT_RESULT) && !(pending && pending->payload)) return NULL;
+    PyObject *payload = end_payload(pending);
+    if (payload != NULL && callee->wants & WANT_RESULT &&
+        encode_value(tracer, payload, result, text_res, text_resultId) < 0)
+        Py_CLEAR(payload);
+    return payload;
+}
+
+static PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *exception) {
+    PyObject *payload = end_payload(pending), *name = NULL, *id = NULL;
+    if (payload == NULL) return NULL;
+    if (exception != NULL) {
+        Id number = identity_of(tracer, exception);
+        name = number ? plan_class_name(tracer, Py_TYPE(exception)) : NULL;
+        id = name ? PyLong_FromUnsignedLongLong(number) : NULL;
+        if (id == NULL || PyDict_SetItem(payload, text_exception, name) < 0 || PyDict_SetItem(payload, text_excId, id) < 0)
+            Py_CLEAR(payload);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(id);
+    return payload;
+}
+
+/* Something of ours failed: the program goes on without being watched. */
+static int fault(Tracer *tracer) {
+    tracer_fault(tracer);
+    return 0;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    PyObject *function, *key, *receiver;
+    PyObject *const *args;
+    Py_ssize_t count;     /* of arguments, with those by keyword */
+    PyObject *keywords;   /* names of the last, or NULL */
+    PyObject *mapping;    /* `**mapping`, or NULL */
+    bool known;           /* are the arguments known? */
+    bool constructs;
+    bool other;           /* an object with `__call__` */
+} Call;
+
+static inline Py_ssize_t positional(const Call *call) {
+    return call->count - (call->keywords ? PyTuple_GET_SIZE(call->keywords) : 0);
+}
+
+static inline void first_is_receiver(Call *call) {
+    if (call->receiver != NULL || !call->known || positional(call) < 1) return;
+    call->receiver = call->args[0];
+    call->args++;
+    call->count--;
+}
+
+static bool is_method_descriptor(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    return type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type;
+}
+
+static void look_at_call(Call *call, Probe *probe, PyObject **operands) {
+    PyObject *callable = operands[0] ? operands[0] : operands[1];
+    memset(call, 0, sizeof *call);
+    call->receiver = operands[0] ? operands[1] : NULL;
+    call->known = true;
+    if (probe->operation == OP_CALL) {
+        call->args = operands + 2;
+        call->count = probe->count;
+        call->keywords = probe->keywords;
+    } else {
+        PyObject *all = operands[2];
+        if (PyTuple_CheckExact(all) || PyList_CheckExact(all)) {
+            call->args = PySequence_Fast_ITEMS(all);
+            call->count = PySequence_Fast_GET_SIZE(all);
+        } else {
+            call->known = false; /* any iterable: looking into it would use it up */
+        }
+        if (probe->count & 1 && PyDict_CheckExact(operands[3])) call->mapping = operands[3];
+    }
+    call->function = callable;
+    if (call->receiver != NULL && !PyFunction_Check(callable) && !is_method_descriptor(callable)) {
+        /* Where a `with` ends, the second value is the first argument. */
+        call->receiver = NULL;
+        call->args--;
+        call->count++;
+    }
+    if (Py_IS_TYPE(callable, &PyMethod_Type)) {
+        call->function = PyMethod_GET_FUNCTION(callable);
+        call->receiver = PyMethod_GET_SELF(callable);
+    }
+    PyObject *function = call->key = call->function;
+    if (PyFunction_Check(function)) {
+        call->key = PyFunction_GET_CODE(function);
+    } else if (PyCFunction_Check(function)) {
+        PyObject *self = PyCFunction_GET_SELF(function);
+        call->key = (PyObject *)((PyCFunctionObject *)function)->m_ml;
+        call->receiver = self != NULL && !PyModule_Check(self) ? self : NULL;
+    } else if (is_method_descriptor(function)) {
+        first_is_receiver(call);
+    } else if (PyType_Check(function)) {
+        call->constructs = true;
+        call->receiver = NULL;
+    } else {
+        call->other = true;
+        call->receiver = function;
+    }
+}
+
+static PyObject *own_name(PyObject *function) {
+    if (PyFunction_Check(function)) return ((PyFunctionObject *)function)->func_name;
+    if (is_method_descriptor(function)) return PyDescr_NAME(function);
+    return NULL;
+}
+
+/* Was the function loaded by its own name? Then this place will hardly call anything else. */
+static bool called_by_name(Probe *probe, PyObject *function) {
+    if (probe->name == NULL) return false;
+    PyObject *name = own_name(function);
+    if (name != NULL) return name == probe->name || PyUnicode_Compare(name, probe->name) == 0;
+    const char *text;
+    if (PyCFunction_Check(function)) text = ((PyCFunctionObject *)function)->m_ml->ml_name;
+    else if (PyType_Check(function)) {
+        const char *dot = strrchr(((PyTypeObject *)function)->tp_name, '.');
+        text = dot ? dot + 1 : ((PyTypeObject *)function)->tp_name;
+    } else {
+        return false;
+    }
+    return PyUnicode_CompareWithASCIIString(probe->name, text) == 0;
+}
+
+static PyObject *call_payload(Tracer *tracer, Callee *callee, const Call *call) {
+    if (!(callee->wants & WANT_ARGS) || !call->known) return NULL;
+    PyObject *payload = PyDict_New();
+    if (payload == NULL) return NULL;
+    if (encode_arguments(tracer, payload, call->args, call->count, call->keywords) < 0 ||
+        (call->mapping != NULL && encode_mapping(tracer, payload, call->mapping) < 0))
+        Py_CLEAR(payload);
+    return payload;
+}
+
+/* What is common to all that has a before and an after. Takes over the payload. */
+static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Callee *callee, PyObject *receiver,
+                 PyObject *payload, bool constructs) {
+    Id target;
+    if (PyErr_Occurred() || take_receiver(tracer, receiver, &target, &payload) < 0) {
+        Py_XDECREF(payload);
+        return fault(tracer);
+    }
+    int failed = 0;
+    if (callee->wants & WANT_PRE)
+        failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), info->code, probe->offset);
+    if (!failed && callee->wants & (constructs ? WANT_END : WANT_POST | WANT_RAISE) && probe->result >= 0) {
+        Pending pending = {.callee = callee, .frame = frame, .payload = constructs || (receiver && target == 0) ? payload : NULL,
+                           .constructs = constructs, .target = target, .offset = probe->offset, .result = probe->result};
+        probe->expects = true;
+        if (probe->result_off && delivery_again(tracer, info) < 0) fault(tracer);
+        else if (push_pending(tracer, pending) < 0) fault(tracer);
+    }
+    Py_XDECREF(payload);
+    if (failed) return -1;
+    if (callee->wants & WANT_EXIT && record_flush(tracer, true) < 0) return -1;
+    return 1;
+}
+
+static int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
+    Call call;
+    look_at_call(&call, probe, operands);
+    PyTypeObject *type = call.receiver ? receiver_type(call.receiver) : NULL;
+    Callee *callee = call.other ? plan_operation(tracer, text_call, Py_TYPE(call.function))
+                                : plan_call(tracer, call.function, call.key, type);
+    if (callee != NULL && callee->name != NULL && callee->wants & WANT_RECEIVER && call.receiver == NULL) {
+        first_is_receiver(&call);
+        if (call.receiver != NULL) callee = plan_call(tracer, call.function, call.key, receiver_type(call.receiver));
+    }
+    if (callee == NULL) return fault(tracer);
+    if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) {
+        probe->off = called_by_name(probe, call.function);
+        return !probe->off;
+    }
+    return begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), call.constructs);
+}
+
+/* ---- other operations ---------------------------------------------------------------------------------------------------------- */
+
+/* Where the receiver and the arguments are among the operands, and where the result is, from the base. */
+static const struct {
+    signed char receiver, args, first, last, result;
+} shapes[OPERATIONS] = {
+    [OP_CALL] = {.result = 0},
+    [OP_CALL_EX] = {.result = 0},
+    [OP_ENTER] = {.receiver = 0, .result = 1},
+    [OP_EXIT_RAISED] = {.receiver = 0, .result = 4},
+    [OP_ASYNC_ENTER] = {.receiver = 0, .result = 1},
+    [OP_ITER] = {.receiver = 0, .result = 0},
+    [OP_NEXT] = {.receiver = 0, .result = 1},
+    [OP_ASYNC_ITER] = {.receiver = 0, .result = 0},
+    [OP_ASYNC_NEXT] = {.receiver = 0, .result = 1},
+    [OP_AWAIT] = {.receiver = 0, .result = 0},
+    [OP_CONTAINS] = {.receiver = 1, .args = 1, .first = 0, .last = -1, .result = 0},
+    [OP_GET_ITEM] = {.receiver = 0, .args = 1, .first = 1, .last = -1, .result = 0},
+    [OP_SET_ITEM] = {.receiver = 1, .args = 1, .first = 2, .last = 0, .result = -1},
+    [OP_DELETE_ITEM] = {.receiver = 0, .args = 1, .first = 1, .last = -1, .result = -1},
+    [OP_GET_SLICE] = {.receiver = 0, .args = 2, .first = 1, .last = -1, .result = 0},
+    [OP_SET_SLICE] = {.receiver = 1, .args = 2, .first = 2, .last = 0, .result = -1},
+    [OP_GET_FIELD] = {.receiver = 0, .result = 0},
+    [OP_SET_FIELD] = {.receiver = 1, .result = -1},
+    [OP_DELETE_FIELD] = {.receiver = 0, .result = -1},
+    [OP_BINARY] = {.receiver = 0, .args = 1, .first = 1, .last = -1, .result = 0},
+    [OP_COMPARE] = {.receiver = 0, .args = 1, .first = 1, .last = -1, .result = 0},
+    [OP_UNARY] = {.receiver = 0, .result = 0},
+};
+
+/* The arguments of the special method that an instruction calls. */
+static PyObject *operation_payload(Tracer *tracer, Callee *callee, int operation, PyObject **operands) {
+    if (!(callee->wants & WANT_ARGS)) return NULL;
+    PyObject *args[4];
+    Py_ssize_t count = shapes[operation].args;
+    for (Py_ssize_t i = 0; i < count; i++) args[i] = operands[shapes[operation].first + i];
+    if (count && shapes[operation].last >= 0) args[count++] = operands[(int)shapes[operation].last];
+    PyObject *payload = PyDict_New();
+    if (payload != NULL && encode_arguments(tracer, payload, args, count, NULL) < 0) Py_CLEAR(payload);
+    return payload;
+}
+
+/* `__exit__` is called for an exception: what is on the stack is bound already. */
+static int before_exit(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
+    PyObject *function = operands[0], *receiver = NULL;
+    if (Py_IS_TYPE(function, &PyMethod_Type)) {
+        receiver = PyMethod_GET_SELF(function);
+        function = PyMethod_GET_FUNCTION(function);
+    } else if (PyCFunction_Check(function)) {
+        receiver = PyCFunction_GET_SELF(function);
+    }
+    if (receiver == NULL) return 1;
+    Callee *callee = plan_operation(tracer, probe->name, receiver_type(receiver));
+    if (callee == NULL) return fault(tracer);
+    if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return 1;
+    PyObject *payload = NULL, *exception = operands[3];
+    if (callee->wants & WANT_ARGS && exception != NULL && (payload = PyDict_New()) != NULL) {
+        PyObject *args[3] = {(PyObject *)Py_TYPE(exception), exception, Py_None};
+        if (encode_arguments(tracer, payload, args, 3, NULL) < 0) Py_CLEAR(payload);
+    }
+    return begin(tracer, info, probe, frame, callee, receiver, payload, false);
+}
+
+static int before_operation(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
+    PyObject *receiver = operands[(int)shapes[probe->operation].receiver];
+    if (receiver == NULL || probe->name == NULL) return 1;
+    Callee *callee = plan_operation(tracer, probe->name, Py_TYPE(receiver));
+    if (callee == NULL) return fault(tracer);
+    if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return 1;
+    if (probe->operation == OP_NEXT && callee->wants & WANT_NEXT) {
+        Id target = identity_of(tracer, receiver);
+        if (target == 0) return fault(tracer);
+        if (record_add(tracer, KIND_NEXT, callee, target, NULL, info->code, probe->offset) < 0) return -1;
+        if (!(callee->wants & (WANT_PRE | WANT_POST | WANT_RAISE))) return 1;
+    }
+    PyObject *payload = operation_payload(tracer, callee, probe->operation, operands);
+    return begin(tracer, info, probe, frame, callee, receiver, payload, false);
+}
+
+static int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
+    PyObject *owner = operands[(int)shapes[probe->operation].receiver];
+    if (owner == NULL || probe->name == NULL || !identity_needed(owner)) return 1;
+    Callee *callee = plan_field(tracer, probe->name, receiver_type(owner));
+    if (callee == NULL) return fault(tracer);
+    if (callee->name == NULL || !(callee->wants & (probe->operation == OP_GET_FIELD ? WANT_READ : WANT_WRITE))) return 1;
+    Id target = identity_of(tracer, owner);
+    if (target == 0) return fault(tracer);
+    if (probe->operation == OP_GET_FIELD && callee->wants & WANT_RESULT && probe->result >= 0) {
+        /* It is told with the value that was read, when that is known. */
+        Pending pending = {.callee = callee, .frame = frame, .target = target, .offset = probe->offset, .result = probe->result};
+        probe->expects = true;
+        if (probe->result_off && delivery_again(tracer, info) < 0) return fault(tracer);
+        return push_pending(tracer, pending) < 0 ? fault(tracer) : 1;
+    }
+    PyObject *payload = NULL;
+    if (probe->operation == OP_SET_FIELD) {
+        payload = result_payload(tracer, callee, NULL, operands[0]);
+        if (PyErr_Occurred()) return fault(tracer);
+    }
+    int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_WRITE;
+    return record_add(tracer, kind, callee, target, payload, info->code, probe->offset) < 0 ? -1 : 1;
+}
+
+int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
+    PyObject **operands = frame_stack(frame) + probe->base;
+    switch (probe->operation) {
+    case OP_CALL:
+    case OP_CALL_EX:
+        return before_call(tracer, info, probe, frame, operands);
+    case OP_EXIT_RAISED:
+        return before_exit(tracer, info, probe, frame, operands);
+    case OP_GET_FIELD:
+    case OP_SET_FIELD:
+    case OP_DELETE_FIELD:
+        return before_field(tracer, info, probe, frame, operands);
+    default:
+        return before_operation(tracer, info, probe, frame, operands);
+    }
+}
+
+/* ---- results -------------------------------------------------------------------------------------------------------------------- */
+
+static int constructed(Tracer *tracer, CodeInfo *info, Pending *pending, PyObject *object) {
+    Callee *callee = plan_with_class(tracer, pending->callee, Py_TYPE(object));
+    Id id = callee ? identity_of(tracer, object) : 0;
+    if (id == 0) return fault(tracer);
+    return record_add(tracer, KIND_NEW, callee, id, Py_XNewRef(pending->payload), info->code, pending->offset);
+}
+
+int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
+    Pending pending;
+    if (!pop_pending(tracer, frame, probe->offset, &pending)) {
+        if (probe->expects && !probe->off) return 1;
+        probe->result_off = true;
+        return 0;
+    }
+    int wants = pending.callee->wants, slot = shapes[probe->operation].result, failed = 0;
+    PyObject *result = slot < 0 ? Py_None : frame_stack(frame)[probe->base + slot];
+    if (result == NULL) result = Py_None;
+    if (probe->operation == OP_GET_FIELD) {
+        PyObject *payload = result_payload(tracer, pending.callee, &pending, result);
+        failed = PyErr_Occurred() ? fault(tracer)
+                                  : record_add(tracer, KIND_READ, pending.callee, pending.target, payload, info->code, probe->offset);
+    } else {
+        if (pending.constructs && wants & WANT_NEW && identity_needed(result)) failed = constructed(tracer, info, &pending, result);
+        if (!failed && wants & WANT_POST) {
+            PyObject *payload = result_payload(tracer, pending.callee, &pending, result);
+            failed = PyErr_Occurred() ? fault(tracer)
+                                      : record_add(tracer, KIND_POST, pending.callee, pending.target, payload, info->code, probe->offset);
+        }
+    }
+    Py_XDECREF(pending.payload);
+    return failed ? -1 : 1;
+}
+
+int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception) {
+    /* The instruction may be followed by caches, and the exception be noticed in the last of them. */
+    int unit = offset / 2;
+    while (unit >= 0 && info->probe_at[unit] == 0) unit--;
+    if (unit < 0) return 0;
+    Probe *probe = &info->probes[info->probe_at[unit] - 1];
+    if (probe->result >= 0 && offset >= probe->result) return 0;
+    Pending pending;
+    if (!pop_pending(tracer, frame, probe->offset, &pending)) return 0;
+    PyObject *payload = pending.callee->wants & WANT_RAISE ? exception_payload(tracer, &pending, exception) : NULL;
+    Py_XDECREF(pending.payload);
+    if (payload == NULL) return pending.callee->wants & WANT_RAISE ? fault(tracer) : 0;
+    return record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, info->code, probe->offset);
+}
+
+/* ---- functions that report themselves ------------------------------------------------------------------------------------------- */
+
+static PyObject *local(RunFrame *frame, int index) {
+    PyCodeObject *code = frame_code(frame);
+    PyObject *value = frame->localsplus[index];
+    bool in_cell = PyBytes_AS_STRING(code->co_localspluskinds)[index] & CELL_KIND;
+    return value != NULL && in_cell && PyCell_Check(value) ? PyCell_GET(value) : value;
+}
+
+/* The place that events of a function have: the nearest caller that is own code, or the caller. */
+static PyCodeObject *place(Tracer *tracer, RunFrame *frame, int *offset) {
+    RunFrame *caller = frame_caller(frame), *nearest = caller;
+    for (int i = 0; nearest != NULL && i < 100; nearest = frame_caller(nearest), i++) {
+        CodeInfo *info = plan_find(tracer, frame_code(nearest));
+        if (info != NULL && info->own) {
+            caller = nearest;
+            break;
+        }
+    }
+    if (caller == NULL) return NULL;
+    *offset = frame_offset(caller);
+    return frame_code(caller);
+}
+
+static int add_here(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, RunFrame *frame) {
+    int offset = 0;
+    PyCodeObject *code = place(tracer, frame, &offset);
+    return record_add(tracer, kind, callee, target, payload, code, offset);
+}
+
+static PyObject *parameters(Tracer *tracer, RunFrame *frame, bool receiver) {
+    PyCodeObject *code = frame_code(frame);
+    int plain = code->co_argcount, named = code->co_kwonlyargcount;
+    bool starred = code->co_flags & CO_VARARGS;
+    PyObject *rest = starred ? local(frame, plain + named) : NULL;
+    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? local(frame, plain + named + starred) : NULL;
+    Py_ssize_t further = rest && PyTuple_CheckExact(rest) ? PyTuple_GET_SIZE(rest) : 0, at = 0;
+    PyObject *payload = PyDict_New(), *keywords = named ? PyTuple_New(named) : NULL;
+    PyObject **args = PyMem_Malloc((plain + further + named + 1) * sizeof(PyObject *));
+    if (payload == NULL || (named && keywords == NULL) || args == NULL) goto failed;
+    for (int i = receiver && plain ? 1 : 0; i < plain; i++) args[at++] = local(frame, i);
+    for (Py_ssize_t i = receiver && !plain ? 1 : 0; i < further; i++) args[at++] = PyTuple_GET_ITEM(rest, i);
+    for (int i = 0; i < named; i++) {
+        args[at++] = local(frame, plain + i);
+        PyTuple_SET_ITEM(keywords, i, Py_NewRef(PyTuple_GET_ITEM(code->co_localsplusnames, plain + i)));
+    }
+    if (encode_arguments(tracer, payload, args, at, keywords) < 0) goto failed;
+    if (mapping && PyDict_CheckExact(mapping) && encode_mapping(tracer, payload, mapping) < 0) goto failed;
+    PyMem_Free(args);
+    Py_XDECREF(keywords);
+    return payload;
+failed:
+    if (!PyErr_Occurred()) PyErr_NoMemory();
+    PyMem_Free(args);
+    Py_XDECREF(keywords);
+    Py_XDECREF(payload);
+    return NULL;
+}
+
+/* The first argument, which may be the receiver. */
+static PyObject *first_argument(RunFrame *frame) {
+    PyCodeObject *code = frame_code(frame);
+    if (code->co_argcount) return local(frame, 0);
+    if (!(code->co_flags & CO_VARARGS)) return NULL;
+    PyObject *rest = local(frame, code->co_kwonlyargcount);
+    return rest && PyTuple_CheckExact(rest) && PyTuple_GET_SIZE(rest) ? PyTuple_GET_ITEM(rest, 0) : NULL;
+}
+
+int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    Callee *callee = info->callee;
+    PyObject *receiver = first_argument(frame);
+    if (receiver != NULL) {
+        callee = plan_receiver(tracer, info, receiver_type(receiver));
+        if (callee == NULL) return fault(tracer);
+        if (callee->name == NULL) return 1;
+        if (!(callee->wants & WANT_RECEIVER)) receiver = NULL;
+    }
+    PyObject *payload = NULL;
+    if (callee->wants & WANT_ARGS && callee->wants & WANT_PRE) {
+        payload = parameters(tracer, frame, receiver != NULL);
+        if (payload == NULL) return fault(tracer);
+    }
+    Id target;
+    if (take_receiver(tracer, receiver, &target, &payload) < 0) {
+        Py_XDECREF(payload);
+        return fault(tracer);
+    }
+    if (!(callee->wants & WANT_PRE)) Py_CLEAR(payload);
+    else if (add_here(tracer, KIND_PRE, callee, target, payload, frame) < 0) return -1;
+    if (callee->wants & (WANT_POST | WANT_RAISE | WANT_YIELD)) {
+        Pending pending = {.callee = callee, .frame = frame, .target = target, .offset = -1, .result = -1};
+        if (push_pending(tracer, pending) < 0) return fault(tracer);
+    }
+    return 1;
+}
+
+int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result) {
+    Pending pending;
+    if (!pop_pending(tracer, frame, -1, &pending) || !(pending.callee->wants & WANT_POST)) return 1;
+    PyObject *payload = result_payload(tracer, pending.callee, &pending, result);
+    if (PyErr_Occurred()) return fault(tracer);
+    return add_here(tracer, KIND_POST, pending.callee, pending.target, payload, frame) < 0 ? -1 : 1;
+}
+
+int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *exception) {
+    Pending pending;
+    if (!pop_pending(tracer, frame, -1, &pending) || !(pending.callee->wants & WANT_RAISE)) return 1;
+    PyObject *payload = exception_payload(tracer, NULL, exception);
+    if (payload == NULL) return fault(tracer);
+    return add_here(tracer, KIND_RAISE, pending.callee, pending.target, payload, frame) < 0 ? -1 : 1;
+}
+
+int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *value) {
+    Pending pending;
+    if (!pop_pending(tracer, frame, -1, &pending) || !(pending.callee->wants & WANT_YIELD)) return 1;
+    PyObject *payload = result_payload(tracer, pending.callee, &pending, value);
+    if (PyErr_Occurred()) return fault(tracer);
+    return add_here(tracer, KIND_YIELD, pending.callee, pending.target, payload, frame) < 0 ? -1 : 1;
+}
+
+int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    Callee *callee = info->callee;
+    PyObject *receiver = first_argument(frame), *payload = NULL;
+    if (receiver != NULL) {
+        callee = plan_receiver(tracer, info, receiver_type(receiver));
+        if (callee == NULL) return fault(tracer);
+        if (callee->name == NULL) return 1;
+        if (!(callee->wants & WANT_RECEIVER)) receiver = NULL;
+    }
+    Id target;
+    if (take_receiver(tracer, receiver, &target, &payload) < 0) return fault(tracer);
+    Py_XDECREF(payload);
+    Pending pending = {.callee = callee, .frame = frame, .target = target, .offset = -1, .result = -1};
+    if (push_pending(tracer, pending) < 0) return fault(tracer);
+    if (!(callee->wants & WANT_YIELD)) return 1;
+    return add_here(tracer, KIND_RESUME, callee, target, NULL, frame) < 0 ? -1 : 1;
+}
+
+#endif

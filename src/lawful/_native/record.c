@@ -1,0 +1,273 @@
+/* The buffer of compact records, and the events that are made from them when somebody wants them. */
+#include "tracer.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+#ifndef _WIN32
+#include <pthread.h>
+#include <signal.h>
+#endif
+#include <time.h>
+
+static PyObject *kinds[KINDS];
+static PyObject *text_event, *text_name, *text_class, *text_targetId, *text_file, *text_line, *text_thread, *text_task,
+    *text_time, *text_process;
+
+int record_setup(void) {
+    static const char *const names[KINDS] = {"func_pre", "func_post", "func_raise", "new", "gone", "field_write",
+                                             "field_read", "iter_next", "yield", "resume", "emit"};
+    if (text_event != NULL) return 0;
+    for (int i = 0; i < KINDS; i++)
+        if ((kinds[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
+#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
+    TEXT(name) TEXT(class) TEXT(targetId) TEXT(file) TEXT(line) TEXT(thread) TEXT(task) TEXT(time) TEXT(process)
+    TEXT(event)
+#undef TEXT
+    return 0;
+}
+
+int64_t tracer_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* ---- in ------------------------------------------------------------------------------------------------------------ */
+
+static Record *push(Tracer *tracer) {
+    if (tracer->limit && tracer->count >= tracer->limit) {
+        tracer->dropped++;
+        return NULL;
+    }
+    if (tracer->count == tracer->room) {
+        Py_ssize_t room = tracer->room ? 2 * tracer->room : 1024;
+        Record *records = PyMem_RawRealloc(tracer->records, room * sizeof(Record));
+        if (records == NULL) {
+            tracer->dropped++;
+            return NULL;
+        }
+        tracer->records = records;
+        tracer->room = room;
+    }
+    tracer->events++;
+    return &tracer->records[tracer->count++];
+}
+
+/* The id of the asyncio task that is running in this thread, or 0. */
+static Id current_task(Tracer *tracer) {
+    if (tracer->get_loop == NULL) {
+        PyObject *modules = PyImport_GetModuleDict();
+        PyObject *asyncio = PyDict_GetItemString(modules, "asyncio");
+        if (asyncio == NULL) return 0;
+        tracer->get_loop = PyObject_GetAttrString(asyncio, "_get_running_loop");
+        tracer->get_task = PyObject_GetAttrString(asyncio, "current_task");
+        if (tracer->get_loop == NULL || tracer->get_task == NULL) {
+            PyErr_Clear(); /* it is still being imported */
+            Py_CLEAR(tracer->get_loop);
+            Py_CLEAR(tracer->get_task);
+            return 0;
+        }
+    }
+    Id id = 0;
+    PyObject *loop = PyObject_CallNoArgs(tracer->get_loop);
+    if (loop != NULL && loop != Py_None) {
+        PyObject *task = PyObject_CallOneArg(tracer->get_task, loop);
+        if (task != NULL && task != Py_None) id = identity_of(tracer, task);
+        Py_XDECREF(task);
+    }
+    Py_XDECREF(loop);
+    if (PyErr_Occurred()) PyErr_Clear();
+    return id;
+}
+
+static void fill(Tracer *tracer, Record *record, int kind) {
+    memset(record, 0, sizeof *record);
+    record->kind = kind;
+    record->time = tracer_now() - tracer->began;
+    ThreadData *thread = thread_data(tracer);
+    record->thread = thread ? thread->number : 0;
+}
+
+int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, PyCodeObject *code, int offset) {
+    Id task = tracer->tasks ? current_task(tracer) : 0;
+    Record *record = push(tracer);
+    if (record == NULL) {
+        Py_XDECREF(payload);
+        return 0;
+    }
+    fill(tracer, record, kind);
+    record->callee = callee;
+    record->target = target;
+    record->task = task;
+    record->payload = payload;
+    record->code = (PyCodeObject *)Py_XNewRef((PyObject *)code);
+    record->offset = offset;
+    if (tracer->synchronous || tracer->count >= tracer->flush_at) return record_flush(tracer, false);
+    return 0;
+}
+
+int record_gone(Tracer *tracer, Id id, PyObject *class_name) {
+    Record *record = push(tracer);
+    if (record == NULL) return 0;
+    fill(tracer, record, KIND_GONE);
+    record->target = id;
+    record->payload = Py_NewRef(class_name);
+    return 0;
+}
+
+int record_emit(Tracer *tracer, PyObject *event) {
+    Id task = tracer->tasks ? current_task(tracer) : 0;
+    Record *record = push(tracer);
+    if (record == NULL) return 0;
+    fill(tracer, record, KIND_EMIT);
+    record->task = task;
+    record->payload = Py_NewRef(event);
+    if (tracer->synchronous || tracer->count >= tracer->flush_at) return record_flush(tracer, false);
+    return 0;
+}
+
+static void release(Record *record) {
+    Py_XDECREF(record->payload);
+    Py_XDECREF((PyObject *)record->code);
+}
+
+void record_discard(Tracer *tracer) {
+    for (Py_ssize_t i = 0; i < tracer->count; i++) release(&tracer->records[i]);
+    PyMem_RawFree(tracer->records);
+    tracer->records = NULL;
+    tracer->count = tracer->room = 0;
+}
+
+/* ---- out ------------------------------------------------------------------------------------------------------------- */
+
+static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
+    if (value == NULL) return -1;
+    int failed = PyDict_SetItem(event, key, value);
+    Py_DECREF(value);
+    return failed;
+}
+
+static int set_place(Tracer *tracer, PyObject *event, Record *record) {
+    CodeInfo *info = plan_find(tracer, record->code);
+    PyObject *file = info && info->file ? info->file : record->code->co_filename;
+    if (PyDict_SetItem(event, text_file, file) < 0) return -1;
+    int line = PyCode_Addr2Line(record->code, (int)record->offset);
+    return line < 0 ? 0 : set_taken(event, text_line, PyLong_FromLong(line));
+}
+
+static PyObject *event_of(Tracer *tracer, Record *record) {
+    PyObject *event = record->kind == KIND_EMIT ? PyDict_Copy(record->payload) : PyDict_New();
+    if (event == NULL) return NULL;
+    int failed = 0;
+    if (record->kind == KIND_GONE) {
+        failed = PyDict_SetItem(event, text_event, kinds[KIND_GONE]) || PyDict_SetItem(event, text_name, record->payload) ||
+                 set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
+    } else if (record->kind != KIND_EMIT) {
+        Callee *callee = record->callee;
+        failed = PyDict_SetItem(event, text_event, kinds[record->kind]) || PyDict_SetItem(event, text_name, callee->name);
+        if (!failed && record->target) {
+            PyObject *kind = callee->class_name;
+            if (record->payload != NULL && PyDict_GetItem(record->payload, text_class)) kind = NULL; /* of a new object */
+            failed = (kind != NULL && PyDict_SetItem(event, text_class, kind)) ||
+                     set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
+        }
+        if (!failed && record->payload != NULL) failed = PyDict_Update(event, record->payload);
+    }
+    if (!failed && record->code != NULL) failed = set_place(tracer, event, record);
+    if (!failed) failed = set_taken(event, text_thread, PyLong_FromLong(record->thread));
+    if (!failed && record->task) failed = set_taken(event, text_task, PyLong_FromUnsignedLongLong(record->task));
+    if (!failed) failed = set_taken(event, text_time, PyFloat_FromDouble((double)record->time * 1e-9));
+    if (!failed && tracer->process) failed = set_taken(event, text_process, PyLong_FromLong(tracer->process));
+    if (failed) Py_CLEAR(event);
+    return event;
+}
+
+static PyObject *events_of(Tracer *tracer, Record *records, Py_ssize_t count) {
+    PyObject *events = PyList_New(count);
+    for (Py_ssize_t i = 0; events != NULL && i < count; i++) {
+        PyObject *event = event_of(tracer, &records[i]);
+        if (event == NULL) Py_CLEAR(events);
+        else PyList_SET_ITEM(events, i, event);
+    }
+    return events;
+}
+
+/* Signals that arrive now would run the program's handlers inside Lawful: their events would be missed, and what they
+   raise would be taken for a fault. They wait until the batch is delivered. */
+#ifdef _WIN32
+typedef int Mask;
+static void hold_signals(Mask *before) { *before = 0; }
+static void let_signals(Mask *before) { (void)before; }
+#else
+typedef sigset_t Mask;
+static void hold_signals(Mask *before) {
+    sigset_t all;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGABRT);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+static void let_signals(Mask *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+#endif
+
+static int deliver(Tracer *tracer, Record *records, Py_ssize_t count) {
+    Mask before;
+    /* A collection would run finalisers of the program inside Lawful, where they are not watched. */
+    int collecting = PyGC_Disable();
+    hold_signals(&before);
+    PyObject *events = events_of(tracer, records, count);
+    for (Py_ssize_t i = 0; i < count; i++) release(&records[i]);
+    PyObject *result = events == NULL ? NULL : PyObject_CallOneArg(tracer->deliver, events);
+    Py_XDECREF(events);
+    Py_XDECREF(result);
+    let_signals(&before);
+    if (collecting) PyGC_Enable();
+    if (result != NULL) return 0;
+    if (tracer->synchronous || !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    tracer_fault(tracer);
+    return 0;
+}
+
+int record_flush(Tracer *tracer, bool wait) {
+    unsigned long me = PyThread_get_thread_ident();
+    if (tracer->deliverer == me || tracer->count == 0) return 0; /* from inside a delivery */
+    if (!PyThread_acquire_lock(tracer->delivering, NOWAIT_LOCK)) {
+        /* Another thread delivers: batches keep their order, and a full buffer makes its producers wait. */
+        if (!wait && !tracer->synchronous && tracer->count < 8 * tracer->flush_at) return 0;
+        Py_BEGIN_ALLOW_THREADS
+        PyThread_acquire_lock(tracer->delivering, WAIT_LOCK);
+        Py_END_ALLOW_THREADS
+    }
+    tracer->deliverer = me;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* some callbacks run while an exception is on its way */
+    int failed = 0;
+    if (tracer->count && !tracer->broken) {
+        Record *records = tracer->records;
+        Py_ssize_t count = tracer->count, room = tracer->room;
+        tracer->records = NULL;
+        tracer->count = tracer->room = 0;
+        failed = deliver(tracer, records, count);
+        if (tracer->records == NULL) {
+            tracer->records = records;
+            tracer->room = room;
+        } else {
+            PyMem_RawFree(records);
+        }
+    }
+    if (failed) {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    } else {
+        PyErr_Restore(type, value, trace);
+    }
+    tracer->deliverer = 0;
+    PyThread_release_lock(tracer->delivering);
+    return failed;
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/model.py. */
+#include "tracer.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+static unsigned long serials;
+
+void tracer_fault(Tracer *tracer) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (value != NULL && trace != NULL) PyException_SetTraceback(value, trace);
+    if (tracer->fault == NULL && value != NULL) tracer->fault = Py_NewRef(value);
+    tracer->broken = true;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
+/* ---- methods --------------------------------------------------------------------------------------------------------------- */
+
+/* Code that is running already will not start again. */
+static int plan_frames(Tracer *tracer) {
+    PyObject *get = PySys_GetObject("_current_frames");
+    PyObject *frames = get ? PyObject_CallNoArgs(get) : NULL;
+    if (frames == NULL) return get ? -1 : 0;
+    PyObject *frame;
+    int failed = 0;
+    for (Py_ssize_t at = 0; !failed && PyDict_Next(frames, &at, NULL, &frame);) {
+        Py_INCREF(frame);
+        while (frame != NULL && !failed) {
+            PyCodeObject *code = PyFrame_GetCode((PyFrameObject *)frame);
+            PyObject *globals = PyFrame_GetGlobals((PyFrameObject *)frame);
+            if (plan_find(tracer, code) == NULL) {
+                CodeInfo *info = plan_make(tracer, code, globals);
+                failed = info == NULL ? PyErr_Occurred() != NULL : delivery_plan(tracer, info) < 0;
+            }
+            Py_DECREF(code);
+            Py_DECREF(globals);
+            PyObject *back = (PyObject *)PyFrame_GetBack((PyFrameObject *)frame);
+            Py_DECREF(frame);
+            frame = back;
+        }
+        Py_XDECREF(frame);
+    }
+    Py_DECREF(frames);
+    return failed ? -1 : 0;
+}
+
+static PyObject *tracer_stop(Tracer *self, PyObject *unused);
+
+static PyObject *tracer_start(Tracer *self, PyObject *unused) {
+    if (self->running) {
+        PyErr_SetString(PyExc_RuntimeError, "this tracer is running already");
+        return NULL;
+    }
+    if (identity_watch(self) < 0) return NULL;
+    self->serial = ++serials;
+    self->threads = 0;
+    self->running = true;
+    if (plan_frames(self) < 0 || delivery_start(self) < 0) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        Py_XDECREF(tracer_stop(self, NULL));
+        PyErr_Restore(type, value, trace);
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_stop(Tracer *self, PyObject *unused) {
+    if (!self->running) Py_RETURN_NONE;
+    int failed = delivery_stop(self);
+    failed |= record_flush(self, true);
+    self->running = false;
+    identity_unwatch(self);
+    if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_flush(Tracer *self, PyObject *unused) {
+    if (record_flush(self, true) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_emit(Tracer *self, PyObject *event) {
+    if (!PyDict_Check(event)) {
+        PyErr_SetString(PyExc_TypeError, "an event is a dict");
+        return NULL;
+    }
+    if (self->running && !self->broken && record_emit(self, event) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_identify(Tracer *self, PyObject *value) {
+    Id id = identity_of(self, value);
+    return id ? PyLong_FromUnsignedLongLong(id) : NULL;
+}
+
+static PyObject *tracer_after_fork(Tracer *self, PyObject *process) {
+    long number = PyLong_AsLong(process);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+    self->process = (int)number;
+    identity_base((Id)number << 32);
+    record_discard(self);
+    /* The thread that held the lock may not exist here. The old lock cannot be given back safely. */
+    self->delivering = PyThread_allocate_lock();
+    self->deliverer = 0;
+    if (self->delivering == NULL) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------------- */
+
+static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"wanted", "deliver", "flush_at", "synchronous", "gone", "limit", "began", NULL};
+    PyObject *wanted, *deliver;
+    Py_ssize_t flush_at = 4096, limit = 0;
+    int synchronous = 0, gone = 0;
+    double began = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$nppnd:Tracer", names, &wanted, &deliver, &flush_at, &synchronous,
+                                     &gone, &limit, &began))
+        return NULL;
+    if (identity_setup() < 0 || encode_setup() < 0 || record_setup() < 0 || plan_setup() < 0 || probe_setup() < 0 ||
+        delivery_setup() < 0)
+        return NULL;
+    Tracer *self = (Tracer *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->wanted = Py_NewRef(wanted);
+    self->deliver = Py_NewRef(deliver);
+    self->flush_at = flush_at < 1 ? 1 : flush_at;
+    self->limit = limit;
+    self->synchronous = synchronous;
+    self->gone = gone;
+    self->slot = self->tool = -1;
+    self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);
+    self->delivering = PyThread_allocate_lock();
+    if (self->delivering == NULL) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)self;
+}
+
+static int tracer_traverse(Tracer *self, visitproc visit, void *arg) {
+    Py_VISIT(self->wanted);
+    Py_VISIT(self->deliver);
+    Py_VISIT(self->fault);
+    return 0;
+}
+
+static int tracer_clear(Tracer *self) {
+    Py_CLEAR(self->wanted);
+    Py_CLEAR(self->deliver);
+    Py_CLEAR(self->fault);
+    return 0;
+}
+
+static void tracer_dealloc(Tracer *self) {
+    PyObject_GC_UnTrack(self);
+    if (self->running) {
+        delivery_stop(self);
+        identity_unwatch(self);
+        PyErr_Clear();
+    }
+    record_discard(self);
+    plan_forget(self);
+    Py_CLEAR(self->get_loop);
+    Py_CLEAR(self->get_task);
+    tracer_clear(self);
+    if (self->delivering != NULL) PyThread_free_lock(self->delivering);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *get_fault(Tracer *self, void *unused) { return Py_NewRef(self->fault ? self->fault : Py_None); }
+static PyObject *get_name(Tracer *self, void *unused) { return PyUnicode_FromString(delivery_name); }
+static PyObject *get_dropped(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->dropped); }
+static PyObject *get_events(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->events); }
+static PyObject *get_pending(Tracer *self, void *unused) { return PyLong_FromSsize_t(self->count); }
+
+static PyMethodDef methods[] = {
+    {"start", (PyCFunction)tracer_start, METH_NOARGS, "start()\n--\n\nWatch all threads."},
+    {"stop", (PyCFunction)tracer_stop, METH_NOARGS, "stop()\n--\n\nLeave the interpreter as it was."},
+    {"flush", (PyCFunction)tracer_flush, METH_NOARGS, "flush()\n--\n\nDeliver what was gathered so far."},
+    {"emit", (PyCFunction)tracer_emit, METH_O, "emit(event)\n--\n\nPut an event of one's own into the stream."},
+    {"identify", (PyCFunction)tracer_identify, METH_O, "identify(value)\n--\n\nThe id of an object."},
+    {"after_fork", (PyCFunction)tracer_after_fork, METH_O, "after_fork(process)\n--\n\nGo on in a child process."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"name", (getter)get_name, NULL, "Which core this is.", NULL},
+    {"fault", (getter)get_fault, NULL, "What stopped it, if something inside Lawful failed.", NULL},
+    {"dropped", (getter)get_dropped, NULL, "Events that found the buffer full.", NULL},
+    {"events", (getter)get_events, NULL, "How many there were.", NULL},
+    {"pending", (getter)get_pending, NULL, "How many are not delivered yet.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject TracerType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Tracer",
+    .tp_basicsize = sizeof(Tracer),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "Tracer(wanted, deliver, *, flush_at=4096, synchronous=False, gone=False, limit=0, began=-1)\n--\n\n"
+              "Makes events out of what the program does.",
+    .tp_new = tracer_new,
+    .tp_dealloc = (destructor)tracer_dealloc,
+    .tp_traverse = (traverseproc)tracer_traverse,
+    .tp_clear = (inquiry)tracer_clear,
+    .tp_methods = methods,
+    .tp_getset = properties,
+};
+
+#endif

@@ -1,0 +1,211 @@
+/* The C tracer: what its files share. The Python twin is lawful/sources/python/pytracer.py; the two behave alike.
+
+   identity.c   ids of objects, and their deaths
+   encode.c     values as parts of events
+   record.c     the buffer of compact records, and events made from them
+   plan.c       what is known about code objects and callees, asked of Python once
+   probe.c      what happens before, after and instead of the end of a probed instruction; starts and ends of functions
+   monitoring.c delivery by sys.monitoring (3.12 and newer)
+   profile.c    delivery by PyEval_SetProfile and PyEval_SetTrace (3.11)
+   tracer.c     the Python type */
+#ifndef LAWFUL_TRACER_H
+#define LAWFUL_TRACER_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frame.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+/* Numbers that lawful/sources/python/model.py knows: Operation, */
+enum {
+    OP_CALL, OP_CALL_EX, OP_ENTER, OP_EXIT_RAISED, OP_ASYNC_ENTER, OP_ITER, OP_NEXT, OP_ASYNC_ITER, OP_ASYNC_NEXT,
+    OP_AWAIT, OP_CONTAINS, OP_GET_ITEM, OP_SET_ITEM, OP_DELETE_ITEM, OP_GET_SLICE, OP_SET_SLICE, OP_GET_FIELD,
+    OP_SET_FIELD, OP_DELETE_FIELD, OP_BINARY, OP_COMPARE, OP_UNARY, OPERATIONS
+};
+/* and Want. */
+enum {
+    WANT_PRE = 1, WANT_POST = 2, WANT_RAISE = 4, WANT_NEW = 8, WANT_ARGS = 16, WANT_RESULT = 32, WANT_READ = 64,
+    WANT_WRITE = 128, WANT_NEXT = 256, WANT_YIELD = 512, WANT_CALLEE_SIDE = 1024, WANT_RECEIVER = 2048,
+    WANT_EXIT = 4096, WANT_SITE = 8192
+};
+#define WANT_END (WANT_POST | WANT_RAISE | WANT_NEW)
+
+typedef struct Tracer Tracer;
+
+/* ---- ids (identity.c) -------------------------------------------------------------------------------------------- */
+
+typedef uint64_t Id; /* 0: none */
+
+int identity_setup(void);
+bool identity_needed(PyObject *object);    /* not of primitive values */
+Id identity_of(Tracer *tracer, PyObject *object); /* 0 with an exception set */
+void identity_base(Id base);               /* ids go on from here: a child process has its own */
+int identity_watch(Tracer *tracer);        /* is told of deaths from now on */
+void identity_unwatch(Tracer *tracer);     /* when nobody watches, everything is forgotten and undone */
+
+/* ---- callees and code (plan.c) ------------------------------------------------------------------------------------ */
+
+/* What is known about a function with a type of receiver. There is one for each name, class name and wants, and it
+   lives as long as the tracer: their number is that of the names in the program. */
+typedef struct Callee {
+    struct Callee *next;
+    PyObject *name;         /* NULL: it is not wanted */
+    PyObject *class_name;   /* of the receiver's type, or NULL */
+    int wants;
+} Callee;
+
+typedef struct {
+    PyObject *name;         /* or NULL */
+    PyObject *keywords;     /* a tuple, or NULL */
+    int offset, result;     /* in bytes; result may be -1 */
+    int base, count;
+    unsigned char operation;
+    bool off;               /* the instruction is disabled, or could be */
+    bool result_off;        /* the instruction where its result is seen is disabled */
+    bool expects;           /* its result was asked for once */
+} Probe;
+
+typedef struct CodeInfo {
+    Tracer *tracer;
+    struct CodeInfo *other;         /* of the same code, for another tracer */
+    struct CodeInfo *before, *after; /* of the same tracer */
+    PyCodeObject *code;             /* borrowed: the info dies with it */
+    PyObject *file;                 /* as events have it; of own code only */
+    Callee *callee;                 /* on the callee side */
+    Probe *probes;
+    int16_t *probe_at, *result_at;  /* by code unit: number of the probe from 1, or 0 */
+    int n_probes, units, toggles;
+    bool own;
+} CodeInfo;
+
+int plan_setup(void);
+CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code);             /* NULL: none */
+/* Asks Python. NULL without an exception: it is of no interest. */
+CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
+Callee *plan_call(Tracer *tracer, PyObject *function, PyObject *key, PyTypeObject *receiver);
+Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
+Callee *plan_operation(Tracer *tracer, PyObject *name, PyTypeObject *owner);
+Callee *plan_field(Tracer *tracer, PyObject *name, PyTypeObject *owner);
+PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type);       /* a new reference */
+Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type);
+void plan_forget(Tracer *tracer);                                    /* everything */
+
+/* ---- records (record.c) ------------------------------------------------------------------------------------------- */
+
+enum {
+    KIND_PRE, KIND_POST, KIND_RAISE, KIND_NEW, KIND_GONE, KIND_WRITE, KIND_READ, KIND_NEXT, KIND_YIELD, KIND_RESUME,
+    KIND_EMIT, KINDS
+};
+
+typedef struct {
+    Callee *callee;        /* NULL for gone and emit */
+    PyObject *payload;     /* a dict with further fields; gone: the class name; emit: the event */
+    PyCodeObject *code;    /* the place, or NULL */
+    Id target;
+    Id task;
+    int64_t time;          /* nanoseconds */
+    uint32_t offset;       /* in the code */
+    uint16_t thread;
+    uint8_t kind;
+} Record;
+
+/* Takes over the reference to payload. Where it is a place to run Python code, the buffer is emptied when it is full;
+   -1 with an exception that goes on into the program. */
+int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, PyCodeObject *code, int offset);
+int record_gone(Tracer *tracer, Id id, PyObject *class_name); /* never runs Python code */
+int record_emit(Tracer *tracer, PyObject *event);
+int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
+void record_discard(Tracer *tracer);
+int record_setup(void);
+
+/* ---- values (encode.c) -------------------------------------------------------------------------------------------- */
+
+int encode_setup(void);
+/* A dict to which args, argIds, kwargs, kwargIds are added as needed. The last arguments are by keyword. */
+int encode_arguments(Tracer *tracer, PyObject *payload, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+int encode_mapping(Tracer *tracer, PyObject *payload, PyObject *keywords); /* of `**keywords` */
+int encode_value(Tracer *tracer, PyObject *payload, PyObject *value, PyObject *key, PyObject *id_key);
+extern PyObject *text_res, *text_resultId, *text_target;
+
+/* ---- pending calls and the events themselves (probe.c) ------------------------------------------------------------ */
+
+typedef struct {
+    Callee *callee;
+    RunFrame *frame;
+    PyObject *payload;     /* of a constructor: its arguments; or NULL */
+    bool constructs;       /* it is a class that is called */
+    Id target;
+    int offset, result;    /* of the probe; callee side: -1 */
+} Pending;
+
+typedef struct {
+    unsigned long serial;  /* of the tracer it belongs to */
+    Pending *stack;
+    int depth, room;
+    uint16_t number;       /* from 1, in order of appearance */
+} ThreadData;
+
+ThreadData *thread_data(Tracer *tracer);
+
+int probe_setup(void);
+/* 1: keep on telling; 0: this place is of no further interest; -1: an exception goes on into the program. */
+int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
+int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
+int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception);
+int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
+int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result);
+int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *exception);
+int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *value);
+int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame);
+
+/* ---- delivery (monitoring.c or profile.c) -------------------------------------------------------------------------- */
+
+extern const char delivery_name[];
+int delivery_setup(void);
+int delivery_start(Tracer *tracer);
+int delivery_stop(Tracer *tracer);
+int delivery_plan(Tracer *tracer, CodeInfo *info);   /* events of this code object are wanted from now on */
+int delivery_again(Tracer *tracer, CodeInfo *info);  /* what was switched off in it is wanted again */
+
+/* ---- the tracer (tracer.c) ------------------------------------------------------------------------------------------ */
+
+#define MOST_TRACERS 6
+#define CALLEE_BUCKETS 512
+
+struct Tracer {
+    PyObject_HEAD
+    PyObject *wanted, *deliver;
+    PyObject *fault;           /* an exception, or NULL */
+    Record *records;
+    Py_ssize_t count, room, flush_at, limit;
+    uint64_t events;           /* recorded so far */
+    uint64_t dropped;
+    bool synchronous, gone, running, broken;
+    bool tasks;                /* a coroutine was seen */
+    int slot;                  /* among the running tracers, -1 if it does not run */
+    unsigned long serial;
+    int64_t began;
+    int process;               /* 0: the one that was started */
+    uint16_t threads;
+    PyThread_type_lock delivering;
+    unsigned long deliverer;   /* the thread that holds the lock, or 0 */
+    CodeInfo *infos;
+    struct Slot *slots;        /* hash table of plan.c */
+    size_t slot_mask, slot_count;
+    Callee *callees[CALLEE_BUCKETS];
+    Callee unwanted;           /* stands for all that is not */
+    PyObject *get_loop, *get_task;
+    int tool;                  /* of sys.monitoring */
+};
+
+extern PyTypeObject TracerType;
+int64_t tracer_now(void);
+/* Something inside Lawful failed: keep the exception that is set, and watch no longer. */
+void tracer_fault(Tracer *tracer);
+
+#endif
+#endif

@@ -1,0 +1,181 @@
+"""What the parts of the Python source expect of each other: probes, callees, plans, and the protocol of a tracer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum, IntFlag
+from types import CodeType
+from typing import Any, NamedTuple, Protocol
+
+Event = dict[str, Any]
+
+
+class Operation(IntEnum):
+    """What an instruction does to its operands. The comment says how these lie on the stack, from `Probe.base` upwards.
+
+    The numbers are known to the C core.
+    """
+
+    CALL = 0  # callable, self (one of both may be NULL: see `Probe`), then `count` arguments, the last by keyword
+    CALL_EX = 1  # callable and self as above, then the positional arguments as one iterable, and, if count is 1, a dict
+    ENTER = 2  # manager
+    EXIT_RAISED = 3  # the bound `__exit__`
+    ASYNC_ENTER = 4  # manager
+    ITER = 5  # iterable
+    NEXT = 6  # iterator
+    ASYNC_ITER = 7  # iterable
+    ASYNC_NEXT = 8  # iterator
+    AWAIT = 9  # awaitable
+    CONTAINS = 10  # value, container
+    GET_ITEM = 11  # container, key
+    SET_ITEM = 12  # value, container, key
+    DELETE_ITEM = 13  # container, key
+    GET_SLICE = 14  # container, start, stop
+    SET_SLICE = 15  # value, container, start, stop
+    GET_FIELD = 16  # owner
+    SET_FIELD = 17  # value, owner
+    DELETE_FIELD = 18  # owner
+    BINARY = 19  # left, right
+    COMPARE = 20  # left, right
+    UNARY = 21  # operand
+
+
+class Probe(NamedTuple):
+    """An instruction whose operands are looked at just before it runs.
+
+    Of the two values at the base of a call, one may be missing (NULL): then the other is the callable and there is no
+    receiver. If both are there, the first is the callable and the second its receiver. That holds on every version.
+    """
+
+    offset: int  # of the instruction, in bytes
+    operation: Operation
+    base: int  # the lowest operand: an index into the frame's value stack, from its bottom
+    count: int  # arguments of a CALL on the stack, without the receiver; flag of a CALL_EX; else 0
+    name: str | None  # of a call: the global or attribute it was loaded by, if it was; of a field: the attribute;
+    # of any other operation: the special method, as `__enter__`, `__add__`, `__iadd__`, `__lt__`, `__contains__`
+    keywords: tuple[str, ...]  # of a CALL: the names of the last arguments
+    result: int  # the offset of the instruction before which the result is on top of the stack; -1: nowhere
+    line: int  # in the source, 0 if unknown
+
+
+class Want(IntFlag):
+    """Which events about a callee are wanted, and what is to be noted in them. Known to the C core."""
+
+    PRE = 1  # func_pre
+    POST = 2  # func_post
+    RAISE = 4  # func_raise
+    NEW = 8  # new (of a class)
+    ARGS = 16  # args, argIds, kwargs, kwargIds
+    RESULT = 32  # res, resultId
+    READ = 64  # field_read
+    WRITE = 128  # field_write
+    NEXT = 256  # iter_next
+    YIELD = 512  # yield and resume, of a generator or coroutine (callee side)
+    CALLEE_SIDE = 1024  # reported where it starts, not where it is called: callers' probes pass it over
+    RECEIVER = 2048  # the first argument is the receiver, also if it was passed as a plain argument
+    EXIT = 4096  # the process ends in this call (`os._exit`): everything must be handed over before it
+    SITE = 8192  # file and line
+
+
+class Callee(NamedTuple):
+    """Something that is watched: a function, a class that is called, an attribute, a special method."""
+
+    name: str  # as events have it
+    wants: Want
+
+
+class CodePlan(NamedTuple):
+    """What is done about one code object, decided when it first starts.
+
+    A function that reports its own starts gives as their place the nearest caller that is own code.
+    """
+
+    callee: Callee | None  # if its starts and ends are reported themselves (callee side)
+    probes: tuple[Probe, ...]  # if what it does is reported (caller side)
+    file: str  # as events have it
+    own: bool  # is it the program's own code? Own code has a plan even if nothing is to be seen in it.
+
+
+class Wanted(Protocol):
+    """Decides what is watched. Cores ask once and remember, so these may be slow."""
+
+    def plan(self, code: CodeType, module: str) -> CodePlan | None:
+        """For a code object that starts for the first time, in a module of this name. None: it is of no interest.
+
+        The program's own code is always of interest: it is the place of events, if nothing else.
+        """
+        ...
+
+    def callee(self, function: object, receiver: type | None) -> Callee | None:
+        """For a function as it is called from a probed place, with the type of the receiver if it has one.
+
+        `function` is never a bound method, but the function behind it: a Python function, a method descriptor, a
+        builtin, a class that is being called, or any other callable object. Cores remember the answer for the
+        function (for a Python function: its code) and the type.
+        """
+        ...
+
+    def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
+        """For a code object whose plan has a callee: the same for this type of first argument.
+
+        A law may name a method by a subclass; a plain function's first argument is no receiver.
+        """
+        ...
+
+    def operation(self, name: str, owner: type) -> Callee | None:
+        """For a special method such as `__enter__` that an instruction calls on an object of this type."""
+        ...
+
+    def field(self, name: str, owner: type) -> Callee | None:
+        """For an attribute of an object of this type; wants READ, WRITE or both."""
+        ...
+
+    def class_name(self, kind: type) -> str:
+        """The qualified name of a class, as events have it."""
+        ...
+
+
+class Tracer(Protocol):
+    """Makes events out of what the program does.
+
+    `Tracer(wanted, deliver, flush_at=..., synchronous=..., gone=...)`. Events are gathered, and handed to `deliver` in
+    batches, in the order in which they happened: when `flush_at` are there, and on `flush`. If `synchronous`, every
+    event is handed over at once, in the thread it happens on, and an exception that `deliver` raises
+    goes on into the program, in front of the call that is about to happen. Otherwise an exception of `deliver`, like
+    any fault inside the tracer, stops it and is kept in `fault`. If `gone`, there is an event when an object with an id
+    dies. Nothing the tracer or `deliver` does makes events.
+    """
+
+    name: str  # "monitoring", "profile" or "python"
+    fault: BaseException | None
+    dropped: int  # events that found the buffer full, if it is not to be emptied by the program's own threads
+
+    def start(self) -> None:
+        """Watch all threads, those to come included."""
+        ...
+
+    def stop(self) -> None:
+        """Leave the interpreter as it was. What was gathered is delivered."""
+        ...
+
+    def flush(self) -> None:
+        """Deliver what was gathered so far."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
+        ...
+
+    def after_fork(self, process: int) -> None:
+        """In a child process, which has this number: events get a field `process`, ids go on at process * 2**32.
+
+        What the parent had gathered and not delivered is its own business, and forgotten here.
+        """
+        ...
+
+    def identify(self, value: object) -> int:
+        """The id of an object, which no other object of this run ever has."""
+        ...
+
+
+Deliver = Callable[[list[Event]], None]

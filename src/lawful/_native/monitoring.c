@@ -85,7 +85,7 @@ static PyObject *on_throw(PyObject *self, PyObject *const *args, Py_ssize_t coun
 
 static PyObject *on_unwind(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     WITH_INFO
-    if (info->callee != NULL && function_unwind(tracer, info, frame, args[2]) < 0) return NULL;
+    if (info->callee != NULL && function_unwind(tracer, info, frame, exception_payload(tracer, NULL, args[2])) < 0) return NULL;
     Py_RETURN_NONE;
 }
 

@@ -38,6 +38,7 @@ ThreadData *thread_data(Tracer *tracer) {
     if (data->serial != tracer->serial) {
         data->serial = tracer->serial;
         data->depth = 0;
+        data->exception = NULL;
         data->number = ++tracer->threads;
     }
     return data;
@@ -110,7 +111,7 @@ static PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *p
     return payload;
 }
 
-static PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *exception) {
+PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *exception) {
     PyObject *payload = end_payload(pending), *name = NULL, *id = NULL;
     if (payload == NULL) return NULL;
     if (exception != NULL) {
@@ -556,11 +557,13 @@ int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *r
     return add_here(tracer, KIND_POST, pending.callee, pending.target, payload, frame) < 0 ? -1 : 1;
 }
 
-int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *exception) {
+int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload) {
     Pending pending;
-    if (!pop_pending(tracer, frame, -1, &pending) || !(pending.callee->wants & WANT_RAISE)) return 1;
-    PyObject *payload = exception_payload(tracer, NULL, exception);
-    if (payload == NULL) return fault(tracer);
+    if (payload == NULL && PyErr_Occurred()) return fault(tracer);
+    if (!pop_pending(tracer, frame, -1, &pending) || !(pending.callee->wants & WANT_RAISE)) {
+        Py_XDECREF(payload);
+        return 1;
+    }
     return add_here(tracer, KIND_RAISE, pending.callee, pending.target, payload, frame) < 0 ? -1 : 1;
 }
 

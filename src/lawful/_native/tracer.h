@@ -147,6 +147,7 @@ typedef struct {
     Pending *stack;
     int depth, room;
     uint16_t number;       /* from 1, in order of appearance */
+    PyObject *exception;   /* 3.11: what is known about the last one, as `exception_payload` gives it */
 } ThreadData;
 
 ThreadData *thread_data(Tracer *tracer);
@@ -158,7 +159,8 @@ int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception);
 int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result);
-int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *exception);
+int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload); /* takes it over */
+PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *exception);
 int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *value);
 int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame);
 
@@ -200,6 +202,7 @@ struct Tracer {
     Callee unwanted;           /* stands for all that is not */
     PyObject *get_loop, *get_task;
     int tool;                  /* of sys.monitoring */
+    PyThreadState *newest;     /* 3.11: the last thread that was seen; only compared */
 };
 
 extern PyTypeObject TracerType;

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lawful.engine.findings import Finding
+    from lawful.engine.live import Violation
     from lawful.errors import LawError, LawfulError, TraceError
     from lawful.laws import rml
     from lawful.laws.loader import load_law
     from lawful.laws.protocol import Law, Monitor, Outcome, Verdict
+    from lawful.sources.python.emitting import emit
+    from lawful.watching import watch, watched
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Finding",
     "Law",
     "LawError",
     "LawfulError",
@@ -20,14 +25,19 @@ __all__ = [
     "Outcome",
     "TraceError",
     "Verdict",
+    "Violation",
     "__version__",
+    "emit",
     "load_law",
     "rml",
+    "watch",
+    "watched",
 ]
 
 # Where each public name lives. It is imported when it is first used: a program that only wants one of them, and every
 # command of the command line, starts without the rest.
 _HOMES = {
+    "Finding": "lawful.engine.findings",
     "Law": "lawful.laws.protocol",
     "LawError": "lawful.errors",
     "LawfulError": "lawful.errors",
@@ -35,8 +45,12 @@ _HOMES = {
     "Outcome": "lawful.laws.protocol",
     "TraceError": "lawful.errors",
     "Verdict": "lawful.laws.protocol",
+    "Violation": "lawful.engine.live",
+    "emit": "lawful.sources.python.emitting",
     "load_law": "lawful.laws.loader",
     "rml": "lawful.laws",
+    "watch": "lawful.watching",
+    "watched": "lawful.watching",
 }
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lawful.engine import Numbered, history
-from lawful.engine.history import Recent, Search, merged, read_again
+from lawful.engine.evidence import merged
+from lawful.engine.history import Recent, Search, read_again
 from lawful.laws.protocol import Monitor
 from lawful.laws.rml import compile
 

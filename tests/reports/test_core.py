@@ -10,7 +10,7 @@ import pytest
 from lawful.laws.protocol import Expectation
 from lawful.laws.rml.values import UNDEFINED
 from lawful.reports.core import count, expected, short
-from lawful.reports.text import Span, _folded, plain
+from lawful.reports.text import Span, folded, plain
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_counts() -> None:
 
 
 def test_text_is_folded_where_it_can_be() -> None:
-    assert list(_folded("one, two three", 9)) == ["one, two", "three"]
-    assert list(_folded('{"a":1,"b":2}', 8)) == ['{"a":1,', '"b":2}']
-    assert list(_folded("x" * 20, 8)) == ["x" * 8, "x" * 8, "xxxx"]
-    assert list(_folded("", 8)) == [""]
+    assert list(folded("one, two three", 9)) == ["one, two", "three"]
+    assert list(folded('{"a":1,"b":2}', 8)) == ['{"a":1,', '"b":2}']
+    assert list(folded("x" * 20, 8)) == ["x" * 8, "x" * 8, "xxxx"]
+    assert list(folded("", 8)) == [""]
 
 
 def test_plain_text_has_no_blanks_at_the_end() -> None:

@@ -168,7 +168,7 @@ int delivery_again(Tracer *tracer, CodeInfo *info) {
     return call("set_local_events", "(iOi)", tracer->tool, info->code, events);
 }
 
-static int take_tool(Tracer *tracer) {
+int delivery_begin(Tracer *tracer) {
     /* From the end: the first numbers are those that debuggers, coverage and profilers are told to use. */
     static const int order[] = {4, 3, 5, 1, 2, 0};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
@@ -184,7 +184,6 @@ static int take_tool(Tracer *tracer) {
 }
 
 int delivery_start(Tracer *tracer) {
-    if (take_tool(tracer) < 0) return -1;
     for (size_t i = 0; i < CALLBACKS; i++) {
         PyObject *function = PyCFunction_New(&callbacks[i].method, (PyObject *)tracer);
         int failed = function == NULL || call("register_callback", "(iiO)", tracer->tool, callbacks[i].event, function) < 0;
@@ -195,7 +194,8 @@ int delivery_start(Tracer *tracer) {
         for (int i = 0; i < info->n_probes; i++) info->probes[i].off = info->probes[i].result_off = false;
         if (delivery_plan(tracer, info) < 0) return -1;
     }
-    /* Places that were disabled under another tool's number are not known under this one. */
+    /* What an earlier tool of this number had disabled is still disabled. */
+    if (call("restart_events", "()") < 0) return -1;
     return call("set_events", "(ii)", tracer->tool, EVENT_PY_START | EVENT_RAISE | EVENT_PY_UNWIND | EVENT_PY_THROW);
 }
 

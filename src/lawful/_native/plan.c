@@ -21,7 +21,10 @@ static char class_names; /* its address is a key */
 
 /* ---- code objects ---------------------------------------------------------------------------------------------------- */
 
+static void forget_recent(Tracer *tracer, PyCodeObject *code);
+
 static void free_info(CodeInfo *info) {
+    forget_recent(info->tracer, info->code);
     if (info->before != NULL) info->before->after = info->after;
     else if (info->tracer != NULL) info->tracer->infos = info->after;
     if (info->after != NULL) info->after->before = info->before;
@@ -54,10 +57,20 @@ static CodeInfo *infos_of(PyCodeObject *code) {
     return extra;
 }
 
-CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code) {
+CodeInfo *plan_search(Tracer *tracer, PyCodeObject *code) {
     CodeInfo *info = infos_of(code);
     while (info != NULL && info->tracer != tracer) info = info->other;
+    if (info != NULL) {
+        size_t at = ((uintptr_t)code >> 6) % RECENT;
+        tracer->recent[at].code = code;
+        tracer->recent[at].info = info;
+    }
     return info;
+}
+
+static void forget_recent(Tracer *tracer, PyCodeObject *code) {
+    size_t at = ((uintptr_t)code >> 6) % RECENT;
+    if (tracer != NULL && tracer->recent[at].code == code) tracer->recent[at].code = NULL;
 }
 
 static void remove_info(CodeInfo *info) {
@@ -74,6 +87,7 @@ static void remove_info(CodeInfo *info) {
         else info->tracer->infos = info->after;
         if (info->after != NULL) info->after->before = info->before;
         info->before = info->after = NULL;
+        forget_recent(info->tracer, info->code);
         info->tracer = NULL;
         info->callee = NULL;
         return;
@@ -86,9 +100,11 @@ static void remove_info(CodeInfo *info) {
 static int read_probe(PyObject *item, Probe *probe, Py_ssize_t units) {
     PyObject *name, *keywords;
     int operation, line;
-    if (!PyArg_ParseTuple(item, "iiiiOO!ii", &probe->offset, &operation, &probe->base, &probe->count, &name, &PyTuple_Type,
-                          &keywords, &probe->result, &line))
+    int quiet;
+    if (!PyArg_ParseTuple(item, "iiiiOO!iip", &probe->offset, &operation, &probe->base, &probe->count, &name, &PyTuple_Type,
+                          &keywords, &probe->result, &line, &quiet))
         return -1;
+    probe->quiet = quiet;
     if (probe->offset < 0 || probe->offset / 2 >= units || probe->result / 2 >= units || operation < 0 ||
         operation >= OPERATIONS) {
         PyErr_SetString(PyExc_ValueError, "a probe outside the code");
@@ -228,13 +244,28 @@ static inline bool lives(PyObject *holder) {
 static inline bool slot_lives(const Slot *slot) { return lives(slot->key_holder) && lives(slot->type_ref); }
 
 /* NULL: not known. */
-static inline Callee *known(const Tracer *tracer, const void *key, const PyTypeObject *type) {
+static const Slot *find_slot(const Tracer *tracer, const void *key, const PyTypeObject *type) {
     if (tracer->slots == NULL) return NULL;
     for (size_t i = slot_home(tracer, key, type);; i = (i + 1) & tracer->slot_mask) {
         const Slot *slot = &tracer->slots[i];
         if (slot->key == NULL) return NULL;
-        if (slot->key == key && slot->type == type && slot_lives(slot)) return slot->callee;
+        if (slot->key == key && slot->type == type && slot_lives(slot)) return slot;
     }
+}
+
+static inline Callee *known(const Tracer *tracer, const void *key, const PyTypeObject *type) {
+    const Slot *slot = find_slot(tracer, key, type);
+    return slot ? slot->callee : NULL;
+}
+
+/* The same where it is mostly asked for the same as last time. */
+static inline Callee *known_again(const Tracer *tracer, LastAnswer *last_answer, const void *key, PyTypeObject *type) {
+    if (last_answer->key == key && last_answer->type == type && last_answer->rebuilt == tracer->rebuilt && slot_lives(last_answer->slot))
+        return last_answer->slot->callee;
+    const Slot *slot = find_slot(tracer, key, type);
+    if (slot == NULL) return NULL;
+    *last_answer = (LastAnswer){key, type, slot, tracer->rebuilt};
+    return slot->callee;
 }
 
 static void free_slot(Slot *slot) {
@@ -256,6 +287,7 @@ static int grow(Tracer *tracer) {
     tracer->slots = slots;
     tracer->slot_mask = room - 1;
     tracer->slot_count = 0;
+    tracer->rebuilt++;
     for (size_t i = 0; i < size; i++) {
         if (old[i].key == NULL) continue;
         if (!slot_lives(&old[i])) {
@@ -281,7 +313,7 @@ static Callee *store(Tracer *tracer, const void *key, PyObject *holder, PyTypeOb
     if ((tracer->slots == NULL || 2 * tracer->slot_count > tracer->slot_mask) && grow(tracer) < 0) return NULL;
     Slot slot = {.key = key, .type = type, .callee = callee};
     if (holder != NULL) {
-        bool weak = PyCode_Check(holder) || PyType_Check(holder);
+        bool weak = PyCode_Check(holder) || PyType_Check(holder) || PyFunction_Check(holder);
         slot.key_holder = weak ? PyWeakref_NewRef(holder, NULL) : Py_NewRef(holder);
         if (slot.key_holder == NULL) return NULL;
     }
@@ -305,8 +337,8 @@ static Callee *remember(Tracer *tracer, const void *key, PyObject *holder, PyTyp
 
 #define OR_NONE(type) ((type) ? (PyObject *)(type) : Py_None)
 
-Callee *plan_call(Tracer *tracer, PyObject *function, PyObject *key, PyTypeObject *receiver) {
-    Callee *callee = known(tracer, key, receiver);
+Callee *plan_call(Tracer *tracer, LastAnswer *last_answer, PyObject *function, PyObject *key, PyTypeObject *receiver) {
+    Callee *callee = known_again(tracer, last_answer, key, receiver);
     if (callee != NULL) return callee;
     PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_callee, function, OR_NONE(receiver), NULL);
     return remember(tracer, key, PyCFunction_Check(function) ? NULL : key, receiver, answer);
@@ -315,22 +347,38 @@ Callee *plan_call(Tracer *tracer, PyObject *function, PyObject *key, PyTypeObjec
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
     /* A code object is also the key of its function when it is called from a probed place: hence another key. */
     const void *key = (const char *)info->code + 1;
-    Callee *callee = known(tracer, key, receiver);
+    Callee *callee = known_again(tracer, &info->last_answer, key, receiver);
     if (callee != NULL) return callee;
     PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_receiver_callee, info->code, receiver, NULL);
     return remember(tracer, key, (PyObject *)info->code, receiver, answer);
 }
 
-Callee *plan_operation(Tracer *tracer, PyObject *name, PyTypeObject *owner) {
-    Callee *callee = known(tracer, name, owner);
+/* `x += y` is `x = x + y` where the type knows no other way. A new reference. */
+static PyObject *real_operation(PyObject *name, PyTypeObject *owner) {
+    static const char *const in_place[] = {"add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow",
+                                           "lshift", "rshift", "and", "or", "xor"};
+    for (size_t i = 0; i < sizeof in_place / sizeof in_place[0]; i++) {
+        char text[32];
+        PyOS_snprintf(text, sizeof text, "__i%s__", in_place[i]);
+        if (PyUnicode_CompareWithASCIIString(name, text) != 0 || _PyType_Lookup(owner, name) != NULL) continue;
+        return PyUnicode_FromFormat("__%s__", in_place[i]);
+    }
+    return Py_NewRef(name);
+}
+
+Callee *plan_operation(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner) {
+    Callee *callee = known_again(tracer, last_answer, name, owner);
     if (callee != NULL) return callee;
-    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_operation, name, owner, NULL);
+    PyObject *real = real_operation(name, owner);
+    if (real == NULL) return NULL;
+    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_operation, real, owner, NULL);
+    Py_DECREF(real);
     return remember(tracer, name, name, owner, answer);
 }
 
-Callee *plan_field(Tracer *tracer, PyObject *name, PyTypeObject *owner) {
+Callee *plan_field(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner) {
     const void *key = (const char *)name + 1; /* not the special method of this name */
-    Callee *callee = known(tracer, key, owner);
+    Callee *callee = known_again(tracer, last_answer, key, owner);
     if (callee != NULL) return callee;
     PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_field, name, owner, NULL);
     return remember(tracer, key, name, owner, answer);

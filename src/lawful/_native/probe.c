@@ -12,7 +12,8 @@ static PyObject *text_call, *text_exception, *text_excId;
 
 /* ---- threads ---------------------------------------------------------------------------------------------------------- */
 
-static _Thread_local ThreadData threads[MOST_TRACERS];
+/* Reached in one instruction: a few hundred bytes fit into what is left of the memory for it. */
+static _Thread_local ThreadData threads[MOST_TRACERS] __attribute__((tls_model("initial-exec")));
 static pthread_key_t thread_key;
 static bool has_thread_key;
 
@@ -63,8 +64,16 @@ static int push_pending(Tracer *tracer, Pending pending) {
     return 0;
 }
 
-/* Takes the pending call of a frame at an offset off the stack, and those above it, which never ended. The caller owns the
-   payload. */
+/* Both references of a pending call are given back, and the death of its receiver is told. */
+static void settle(Tracer *tracer, Pending *pending) {
+    Py_XDECREF(pending->payload);
+    if (pending->gone == NULL) return;
+    record_gone(tracer, pending->target, pending->gone);
+    Py_DECREF(pending->gone);
+}
+
+/* Takes the pending call of a frame at an offset off the stack, and those above it, which never ended. The caller settles
+   it. */
 static bool pop_pending(Tracer *tracer, RunFrame *frame, int offset, Pending *found) {
     ThreadData *data = thread_data(tracer);
     if (data == NULL) return false;
@@ -72,8 +81,9 @@ static bool pop_pending(Tracer *tracer, RunFrame *frame, int offset, Pending *fo
         Pending *pending = &data->stack[i];
         if (pending->frame != frame || pending->offset != offset) continue;
         *found = *pending;
-        for (int j = i + 1; j < data->depth; j++) Py_XDECREF(data->stack[j].payload);
+        int depth = data->depth;
         data->depth = i;
+        for (int j = i + 1; j < depth; j++) settle(tracer, &data->stack[j]);
         return true;
     }
     return false;
@@ -81,6 +91,7 @@ static bool pop_pending(Tracer *tracer, RunFrame *frame, int offset, Pending *fo
 
 /* ---- parts of records ---------------------------------------------------------------------------------------------------- */
 
+/* Of a class, itself: class methods belong to it, and not to its metaclass. */
 static inline PyTypeObject *receiver_type(PyObject *receiver) {
     return PyType_Check(receiver) ? (PyTypeObject *)receiver : Py_TYPE(receiver);
 }
@@ -94,20 +105,36 @@ static int take_receiver(Tracer *tracer, PyObject *receiver, Id *target, PyObjec
     return encode_value(tracer, *payload, receiver, text_target, text_target);
 }
 
-/* What the end of a call has in common with its beginning: the receiver, if that is a value. */
+/* What the end of a call has in common with its beginning: the receiver, if that is a value, and the arguments. */
 static PyObject *end_payload(const Pending *pending) {
-    PyObject *payload = PyDict_New();
-    PyObject *target = payload && pending && pending->payload ? PyDict_GetItemWithError(pending->payload, text_target) : NULL;
-    if (target != NULL && PyDict_SetItem(payload, text_target, target) < 0) Py_CLEAR(payload);
+    return pending && pending->payload ? PyDict_Copy(pending->payload) : PyDict_New();
+}
+
+/* A generator that rests keeps what its beginning had, so that its end can tell it. One that never goes on leaves it here
+   until another has its place. */
+static void rest(Tracer *tracer, Pending *pending) {
+    if (pending->payload == NULL) return;
+    PyObject *key = PyLong_FromVoidPtr(pending->frame);
+    if (tracer->resting == NULL) tracer->resting = PyDict_New();
+    if (key == NULL || tracer->resting == NULL || PyDict_SetItem(tracer->resting, key, pending->payload) < 0) PyErr_Clear();
+    Py_XDECREF(key);
+}
+
+static PyObject *wake(Tracer *tracer, RunFrame *frame) {
+    if (tracer->resting == NULL || PyDict_GET_SIZE(tracer->resting) == 0) return NULL;
+    PyObject *key = PyLong_FromVoidPtr(frame);
+    PyObject *payload = key ? Py_XNewRef(PyDict_GetItemWithError(tracer->resting, key)) : NULL;
+    if (payload != NULL) PyDict_DelItem(tracer->resting, key);
+    Py_XDECREF(key);
+    PyErr_Clear();
     return payload;
 }
 
+/* NULL: none is needed, or there is an exception. */
 static PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *pending, PyObject *result) {
-    if (!(callee->wants & WANT_RESULT) && !(pending && pending->payload)) return NULL;
+    if (!(callee->wants & WANT_RESULT)) return pending ? Py_XNewRef(pending->payload) : NULL;
     PyObject *payload = end_payload(pending);
-    if (payload != NULL && callee->wants & WANT_RESULT &&
-        encode_value(tracer, payload, result, text_res, text_resultId) < 0)
-        Py_CLEAR(payload);
+    if (payload != NULL && encode_value(tracer, payload, result, text_res, text_resultId) < 0) Py_CLEAR(payload);
     return payload;
 }
 
@@ -140,8 +167,8 @@ typedef struct {
     Py_ssize_t count;     /* of arguments, with those by keyword */
     PyObject *keywords;   /* names of the last, or NULL */
     PyObject *mapping;    /* `**mapping`, or NULL */
+    PyTypeObject *type;   /* the class that is called, or NULL */
     bool known;           /* are the arguments known? */
-    bool constructs;
     bool other;           /* an object with `__call__` */
 } Call;
 
@@ -193,7 +220,9 @@ static void look_at_call(Call *call, Probe *probe, PyObject **operands) {
     }
     PyObject *function = call->key = call->function;
     if (PyFunction_Check(function)) {
-        call->key = PyFunction_GET_CODE(function);
+        PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
+        /* Functions that close over something may be a decorator's: these share their code, but not their name. */
+        if (code->co_nfreevars == 0) call->key = (PyObject *)code;
     } else if (PyCFunction_Check(function)) {
         PyObject *self = PyCFunction_GET_SELF(function);
         call->key = (PyObject *)((PyCFunctionObject *)function)->m_ml;
@@ -201,7 +230,7 @@ static void look_at_call(Call *call, Probe *probe, PyObject **operands) {
     } else if (is_method_descriptor(function)) {
         first_is_receiver(call);
     } else if (PyType_Check(function)) {
-        call->constructs = true;
+        call->type = (PyTypeObject *)function;
         call->receiver = NULL;
     } else {
         call->other = true;
@@ -243,18 +272,19 @@ static PyObject *call_payload(Tracer *tracer, Callee *callee, const Call *call) 
 
 /* What is common to all that has a before and an after. Takes over the payload. */
 static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Callee *callee, PyObject *receiver,
-                 PyObject *payload, bool constructs) {
+                 PyObject *payload, PyTypeObject *type) {
     Id target;
-    if (PyErr_Occurred() || take_receiver(tracer, receiver, &target, &payload) < 0) {
+    if ((payload == NULL && callee->wants & WANT_ARGS && PyErr_Occurred()) ||
+        take_receiver(tracer, receiver, &target, &payload) < 0) {
         Py_XDECREF(payload);
         return fault(tracer);
     }
     int failed = 0;
     if (callee->wants & WANT_PRE)
         failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), info->code, probe->offset);
-    if (!failed && callee->wants & (constructs ? WANT_END : WANT_POST | WANT_RAISE) && probe->result >= 0) {
-        Pending pending = {.callee = callee, .frame = frame, .payload = constructs || (receiver && target == 0) ? payload : NULL,
-                           .constructs = constructs, .target = target, .offset = probe->offset, .result = probe->result};
+    if (!failed && callee->wants & WANT_END && probe->result >= 0) {
+        Pending pending = {.callee = callee, .frame = frame, .payload = payload, .type = type, .target = target,
+                           .offset = probe->offset};
         probe->expects = true;
         if (probe->result_off && delivery_again(tracer, info) < 0) fault(tracer);
         else if (push_pending(tracer, pending) < 0) fault(tracer);
@@ -269,18 +299,20 @@ static int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
     Call call;
     look_at_call(&call, probe, operands);
     PyTypeObject *type = call.receiver ? receiver_type(call.receiver) : NULL;
-    Callee *callee = call.other ? plan_operation(tracer, text_call, Py_TYPE(call.function))
-                                : plan_call(tracer, call.function, call.key, type);
+    Callee *callee = call.other ? plan_operation(tracer, &probe->last_answer, text_call, Py_TYPE(call.function))
+                                : plan_call(tracer, &probe->last_answer, call.function, call.key, type);
     if (callee != NULL && callee->name != NULL && callee->wants & WANT_RECEIVER && call.receiver == NULL) {
         first_is_receiver(&call);
-        if (call.receiver != NULL) callee = plan_call(tracer, call.function, call.key, receiver_type(call.receiver));
+        if (call.receiver != NULL)
+            callee = plan_call(tracer, &probe->last_answer, call.function, call.key, receiver_type(call.receiver));
     }
     if (callee == NULL) return fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) {
-        probe->off = called_by_name(probe, call.function);
+        /* Where a method is called, the next receiver may be of another class, with a method of this name that matters. */
+        probe->off = (call.receiver == NULL || probe->quiet) && called_by_name(probe, call.function);
         return !probe->off;
     }
-    return begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), call.constructs);
+    return begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), call.type);
 }
 
 /* ---- other operations ---------------------------------------------------------------------------------------------------------- */
@@ -316,12 +348,20 @@ static const struct {
 /* The arguments of the special method that an instruction calls. */
 static PyObject *operation_payload(Tracer *tracer, Callee *callee, int operation, PyObject **operands) {
     if (!(callee->wants & WANT_ARGS)) return NULL;
-    PyObject *args[4];
+    PyObject *args[4], *slice = NULL;
     Py_ssize_t count = shapes[operation].args;
-    for (Py_ssize_t i = 0; i < count; i++) args[i] = operands[shapes[operation].first + i];
+    PyObject **first = operands + shapes[operation].first;
+    if (count == 2) {
+        slice = PySlice_New(first[0], first[1], NULL);
+        if (slice == NULL) return NULL;
+        first = &slice;
+        count = 1;
+    }
+    if (count) args[0] = *first;
     if (count && shapes[operation].last >= 0) args[count++] = operands[(int)shapes[operation].last];
     PyObject *payload = PyDict_New();
     if (payload != NULL && encode_arguments(tracer, payload, args, count, NULL) < 0) Py_CLEAR(payload);
+    Py_XDECREF(slice);
     return payload;
 }
 
@@ -335,7 +375,7 @@ static int before_exit(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
         receiver = PyCFunction_GET_SELF(function);
     }
     if (receiver == NULL) return 1;
-    Callee *callee = plan_operation(tracer, probe->name, receiver_type(receiver));
+    Callee *callee = plan_operation(tracer, &probe->last_answer, probe->name, receiver_type(receiver));
     if (callee == NULL) return fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return 1;
     PyObject *payload = NULL, *exception = operands[3];
@@ -343,36 +383,36 @@ static int before_exit(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
         PyObject *args[3] = {(PyObject *)Py_TYPE(exception), exception, Py_None};
         if (encode_arguments(tracer, payload, args, 3, NULL) < 0) Py_CLEAR(payload);
     }
-    return begin(tracer, info, probe, frame, callee, receiver, payload, false);
+    return begin(tracer, info, probe, frame, callee, receiver, payload, NULL);
 }
 
 static int before_operation(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
     PyObject *receiver = operands[(int)shapes[probe->operation].receiver];
     if (receiver == NULL || probe->name == NULL) return 1;
-    Callee *callee = plan_operation(tracer, probe->name, Py_TYPE(receiver));
+    Callee *callee = plan_operation(tracer, &probe->last_answer, probe->name, Py_TYPE(receiver));
     if (callee == NULL) return fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return 1;
-    if (probe->operation == OP_NEXT && callee->wants & WANT_NEXT) {
+    if ((probe->operation == OP_NEXT || probe->operation == OP_ASYNC_NEXT) && callee->wants & WANT_NEXT) {
         Id target = identity_of(tracer, receiver);
         if (target == 0) return fault(tracer);
         if (record_add(tracer, KIND_NEXT, callee, target, NULL, info->code, probe->offset) < 0) return -1;
         if (!(callee->wants & (WANT_PRE | WANT_POST | WANT_RAISE))) return 1;
     }
     PyObject *payload = operation_payload(tracer, callee, probe->operation, operands);
-    return begin(tracer, info, probe, frame, callee, receiver, payload, false);
+    return begin(tracer, info, probe, frame, callee, receiver, payload, NULL);
 }
 
 static int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
     PyObject *owner = operands[(int)shapes[probe->operation].receiver];
     if (owner == NULL || probe->name == NULL || !identity_needed(owner)) return 1;
-    Callee *callee = plan_field(tracer, probe->name, receiver_type(owner));
+    Callee *callee = plan_field(tracer, &probe->last_answer, probe->name, receiver_type(owner));
     if (callee == NULL) return fault(tracer);
     if (callee->name == NULL || !(callee->wants & (probe->operation == OP_GET_FIELD ? WANT_READ : WANT_WRITE))) return 1;
     Id target = identity_of(tracer, owner);
     if (target == 0) return fault(tracer);
     if (probe->operation == OP_GET_FIELD && callee->wants & WANT_RESULT && probe->result >= 0) {
         /* It is told with the value that was read, when that is known. */
-        Pending pending = {.callee = callee, .frame = frame, .target = target, .offset = probe->offset, .result = probe->result};
+        Pending pending = {.callee = callee, .frame = frame, .target = target, .offset = probe->offset};
         probe->expects = true;
         if (probe->result_off && delivery_again(tracer, info) < 0) return fault(tracer);
         return push_pending(tracer, pending) < 0 ? fault(tracer) : 1;
@@ -380,7 +420,7 @@ static int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *
     PyObject *payload = NULL;
     if (probe->operation == OP_SET_FIELD) {
         payload = result_payload(tracer, callee, NULL, operands[0]);
-        if (PyErr_Occurred()) return fault(tracer);
+        if (payload == NULL && PyErr_Occurred()) return fault(tracer);
     }
     int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_WRITE;
     return record_add(tracer, kind, callee, target, payload, info->code, probe->offset) < 0 ? -1 : 1;
@@ -412,6 +452,23 @@ static int constructed(Tracer *tracer, CodeInfo *info, Pending *pending, PyObjec
     return record_add(tracer, KIND_NEW, callee, id, Py_XNewRef(pending->payload), info->code, pending->offset);
 }
 
+/* Is the object what the call of a class, or of a function that stands for one, was to make? */
+static bool is_new(const Pending *pending, PyObject *object) {
+    if (!(pending->callee->wants & WANT_NEW) || !identity_needed(object)) return false;
+    return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
+}
+
+static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pending, PyObject *result) {
+    int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_POST;
+    if (kind == KIND_POST) {
+        if (is_new(pending, result) && constructed(tracer, info, pending, result) < 0) return -1;
+        if (!(pending->callee->wants & WANT_POST)) return 0;
+    }
+    PyObject *payload = result_payload(tracer, pending->callee, pending, result);
+    if (payload == NULL && PyErr_Occurred()) return fault(tracer);
+    return record_add(tracer, kind, pending->callee, pending->target, payload, info->code, probe->offset);
+}
+
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
     Pending pending;
     if (!pop_pending(tracer, frame, probe->offset, &pending)) {
@@ -419,23 +476,14 @@ int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) 
         probe->result_off = true;
         return 0;
     }
-    int wants = pending.callee->wants, slot = shapes[probe->operation].result, failed = 0;
+    int slot = shapes[probe->operation].result;
     PyObject *result = slot < 0 ? Py_None : frame_stack(frame)[probe->base + slot];
     if (result == NULL) result = Py_None;
-    if (probe->operation == OP_GET_FIELD) {
-        PyObject *payload = result_payload(tracer, pending.callee, &pending, result);
-        failed = PyErr_Occurred() ? fault(tracer)
-                                  : record_add(tracer, KIND_READ, pending.callee, pending.target, payload, info->code, probe->offset);
-    } else {
-        if (pending.constructs && wants & WANT_NEW && identity_needed(result)) failed = constructed(tracer, info, &pending, result);
-        if (!failed && wants & WANT_POST) {
-            PyObject *payload = result_payload(tracer, pending.callee, &pending, result);
-            failed = PyErr_Occurred() ? fault(tracer)
-                                      : record_add(tracer, KIND_POST, pending.callee, pending.target, payload, info->code, probe->offset);
-        }
-    }
-    Py_XDECREF(pending.payload);
-    return failed ? -1 : 1;
+    if (probe->operation == OP_CONTAINS && probe->count && PyBool_Check(result))
+        result = result == Py_True ? Py_False : Py_True; /* `not in`: what `__contains__` said is the contrary */
+    int failed = ended(tracer, info, probe, &pending, result);
+    settle(tracer, &pending);
+    return failed < 0 ? -1 : 1;
 }
 
 int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception) {
@@ -447,10 +495,13 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
     if (probe->result >= 0 && offset >= probe->result) return 0;
     Pending pending;
     if (!pop_pending(tracer, frame, probe->offset, &pending)) return 0;
-    PyObject *payload = pending.callee->wants & WANT_RAISE ? exception_payload(tracer, &pending, exception) : NULL;
-    Py_XDECREF(pending.payload);
-    if (payload == NULL) return pending.callee->wants & WANT_RAISE ? fault(tracer) : 0;
-    return record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, info->code, probe->offset);
+    int failed = 0;
+    if (pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD) {
+        PyObject *payload = exception_payload(tracer, &pending, exception);
+        failed = payload == NULL ? fault(tracer) : record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, info->code, probe->offset);
+    }
+    settle(tracer, &pending);
+    return failed;
 }
 
 /* ---- functions that report themselves ------------------------------------------------------------------------------------------- */
@@ -475,12 +526,6 @@ static PyCodeObject *place(Tracer *tracer, RunFrame *frame, int *offset) {
     if (caller == NULL) return NULL;
     *offset = frame_offset(caller);
     return frame_code(caller);
-}
-
-static int add_here(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, RunFrame *frame) {
-    int offset = 0;
-    PyCodeObject *code = place(tracer, frame, &offset);
-    return record_add(tracer, kind, callee, target, payload, code, offset);
 }
 
 static PyObject *parameters(Tracer *tracer, RunFrame *frame, bool receiver) {
@@ -521,76 +566,102 @@ static PyObject *first_argument(RunFrame *frame) {
     return rest && PyTuple_CheckExact(rest) && PyTuple_GET_SIZE(rest) ? PyTuple_GET_ITEM(rest, 0) : NULL;
 }
 
-int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
-    Callee *callee = info->callee;
-    PyObject *receiver = first_argument(frame);
-    if (receiver != NULL) {
-        callee = plan_receiver(tracer, info, receiver_type(receiver));
-        if (callee == NULL) return fault(tracer);
-        if (callee->name == NULL) return 1;
-        if (!(callee->wants & WANT_RECEIVER)) receiver = NULL;
-    }
-    PyObject *payload = NULL;
-    if (callee->wants & WANT_ARGS && callee->wants & WANT_PRE) {
-        payload = parameters(tracer, frame, receiver != NULL);
-        if (payload == NULL) return fault(tracer);
-    }
+/* Who is called, and on whom. 1; 0: it does not matter; -1: a fault. */
+static int look_at_function(Tracer *tracer, CodeInfo *info, RunFrame *frame, Callee **callee, PyObject **receiver) {
+    *callee = info->callee;
+    *receiver = first_argument(frame);
+    if (*receiver == NULL) return 1;
+    *callee = plan_receiver(tracer, info, receiver_type(*receiver));
+    if (*callee == NULL) return -1;
+    if (!((*callee)->wants & WANT_RECEIVER)) *receiver = NULL;
+    return (*callee)->name != NULL;
+}
+
+static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int wanted) {
+    Callee *callee;
+    PyObject *receiver, *payload = NULL;
+    int found = look_at_function(tracer, info, frame, &callee, &receiver);
+    if (found <= 0) return found < 0 ? fault(tracer) : 1;
+    PyObject *before = info->code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR) ? wake(tracer, frame) : NULL;
+    if (kind == KIND_PRE) Py_CLEAR(before);
+    if (callee->wants & WANT_ARGS && kind == KIND_PRE && (payload = parameters(tracer, frame, receiver != NULL)) == NULL)
+        return fault(tracer);
     Id target;
     if (take_receiver(tracer, receiver, &target, &payload) < 0) {
         Py_XDECREF(payload);
+        Py_XDECREF(before);
         return fault(tracer);
     }
-    if (!(callee->wants & WANT_PRE)) Py_CLEAR(payload);
-    else if (add_here(tracer, KIND_PRE, callee, target, payload, frame) < 0) return -1;
-    if (callee->wants & (WANT_POST | WANT_RAISE | WANT_YIELD)) {
-        Pending pending = {.callee = callee, .frame = frame, .target = target, .offset = -1, .result = -1};
-        if (push_pending(tracer, pending) < 0) return fault(tracer);
+    Pending pending = {.callee = callee, .frame = frame, .payload = before ? before : payload, .target = target, .offset = -1};
+    pending.code = place(tracer, frame, &pending.place);
+    int failed = 0;
+    if (callee->wants & wanted)
+        failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), pending.code, pending.place);
+    if (!failed && callee->wants & (WANT_POST | WANT_RAISE | WANT_YIELD) && push_pending(tracer, pending) < 0) fault(tracer);
+    Py_XDECREF(payload);
+    Py_XDECREF(before);
+    return failed ? -1 : 1;
+}
+
+/* Takes over the payload. */
+static int leave(Tracer *tracer, int kind, Pending *pending, PyObject *payload) {
+    int failed = record_add(tracer, kind, pending->callee, pending->target, payload, pending->code, pending->place);
+    settle(tracer, pending);
+    return failed ? -1 : 1;
+}
+
+static int leave_with(Tracer *tracer, RunFrame *frame, int kind, int wanted, PyObject *value) {
+    Pending pending;
+    if (!pop_pending(tracer, frame, -1, &pending)) return 1;
+    PyObject *payload = NULL;
+    bool wants = pending.callee->wants & wanted;
+    if (kind == KIND_YIELD) {
+        rest(tracer, &pending);
+        PyObject *target = pending.payload ? Py_XNewRef(PyDict_GetItemWithError(pending.payload, text_target)) : NULL;
+        Py_CLEAR(pending.payload);
+        if (target != NULL && (pending.payload = PyDict_New()) != NULL) PyDict_SetItem(pending.payload, text_target, target);
+        Py_XDECREF(target);
     }
+    if (wants && (payload = result_payload(tracer, pending.callee, &pending, value)) == NULL && PyErr_Occurred()) {
+        settle(tracer, &pending);
+        return fault(tracer);
+    }
+    if (wants) return leave(tracer, kind, &pending, payload);
+    settle(tracer, &pending);
     return 1;
 }
 
+int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) { return enter(tracer, info, frame, KIND_PRE, WANT_PRE); }
+
+int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    return enter(tracer, info, frame, KIND_RESUME, WANT_YIELD);
+}
+
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result) {
-    Pending pending;
-    if (!pop_pending(tracer, frame, -1, &pending) || !(pending.callee->wants & WANT_POST)) return 1;
-    PyObject *payload = result_payload(tracer, pending.callee, &pending, result);
-    if (PyErr_Occurred()) return fault(tracer);
-    return add_here(tracer, KIND_POST, pending.callee, pending.target, payload, frame) < 0 ? -1 : 1;
+    return leave_with(tracer, frame, KIND_POST, WANT_POST, result);
+}
+
+int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *value) {
+    return leave_with(tracer, frame, KIND_YIELD, WANT_YIELD, value);
 }
 
 int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload) {
     Pending pending;
     if (payload == NULL && PyErr_Occurred()) return fault(tracer);
-    if (!pop_pending(tracer, frame, -1, &pending) || !(pending.callee->wants & WANT_RAISE)) {
+    if (!pop_pending(tracer, frame, -1, &pending)) {
         Py_XDECREF(payload);
         return 1;
     }
-    return add_here(tracer, KIND_RAISE, pending.callee, pending.target, payload, frame) < 0 ? -1 : 1;
-}
-
-int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *value) {
-    Pending pending;
-    if (!pop_pending(tracer, frame, -1, &pending) || !(pending.callee->wants & WANT_YIELD)) return 1;
-    PyObject *payload = result_payload(tracer, pending.callee, &pending, value);
-    if (PyErr_Occurred()) return fault(tracer);
-    return add_here(tracer, KIND_YIELD, pending.callee, pending.target, payload, frame) < 0 ? -1 : 1;
-}
-
-int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
-    Callee *callee = info->callee;
-    PyObject *receiver = first_argument(frame), *payload = NULL;
-    if (receiver != NULL) {
-        callee = plan_receiver(tracer, info, receiver_type(receiver));
-        if (callee == NULL) return fault(tracer);
-        if (callee->name == NULL) return 1;
-        if (!(callee->wants & WANT_RECEIVER)) receiver = NULL;
+    if (!(pending.callee->wants & WANT_RAISE)) {
+        Py_XDECREF(payload);
+        settle(tracer, &pending);
+        return 1;
     }
-    Id target;
-    if (take_receiver(tracer, receiver, &target, &payload) < 0) return fault(tracer);
-    Py_XDECREF(payload);
-    Pending pending = {.callee = callee, .frame = frame, .target = target, .offset = -1, .result = -1};
-    if (push_pending(tracer, pending) < 0) return fault(tracer);
-    if (!(callee->wants & WANT_YIELD)) return 1;
-    return add_here(tracer, KIND_RESUME, callee, target, NULL, frame) < 0 ? -1 : 1;
+    PyObject *all = pending.payload ? PyDict_Copy(pending.payload) : NULL;
+    if (all != NULL && payload != NULL && PyDict_Update(all, payload) == 0) Py_SETREF(payload, Py_NewRef(all));
+    Py_XDECREF(all);
+    PyErr_Clear();
+    return leave(tracer, KIND_RAISE, &pending, payload);
 }
 
 #endif

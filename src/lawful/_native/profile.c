@@ -154,12 +154,13 @@ int delivery_plan(Tracer *tracer, CodeInfo *info) { return 0; }
 
 int delivery_again(Tracer *tracer, CodeInfo *info) { return 0; }
 
+int delivery_begin(Tracer *tracer) {
+    if (PyThreadState_Get()->c_profilefunc == NULL) return 0;
+    PyErr_SetString(PyExc_RuntimeError, "another profile function is in force, and CPython 3.11 has room for one only");
+    return -1;
+}
+
 int delivery_start(Tracer *tracer) {
-    PyThreadState *here = PyThreadState_Get();
-    if (here->c_profilefunc != NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "another profile function is in force, and CPython 3.11 has room for one only");
-        return -1;
-    }
     /* Frames that run already get no start. */
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter); thread != NULL; thread = PyThreadState_Next(thread)) {

@@ -26,10 +26,35 @@ int record_setup(void) {
     return 0;
 }
 
+/* ---- time ---------------------------------------------------------------------------------------------------------- */
+
 int64_t tracer_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Asking for the time is a good part of the cost of a record. Where the processor counts at a constant rate, that count is
+   taken, and its rate is measured against the clock whenever records are delivered. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#include <x86intrin.h>
+
+static bool constant_rate(void) {
+    static int known = -1;
+    unsigned a, b, c, d = 0;
+    if (known < 0) known = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8);
+    return known;
+}
+
+int64_t ticks(void) { return constant_rate() ? (int64_t)__rdtsc() : tracer_now(); }
+#else
+int64_t ticks(void) { return tracer_now(); }
+#endif
+
+void measure_ticks(Tracer *tracer) {
+    int64_t passed = ticks() - tracer->first_tick;
+    if (passed > 0) tracer->tick = (double)(tracer_now() - tracer->began - tracer->first_time) / (double)passed;
 }
 
 /* ---- in ------------------------------------------------------------------------------------------------------------ */
@@ -83,13 +108,28 @@ static Id current_task(Tracer *tracer) {
 static void fill(Tracer *tracer, Record *record, int kind) {
     memset(record, 0, sizeof *record);
     record->kind = kind;
-    record->time = tracer_now() - tracer->began;
+    record->time = ticks();
     ThreadData *thread = thread_data(tracer);
     record->thread = thread ? thread->number : 0;
 }
 
+/* The payload with the task. */
+static PyObject *with_task(Tracer *tracer, PyObject *payload) {
+    Id task = current_task(tracer);
+    if (task == 0) return payload;
+    PyObject *number = PyLong_FromUnsignedLongLong(task), *extended = payload ? PyDict_Copy(payload) : PyDict_New();
+    if (number == NULL || extended == NULL || PyDict_SetItem(extended, text_task, number) < 0) {
+        PyErr_Clear();
+        Py_CLEAR(extended);
+    }
+    Py_XDECREF(number);
+    if (extended == NULL) return payload;
+    Py_XDECREF(payload);
+    return extended;
+}
+
 int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, PyCodeObject *code, int offset) {
-    Id task = tracer->tasks ? current_task(tracer) : 0;
+    if (tracer->tasks) payload = with_task(tracer, payload);
     Record *record = push(tracer);
     if (record == NULL) {
         Py_XDECREF(payload);
@@ -98,7 +138,6 @@ int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *pa
     fill(tracer, record, kind);
     record->callee = callee;
     record->target = target;
-    record->task = task;
     record->payload = payload;
     record->code = (PyCodeObject *)Py_XNewRef((PyObject *)code);
     record->offset = offset;
@@ -107,6 +146,14 @@ int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *pa
 }
 
 int record_gone(Tracer *tracer, Id id, PyObject *class_name) {
+    /* The receiver of a call may die with the call's arguments: it is told after the call's end. */
+    ThreadData *thread = thread_data(tracer);
+    for (int i = thread ? thread->depth - 1 : -1, j = 0; i >= 0 && j < 4; i--, j++) {
+        Pending *pending = &thread->stack[i];
+        if (pending->target != id || pending->gone != NULL) continue;
+        pending->gone = Py_NewRef(class_name);
+        return 0;
+    }
     Record *record = push(tracer);
     if (record == NULL) return 0;
     fill(tracer, record, KIND_GONE);
@@ -116,12 +163,14 @@ int record_gone(Tracer *tracer, Id id, PyObject *class_name) {
 }
 
 int record_emit(Tracer *tracer, PyObject *event) {
-    Id task = tracer->tasks ? current_task(tracer) : 0;
+    PyObject *payload = tracer->tasks ? with_task(tracer, Py_NewRef(event)) : Py_NewRef(event);
     Record *record = push(tracer);
-    if (record == NULL) return 0;
+    if (record == NULL) {
+        Py_DECREF(payload);
+        return 0;
+    }
     fill(tracer, record, KIND_EMIT);
-    record->task = task;
-    record->payload = Py_NewRef(event);
+    record->payload = payload;
     if (tracer->synchronous || tracer->count >= tracer->flush_at) return record_flush(tracer, false);
     return 0;
 }
@@ -166,17 +215,20 @@ static PyObject *event_of(Tracer *tracer, Record *record) {
         Callee *callee = record->callee;
         failed = PyDict_SetItem(event, text_event, kinds[record->kind]) || PyDict_SetItem(event, text_name, callee->name);
         if (!failed && record->target) {
-            PyObject *kind = callee->class_name;
-            if (record->payload != NULL && PyDict_GetItem(record->payload, text_class)) kind = NULL; /* of a new object */
-            failed = (kind != NULL && PyDict_SetItem(event, text_class, kind)) ||
+            failed = (callee->class_name != NULL && PyDict_SetItem(event, text_class, callee->class_name)) ||
                      set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
         }
-        if (!failed && record->payload != NULL) failed = PyDict_Update(event, record->payload);
+        if (!failed && record->payload != NULL) {
+            PyObject *target = PyDict_GetItemWithError(record->payload, text_target);
+            failed = (target != NULL && PyDict_SetItem(event, text_target, target)) || PyDict_Update(event, record->payload);
+        }
     }
     if (!failed && record->code != NULL) failed = set_place(tracer, event, record);
     if (!failed) failed = set_taken(event, text_thread, PyLong_FromLong(record->thread));
-    if (!failed && record->task) failed = set_taken(event, text_task, PyLong_FromUnsignedLongLong(record->task));
-    if (!failed) failed = set_taken(event, text_time, PyFloat_FromDouble((double)record->time * 1e-9));
+    if (!failed) {
+        double passed = (double)tracer->first_time + (double)(record->time - tracer->first_tick) * tracer->tick;
+        failed = set_taken(event, text_time, PyFloat_FromDouble(passed < 0 ? 0 : passed * 1e-9));
+    }
     if (!failed && tracer->process) failed = set_taken(event, text_process, PyLong_FromLong(tracer->process));
     if (failed) Py_CLEAR(event);
     return event;
@@ -218,6 +270,7 @@ static int deliver(Tracer *tracer, Record *records, Py_ssize_t count) {
     /* A collection would run finalisers of the program inside Lawful, where they are not watched. */
     int collecting = PyGC_Disable();
     hold_signals(&before);
+    measure_ticks(tracer);
     PyObject *events = events_of(tracer, records, count);
     for (Py_ssize_t i = 0; i < count; i++) release(&records[i]);
     PyObject *result = events == NULL ? NULL : PyObject_CallOneArg(tracer->deliver, events);

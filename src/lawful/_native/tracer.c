@@ -34,6 +34,10 @@ static int plan_frames(Tracer *tracer) {
             if (plan_find(tracer, code) == NULL) {
                 CodeInfo *info = plan_make(tracer, code, globals);
                 failed = info == NULL ? PyErr_Occurred() != NULL : delivery_plan(tracer, info) < 0;
+                if (failed && info == NULL) {
+                    tracer_fault(tracer); /* of the plan */
+                    failed = 0;
+                }
             }
             Py_DECREF(code);
             Py_DECREF(globals);
@@ -58,7 +62,7 @@ static PyObject *tracer_start(Tracer *self, PyObject *unused) {
     self->serial = ++serials;
     self->threads = 0;
     self->running = true;
-    if (plan_frames(self) < 0 || delivery_start(self) < 0) {
+    if (delivery_begin(self) < 0 || plan_frames(self) < 0 || delivery_start(self) < 0) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         Py_XDECREF(tracer_stop(self, NULL));
@@ -134,6 +138,9 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     self->gone = gone;
     self->slot = self->tool = -1;
     self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);
+    self->first_tick = ticks();
+    self->first_time = tracer_now() - self->began;
+    self->tick = 1;
     self->delivering = PyThread_allocate_lock();
     if (self->delivering == NULL) {
         Py_DECREF(self);
@@ -167,6 +174,7 @@ static void tracer_dealloc(Tracer *self) {
     plan_forget(self);
     Py_CLEAR(self->get_loop);
     Py_CLEAR(self->get_task);
+    Py_CLEAR(self->resting);
     tracer_clear(self);
     if (self->delivering != NULL) PyThread_free_lock(self->delivering);
     Py_TYPE(self)->tp_free((PyObject *)self);
@@ -188,7 +196,16 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyObject *get_flush_at(Tracer *self, void *unused) { return PyLong_FromSsize_t(self->flush_at); }
+static int set_flush_at(Tracer *self, PyObject *value, void *unused) {
+    Py_ssize_t number = value ? PyLong_AsSsize_t(value) : -1;
+    if (number == -1 && PyErr_Occurred()) return -1;
+    self->flush_at = number < 1 ? 1 : number;
+    return 0;
+}
+
 static PyGetSetDef properties[] = {
+    {"flush_at", (getter)get_flush_at, (setter)set_flush_at, "How many events are gathered before they are delivered.", NULL},
     {"name", (getter)get_name, NULL, "Which core this is.", NULL},
     {"fault", (getter)get_fault, NULL, "What stopped it, if something inside Lawful failed.", NULL},
     {"dropped", (getter)get_dropped, NULL, "Events that found the buffer full.", NULL},

@@ -58,15 +58,25 @@ typedef struct Callee {
     int wants;
 } Callee;
 
+/* An answer of the hash table, good as long as the table is not rebuilt and both live. */
+typedef struct {
+    const void *key;
+    PyTypeObject *type;
+    const struct Slot *slot;
+    unsigned rebuilt;
+} LastAnswer;
+
 typedef struct {
     PyObject *name;         /* or NULL */
     PyObject *keywords;     /* a tuple, or NULL */
     int offset, result;     /* in bytes; result may be -1 */
     int base, count;
     unsigned char operation;
+    bool quiet;             /* nothing that is wanted has this name */
     bool off;               /* the instruction is disabled, or could be */
     bool result_off;        /* the instruction where its result is seen is disabled */
     bool expects;           /* its result was asked for once */
+    LastAnswer last_answer;              /* what was called here last */
 } Probe;
 
 typedef struct CodeInfo {
@@ -80,16 +90,17 @@ typedef struct CodeInfo {
     int16_t *probe_at, *result_at;  /* by code unit: number of the probe from 1, or 0 */
     int n_probes, units, toggles;
     bool own;
+    LastAnswer last_answer;                      /* the type of first argument it had last */
 } CodeInfo;
 
 int plan_setup(void);
-CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code);             /* NULL: none */
+CodeInfo *plan_search(Tracer *tracer, PyCodeObject *code);           /* NULL: none */
 /* Asks Python. NULL without an exception: it is of no interest. */
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
-Callee *plan_call(Tracer *tracer, PyObject *function, PyObject *key, PyTypeObject *receiver);
+Callee *plan_call(Tracer *tracer, LastAnswer *last_answer, PyObject *function, PyObject *key, PyTypeObject *receiver);
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
-Callee *plan_operation(Tracer *tracer, PyObject *name, PyTypeObject *owner);
-Callee *plan_field(Tracer *tracer, PyObject *name, PyTypeObject *owner);
+Callee *plan_operation(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner);
+Callee *plan_field(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner);
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type);       /* a new reference */
 Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type);
 void plan_forget(Tracer *tracer);                                    /* everything */
@@ -106,8 +117,7 @@ typedef struct {
     PyObject *payload;     /* a dict with further fields; gone: the class name; emit: the event */
     PyCodeObject *code;    /* the place, or NULL */
     Id target;
-    Id task;
-    int64_t time;          /* nanoseconds */
+    int64_t time;          /* in ticks */
     uint32_t offset;       /* in the code */
     uint16_t thread;
     uint8_t kind;
@@ -136,10 +146,13 @@ extern PyObject *text_res, *text_resultId, *text_target;
 typedef struct {
     Callee *callee;
     RunFrame *frame;
-    PyObject *payload;     /* of a constructor: its arguments; or NULL */
-    bool constructs;       /* it is a class that is called */
+    PyObject *payload;     /* what its beginning had, or NULL */
+    PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
+    PyObject *gone;        /* the receiver has died meanwhile: its class name */
+    PyCodeObject *code;    /* the place that callee-side events have; it lives as long as the call */
     Id target;
-    int offset, result;    /* of the probe; callee side: -1 */
+    int place;             /* in that code */
+    int offset;            /* of the probe; callee side: -1 */
 } Pending;
 
 typedef struct {
@@ -168,6 +181,7 @@ int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame);
 
 extern const char delivery_name[];
 int delivery_setup(void);
+int delivery_begin(Tracer *tracer);                  /* before any code is planned */
 int delivery_start(Tracer *tracer);
 int delivery_stop(Tracer *tracer);
 int delivery_plan(Tracer *tracer, CodeInfo *info);   /* events of this code object are wanted from now on */
@@ -177,6 +191,7 @@ int delivery_again(Tracer *tracer, CodeInfo *info);  /* what was switched off in
 
 #define MOST_TRACERS 6
 #define CALLEE_BUCKETS 512
+#define RECENT 64
 
 struct Tracer {
     PyObject_HEAD
@@ -188,6 +203,13 @@ struct Tracer {
     uint64_t dropped;
     bool synchronous, gone, running, broken;
     bool tasks;                /* a coroutine was seen */
+    unsigned rebuilt;          /* how often the hash table was */
+    struct {
+        PyCodeObject *code;
+        CodeInfo *info;
+    } recent[RECENT];          /* plans by code */
+    int64_t first_tick, first_time; /* ticks, and nanoseconds since `began`, at the start */
+    double tick;               /* its length in nanoseconds */
     int slot;                  /* among the running tracers, -1 if it does not run */
     unsigned long serial;
     int64_t began;
@@ -201,12 +223,20 @@ struct Tracer {
     Callee *callees[CALLEE_BUCKETS];
     Callee unwanted;           /* stands for all that is not */
     PyObject *get_loop, *get_task;
+    PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
     int tool;                  /* of sys.monitoring */
     PyThreadState *newest;     /* 3.11: the last thread that was seen; only compared */
 };
 
+static inline CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code) {
+    size_t at = ((uintptr_t)code >> 6) % RECENT;
+    return tracer->recent[at].code == code ? tracer->recent[at].info : plan_search(tracer, code);
+}
+
 extern PyTypeObject TracerType;
-int64_t tracer_now(void);
+int64_t tracer_now(void);                       /* nanoseconds of the monotonic clock */
+int64_t ticks(void);                            /* of the fastest clock there is */
+void measure_ticks(Tracer *tracer);
 /* Something inside Lawful failed: keep the exception that is set, and watch no longer. */
 void tracer_fault(Tracer *tracer);
 

@@ -6,7 +6,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -34,11 +34,17 @@ class Entry(NamedTuple):
 
 # Here and not in the modules, so that `lawful --help` and shell completion import none of them.
 COMMANDS = (
+    Entry("run", "lawful.cli.run", "Run a program under watch and judge what it does."),
+    Entry("record", "lawful.cli.record", "Run a program under watch and write its trace."),
     Entry("check", "lawful.cli.check", "Check recorded or live traces against laws."),
     Entry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
     Entry("laws", "lawful.cli.laws", "Explain and draw laws."),
     Entry("completion", "lawful.cli.completion", "Print the completion script for a shell."),
 )
+
+
+# These run somebody's program in this process. Its streams are left alone, and it starts when the command line is read.
+HOSTS = frozenset(("run", "record"))
 
 
 class LazyGroup(click.Group):
@@ -86,6 +92,7 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
 _EXAMPLES = """
 \b
 Examples:
+  lawful run --law files.rml app.py
   lawful check hash_set.rml --trace run.jsonl
   lawful trace info run.jsonl.zst
   lawful laws explain hash_set.rml
@@ -115,17 +122,22 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; nothing escapes but the text of an error."""
-    _replace_closed_streams()
-    _forgive_odd_characters()
-    code = _answer(sys.argv[1:] if args is None else args)
+    words = sys.argv[1:] if args is None else args
+    if not HOSTS.intersection(words[:1]):
+        _replace_closed_streams()
+        _forgive_odd_characters()
+    answer = _answer(words)
+    if not isinstance(answer, int):
+        return answer()
     _flush_for_good()
-    return code
+    return answer
 
 
-def _answer(args: Sequence[str]) -> int:
+def _answer(args: Sequence[str]) -> int | Callable[[], int]:
     try:
         code = _run(args)
-        sys.stdout.flush()
+        if isinstance(code, int):
+            sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -147,8 +159,8 @@ def _answer(args: Sequence[str]) -> int:
     return code
 
 
-def _run(args: Sequence[str]) -> int:
-    """A subcommand answers with its exit code, or with nothing for 0."""
+def _run(args: Sequence[str]) -> int | Callable[[], int]:
+    """A subcommand answers with its exit code, with nothing for 0, or with what is left to do when click is gone."""
     if instruction := os.environ.get(COMPLETE_VARIABLE):
         return shell_complete(cli, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
     try:
@@ -156,6 +168,9 @@ def _run(args: Sequence[str]) -> int:
             answer = cli.invoke(ctx)
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    if callable(answer):
+        program: Callable[[], int] = answer
+        return program
     return answer if isinstance(answer, int) else 0
 
 
@@ -190,7 +205,7 @@ def _internal(error: Exception) -> str:
 
 
 def _complain(text: str) -> int:
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):  # a closed stream is None
         sys.stdout.flush()
     with suppress(OSError):
         click.echo(text, err=True)
@@ -213,7 +228,7 @@ def _forgive_odd_characters() -> None:
 
 def _flush_for_good() -> None:
     """Whoever read our output has left, or the disk is full: the interpreter's own last flush must not complain."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except OSError:

@@ -1,6 +1,33 @@
-"""One run: traces go through the monitors of laws, and findings come out."""
+"""One run: traces, or the events of a running program, go through the monitors of laws, and findings come out."""
 
-from lawful.engine.findings import Finding, Numbered
-from lawful.engine.run import Case, Settings, TraceRun
+from __future__ import annotations
 
-__all__ = ["Case", "Finding", "Numbered", "Settings", "TraceRun"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lawful.engine.findings import Finding, Numbered
+    from lawful.engine.live import LiveRun
+    from lawful.engine.run import Case, Settings, TraceRun
+
+__all__ = ["Case", "Finding", "LiveRun", "Numbered", "Settings", "TraceRun"]
+
+# A program that is watched must not wait for what only traces need.
+_HOMES = {
+    "Case": "run",
+    "Finding": "findings",
+    "LiveRun": "live",
+    "Numbered": "findings",
+    "Settings": "run",
+    "TraceRun": "run",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

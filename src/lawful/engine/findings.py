@@ -1,13 +1,16 @@
-"""Findings: a violation with its evidence."""
+"""Findings: a violation with its evidence, whether it was found in a trace or in a running program."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from lawful.laws.protocol import Expectation
 
 Event = dict[str, Any]
+
+_MOST_CONTEXTS = 100
 
 
 class Numbered(NamedTuple):
@@ -28,3 +31,116 @@ class Finding:
     doomed_event: Event | None
     history: tuple[Numbered, ...] = ()  # earlier events about the same objects, oldest first
     history_note: str | None = None  # why there may be fewer than there were
+    law: str = ""  # its name
+    count: int = 1  # how often the law was broken at this place; what else is known is about the first time
+    last_time: float | None = None  # of the last event that was counted
+    contexts: dict[str, int] = field(default_factory=dict)  # how often in each test (or other part of the run)
+
+    @property
+    def place_event(self) -> Event | None:
+        """The event whose place in the source is the finding's: at the end, the first one of what was left undone."""
+        if self.event is not None:
+            return self.event
+        if self.doomed_event is not None:
+            return self.doomed_event
+        return self.history[0].event if self.history else None
+
+    @property
+    def file(self) -> str | None:
+        file = (self.place_event or {}).get("file")
+        return file if isinstance(file, str) else None
+
+    @property
+    def line(self) -> int | None:
+        line = (self.place_event or {}).get("line")
+        return line if isinstance(line, int) else None
+
+    @property
+    def first_time(self) -> float | None:
+        return time_of(self.event or self.doomed_event)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Findings with the same key are one."""
+        return finding_key(self.law, self.rejected_at, self.place_event)
+
+    def again(self, count: int, last_time: float | None, contexts: Mapping[str, int]) -> None:
+        """It happened again, so many times."""
+        self.count += count
+        if last_time is not None:
+            self.last_time = last_time if self.last_time is None else max(self.last_time, last_time)
+        for context, times in contexts.items():
+            if context in self.contexts or len(self.contexts) < _MOST_CONTEXTS:
+                self.contexts[context] = self.contexts.get(context, 0) + times
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it in JSON's types."""
+        return {
+            "law": self.law,
+            "file": self.file,
+            "line": self.line,
+            "count": self.count,
+            "first_time": self.first_time,
+            "last_time": self.last_time,
+            "contexts": dict(self.contexts),
+            "rejected_at": self.rejected_at,
+            "doomed_at": self.doomed_at,
+            "event": self.event,
+            "doomed_event": self.doomed_event,
+            "expected": list(self.expectation.expected),
+            "expected_omitted": self.expectation.omitted,
+            "bindings": {name: plain(value) for name, value in self.expectation.bindings.items()},
+            "other_instances": self.expectation.others,
+            "history": [{"number": number, "event": event} for number, event in self.history],
+            "history_note": self.history_note,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Finding:
+        """What `to_json` has made of it."""
+        expectation = Expectation(
+            tuple(data["expected"]), data["bindings"], data["expected_omitted"], data["other_instances"]
+        )
+        return cls(
+            data["rejected_at"],
+            data["event"],
+            expectation,
+            data["doomed_at"],
+            data["doomed_event"],
+            tuple(Numbered(each["number"], each["event"]) for each in data["history"]),
+            data["history_note"],
+            data["law"],
+            data["count"],
+            data["last_time"],
+            dict(data["contexts"]),
+        )
+
+
+def finding_key(law: str, rejected_at: int | str | None, event: Event | None) -> tuple[object, ...]:
+    """What makes findings one: the same law, broken in the same way at the same place.
+
+    Without a place it is the name of what was called that tells them apart.
+    """
+    how = "event" if isinstance(rejected_at, int) else rejected_at
+    event = event or {}
+    file, line = event.get("file"), event.get("line")
+    if isinstance(file, str) and isinstance(line, int):
+        return law, how, file, line
+    kind, name = event.get("event"), event.get("name")
+    return law, how, kind if isinstance(kind, str) else None, name if isinstance(name, str) else None
+
+
+def time_of(event: Event | None) -> float | None:
+    """When an event happened, in seconds since the run began, if it says so."""
+    time = None if event is None else event.get("time")
+    return time if isinstance(time, int | float) and not isinstance(time, bool) else None
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: what a law calculated can be one that JSON cannot say."""
+    if value is None or isinstance(value, str | float | dict | list):
+        return value
+    if isinstance(value, int):
+        # Integers beyond this may be refused by whoever reads the report, and by Python's own conversion to text.
+        return value if value.bit_length() <= 10_000 else f"an integer of {value.bit_length()} bits"
+    return repr(value)

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -97,14 +96,6 @@ def _text(value: int | str) -> bytes:
         return msgspec.json.encode(value)
     except ValueError:  # an integer that a law calculated, with more digits than any event can have
         return b""
-
-
-def merged(direct: Sequence[Numbered], related: Sequence[Numbered], most: int) -> tuple[Numbered, ...]:
-    """At most so many events of both, in order; if they are too many, at least half of them are direct ones."""
-    numbers = {number for number, _ in direct}
-    others = [found for found in related if found.number not in numbers]
-    first = direct[-max(most - len(others), (most + 1) // 2) :]
-    return tuple(sorted([*first, *others[len(others) - min(len(others), most - len(first)) :]], key=itemgetter(0)))
 
 
 def read_again(path: str, searches: Sequence[Search], *, skip_bad: bool) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
 
+from lawful.engine.evidence import merged, met, values_of
 from lawful.engine.findings import Event, Finding
-from lawful.engine.history import Recent, Search, merged, read_again
+from lawful.engine.history import Recent, Search, read_again
 from lawful.errors import TraceError
-from lawful.events.model import mentioned_ids
 from lawful.events.reader import TraceReader, open_trace
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
-_MOST_MET = 10
 _NOTHING = Expectation((), {})
 
 
@@ -168,11 +165,14 @@ class TraceRun:
         searches = [(finding, search if search.found else search.for_anything()) for finding, search in searches]
         self._search([search for _, search in searches if not search.found])
         # What these objects have met may have brought the law here: a collection is changed under its iterator.
-        further = [Search(s.monitor, values, s.before, s.most) for _, s in searches if (values := _met(s))]
+        further = []
+        for _, search in searches:
+            if others := met(search.monitor, search.values, search.found):
+                further.append(Search(search.monitor, others, search.before, search.most))
         self._search(further)
         for finding, search in searches:
-            met = next((each.found for each in further if each.monitor is search.monitor), ())
-            finding.history, finding.history_note = merged(search.found, met, search.most), search.note
+            related = next((each.found for each in further if each.monitor is search.monitor), ())
+            finding.history, finding.history_note = merged(search.found, related, search.most), search.note
 
     def _search(self, searches: list[Search]) -> None:
         if not searches:
@@ -187,9 +187,9 @@ class TraceRun:
         rejected_at, doomed_at = monitor.rejected_at, monitor.doomed_at
         # Once lost, what the law would still take leads nowhere.
         expectation = _NOTHING if rejected_at is None else monitor.expectation(case.event)
-        finding = Finding(rejected_at, case.event, expectation, doomed_at, case.doomed_event)
+        finding = Finding(rejected_at, case.event, expectation, doomed_at, case.doomed_event, law=case.law.name)
         event = case.event if rejected_at is not None else case.doomed_event
-        values = [value for value in (*expectation.bindings.values(), *_known_to(monitor, event)) if _tells(value)]
+        values = values_of(monitor, expectation, event)
         place = rejected_at if rejected_at is not None else doomed_at or 0
         before = self.events + 1 if place == "end" else int(place)
         return finding, Search(monitor, values, before, self._settings.history)
@@ -201,42 +201,3 @@ def _is_over(reader: TraceReader) -> bool:
         return next(reader.batches(), None) is None
     except TraceError:
         return False
-
-
-def _known_to(monitor: Monitor, event: Event | None) -> Iterator[Any]:
-    """The values in an event that the law takes up: the objects it is about."""
-    if event is not None:
-        # Where objects have ids, other values are no objects. Traces of other makers may have no ids.
-        for value in list(mentioned_ids(event)) or _scalars(event):
-            if monitor.relevant(event, (value,)):
-                yield value
-
-
-def _met(search: Search) -> list[Any]:
-    """The objects, beyond those that were searched for, in the events that were found."""
-    if not search.values:
-        return []
-    met = (
-        value
-        for _, event in reversed(search.found)
-        for value in mentioned_ids(event)
-        if value not in search.values and search.monitor.relevant(event, (value,))
-    )
-    return list(islice(dict.fromkeys(met), _MOST_MET))
-
-
-def _tells(value: Any) -> bool:
-    """Can events about one thing be told by this value from events about others?"""
-    return isinstance(value, int | str | dict | list) and not isinstance(value, bool)
-
-
-def _scalars(value: Any) -> Iterator[Any]:
-    pending = [value]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            pending += value.values()
-        elif isinstance(value, list):
-            pending += value
-        else:
-            yield value

@@ -51,6 +51,16 @@ class Expectation:
     others: int = 0  # further instances of which the same is to be said
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A kind of event that a law can match: the keys it must have, each with its values where only some can be.
+
+    No keys at all: any event.
+    """
+
+    keys: tuple[tuple[str, tuple[str | int | float | bool | None, ...] | None], ...]
+
+
 @runtime_checkable
 class Monitor(Protocol):
     """The running state of one law. It can be pickled; a step depends on nothing but the state and the event."""
@@ -77,12 +87,24 @@ class Monitor(Protocol):
         """Take many events at once: the same as `step` on each, and much faster."""
         ...
 
+    def forgive(self) -> bool:
+        """Go on as if the rejected event had not come; False if that cannot be, because nothing would be accepted.
+
+        The monitor is then as it was before that event, but has counted it: `events` is its number. What was fed after
+        it is to be fed again.
+        """
+        ...
+
     def end(self) -> Verdict:
         """Say that the trace is over: the verdict becomes TRUE or FALSE."""
         ...
 
     def expectation(self, event: Event | None = None) -> Expectation:
         """What would have been accepted in the present state (that before the rejected event)."""
+        ...
+
+    def pending(self, most: int) -> tuple[Expectation, ...]:
+        """For each of the instances that keep the trace from ending here, up to so many: what it waits for."""
         ...
 
     def outcome(self) -> Outcome: ...
@@ -109,6 +131,11 @@ class Law(Protocol):
     @property
     def warnings(self) -> Sequence[Diagnostic]:
         """What its author should look at."""
+        ...
+
+    @property
+    def watches(self) -> tuple[Watch, ...] | None:
+        """The kinds of events it can match, those it names first. None: any event, and it names none."""
         ...
 
     def monitor(self) -> Monitor: ...

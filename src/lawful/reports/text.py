@@ -31,13 +31,13 @@ def case_lines(run: TraceRun, case: Case, width: int = WIDTH) -> Iterator[Line]:
     if finding is not None:
         yield from _titled("BROKEN", "bold red", f"{_pair(run, case)} {_place(finding)}", width)
         for label, text in _evidence(run, finding, width):
-            yield from _labelled(label, text, width)
+            yield from labelled(label, text, width)
         yield []
     elif case.accepted:
         yield from _titled("accepted", "green", _pair(run, case), width)
     else:
         yield from _titled("undecided", "yellow", _pair(run, case), width)
-        yield from _labelled("", f"{case.verdict} after {count(run.events, 'event')}", width)
+        yield from labelled("", f"{case.verdict} after {count(run.events, 'event')}", width)
 
 
 def summary_lines(runs: Sequence[TraceRun], width: int = WIDTH) -> Iterator[Line]:
@@ -58,7 +58,7 @@ def summary_lines(runs: Sequence[TraceRun], width: int = WIDTH) -> Iterator[Line
             why = "every law was decided" if decided else "a law was broken (--fail-fast)"
             what = "judging" if run.drained else "reading"
             place = f"{printable(run.name)}: {what} stopped after {count(run.events, 'event')}"
-            yield from ([Span(part)] for part in _folded(f"{place}: {why}", width))
+            yield from ([Span(part)] for part in folded(f"{place}: {why}", width))
 
 
 def plain(lines: Iterator[Line]) -> str:
@@ -87,7 +87,7 @@ def _evidence(run: TraceRun, finding: Finding, width: int) -> Iterator[tuple[str
     if finding.doomed_at is not None:
         yield "lost", f"{doomed_place(finding)}: whatever followed, the law could not be kept any more"
     if finding.doomed_event is not None:
-        yield "", _clipped(f"#{finding.doomed_at} {short(finding.doomed_event)}", width)
+        yield "", clipped(f"#{finding.doomed_at} {short(finding.doomed_event)}", width)
     if finding.expectation.bindings:
         items = finding.expectation.bindings.items()
         others = finding.expectation.others
@@ -96,29 +96,30 @@ def _evidence(run: TraceRun, finding: Finding, width: int) -> Iterator[tuple[str
     digits = len(str(finding.history[-1].number)) if finding.history else 0
     label = "earlier"
     for number, event in finding.history:
-        yield label, _clipped(f"#{number:<{digits}} {short(event)}", width)
+        yield label, clipped(f"#{number:<{digits}} {short(event)}", width)
         label = ""
     if finding.history_note:
         yield label, f"({printable(finding.history_note)})"
 
 
-def _labelled(label: str, text: str, width: int) -> Iterator[Line]:
+def labelled(label: str, text: str, width: int) -> Iterator[Line]:
+    """A text of several lines beside its label; an empty label continues the one before."""
     return _titled(f"  {label}", "dim", text, width)
 
 
 def _titled(title: str, style: str, text: str, width: int) -> Iterator[Line]:
-    for part in _folded(text, width - _LABEL):
+    for part in folded(text, width - _LABEL):
         yield [Span(title.ljust(_LABEL), style), Span(part)]
         title = ""
 
 
-def _clipped(text: str, width: int) -> str:
+def clipped(text: str, width: int) -> str:
     """As much of an event as about two lines hold: enough to know it again."""
     most = 2 * (width - _LABEL) - 10
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _folded(text: str, width: int) -> Iterator[str]:
+def folded(text: str, width: int) -> Iterator[str]:
     """The text in pieces that fit, broken after a blank or a comma where there is one."""
     while len(text) > width:
         cut = max(text.rfind(" ", 0, width), text.rfind(",", 0, width)) + 1

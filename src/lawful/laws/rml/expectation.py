@@ -47,6 +47,17 @@ def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expecta
     return Expectation(tuple(expected)[:_MOST], bindings, omitted, len(instances) - 1 if bindings else 0)
 
 
+def pending(planner: Planner, state: Recipe) -> Iterator[Expectation]:
+    """For each instance that keeps a trace from ending in this state: what it waits for."""
+    probe = _Probe(planner, None)
+    for leaf, required in probe.leaves(state, True):
+        if required and probe.refuses(leaf):
+            expected = tuple(dict.fromkeys(probe.firsts(leaf)))
+            named = zip(planner.shapes[leaf.shape].names, leaf.registers, strict=True)
+            bindings = {name: value for name, value in named if name}
+            yield Expectation(expected[:_MOST], bindings, max(0, len(expected) - _MOST))
+
+
 def _as_leaf(shape: int, operands: tuple[Any, ...]) -> Leaf:
     return Leaf(shape, tuple(operand[1] for operand in operands))
 

@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 from lawful import core
 from lawful.diagnostics import Diagnostic
-from lawful.laws.protocol import Event, Expectation, Outcome, Verdict
+from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
 from lawful.laws.rml import patterns, syntax
 from lawful.laws.rml.checker import check
 from lawful.laws.rml.compiler import compile_specification
-from lawful.laws.rml.expectation import expectation
+from lawful.laws.rml.expectation import expectation, pending
 from lawful.laws.rml.machine import Machine
+from lawful.laws.rml.outline import watches
 from lawful.laws.rml.parser import parse
 from lawful.laws.rml.planner import Planner
 from lawful.laws.rml.portable import pack, unpack
@@ -53,6 +54,10 @@ class RmlLaw:
     @cached_property
     def planner(self) -> Planner:
         return deeply(lambda: Planner(compile_specification(self.specification)))
+
+    @cached_property
+    def watches(self) -> tuple[Watch, ...] | None:
+        return deeply(lambda: watches(self))
 
     def monitor(self) -> RmlMonitor:
         return RmlMonitor(self)
@@ -120,6 +125,15 @@ class RmlMonitor:
         self.events += len(events)
         return self.verdict
 
+    def forgive(self) -> bool:
+        if self.doomed_at is not None or not isinstance(self.rejected_at, int):
+            return False
+        # A machine makes no change before it knows that there is a step: it still is where it was.
+        self._machine.failed = False
+        self.events = self.rejected_at
+        self.rejected_at = None
+        return True
+
     def end(self) -> Verdict:
         if self._ended is None:
             accepted = self._accepts
@@ -154,6 +168,10 @@ class RmlMonitor:
     def expectation(self, event: Event | None = None) -> Expectation:
         state = self._machine.dump()
         return deeply(lambda: expectation(self.law.planner, state, event))
+
+    def pending(self, most: int) -> tuple[Expectation, ...]:
+        state = self._machine.dump()
+        return deeply(lambda: tuple(islice(pending(self.law.planner, state), most)))
 
     def relevant(self, event: Event, values: Iterable[Any]) -> bool:
         wanted = list(values)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from lawful.laws.protocol import Watch
 from lawful.laws.rml import patterns, syntax, terms
-from lawful.laws.rml.compiler import Program, named_ref
+from lawful.laws.rml.compiler import Direct, Program, named_ref
 from lawful.laws.rml.equations import children, declared, preorder
 from lawful.laws.rml.event_types import extent
 from lawful.laws.rml.printer import format_data, format_expression, format_spec
@@ -57,13 +58,6 @@ class Equation:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """A kind of event that the law can match: the keys it must have, each with its values where only some can be."""
-
-    keys: tuple[tuple[str, tuple[syntax.Scalar, ...] | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Outline:
     event_types: tuple[EventType, ...]
     equations: tuple[Equation, ...]
@@ -91,6 +85,18 @@ def _declaration(declaration: syntax.Declaration) -> Declaration:
     end = len(text) - 1 if guard is None else len(text) - len(f" with {guard};")
     body = text[text.index(" matches ") + len(" matches ") : end]
     return Declaration(text, declaration.params, body, isinstance(declaration.body, tuple), declaration.negated, guard)
+
+
+def watches(law: RmlLaw) -> tuple[Watch, ...] | None:
+    """As the protocol of laws has it."""
+    program = law.planner.program
+    found, everything = _watches(program, law.specification)
+    if not everything:
+        return found
+    # What an event type does not match, the law is about all the same.
+    denied = (_watch(tree) for tree in _flat(_denied(program)) if tree[0] == "object" and tree[1])
+    found = tuple(dict.fromkeys((*found, *denied)))
+    return (*found, Watch(())) if found else None
 
 
 # -- recursion -----------------------------------------------------------------------------------
@@ -165,8 +171,25 @@ def _watches(program: Program, specification: syntax.Specification) -> tuple[tup
                 if patterns.is_universal(tree):
                     everything = True
                 elif tree[0] == "object":  # an event is nothing else
-                    found.setdefault(Watch(tuple((key, _literals(part)) for key, part in tree[1])))
+                    found.setdefault(_watch(tree))
     return tuple(found), everything
+
+
+def _watch(tree: patterns.Tree) -> Watch:
+    return Watch(tuple((key, _literals(part)) for key, part in tree[1]))
+
+
+def _denied(program: Program) -> Iterator[patterns.Tree]:
+    """The patterns behind event types that `not matches`."""
+    pending = [clause for group in program.clauses.values() for clause in group if clause.negated]
+    seen: set[tuple[str, int]] = set()
+    while pending:
+        for option in pending.pop().options:
+            if isinstance(option, Direct):
+                yield option.tree
+            elif (key := (option.name, len(option.args))) not in seen:
+                seen.add(key)
+                pending += program.clauses[key]
 
 
 def _static(ref: Ref) -> Ref:

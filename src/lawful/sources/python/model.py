@@ -50,12 +50,14 @@ class Probe(NamedTuple):
     offset: int  # of the instruction, in bytes
     operation: Operation
     base: int  # the lowest operand: an index into the frame's value stack, from its bottom
-    count: int  # arguments of a CALL on the stack, without the receiver; flag of a CALL_EX; else 0
+    count: int  # arguments of a CALL on the stack, without the receiver; flag of a CALL_EX; of CONTAINS: 1 for `not in`
     name: str | None  # of a call: the global or attribute it was loaded by, if it was; of a field: the attribute;
     # of any other operation: the special method, as `__enter__`, `__add__`, `__iadd__`, `__lt__`, `__contains__`
     keywords: tuple[str, ...]  # of a CALL: the names of the last arguments
-    result: int  # the offset of the instruction before which the result is on top of the stack; -1: nowhere
+    result: int  # the offset of the next instruction: there the result, if it has one, is on the stack; -1: nowhere
     line: int  # in the source, 0 if unknown
+    quiet: bool = False  # of a call: nothing that is wanted has this name, so that a place that calls something else
+    # by it can be left alone
 
 
 class Want(IntFlag):

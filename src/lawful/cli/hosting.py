@@ -1,0 +1,302 @@
+"""What the commands share that run somebody's program in this process: their options, and the way from begin to end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from lawful import config
+from lawful.diagnostics import Source, printable, render_all
+from lawful.engine.session import BUFFER, Session, Settings
+from lawful.errors import LawError, LawfulError
+from lawful.laws.loader import is_law_name, load_law
+from lawful.sources.python import launcher
+from lawful.sources.python.scope import Scope, find_project
+
+if TYPE_CHECKING:
+    from lawful.laws.protocol import Law
+
+_MODULE = "lawful.module"
+
+FAIL = 1
+
+
+class Hosting(click.Command):
+    """Takes its own options up to the program's name; all that follows is the program's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ours, program, ctx.meta[_MODULE] = self._split(args)
+        return super().parse_args(ctx, [*ours, "--", *program])
+
+    def _split(self, words: list[str]) -> tuple[list[str], list[str], bool]:
+        """Our options, the program's words, and whether the first of these is a module."""
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        with_value = {name for option in options if not option.is_flag for name in option.opts}
+        at = 0
+        while at < len(words):
+            word = words[at]
+            if word == "--":
+                return words[:at], words[at + 1 :], False
+            if word.startswith("-m"):
+                rest = words[at + 1 :]
+                return words[:at], [word[2:], *rest] if word != "-m" else rest, True
+            if not word.startswith("-") or word == "-":
+                return words[:at], words[at:], False
+            at += 2 if word in with_value else 1
+        return words, [], False
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[OPTIONS] SCRIPT|-m MODULE [ARGUMENTS]")
+
+
+def many(name: str, what: str, text: str) -> Callable[[Any], Any]:
+    return click.option(name, metavar=what, multiple=True, help=text)
+
+
+def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What is watched, and how."""
+    for option in reversed(
+        (
+            many("--calls", "PKG", "Watch the calls that the program's own code makes into this package."),
+            many("--public", "PKG", "Watch the public functions and methods of this package."),
+            many("--fields", "CLASS", "Watch the attributes of this class where own code uses them."),
+            many("--include", "PATTERN", "Only this: a qualified name, a file, or access:private."),
+            many("--exclude", "PATTERN", "Not this."),
+            click.option(
+                "--buffer",
+                metavar="N",
+                type=click.IntRange(min=1),
+                help=f"How many events may wait.  [default: {BUFFER}]",
+            ),
+            click.option(
+                "--when-full",
+                type=click.Choice(config.WHEN_FULL),
+                help="Let the program wait, or drop events and count them.  [default: block]",
+            ),
+            click.option("--core", type=click.Choice(config.CORES), help="How to watch.  [default: the best there is]"),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def prepare(ctx: click.Context, words: Sequence[str]) -> launcher.Program:
+    """The program that the command line names."""
+    if not words:
+        hint = f"{ctx.command_path} [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE [ARGUMENTS]"
+        raise LawfulError("usage", "there is no program to run", hint=hint)
+    return launcher.module(words) if ctx.meta[_MODULE] else launcher.script(words)
+
+
+def settled(program: launcher.Program, given: config.Config) -> tuple[config.Config, Settings]:
+    """What the project's configuration and the flags ask for together."""
+    project = find_project(program.folder)
+    both = config.combined(config.load(str(project)), given)
+    settings = Settings(
+        scope=Scope(both.calls, both.public, both.fields, both.include, both.exclude, project),
+        main=program.name,
+        trace=both.trace,
+        history=10 if both.history is None else both.history,
+        on_violation=both.on_violation or "report",
+        buffer=both.buffer or BUFFER,
+        drop=both.when_full == "drop",
+        core=both.core,
+    )
+    return both, settings
+
+
+def load_laws(words: Sequence[str]) -> list[Law]:
+    """All laws; of those that are wrong, every one is told."""
+    laws: dict[str, Law] = {}
+    errors: list[LawError] = []
+    for word in words:
+        try:
+            for name, path in _named(word):
+                if name not in laws:
+                    laws[name] = load_law(path) if name == path else _from_catalog(name, path)
+        except LawError as error:
+            errors.append(error)
+    for each in errors[:-1]:
+        click.echo(each.render() + "\n", err=True)
+    if errors:
+        raise errors[-1]
+    for law in laws.values():
+        if law.warnings:
+            click.echo(render_all(law.warnings, Source(law.source, law.name)) + "\n", err=True)
+    return list(laws.values())
+
+
+def _named(word: str) -> list[tuple[str, str]]:
+    """Names and files of what a user calls a law: a file, or a law, an area or a profile of the catalogue."""
+    if is_law_name(word) or os.path.isfile(word):
+        return [(word, word)]
+    from lawful.laws import catalog
+
+    return [(name, os.fspath(catalog.find(name))) for name in catalog.select(word)]
+
+
+def _from_catalog(name: str, path: str) -> Law:
+    from lawful.laws.rml import compile
+
+    with open(path, encoding="utf-8") as file:
+        return compile(file.read(), name=name)
+
+
+def say(text: str) -> None:
+    """A line of Lawful's own among what the program writes to standard error."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"lawful: {printable(text)}\n")
+            sys.stderr.flush()
+
+
+class Host:
+    """Runs the program under watch, and has the last word."""
+
+    def __init__(
+        self,
+        program: launcher.Program,
+        settings: Settings,
+        laws: Sequence[Law],
+        report: Callable[[Session], None],
+        fail_on: str | None = None,
+    ) -> None:
+        self.session = Session(settings, laws, on_exit=self._exits)
+        self._program = program
+        self._report = report
+        self._fail_on = fail_on
+        self._process = os.getpid()
+        self._path = list(sys.path)
+        self._ending: launcher.Ending | None = None
+
+    def __call__(self) -> int:
+        import atexit
+
+        # Handlers that are registered first are called last: the program's own are watched.
+        atexit.register(self._end)
+        ending = self._program.run(self.session.start)
+        self._ending = ending._replace(exit=None)  # which would keep what the program's frames refer to
+        if ending.exit is not None:
+            raise ending.exit
+        return ending.code
+
+    def _end(self) -> None:
+        """The last exit handler: the interpreter has waited for all threads and is about to go."""
+        ending = self._ending
+        own = ending.code & 0xFF if ending is not None else 0
+        code = own
+        if os.getpid() == self._process:
+            # The program's last words come before ours. What goes wrong here goes wrong again when the interpreter
+            # does the same in a moment, and is told then.
+            with suppress(Exception):
+                sys.stdout.flush()
+            code = self._conclude(own)
+        else:
+            self.session.leave()
+        interrupted = ending is not None and ending.interrupted
+        if code != own or (interrupted and self._insists):
+            launcher.end_with(code)
+        elif interrupted:
+            launcher.end_interrupted()
+
+    @property
+    def _insists(self) -> bool:
+        """Must the code be that of findings, whatever the program's own is?"""
+        return self._fail_on == "finding" and bool(self.session.live.findings)
+
+    def _exits(self, code: int) -> None:
+        """The program calls `os._exit`."""
+        code &= 0xFF
+        wanted = self._conclude(code)
+        if wanted != code:
+            os._exit(wanted)
+
+    def _conclude(self, code: int) -> int:
+        """Finish and report; the code with which the process should end, the program's own being this."""
+        session = self.session
+        # The program may have modules with the names of some that we are about to import.
+        sys.path[:] = self._path
+        try:
+            session.finish()
+            self._report(session)
+            _show_traceback(session.live.fault)
+        except Exception as error:
+            say(f"a fault in Lawful, after the program's end: {type(error).__name__}: {error}")
+            say("please report it, with what LAWFUL_DEBUG=1 prints")
+            _show_traceback(error)
+        if not session.live.findings or self._fail_on == "never":
+            return code
+        return FAIL if self._insists else code or FAIL
+
+
+def _show_traceback(error: BaseException | None) -> None:
+    if error is not None and os.environ.get("LAWFUL_DEBUG") == "1" and sys.stderr is not None:
+        import traceback
+
+        traceback.print_exception(error)
+
+
+def warn_before(session: Session, both: config.Config) -> None:
+    """What the user should know before the program runs."""
+    core = session.core
+    if core.name == "python" and not (both.core or os.environ.get("LAWFUL_CORE")):
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
+        say(f"watching with the slow core, in pure Python ({reasons})")
+    scope = session.settings.scope
+    if scope.calls or scope.public or scope.fields:
+        return
+    for law in session.watched.unnamed:
+        say(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")
+
+
+def open_report(path: str | None, keep: Sequence[str | None]) -> IO[str] | None:
+    """The file for the report, opened before the program begins so that a wrong name is told then."""
+    if path is None or path == "-":
+        return None
+    for other in keep:
+        if other is not None and os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
+            raise LawfulError("usage", "the report would overwrite a file that is needed", where=path)
+    return open(path, "w", encoding="utf-8")
+
+
+def write_report(session: Session, file: IO[str] | None, form: str, quiet: bool) -> None:
+    """The report, to standard error if there is no file: standard output is the program's."""
+    from lawful.reports import live
+
+    if form == "json":
+        _put(file, live.render_json(session.live).decode())
+        return
+    if quiet and not session.live.findings:
+        for text in session.live.faults:
+            say(text)
+        return
+    folder = session.settings.scope.project
+    target = file if file is not None else sys.stderr
+    if file is None and target is not None and target.isatty():
+        _in_colour(live.report_lines(session.live, folder=folder), target)
+    else:
+        _put(file, live.render_text(session.live, folder=folder))
+
+
+def _put(file: IO[str] | None, text: str) -> None:
+    if file is not None:
+        with file:
+            file.write(text)
+    elif sys.stderr is not None:
+        with suppress(OSError, ValueError):  # its reader has gone
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+def _in_colour(lines: Iterator[Any], target: IO[str]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=target, highlight=False)
+    for line in lines:
+        console.print(Text.assemble(*line), soft_wrap=True)

@@ -1,0 +1,175 @@
+"""Which earlier events explain a violation: those about the objects that the law has to do with there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+from lawful.engine.findings import Event, Numbered
+from lawful.events.model import EVENT_KINDS, mentioned_ids
+from lawful.laws.protocol import Expectation, Monitor
+
+_MOST_MET = 10
+_ABOUT_TARGET = frozenset(EVENT_KINDS) - {"gone"}  # their fields are known; own events may have others
+
+
+def values_of(monitor: Monitor, expectation: Expectation, event: Event | None) -> list[Any]:
+    """What a violation is about: the values in force there, and those that the law takes up from the event."""
+    values = (*expectation.bindings.values(), *_known_to(monitor, event))
+    return [value for value in values if _tells(value)]
+
+
+def met(monitor: Monitor, values: Sequence[Any], found: Sequence[Numbered]) -> list[Any]:
+    """The objects, beyond those that were searched for, in the events that were found."""
+    if not values:
+        return []
+    others = (
+        value
+        for _, event in reversed(found)
+        for value in mentioned_ids(event)
+        if value not in values and monitor.relevant(event, (value,))
+    )
+    return list(islice(dict.fromkeys(others), _MOST_MET))
+
+
+def merged(direct: Sequence[Numbered], related: Sequence[Numbered], most: int) -> tuple[Numbered, ...]:
+    """At most so many events of both, in order; if they are too many, at least half of them are direct ones."""
+    numbers = {number for number, _ in direct}
+    others = [found for found in related if found.number not in numbers]
+    first = direct[-max(most - len(others), (most + 1) // 2) :]
+    return tuple(sorted([*first, *others[len(others) - min(len(others), most - len(first)) :]], key=itemgetter(0)))
+
+
+def _known_to(monitor: Monitor, event: Event | None) -> Iterator[Any]:
+    """The values in an event that the law takes up: the objects it is about."""
+    if event is not None:
+        # Where objects have ids, other values are no objects. Traces of other makers may have no ids.
+        for value in list(mentioned_ids(event)) or _scalars(event):
+            if monitor.relevant(event, (value,)):
+                yield value
+
+
+def _tells(value: Any) -> bool:
+    """Can events about one thing be told by this value from events about others?"""
+    return isinstance(value, int | str | dict | list) and not isinstance(value, bool)
+
+
+def _scalars(value: Any) -> Iterator[Any]:
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+        else:
+            yield value
+
+
+class Recollection:
+    """The last events of each object, and its first; and the last events of all. Memory is bounded.
+
+    Objects that nothing happened to for long are forgotten first, and before them those that are gone.
+    """
+
+    def __init__(self, most: int, *, objects: int = 10_000, others: int = 200) -> None:
+        """Keep `most` events of each of so many objects."""
+        self.most = most
+        # Two generations are an order of last use that costs nothing: what is used moves to the first, and when that is
+        # full, what is still in the second is dropped.
+        self._young: dict[Hashable, list[tuple[int, Event]]] = {}
+        self._old: dict[Hashable, list[tuple[int, Event]]] = {}
+        self._half = max(1, objects // 2)
+        self._last: deque[tuple[int, Event]] = deque(maxlen=others)
+        self.forgot = False  # were objects dropped that may be alive?
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def add(self, entries: Sequence[tuple[int, Event]]) -> None:
+        """Keep further events, each with its number. This is on the program's path, once for each event."""
+        if not self.most:
+            return
+        self._last.extend(entries)
+        young, limit = self._young, 2 * self.most
+        for entry in entries:
+            event = entry[1]
+            kind = event.get("event")
+            plain = kind.__class__ is str and kind in _ABOUT_TARGET
+            if plain and "argIds" not in event and "resultId" not in event and "kwargIds" not in event:
+                target = event.get("targetId")
+                if target is None:
+                    continue
+                try:
+                    events = young[target]
+                except KeyError:
+                    events = self._promoted(target)
+                    young = self._young
+                events.append(entry)
+                if len(events) > limit:
+                    del events[1 : -self.most]
+                continue
+            for each in dict.fromkeys(_all_ids(event)):
+                events = self._young.get(each) or self._promoted(each)
+                events.append(entry)
+                if len(events) > limit:
+                    del events[1 : -self.most]
+            young = self._young
+            if kind == "gone" and (events := young.pop(event.get("targetId"), [])):
+                self._old[event["targetId"]] = events
+
+    def _promoted(self, key: Hashable) -> list[tuple[int, Event]]:
+        if len(self._young) >= self._half:
+            self.forgot = self.forgot or any(events[-1][1].get("event") != "gone" for events in self._old.values())
+            self._old, self._young = self._young, {}
+        events = self._young[key] = self._old.pop(key, [])
+        return events
+
+    def about(self, monitor: Monitor, values: Sequence[Any], before: int) -> tuple[Numbered, ...]:
+        """Events before this one that have to do with the values, or if there are none, with the law."""
+        if not self.most:
+            return ()
+        direct = self._relevant(monitor, values, before)
+        if not direct:
+            found = [Numbered(*each) for each in self._last if _is_relevant(monitor, each, (), before)]
+            return tuple(self._cut(found))
+        others = met(monitor, values, direct)
+        return merged(direct, self._relevant(monitor, others, before) if others else (), self.most)
+
+    def _relevant(self, monitor: Monitor, values: Sequence[Any], before: int) -> list[Numbered]:
+        found: dict[int, Numbered] = {}
+        for events in (self._last, *(self._of(value) for value in values)):
+            for each in events:
+                if each[0] not in found and _is_relevant(monitor, each, values, before):
+                    found[each[0]] = Numbered(*each)
+        return self._cut([found[number] for number in sorted(found)]) if values else []
+
+    def _of(self, value: Any) -> Sequence[tuple[int, Event]]:
+        if not isinstance(value, int | str):
+            return ()
+        return self._young.get(value) or self._old.get(value) or ()
+
+    def _cut(self, events: list[Numbered]) -> list[Numbered]:
+        """The first and the last ones: how it began is worth more than one more step."""
+        if len(events) <= self.most:
+            return events
+        return [events[0], *events[1 - self.most :]] if self.most > 1 else events[-1:]
+
+
+def _is_relevant(monitor: Monitor, each: tuple[int, Event], values: Sequence[Any], before: int) -> bool:
+    return each[0] < before and monitor.relevant(each[1], values)
+
+
+def _all_ids(event: Event) -> Iterator[int | str]:
+    yield from mentioned_ids(event)
+    by_name = event.get("kwargIds")
+    if isinstance(by_name, dict):
+        yield from (each for each in by_name.values() if isinstance(each, int | str))
+    kind = event.get("event")
+    if not isinstance(kind, str) or kind not in EVENT_KINDS:  # one of the program's own, with fields of its own
+        for key, value in event.items():
+            if key.endswith("Id") and isinstance(value, int) and not isinstance(value, bool):
+                yield value

@@ -1,0 +1,449 @@
+"""A program under the eyes of several laws while it runs: events come in batches, findings come out."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from lawful.engine.evidence import Recollection, values_of
+from lawful.engine.findings import Event, Finding, finding_key, time_of
+from lawful.errors import TraceError
+from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
+
+if TYPE_CHECKING:
+    from lawful.events.writer import TraceWriter
+
+OnViolation = Literal["report", "raise", "stop"]
+
+_MOST_FINDINGS = 1_000  # of one law
+_MOST_PENDING = 10_000  # instances that were left open at the end, of one law
+_NOTHING = Expectation((), {})
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+# Kinds of events that tell of what has already happened: it is too late to raise an exception in front of it.
+_AFTER = frozenset({"func_post", "func_raise", "new", "gone", "field_read", "yield"})
+
+
+class Violation(Exception):
+    """A law would be broken by what is about to happen. It has not happened."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding)
+        self.finding = finding
+
+    def __str__(self) -> str:
+        from lawful.engine.wording import message
+
+        return f"{self.finding.law}: {message(self.finding)}"
+
+
+class Stop(SystemExit):
+    """A law was broken, and the program is to end for it: as by `sys.exit(1)`, cleaning up on the way."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(1)
+        self.finding = finding
+
+
+class LiveLaw:
+    """One law on the events of a running program: only those that it can match, so that laws do not disturb each other.
+
+    After an event that it rejects, the law goes on as if that event had not come.
+    """
+
+    def __init__(self, law: Law) -> None:
+        self.law = law
+        self.monitor: Monitor = law.monitor()
+        self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
+        self.inbox: list[tuple[int, Event]] = []  # with the numbers that events have in the run
+
+    def matches(self, kind: Any, name: Any) -> bool:
+        """Can the law match an event of this kind about something of this name?"""
+        watches = self.law.watches
+        if watches is None:
+            return True
+        given = {"event": kind, "name": name}
+        return any(
+            all(values is None or key not in given or given[key] in values for key, values in watch.keys)
+            for watch in watches
+        )
+
+    def judge(self, broken: Callable[[LiveLaw, Event, int], None]) -> None:
+        """Take the events that have come, and tell of those that break the law while it is as it was before them."""
+        entries, self.inbox = self.inbox, []
+        events = [event for _, event in entries]
+        monitor = self.monitor
+        while events:
+            before = monitor.events
+            verdict = monitor.feed(events)
+            if verdict is not Verdict.FALSE:
+                self.over = verdict is Verdict.TRUE
+                return
+            place = monitor.rejected_at if monitor.doomed_at is None else monitor.doomed_at
+            assert isinstance(place, int)
+            index = place - before - 1
+            number, event = entries[index]
+            broken(self, event, number)
+            if not monitor.forgive():
+                self.over = True
+                return
+            entries, events = entries[index + 1 :], events[index + 1 :]
+
+
+class LiveRun:
+    """Laws, what they have found so far, and what has gone wrong in watching.
+
+    `deliver` takes the events of a tracer, on any thread. With `on_violation` other than `report` it must be given each
+    event alone, at the moment it happens: then it raises `Violation` (in front of what is about to happen) or `Stop`.
+    Whatever else goes wrong in here is kept in `fault`, and ends the watching. If a signal of the program strikes in
+    the middle of the judging, what its handler raises is passed on, and the watching ends too, because no law can be
+    sure any more what it has seen.
+    """
+
+    def __init__(
+        self,
+        laws: Sequence[Law],
+        *,
+        history: int = 10,
+        on_violation: OnViolation = "report",
+        on_finding: Callable[[Finding], None] | None = None,
+        writer: TraceWriter | None = None,
+    ) -> None:
+        """`on_finding` is told of each finding once, when it is first made; its count may still grow."""
+        self.laws = [LiveLaw(law) for law in laws]
+        self.events = 0
+        self.threads = 0
+        self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
+        self.omitted = 0  # violations at further places, of laws that were broken at very many
+        self.processes = 1  # that are in this report
+        self.context: str | None = None  # what the program is at, as the id of a test
+        self.fault: BaseException | None = None
+        self.faults: list[str] = []  # of this and of merged runs, in words
+        self.ended = False
+        self.on_violation = on_violation
+        self._on_finding = on_finding
+        self._writer = writer
+        self._findings: dict[tuple[object, ...], Finding] = {}
+        self._by_law: dict[str, int] = {}
+        self._warnings: dict[str, None] = {}
+        self._routes: dict[tuple[Any, Any], tuple[LiveLaw, ...]] = {}
+        self._recollection = Recollection(history)
+        self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
+        self._unexplained: list[tuple[int, Finding, Monitor, list[Any]]] = []
+        self._offence: tuple[Finding, Event] | None = None
+        self._stopping: Finding | None = None
+        self._stopped: set[int] = set()  # threads that were told so
+        self._number = 0  # of the last event; a forked child counts on
+        self._lock = threading.Lock()
+        self._judging: int | None = None  # the thread that has the lock
+        self._forking = False
+        self._late: list[Event] = []  # of a signal handler that ran in the middle of the judging
+        for each in self.laws:
+            if each.monitor.doomed_at is not None:
+                self._broken(each, None, 0)
+        self._explain()
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, in the order in which they were made."""
+        return list(self._findings.values())
+
+    @property
+    def violations(self) -> int:
+        """How often laws were broken."""
+        return sum(finding.count for finding in self._findings.values()) + self.omitted
+
+    @property
+    def warnings(self) -> list[str]:
+        """What went wrong without stopping anything."""
+        own = [f"{each.law.name}: {text}" for each in self.laws for text in each.monitor.warnings()]
+        return list(dict.fromkeys([*own, *self._warnings]))
+
+    def warn(self, message: str) -> None:
+        """Note something that the report should say, once."""
+        self._warnings.setdefault(message)
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def deliver(self, batch: list[Event]) -> None:
+        """Judge the next events."""
+        if self.fault is not None or self.ended:
+            return
+        if self._judging == threading.get_ident():
+            self._late += batch
+            return
+        new: list[Finding] = []
+        try:
+            with self._lock:
+                self._judging = threading.get_ident()
+                try:
+                    offence = self._judge(batch, new)
+                    while self._late:
+                        late, self._late = self._late, []
+                        self._judge(late, new)
+                finally:
+                    self._judging = None
+            if self._on_finding is not None:
+                for finding in new:
+                    self._on_finding(finding)
+        except BaseException as error:
+            self.fail(error)
+            # A tracer that gathers events is stopped by an exception, which goes no further. One that hands over each
+            # event at once passes it on to the program.
+            if self.on_violation == "report" or not isinstance(error, Exception) or _is_programs(error):
+                raise
+            return
+        if self.on_violation != "report":
+            self._act(offence, batch[-1] if batch else None)
+
+    def _judge(self, batch: list[Event], new: list[Finding]) -> tuple[Finding, Event] | None:
+        """Judge a batch; the last violation in it."""
+        self._write(batch)
+        known = len(self._findings)
+        routes, kept = self._routes, self._kept
+        for entry in enumerate(batch, self._number + 1):
+            event = entry[1]
+            try:
+                concerned = routes[event["event"], event.get("name")]
+            except (KeyError, TypeError):
+                concerned = self._route(event)
+            if concerned:
+                kept.append(entry)
+                for each in concerned:
+                    each.inbox.append(entry)
+        threads = {thread for event in batch if (thread := event.get("thread")).__class__ is int}
+        self.threads = max(self.threads, *threads) if threads else self.threads
+        self.events += len(batch)
+        self._number += len(batch)
+        self._offence = None
+        for each in self.laws:
+            if each.inbox:
+                each.judge(self._broken)
+                if each.over:
+                    self._routes.clear()
+        self._explain()
+        if len(self._findings) > known:
+            new += list(self._findings.values())[known:]
+        return self._offence
+
+    def _route(self, event: Event) -> tuple[LiveLaw, ...]:
+        kind, name = event.get("event"), event.get("name")
+        concerned = tuple(each for each in self.laws if not each.over and each.matches(kind, name))
+        with suppress(TypeError):  # a key of an event that is no word
+            self._routes[kind, name] = concerned
+        return concerned
+
+    def _write(self, batch: list[Event]) -> None:
+        if self._writer is not None:
+            try:
+                self._writer.write_many(batch)
+            except (TraceError, OSError) as error:
+                self._writer = None
+                message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
+                self.faults.append(f"the trace is not complete: {message}")
+
+    def _broken(self, live: LiveLaw, event: Event | None, number: int) -> None:
+        """A law was broken by an event, and still is as it was before it."""
+        monitor = live.monitor
+        lost = monitor.doomed_at is not None
+        rejected_at = None if lost else number
+        contexts = {self.context: 1} if self.context is not None else {}
+        key = finding_key(live.law.name, rejected_at, event)
+        finding = self._findings.get(key)
+        if finding is not None:
+            finding.again(1, time_of(event), contexts)
+        elif self._by_law.get(live.law.name, 0) >= _MOST_FINDINGS:
+            self.omitted += 1
+            return
+        else:
+            expectation = _NOTHING if lost else monitor.expectation(event)
+            finding = Finding(
+                rejected_at,
+                None if lost else event,
+                expectation,
+                number if lost else None,
+                event if lost else None,
+                law=live.law.name,
+                last_time=time_of(event),
+                contexts=contexts,
+            )
+            self._add(key, finding)
+            self._unexplained.append((number, finding, monitor, values_of(monitor, expectation, event)))
+        if event is not None:
+            self._offence = finding, event
+
+    def _add(self, key: tuple[object, ...], finding: Finding) -> None:
+        self._findings[key] = finding
+        self._by_law[finding.law] = self._by_law.get(finding.law, 0) + 1
+
+    def _explain(self) -> None:
+        """Give the new findings their history, and take the batch into the recollection, each in its turn."""
+        kept, done = self._kept, 0
+        self._kept = []
+        for number, finding, monitor, values in sorted(self._unexplained, key=lambda each: each[0]):
+            index = done
+            while index < len(kept) and kept[index][0] < number:
+                index += 1
+            self._recollection.add(kept[done:index])
+            done = index
+            finding.history = self._recollection.about(monitor, values, number)
+            finding.history_note = self._note(finding)
+        self._unexplained.clear()
+        self._recollection.add(kept[done:] if done else kept)
+
+    def _note(self, finding: Finding) -> str | None:
+        short = len(finding.history) < self._recollection.most
+        return "events of objects not used for long were forgotten" if short and self._recollection.forgot else None
+
+    # -- what a violation leads to ----------------------------------------------------------------
+
+    def _act(self, offence: tuple[Finding, Event] | None, event: Event | None) -> None:
+        if self.on_violation == "raise":
+            if offence is not None and offence[1].get("event") not in _AFTER:
+                raise Violation(offence[0])
+            return
+        if offence is not None and self._stopping is None:
+            self._stopping = offence[0]
+        # Ending one thread does not end the others: each ends where it next is seen. An object is reclaimed anywhere,
+        # also where an exception would be lost.
+        if self._stopping is not None and event is not None and event.get("event") != "gone":
+            me = threading.get_ident()
+            if me not in self._stopped:
+                self._stopped.add(me)
+                raise Stop(self._stopping)
+
+    def fail(self, error: BaseException) -> None:
+        """Something went wrong in watching, here or in the tracer: from now on nothing is judged."""
+        if self.fault is None:
+            self.fault = error
+            self.faults.append(_in_words(error))
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def end(self, *, verdict: bool = True) -> None:
+        """The program is over, or no more of it will be seen. Without `verdict`, laws are not asked if it may end here.
+
+        That is for a forked child, which ends in the middle of what its parent goes on with.
+        """
+        if self.ended:
+            return
+        new: list[Finding] = []
+        try:
+            with self._lock:
+                if verdict and self.fault is None and not self.dropped:
+                    known = len(self._findings)
+                    for each in self.laws:
+                        self._judge_end(each)
+                    new += list(self._findings.values())[known:]
+            if self._on_finding is not None:
+                for finding in new:
+                    self._on_finding(finding)
+        except Exception as error:
+            self.fail(error)
+        self.ended = True
+
+    def _judge_end(self, live: LiveLaw) -> None:
+        monitor = live.monitor
+        if live.over or monitor.end() is not Verdict.FALSE:
+            return
+        contexts = {self.context: 1} if self.context is not None else {}
+        for expectation in monitor.pending(_MOST_PENDING) or (monitor.expectation(),):
+            finding = Finding("end", None, expectation, None, None, law=live.law.name, contexts=dict(contexts))
+            values = values_of(monitor, expectation, None)
+            finding.history = self._recollection.about(monitor, values, self._number + 1)
+            finding.history_note = self._note(finding)
+            known = self._findings.get(finding.key)
+            if known is not None:
+                known.again(1, None, contexts)
+            elif self._by_law.get(live.law.name, 0) >= _MOST_FINDINGS:
+                self.omitted += 1
+            else:
+                self._add(finding.key, finding)
+
+    # -- several processes ------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """No other thread is judging while the process forks."""
+        self._forking = self._judging != threading.get_ident()
+        if self._forking:
+            self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        if self._forking:
+            self._lock.release()
+
+    def after_fork_in_child(self, *, writer: TraceWriter | None = None) -> None:
+        """Go on in a child, where its laws are, with nothing found or counted yet; the trace goes elsewhere."""
+        if self._forking:
+            self._lock = threading.Lock()
+        self.events = self.threads = self.dropped = self.omitted = 0
+        self.processes = 1
+        self._findings.clear()
+        self._by_law.clear()
+        self._warnings.clear()
+        self.faults.clear()
+        self._writer = writer
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that was found, in JSON's types, to be merged into another run or to be reported."""
+        return {
+            "events": self.events,
+            "threads": self.threads,
+            "processes": self.processes,
+            "dropped": self.dropped,
+            "omitted": self.omitted,
+            "faults": list(self.faults),
+            "warnings": self.warnings,
+            "laws": [each.law.name for each in self.laws],
+            "findings": [finding.to_json() for finding in self._findings.values()],
+        }
+
+    def merge(self, other: Mapping[str, Any]) -> None:
+        """Add what another process has found: its `snapshot`. Threads of other processes are other threads."""
+        with self._lock:
+            self.events += other["events"]
+            self.threads += other["threads"]
+            self.processes += other["processes"]
+            self.dropped += other["dropped"]
+            self.omitted += other["omitted"]
+            self.faults += [text for text in other["faults"] if text not in self.faults]
+            for text in other["warnings"]:
+                self._warnings.setdefault(text)
+            for data in other["findings"]:
+                finding = Finding.from_json(data)
+                known = self._findings.get(finding.key)
+                if known is not None:
+                    known.again(finding.count, finding.last_time, finding.contexts)
+                elif self._by_law.get(finding.law, 0) >= _MOST_FINDINGS:
+                    self.omitted += finding.count
+                else:
+                    self._add(finding.key, finding)
+
+
+def _is_programs(error: BaseException) -> bool:
+    """Does an exception come from the program: was it raised by a signal handler that ran in the middle of our work?"""
+    trace = _innermost(error)
+    return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_PACKAGE, _LIBRARY, "<"))
+
+
+def _in_words(error: BaseException) -> str:
+    if not isinstance(error, Exception):
+        return f"interrupted by {type(error).__name__} while events were being judged"
+    trace = _innermost(error)
+    place = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace else ""
+    text = " ".join(str(error).split())
+    return f"a fault in Lawful: {type(error).__name__}: {text}{place}"
+
+
+def _innermost(error: BaseException) -> TracebackType | None:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace

@@ -1,0 +1,155 @@
+"""The catalogue: the laws that ship with Lawful, each with its facts, a program that keeps it and one that breaks it.
+
+A law is the file ``AREA/NAME.rml``; beside it lie ``NAME.keeps.py`` and ``NAME.breaks.py``. Its facts are the comment
+it opens with, one ``// key: value`` a line, up to the first line that is something else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from lawful.errors import LawError
+
+ROOT: Final = Path(__file__).parent
+
+# The first value is the mildest. A profile has the laws of those before it, too.
+SEVERITIES: Final = ("warning", "error")
+COSTS: Final = ("low", "medium", "high")
+PROFILES: Final = ("std", "strict")
+
+_DOCS = "https://docs.python.org/3/"
+_TEXTS = ("title", "rule", "docs", "fix")
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"severity": SEVERITIES, "cost": COSTS, "profile": PROFILES}
+_ENTRY = re.compile(r"//\s*(\w+)\s*:\s*(.*?)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogLaw:
+    """A law and what there is to know about it without reading its equations."""
+
+    name: str  # area and file name, as `files/use-after-close`
+    path: Path
+    title: str
+    rule: str  # what must not happen, and what happens otherwise
+    docs: str  # the page and section of Python's documentation that says so
+    fix: str
+    severity: str
+    cost: str
+    profile: str
+
+    @property
+    def area(self) -> str:
+        return self.name.partition("/")[0]
+
+    @property
+    def url(self) -> str:
+        return _DOCS + self.docs
+
+    @property
+    def keeps(self) -> Path:
+        """A program that keeps the law."""
+        return self.path.with_suffix(".keeps.py")
+
+    @property
+    def breaks(self) -> Path:
+        """A program that breaks it in each line with the comment ``violation``."""
+        return self.path.with_suffix(".breaks.py")
+
+
+def names() -> list[str]:
+    """The names of all laws, in alphabetical order."""
+    return list(_paths())
+
+
+def find(name: str) -> Path:
+    """The file of the law of this name."""
+    path = _paths().get(name)
+    if path is None:
+        raise _unknown(name, names())
+    return path
+
+
+def load(name: str) -> CatalogLaw:
+    """The law of this name with its facts. Raises LawError if its file does not give them."""
+    path = find(name)
+    return describe(path.read_text(encoding="utf-8"), name=name, path=path)
+
+
+def groups() -> dict[str, list[str]]:
+    """The profiles and the areas, each with the names of its laws."""
+    found: dict[str, list[str]] = {profile: [] for profile in PROFILES}
+    for law in map(load, names()):
+        for profile in PROFILES[PROFILES.index(law.profile) :]:
+            found[profile].append(law.name)
+        found.setdefault(law.area, []).append(law.name)
+    return found
+
+
+def select(word: str) -> list[str]:
+    """The laws that a user means by the name of a law, of an area or of a profile."""
+    if word in _paths():
+        return [word]
+    known = groups()
+    if word not in known:
+        raise _unknown(word, [*known, *names()])
+    return known[word]
+
+
+def describe(text: str, *, name: str, path: Path) -> CatalogLaw:
+    """The facts that a law's text opens with."""
+    facts = _facts(text, os.fspath(path))
+    return CatalogLaw(name=name, path=path, **facts)
+
+
+def _facts(text: str, where: str) -> dict[str, str]:
+    facts: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = _ENTRY.fullmatch(line)
+        if entry is None:
+            break
+        key, value = entry.groups()
+        place = f"{where}:{number}"
+        if key not in _TEXTS and key not in _CHOICES:
+            raise LawError("law-header", f"a law has no `{key}`", where=place, hint=_similar(key, [*_TEXTS, *_CHOICES]))
+        if key in facts:
+            raise LawError("law-header", f"`{key}` is given twice", where=place)
+        choices = _CHOICES.get(key)
+        if not value or (choices and value not in choices):
+            what = f"`{value}`" if value else "nothing"
+            hint = f"it is {' or '.join(choices)}" if choices else None
+            raise LawError("law-header", f"`{key}` cannot be {what}", where=place, hint=hint)
+        facts[key] = value
+    missing = [key for key in (*_TEXTS, *_CHOICES) if key not in facts]
+    if missing:
+        raise LawError(
+            "law-header",
+            f"the law does not say its {', '.join(missing)}",
+            where=where,
+            hint="a law of the catalogue opens with lines like `// title: A closed file is not used`",
+        )
+    return facts
+
+
+@cache
+def _paths() -> dict[str, Path]:
+    found = sorted(ROOT.glob("*/*.rml"))
+    return {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in found}
+
+
+def _unknown(name: str, known: Iterable[str]) -> LawError:
+    hint = _similar(name, known) or "`std`, `strict` and the areas are in docs/catalog.md"
+    return LawError("law-not-found", "the catalogue has no such law", where=name, hint=hint)
+
+
+def _similar(word: str, known: Iterable[str]) -> str | None:
+    # Importing this takes longer than finding a law.
+    from lawful.diagnostics import did_you_mean
+
+    found = did_you_mean(word, list(known))
+    return f"did you mean {found}?" if found else None

@@ -1,0 +1,154 @@
+"""The report on a running program: as text, and as JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from lawful import __version__
+from lawful.diagnostics import encodable, printable
+from lawful.engine.findings import plain as plain_value
+from lawful.engine.wording import count, describe, expected, message, short, shortened
+from lawful.reports.sources import SourceLines
+from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled, plain
+
+if TYPE_CHECKING:
+    from lawful.engine.findings import Finding, Numbered
+    from lawful.engine.live import LiveRun
+
+_MOST_CONTEXTS = 5
+_INDENT = 4
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def render_text(run: LiveRun, *, width: int = WIDTH, folder: str | os.PathLike[str] = ".") -> str:
+    """The whole report without colour. `folder`: that of the project, below which the files of events are."""
+    return plain(report_lines(run, width=width, folder=folder))
+
+
+def report_lines(run: LiveRun, *, width: int = WIDTH, folder: str | os.PathLike[str] = ".") -> Iterator[Line]:
+    """The whole report: all findings, then the summary."""
+    source = SourceLines(folder)
+    for finding in run.findings:
+        yield from finding_lines(finding, source, width)
+        yield []
+    yield from summary_lines(run, width)
+
+
+def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:
+    """All about one finding."""
+    place = _place(finding.file, finding.line)
+    head = f"{place}: " if place else ""
+    law = f"{printable(finding.law)}: "
+    first, *rest = folded(f"{head}{law}{message(finding)}", width)
+    # The whole head is on the first line if it fits at all.
+    after = len(head) + len(law)
+    yield [Span(first[: len(head)], "bold"), Span(first[len(head) : after], "bold red"), Span(first[after:])]
+    yield from ([Span(" " * _INDENT + part)] for text in rest for part in folded(text, width - _INDENT))
+    line = source.line(finding.file, finding.line)
+    if line is not None:
+        gutter = f"{finding.line:>{_INDENT + 3}} | "
+        yield [Span(gutter, "dim"), Span(_cut(line, width - len(gutter)), "bold")]
+    for label, text in _facts(finding, width):
+        yield from labelled(label, text, width)
+    label = "left open" if finding.rejected_at == "end" else "earlier"
+    for each in finding.history:
+        yield from _earlier(label, each, source, width)
+        label = ""
+    if finding.history_note:
+        yield from labelled(label, f"({printable(finding.history_note)})", width)
+
+
+def summary_lines(run: LiveRun, width: int = WIDTH) -> Iterator[Line]:
+    """How much of what, and what went wrong in watching."""
+    found = len(run.findings)
+    parts = [Span(count(found, "finding"), "bold red" if found else "green")]
+    if run.violations > found:
+        parts.append(Span(f" ({count(run.violations, 'violation')})"))
+    counted = [count(len(run.laws), "law"), count(run.events, "event"), count(run.threads, "thread")]
+    if run.processes > 1:
+        counted.append(count(run.processes, "process", "processes"))
+    yield [*parts, Span(f" in {', '.join(counted)}")]
+    for text in _remarks(run):
+        yield from ([Span(part, "yellow")] for part in folded(text, width))
+
+
+def _remarks(run: LiveRun) -> Iterator[str]:
+    if run.omitted:
+        yield f"{count(run.omitted, 'violation')} at further places not listed"
+    if run.dropped:
+        yield f"{count(run.dropped, 'event')} dropped: findings may be wrong or missing without them"
+    for text in run.faults:
+        yield f"watching was cut short: {printable(text)}"
+    for text in run.warnings:
+        yield f"warning: {printable(text)}"
+
+
+def _facts(finding: Finding, width: int) -> Iterator[tuple[str, str]]:
+    """What is known about a finding, as labels and texts."""
+    if finding.count > 1 and finding.rejected_at == "end":
+        yield "seen", f"{finding.count:,} times; what follows is the first"
+    elif finding.count > 1:
+        first, last = finding.first_time, finding.last_time
+        when = f", first after {first:.3f} s, last after {last:.3f} s" if first is not None and last is not None else ""
+        yield "seen", f"{finding.count:,} times{when}"
+    if isinstance(finding.rejected_at, int):
+        yield "expected", expected(finding.expectation) or "nothing: no event could be accepted here"
+    if finding.expectation.bindings:
+        others = finding.expectation.others
+        beside = f" (and {count(others, 'other instance')})" if others else ""
+        items = finding.expectation.bindings.items()
+        text = ", ".join(f"{printable(name)} = {short(value)}" for name, value in items)
+        yield "bindings", clipped(text, width) + beside
+    label = "in"
+    for context, times in list(finding.contexts.items())[:_MOST_CONTEXTS]:
+        yield label, printable(context) + (f" ({times:,} times)" if times > 1 else "")
+        label = ""
+    if len(finding.contexts) > _MOST_CONTEXTS:
+        yield "", f"and {len(finding.contexts) - _MOST_CONTEXTS:,} more"
+
+
+def _earlier(label: str, each: Numbered, source: SourceLines, width: int) -> Iterator[Line]:
+    event = each.event
+    file, line = event.get("file"), event.get("line")
+    place = _place(file, line)
+    yield from labelled(label, clipped(f"{place}  {describe(event)}" if place else describe(event), width), width)
+    text = source.line(file, line) if isinstance(file, str) and isinstance(line, int) else None
+    if text is not None:
+        for shown in labelled("", f"  | {_cut(text, width - 16)}", width):
+            yield [Span(span.text, "dim") for span in shown]
+
+
+def _place(file: Any, line: Any) -> str:
+    if not isinstance(file, str):
+        return ""
+    return f"{printable(file)}:{line}" if isinstance(line, int) else printable(file)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def render_json(run: LiveRun) -> bytes:
+    """The whole report, with a newline at its end."""
+    import msgspec
+
+    report: dict[str, Any] = {"version": __version__, **run.snapshot(), "violations": run.violations}
+    report["laws"] = [encodable(law) for law in report["laws"]]
+    report["findings"] = [
+        {**data, "law": encodable(data["law"]), "message": message(finding)}
+        for data, finding in zip(report["findings"], run.findings, strict=True)
+    ]
+    try:
+        return msgspec.json.encode(report, enc_hook=plain_value) + b"\n"
+    except RecursionError:  # an event that nests as deeply as can be stands deeper in here
+        for data in report["findings"]:
+            for key in ("event", "doomed_event", "bindings", "history"):
+                data[key] = shortened(data[key])
+        return msgspec.json.encode(report, enc_hook=plain_value) + b"\n"

@@ -1,0 +1,81 @@
+"""Events of the program's own making, for the tracers that are at work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lawful.sources.python.model import Event, Tracer
+    from lawful.sources.python.scope import Scope
+
+_NOTHING = object()
+_DEEPEST = 16
+
+_active: tuple[tuple[Tracer, Scope], ...] = ()
+
+
+def attach(tracer: Tracer, scope: Scope) -> None:
+    """From now on this tracer is given what the program emits."""
+    global _active
+    detach(tracer)
+    _active = (*_active, (tracer, scope))
+
+
+def detach(tracer: Tracer) -> None:
+    """No more."""
+    global _active
+    _active = tuple(each for each in _active if each[0] is not tracer)
+
+
+def emit(event: str, /, *args: object, target: object = _NOTHING, **fields: object) -> None:
+    """Say that something happened that laws may be about; nothing is done where nobody watches.
+
+    `lawful.emit("checkout", 3, target=cart, user=user, express=True)` is the event `{"event": "checkout", "targetId":
+    7, "args": [3], "express": true, "userId": 9, ...}` with file, line, thread and time. Arguments are noted as those of
+    calls are: objects by their ids, in `argIds`. Other fields are noted by their values where JSON has them, lists and
+    dicts included; an object has its id in the field with `Id` behind its name.
+    """
+    if _active:
+        code = sys._getframe(1)
+        for tracer, scope in _active:
+            made = _made(tracer, event, args, target, fields)
+            made.setdefault("file", scope.event_file(code.f_code.co_filename))
+            made.setdefault("line", code.f_lineno)
+            tracer.emit(made)
+
+
+def _made(tracer: Tracer, event: str, args: tuple[object, ...], target: object, fields: Mapping[str, object]) -> Event:
+    from lawful.sources.python.encode import is_primitive, primitive
+
+    made: Event = {"event": str(event)}
+    if target is not _NOTHING:
+        if is_primitive(target):
+            made["target"] = primitive(target)
+        else:
+            made["targetId"] = tracer.identify(target)
+    if args:
+        made["args"] = [primitive(each) if is_primitive(each) else None for each in args]
+        if not all(map(is_primitive, args)):
+            made["argIds"] = [None if is_primitive(each) else tracer.identify(each) for each in args]
+    for key, value in fields.items():
+        if is_primitive(value) or isinstance(value, list | tuple | dict):
+            made.setdefault(key, _as_json(value, 0))
+        else:
+            made.setdefault(f"{key}Id", tracer.identify(value))
+    return made
+
+
+def _as_json(value: Any, depth: int) -> Any:
+    """A value as JSON has it; what JSON cannot say, or nests too deeply, is null."""
+    from lawful.sources.python.encode import is_primitive, primitive, text
+
+    if is_primitive(value):
+        return primitive(value)
+    if depth < _DEEPEST:
+        if isinstance(value, list | tuple):
+            return [_as_json(each, depth + 1) for each in list(value)]
+        if isinstance(value, dict):
+            return {text(key): _as_json(each, depth + 1) for key, each in list(value.items()) if type(key) is str}
+    return None

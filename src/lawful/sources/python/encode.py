@@ -1,0 +1,141 @@
+"""Values of the program as parts of events. This is what the C core does, too: it is the specification of both.
+
+A part is JSON: a primitive value stands for itself, any other object is an id. `ORDER` is that of the keys of an event.
+`func_post` and `func_raise` repeat receiver and arguments as they were when the call began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from lawful.sources.python.identity import PRIMITIVE
+from lawful.sources.python.model import Event
+
+ORDER: Final = (
+    "event",
+    "name",
+    "class",
+    "target",
+    "targetId",
+    "args",
+    "argIds",
+    "kwargs",
+    "kwargIds",
+    "res",
+    "resultId",
+    "exception",
+    "excId",
+    "file",
+    "line",
+    "thread",
+    "task",
+    "time",
+    "process",
+)
+
+LONGEST_TEXT: Final = 10_000
+"""Characters that are kept of a string."""
+
+LONGEST_INT: Final = 2048
+"""Bits up to which an int beyond 64 bits is written as text. Below any limit that Python may set on such texts."""
+
+Identify = Callable[[object], int]
+
+
+def is_primitive(value: object) -> bool:
+    """Whether a value stands for itself: exactly None, bool, int, float or str, not of a class derived from these."""
+    return id(type(value)) in PRIMITIVE
+
+
+def primitive(value: Any) -> Any:
+    """A primitive value as events have it.
+
+    Strings are cut to 10,000 characters, what is no Unicode text in them is escaped. Ints beyond 64 bits become text,
+    or null if they are huge. Floats that are not finite become null.
+    """
+    kind = type(value)
+    if kind is str:
+        return text(value)
+    if kind is int:
+        if -(2**63) <= value < 2**63:
+            return value
+        return str(value) if value.bit_length() <= LONGEST_INT else None
+    if kind is float:
+        return value if value - value == 0.0 else None
+    return value
+
+
+def text(value: str) -> str:
+    """A string as events have it."""
+    if len(value) > LONGEST_TEXT:
+        value = value[:LONGEST_TEXT]
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # lone surrogates, as in file names that are no UTF-8
+            value = value.encode(errors="backslashreplace").decode()
+    return value
+
+
+def add_arguments(
+    event: Event, args: Iterable[object], kwargs: Mapping[str, object] | None, identify: Identify
+) -> None:
+    """`args`, always; `argIds` if one of them is an object; `kwargs` and `kwargIds` likewise, if there are any."""
+    values: list[Any] = []
+    ids: list[int | None] = []
+    objects = False
+    for value in args:
+        if id(type(value)) in PRIMITIVE:
+            values.append(primitive(value))
+            ids.append(None)
+        else:
+            values.append(None)
+            ids.append(identify(value))
+            objects = True
+    event["args"] = values
+    if objects:
+        event["argIds"] = ids
+    if kwargs:
+        _add_keywords(event, kwargs, identify)
+
+
+def _add_keywords(event: Event, kwargs: Mapping[str, object], identify: Identify) -> None:
+    values: dict[str, Any] = {}
+    ids: dict[str, int | None] = {}
+    objects = False
+    for name, value in kwargs.items():
+        name = text(name)
+        if id(type(value)) in PRIMITIVE:
+            values[name] = primitive(value)
+            ids[name] = None
+        else:
+            values[name] = None
+            ids[name] = identify(value)
+            objects = True
+    event["kwargs"] = values
+    if objects:
+        event["kwargIds"] = ids
+
+
+def add_result(event: Event, value: object, identify: Identify) -> None:
+    """`res` of a primitive value, `resultId` of an object."""
+    if id(type(value)) in PRIMITIVE:
+        event["res"] = primitive(value)
+    else:
+        event["resultId"] = identify(value)
+
+
+def add_receiver(event: Event, value: object, class_name: str | None, identify: Identify) -> None:
+    """`class` and `targetId` of an object, `target` of a primitive value. A class as a receiver is its own `class`."""
+    if class_name is None:
+        event["target"] = primitive(value)
+    else:
+        event["class"] = class_name
+        event["targetId"] = identify(value)
+
+
+def add_exception(event: Event, value: BaseException, class_name: str, identify: Identify) -> None:
+    """`exception`: the name of its class, and `excId`."""
+    event["exception"] = class_name
+    event["excId"] = identify(value)

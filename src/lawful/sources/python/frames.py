@@ -1,0 +1,178 @@
+"""The value stack of a running frame, read through ctypes: one table of offsets per CPython version."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import sysconfig
+from collections.abc import Callable
+from types import CellType, CodeType, FrameType
+from typing import Any, Final, NamedTuple
+
+
+class Layout(NamedTuple):
+    """Where things are, in bytes."""
+
+    frame: int  # in a frame object: the pointer to the interpreter's frame
+    code: int  # in the interpreter's frame: its code object
+    values: int  # in the interpreter's frame: the local variables, followed by the stack
+
+
+LAYOUTS: Final = {
+    (3, 11): Layout(frame=24, code=32, values=72),
+    (3, 12): Layout(frame=24, code=0, values=72),
+    (3, 13): Layout(frame=24, code=0, values=72),
+}
+
+
+class _Missing:
+    """Stands where the stack has NULL."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+
+Top = Callable[[FrameType], Any]
+"""The value on top of a frame's stack, while a trace function looks at it. On 3.11 only: others keep no depth."""
+
+_TOP_OFFSET = 64  # of the depth, in the interpreter's frame of 3.11
+
+Read = Callable[[FrameType, int, int], list[Any]]
+"""`read(frame, index, count)`: values from the variables and the stack of a frame, `MISSING` for NULL."""
+
+
+def stack_bottom(code: CodeType) -> int:
+    """The index of the lowest stack slot: local variables, cells and free variables lie below it."""
+    names = code.co_varnames
+    return len(names) + sum(name not in names for name in code.co_cellvars) + len(code.co_freevars)
+
+
+def _word_size_refusal() -> str | None:
+    if sys.implementation.name != "cpython":
+        return f"the frames of {platform.python_implementation()} are not known"
+    if sys.version_info[:2] not in LAYOUTS:
+        return f"the frames of CPython {sys.version_info[0]}.{sys.version_info[1]} are not known"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "the frames of free-threaded CPython are not known"
+    if hasattr(sys, "gettotalrefcount"):
+        return "the frames of a debug build of CPython are not known"
+    if sys.maxsize != 2**63 - 1:
+        return "only 64-bit CPython is known"
+    return None
+
+
+def _make_reader(layout: Layout) -> Read:
+    import ctypes
+
+    pointer = ctypes.c_void_p
+    pointer_at = pointer.from_address
+    arrays: dict[int, Any] = {n: ctypes.py_object * n for n in range(1, 16)}
+    frame_at, values_at = layout.frame, layout.values
+
+    def read(frame: FrameType, index: int, count: int) -> list[Any]:
+        if not count:
+            return []
+        kind = arrays.get(count)
+        if kind is None:
+            kind = arrays[count] = ctypes.py_object * count
+        address: Any = pointer_at(id(frame) + frame_at).value
+        values: Any = kind.from_address(address + values_at + 8 * index)
+        try:
+            return list(values)
+        except ValueError:  # there is a NULL among them
+            return [_one(values, i) for i in range(count)]
+
+    def _one(values: Any, i: int) -> Any:
+        try:
+            return values[i]
+        except ValueError:
+            return MISSING
+
+    return read
+
+
+def make_top(read: Read) -> Top:
+    """What reads the top of the stack on 3.11."""
+    import ctypes
+
+    layout = LAYOUTS[(3, 11)]
+
+    def top(frame: FrameType) -> Any:
+        address: Any = ctypes.c_void_p.from_address(id(frame) + layout.frame).value
+        return read(frame, ctypes.c_int.from_address(address + _TOP_OFFSET).value - 1, 1)[0]
+
+    return top
+
+
+def _self_test(layout: Layout, read: Read) -> str | None:
+    """Looks at frames of which all is known."""
+    import ctypes
+
+    def known(first: object, second: object, /, *rest: object) -> list[Any]:
+        cell = first
+        frame = sys._getframe()
+        assert (lambda: cell)() is first
+        return [*(read(frame, index, 1)[0] for index in range(5)), frame]
+
+    one, two = object(), object()
+    inner = sys._getframe()
+    if ctypes.c_void_p.from_address(id(inner) + layout.frame).value is None:
+        return "a frame object does not point to its frame"
+    address = ctypes.c_void_p.from_address(id(inner) + layout.frame).value or 0
+    if ctypes.c_void_p.from_address(address + layout.code).value != id(inner.f_code):
+        return "a frame's code is not where it should be"
+    seen = known(one, two, one)
+    code = known.__code__
+    frame = seen[5]
+    expected = {"first": one, "second": two, "rest": (one,), "frame": frame, "cell": one}
+    for name, value in zip(code.co_varnames, seen, strict=False):
+        value = value.cell_contents if type(value) is CellType else value
+        if name == "rest" and value == expected[name]:
+            continue
+        if name in expected and value is not expected[name]:
+            return f"the variable {name!r} of a frame is not where it should be"
+
+    class Operand:
+        def __add__(self, other: object) -> list[Any]:
+            # `one + (two + x)`: the left operands of the caller wait on its stack.
+            caller = sys._getframe(1)
+            return read(caller, stack_bottom(caller.f_code), 1)
+
+    def adds(left: object) -> Any:
+        return [left, Operand() + 1]
+
+    operands = adds(two)[1]
+    if len(operands) != 1 or operands[0] is not two:
+        return "an operand is not on the stack where it should be"
+    return None
+
+
+def _open() -> tuple[Read | None, str | None]:
+    refusal = _word_size_refusal()
+    if refusal is not None:
+        return None, refusal
+    layout = LAYOUTS[sys.version_info[:2]]
+    try:
+        read = _make_reader(layout)
+        refusal = _self_test(layout, read)
+    except Exception as error:
+        refusal = f"a look at a frame failed: {type(error).__name__}: {error}"
+    else:
+        if refusal is None:
+            return read, None
+    return None, refusal
+
+
+_opened: tuple[Read | None, str | None] | None = None
+
+
+def reader() -> tuple[Read | None, str | None]:
+    """The function that reads, or None and the reason why there is none. Tested at the first call."""
+    global _opened
+    if _opened is None:
+        _opened = _open()
+    return _opened

@@ -1,0 +1,309 @@
+"""Ids of objects that are never used twice in a run, and word of their end."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    TracebackType,
+    WrapperDescriptorType,
+)
+from typing import Any, Generic, TypeVar
+
+PRIMITIVE = frozenset({id(type(None)), id(bool), id(int), id(float), id(str)})
+"""The ids of the types whose values stand for themselves in events and have no id (exact types, not subclasses)."""
+
+CHILD_STRIDE = 2**32
+"""The ids of the k-th child process begin at k times this."""
+
+# Read from the type through the descriptor of `type`, so that no metaclass has a say.
+_weakref_offset: Callable[[type], int] = vars(type)["__weakrefoffset__"].__get__
+_mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
+
+Gone = Callable[[int, type], None]
+"""Called with the id of an object that died and with its type."""
+
+_FIRST_SWEEP = 64
+_FIRST_TRIAL = 1024
+_TRIAL_LIMIT = 200_000
+
+# What leads everywhere. References from there count as coming from outside: they keep a thing alive, the safe side.
+_BORDERS: tuple[type, ...] = (
+    type,
+    ModuleType,
+    FunctionType,
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+
+
+def mro(kind: type) -> tuple[type, ...]:
+    """The bases of a class in order, without asking its metaclass."""
+    return _mro(kind)
+
+
+def is_a(kind: type, base: type) -> bool:
+    """Whether a class derives from another one, without asking either."""
+    return any(each is base for each in _mro(kind))
+
+
+_FLEETING = frozenset({id(TracebackType), id(FrameType), id(slice)})
+
+
+def _is_fleeting(kind: type) -> bool:
+    return id(kind) in _FLEETING or is_a(kind, BaseException)
+
+
+class _Ref(weakref.ref[Any]):
+    """A weak reference that knows whose it was."""
+
+    __slots__ = ("key", "kind", "number")
+
+    key: int
+    kind: type
+    number: int
+
+
+class Identity:
+    """Numbers objects 1, 2, ... by identity, and forgets them when they die.
+
+    An object that can be weakly referenced is watched so. Any other is held, until a sweep finds that nobody else holds
+    it: its end, and what it does at its end, come late by as much. A sweep happens when twice as many are held as were
+    left by the last one. Cycles through held objects are found by counting references among them, more rarely.
+
+    Exceptions, tracebacks, frames and slices that cannot be weakly referenced are not held: an exception keeps alive
+    all variables of the functions it came through. They get another id each time they are met, and nothing is said of
+    their end.
+
+    No method of an object is called, and none of its class. A weakly referenced object that the garbage collector finds
+    in a cycle, and that a finaliser of that cycle uses, gets a second id there: its references are gone by then.
+    """
+
+    def __init__(self, gone: Gone | None = None, *, first: int = 1) -> None:
+        self._gone = gone
+        self._next = first
+        self._weak: dict[int, _Ref] = {}
+        self._held: dict[int, tuple[Any, int]] = {}
+        self._sweep_at = _FIRST_SWEEP
+        self._trial_at = _FIRST_TRIAL
+        # Reentrant: a weak reference's callback may run in the middle of anything.
+        self._lock = threading.RLock()
+        self._sweeping = False
+
+    def __len__(self) -> int:
+        return len(self._weak) + len(self._held)
+
+    @property
+    def held(self) -> int:
+        """How many objects are kept alive at the moment."""
+        return len(self._held)
+
+    def of(self, value: object) -> int:
+        """The id of an object; a new one if it has none."""
+        key = id(value)
+        ref = self._weak.get(key)
+        # A dead reference's callback may not have run yet while its address is already in use again.
+        if ref is not None and ref() is value:
+            return ref.number
+        held = self._held.get(key)
+        if held is not None:
+            return held[1]
+        return self._add(key, value)
+
+    def known(self, value: object) -> int | None:
+        """The id of an object, if it has one."""
+        key = id(value)
+        ref = self._weak.get(key)
+        if ref is not None and ref() is value:
+            return ref.number
+        held = self._held.get(key)
+        return None if held is None else held[1]
+
+    def _add(self, key: int, value: object) -> int:
+        with self._lock:
+            again = self.known(value)
+            if again is not None:
+                return again
+            number = self._next
+            self._next += 1
+            kind = type(value)
+            if _is_fleeting(kind) and not _weakref_offset(kind):
+                return number
+            if _weakref_offset(kind):
+                old = self._weak.pop(key, None)
+                if old is not None:
+                    self._report(old.number, old.kind)
+                ref = _Ref(value, self._died)
+                ref.key, ref.number, ref.kind = key, number, kind
+                self._weak[key] = ref
+                return number
+            self._held[key] = (value, number)
+            full = len(self._held) >= self._sweep_at
+        if full:
+            self.sweep()
+        return number
+
+    def _died(self, ref: weakref.ref[Any]) -> None:
+        assert isinstance(ref, _Ref)
+        with self._lock:
+            if self._weak.get(ref.key) is not ref:
+                return
+            del self._weak[ref.key]
+            self._report(ref.number, ref.kind)
+
+    def _report(self, number: int, kind: type) -> None:
+        if self._gone is not None:
+            self._gone(number, kind)
+
+    def sweep(self) -> None:
+        """Let go of what nobody else holds."""
+        with self._lock:
+            if self._sweeping:
+                return
+            self._sweeping = True
+            try:
+                # What dies may have been the last to hold others.
+                while self._drop(self._unused()):
+                    pass
+                if len(self._held) >= self._trial_at:
+                    while self._drop(_cut_off(self._held)):
+                        gc.collect()
+                        while self._drop(self._unused()):
+                            pass
+                    self._trial_at = max(_FIRST_TRIAL, 2 * len(self._held))
+                self._sweep_at = max(_FIRST_SWEEP, 2 * len(self._held))
+            finally:
+                self._sweeping = False
+
+    def _unused(self) -> list[int]:
+        return [key for key, count in _counts(self._held) if count == _ONLY_OURS]
+
+    def _drop(self, keys: list[int]) -> bool:
+        for key in keys:
+            entry = self._held.pop(key, None)
+            if entry is not None:
+                self._report(entry[1], type(entry[0]))
+                del entry
+        return bool(keys)
+
+    def forget(self) -> None:
+        """Let go of all, in silence. Numbers go on."""
+        with self._lock:
+            weak, self._weak = self._weak, {}
+            held, self._held = self._held, {}
+        del weak, held
+
+    def in_child(self, process: int) -> None:
+        """After a fork, in the child: locks held by other threads are gone, and new ids are the child's own."""
+        self._lock = threading.RLock()
+        self._sweeping = False
+        self._next = process * CHILD_STRIDE
+
+
+def _counts(held: dict[int, tuple[Any, int]]) -> list[tuple[int, int]]:
+    count = sys.getrefcount
+    return [(key, count(entry[0])) for key, entry in held.items()]
+
+
+def _visited_counts(objects: dict[int, Any]) -> list[tuple[int, int]]:
+    count = sys.getrefcount
+    return [(key, count(value)) for key, value in objects.items()]
+
+
+# What these two see of an object that nobody else holds.
+_ONLY_OURS = _counts({0: ([], 0)})[0][1]
+_VISITED = _visited_counts({0: []})[0][1]
+
+
+def _cut_off(held: dict[int, tuple[Any, int]]) -> list[int]:
+    """The keys of held objects that are reachable from nothing but themselves, as cycles are.
+
+    All that can be reached from them is visited, up to a border; references from within are counted. Something with
+    more references than that is held from outside, and so is all that it leads to.
+    """
+    objects: dict[int, Any] = {}
+    inner: dict[int, int] = {}
+    work = [entry[0] for entry in held.values()]
+    for value in work:
+        objects[id(value)] = value
+    while work:
+        value = work.pop()
+        for child in gc.get_referents(value):
+            key = id(child)
+            if key in objects:
+                inner[key] = inner.get(key, 0) + 1
+            elif gc.is_tracked(child) and not is_border(child):
+                if len(objects) >= _TRIAL_LIMIT:
+                    return []
+                objects[key] = child
+                inner[key] = 1
+                work.append(child)
+        value = child = None
+    alive = [key for key, count in _visited_counts(objects) if count > inner.get(key, 0) + _VISITED + (key in held)]
+    seen = set(alive)
+    while alive:
+        for child in gc.get_referents(objects[alive.pop()]):
+            key = id(child)
+            if key in objects and key not in seen:
+                seen.add(key)
+                alive.append(key)
+    return [key for key in held if key not in seen]
+
+
+def is_border(value: object) -> bool:
+    """Whether references are not followed beyond this."""
+    kind = type(value)
+    return id(kind) in _BORDER_IDS or is_a(kind, type)
+
+
+_BORDER_IDS = frozenset(map(id, _BORDERS))
+
+K = TypeVar("K")
+
+
+class Remembered(Generic[K]):
+    """Answers remembered for one or two objects by identity, for as long as these live."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[int, int], tuple[K, tuple[Any, ...]]] = {}
+
+    def get(self, one: object, two: object = None) -> tuple[K, tuple[Any, ...]] | None:
+        """The answer, with what keeps it, or None."""
+        return self._answers.get((id(one), id(two)))
+
+    def put(self, answer: K, one: object, two: object = None) -> None:
+        """Remember an answer."""
+        key = (id(one), id(two))
+
+        def forget(_: object, answers: dict[tuple[int, int], Any] = self._answers) -> None:
+            answers.pop(key, None)
+
+        keep: list[Any] = []
+        for value in (one, two):
+            if _weakref_offset(type(value)):
+                keep.append(weakref.ref(value, forget))
+            elif value is None or id(type(value)) in _BORDER_IDS:
+                keep.append(value)  # a descriptor of a C type, which lives as long as that
+            else:
+                return
+        self._answers[key] = (answer, tuple(keep))
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._answers.clear()

@@ -1,0 +1,399 @@
+"""Qualified names of what a program calls, found without running any of the program's own code.
+
+An object of the program may answer `getattr`, `isinstance` or `==` with code of its own, so nothing here asks it: types
+are compared by identity, and attributes are read from the dictionaries of the types that the interpreter itself made.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import sys
+import weakref
+from collections.abc import Iterator, Mapping
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final, NamedTuple, TypeGuard
+
+_type_mro = type.__dict__["__mro__"].__get__
+_type_dict = type.__dict__["__dict__"].__get__
+_type_module = type.__dict__["__module__"].__get__
+_type_qualname = type.__dict__["__qualname__"].__get__
+_type_flags = type.__dict__["__flags__"].__get__
+_module_dict = vars(ModuleType)["__dict__"].__get__
+_function_dict = FunctionType.__dict__["__dict__"].__get__
+_BUILTINS: Final[dict[str, Any]] = vars(builtins)
+_CacheWrapper: Final = type(functools.lru_cache(lambda: None))
+_CachedProperty: Final = functools.cached_property
+
+MISSING: Final = object()
+UNKNOWN: Final = "?"
+
+_OF_METHOD: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
+
+_FUNCTIONS: Final = (FunctionType, _CacheWrapper, staticmethod, classmethod, *_OF_METHOD)
+_HEAP_TYPE: Final = 1 << 9
+
+# Private modules whose public face is not simply the same name without the underscore. A name moves only if the
+# public module has the very same object under it.
+_FACES: Final[Mapping[str, tuple[str, ...]]] = {
+    "posix": ("os",),
+    "nt": ("os",),
+    "posixpath": ("os.path",),
+    "ntpath": ("os.path",),
+    "genericpath": ("os.path",),
+    "_thread": ("threading",),
+    "_sre": ("re",),
+    "_json": ("json",),
+    "_collections_abc": ("collections.abc",),
+    "_elementtree": ("xml.etree.ElementTree",),
+    "_hashlib": ("hashlib",),
+    "_weakrefset": ("weakref",),
+    "_functools": ("functools",),
+    "_sitebuiltins": ("builtins",),
+    "pyexpat": ("xml.parsers.expat",),
+}
+
+# What a public module offers under another name, or by a subclass that adds nothing.
+_RENAMED: Final[Mapping[tuple[str, str], str]] = {
+    ("_thread", "lock"): "threading.Lock",
+    ("_thread", "RLock"): "threading.RLock",
+    ("_thread", "_local"): "threading.local",
+    ("_thread", "allocate_lock"): "threading.Lock",
+    ("_io", "_IOBase"): "io.IOBase",
+    ("_io", "_RawIOBase"): "io.RawIOBase",
+    ("_io", "_BufferedIOBase"): "io.BufferedIOBase",
+    ("_io", "_TextIOBase"): "io.TextIOBase",
+}
+
+
+# -- static access -------------------------------------------------------------------------------
+
+
+def is_class(value: object) -> TypeGuard[type]:
+    return issubclass(type(value), type)
+
+
+def mro(kind: type) -> tuple[type, ...]:
+    found = _type_mro(kind)
+    return found if type(found) is tuple else (kind,)  # None while the class is being made
+
+
+def class_dict(kind: type) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = _type_dict(kind)
+    return found
+
+
+def is_python_class(kind: type) -> bool:
+    """Was it made by a `class` statement, or could it have been? The static types of C have no Python functions."""
+    return bool(_type_flags(kind) & _HEAP_TYPE)
+
+
+def namespace(holder: type | ModuleType) -> Mapping[str, Any]:
+    """The own dictionary of a class or a module."""
+    return class_dict(holder) if is_class(holder) else _module_dict(holder)
+
+
+def is_method_type(kind: type) -> bool:
+    return any(kind is each for each in _OF_METHOD)
+
+
+def is_builtin_type(kind: type) -> bool:
+    """Of functions of C, perhaps bound to an object. There is a subtype for those that know their class."""
+    return issubclass(kind, BuiltinFunctionType) or kind is MethodWrapperType
+
+
+def is_method(value: object) -> bool:
+    """Is it a method of a C class, as it lies in the class's dictionary?"""
+    return is_method_type(type(value))
+
+
+def is_function(entry: object) -> bool:
+    """Is an entry of a class's dictionary a function, in one of its forms?"""
+    kind = type(entry)
+    return any(kind is each for each in _FUNCTIONS)
+
+
+def unbound(method: Any) -> tuple[object, type]:
+    """The function of a bound method, and the type of the object."""
+    return wrapped(method.__func__), type(method.__self__)
+
+
+def inherits(kind: type, base: type) -> bool:
+    return any(each is base for each in mro(kind))
+
+
+def lookup(kind: type, name: str) -> tuple[type, Any] | None:
+    """The class in the MRO that has the attribute in its own dictionary, and what lies there."""
+    for each in mro(kind):
+        entry = class_dict(each).get(name, MISSING)
+        if entry is not MISSING:
+            return each, entry
+    return None
+
+
+def module_dict(name: str) -> Mapping[str, Any] | None:
+    """The namespace of a module that is loaded already."""
+    module = sys.modules.get(name)
+    return _module_dict(module) if issubclass(type(module), ModuleType) else None
+
+
+def is_builtin(name: str) -> bool:
+    return name in _BUILTINS
+
+
+def plain(value: Any) -> str | None:
+    """A string as such: an instance of a subclass could compare in its own way."""
+    if type(value) is str:
+        return value
+    return str.__str__(value) if issubclass(type(value), str) else None
+
+
+def wrapped(function: Any) -> Any:
+    """What a decorator that uses `functools.wraps` stands in front of: the function as it was written."""
+    seen = 0
+    while seen < 100:  # a chain of decorators may be a circle
+        if type(function) is FunctionType:
+            inner = dict.get(_function_dict(function), "__wrapped__", MISSING)
+        elif type(function) is _CacheWrapper:
+            inner = object.__getattribute__(function, "__dict__").get("__wrapped__", MISSING)
+        else:
+            break
+        if inner is MISSING or (type(inner) is not FunctionType and type(inner) is not _CacheWrapper):
+            break
+        function = inner
+        seen += 1
+    return function
+
+
+class Method(NamedTuple):
+    """An entry of a class's dictionary that is a function, in one of its forms."""
+
+    function: Any  # a Python function, if it is one in any of these forms, else the entry itself
+    receiver: bool  # the first argument is the object or, of a class method, the class
+    by_class: bool  # it is a class method
+
+
+def methods(entry: object) -> Iterator[Method]:
+    """The functions behind an entry of a class's dictionary; a property has up to three."""
+    kind = type(entry)
+    if kind is FunctionType or kind is _CacheWrapper:
+        yield Method(wrapped(entry), True, False)
+    elif kind is staticmethod:
+        yield Method(wrapped(_raw(entry)), False, False)
+    elif kind is classmethod:
+        yield Method(wrapped(_raw(entry)), True, True)
+    elif issubclass(kind, property):
+        for part in ("fget", "fset", "fdel"):
+            function = property.__dict__[part].__get__(entry)
+            if function is not None:
+                yield Method(wrapped(function), True, False)
+    elif kind is _CachedProperty:
+        yield Method(wrapped(object.__getattribute__(entry, "func")), True, False)
+    elif is_method_type(kind):
+        yield Method(entry, True, kind is ClassMethodDescriptorType)
+
+
+def _raw(entry: object) -> object:
+    kind = staticmethod if type(entry) is staticmethod else classmethod
+    return kind.__dict__["__func__"].__get__(entry)
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def public(module: str, qualname: str, value: object) -> str:
+    """The name under which the value is known to those who import it."""
+    if module == "builtins" or _BUILTINS.get(qualname, MISSING) is value:
+        return qualname
+    renamed = _RENAMED.get((module, qualname))
+    if renamed is not None:
+        return renamed
+    if module.startswith("_") or module in _FACES:
+        for face in _FACES.get(module, (module.lstrip("_"),)):
+            if _walk(face, qualname) is value:
+                return f"{face}.{qualname}"
+    return f"{module}.{qualname}"
+
+
+def _walk(module: str, qualname: str) -> object:
+    namespace = module_dict(module)
+    first, *rest = qualname.split(".")
+    found: object = MISSING if namespace is None else namespace.get(first, MISSING)
+    for part in rest:
+        entry = lookup(found, part) if is_class(found) else None
+        found = MISSING if entry is None else entry[1]
+    return found
+
+
+_class_names: dict[int, tuple[weakref.ref[type], str]] = {}
+
+
+def class_name(kind: type) -> str:
+    """The qualified name of a class."""
+    # By id: a metaclass may have its own `__hash__` and `__eq__`.
+    known = _class_names.get(id(kind))
+    if known is not None and known[0]() is kind:
+        return known[1]
+    module = plain(_type_module(kind))
+    qualname = plain(_type_qualname(kind)) or UNKNOWN
+    name = public(main_module(module), qualname, kind) if module else qualname
+    key = id(kind)
+    _class_names[key] = weakref.ref(kind, lambda _: _class_names.pop(key, None) and None), name
+    return name
+
+
+def main_module(module: str) -> str:
+    """`multiprocessing` runs the main module of a spawned child under another name."""
+    return "__main__" if module == "__mp_main__" else module
+
+
+def code_name(code: CodeType, module: str) -> str:
+    """The qualified name of a Python function, by its code and the module of its globals."""
+    module = main_module(module)
+    qualname = code.co_qualname
+    if module in _FACES or module == "builtins":
+        first, _, rest = qualname.partition(".")
+        namespace = module_dict(module)
+        value = MISSING if namespace is None else namespace.get(first, MISSING)
+        if value is not MISSING:
+            name = public(module, first, value)
+            return f"{name}.{rest}" if rest else name
+    return f"{module}.{qualname}"
+
+
+def module_of(function: FunctionType) -> str:
+    """The module in whose globals a Python function runs."""
+    return plain(dict.get(function.__globals__, "__name__")) or UNKNOWN
+
+
+def owner_module(function: Any) -> str:
+    """The module that a function, a method or a class belongs to, as the interpreter has it."""
+    function = wrapped(function)
+    kind = type(function)
+    if kind is FunctionType:
+        return main_module(module_of(function))
+    if is_method_type(kind):
+        return class_module(function.__objclass__)
+    if is_builtin_type(kind):
+        module = plain(function.__module__) if kind is not MethodWrapperType else None
+        if module is not None:
+            return module
+        found = behind(function)
+        if found is not function:
+            return owner_module(found)
+        owner = function.__self__
+        return class_module(owner if is_class(owner) else type(owner)) if owner is not None else "builtins"
+    return class_module(function if is_class(function) else kind)
+
+
+def class_module(kind: type) -> str:
+    return main_module(plain(_type_module(kind)) or UNKNOWN)
+
+
+def function_name(function: Any) -> str | None:
+    """The qualified name of what is called; of a method, by the class that defines it. None if it has none."""
+    function = wrapped(function)
+    kind = type(function)
+    if kind is FunctionType:
+        return code_name(function.__code__, module_of(function))
+    if is_method_type(kind):
+        return f"{class_name(function.__objclass__)}.{function.__name__}"
+    if is_builtin_type(kind):
+        return _builtin_name(function)
+    if kind is MethodType:
+        return function_name(function.__func__)
+    if is_class(function):
+        return class_name(function)
+    entry = lookup(kind, "__call__")
+    return None if entry is None else f"{class_name(entry[0])}.__call__"
+
+
+def _builtin_name(function: Any) -> str:
+    owner = function.__self__
+    name = function.__name__
+    if owner is None:  # a static method of a C class: the class is known by its name alone
+        return f"{function.__qualname__}"
+    if issubclass(type(owner), ModuleType):
+        module = plain(function.__module__) or UNKNOWN
+        return public(module, name, function)
+    found = behind(function)
+    if found is not function:
+        return function_name(found) or UNKNOWN
+    kind = owner if is_class(owner) else type(owner)
+    return f"{class_name(kind)}.{name}"
+
+
+def behind(function: Any) -> Any:
+    """The descriptor in the class that a builtin bound to an object was made from; the builtin itself if not found."""
+    owner = function.__self__
+    name = function.__name__
+    if owner is None or issubclass(type(owner), ModuleType):
+        return function  # it is not bound to an object
+    if is_class(owner):
+        for each in mro(owner):
+            entry = class_dict(each).get(name)
+            if type(entry) is ClassMethodDescriptorType:
+                return entry
+    for each in mro(type(owner)):
+        entry = class_dict(each).get(name)
+        if type(entry) is MethodDescriptorType or type(entry) is WrapperDescriptorType:
+            return entry
+    return function
+
+
+# -- the other way: what a name stands for -------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """Where a name leads: the class or module that was asked last, and what was found there."""
+
+    holder: type | ModuleType
+    definer: type | None  # the class whose dictionary has it, if the holder is a class
+    entry: object  # as it lies in the dictionary: a function, a property, a class, ...
+
+
+def resolve(name: str, main: str | None = None) -> Place | None:
+    """What a qualified name stands for in the modules loaded so far. `main`: another name of the main module."""
+    parts = name.split(".")
+    for size in range(len(parts) - 1, 0, -1):
+        prefix = ".".join(parts[:size])
+        for module in (prefix, "__main__") if prefix == main else (prefix,):
+            found = _inside(sys.modules.get(module), parts[size:])
+            if found is not None:
+                return found
+    return _inside(builtins, parts)
+
+
+def _inside(module: object, parts: list[str]) -> Place | None:
+    holder: Any = module
+    place: Place | None = None
+    for part in parts:
+        if issubclass(type(holder), ModuleType):
+            entry = _module_dict(holder).get(part, MISSING)
+            if entry is MISSING:
+                return None
+            place = Place(holder, None, entry)
+        elif is_class(holder):
+            found = lookup(holder, part)
+            if found is None:
+                return None
+            place = Place(holder, *found)
+        else:
+            return None
+        holder = place.entry
+    return place
+
+
+def python_codes(entry: object) -> tuple[CodeType, ...]:
+    """The code of the Python functions behind an entry of a class's or a module's dictionary."""
+    return tuple(method.function.__code__ for method in methods(entry) if type(method.function) is FunctionType)

@@ -1,0 +1,220 @@
+"""What laws name, and what they want to know of it."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Iterable, Mapping
+from types import CodeType
+from typing import Any, Final
+
+from lawful.laws.protocol import Law
+from lawful.sources.python import names
+from lawful.sources.python.model import Want
+
+NOTHING: Final = Want(0)
+FUNCTION: Final = Want.PRE | Want.POST | Want.RAISE | Want.YIELD
+CALL: Final = Want.PRE | Want.POST | Want.RAISE
+FIELD: Final = Want.READ | Want.WRITE
+NOTES: Final = Want.ARGS | Want.RESULT | Want.SITE
+
+_KINDS: Final = {
+    "func_pre": Want.PRE,
+    "func_post": Want.POST,
+    "func_raise": Want.RAISE,
+    "new": Want.NEW,
+    "field_read": Want.READ,
+    "field_write": Want.WRITE,
+    "iter_next": Want.NEXT,
+    "yield": Want.YIELD,
+    "resume": Want.YIELD,
+}
+_GONE: Final = "gone"
+_DETAILS: Final = {
+    "args": Want.ARGS,
+    "argIds": Want.ARGS,
+    "kwargs": Want.ARGS,
+    "kwargIds": Want.ARGS,
+    "res": Want.RESULT,
+    "resultId": Want.RESULT,
+}
+
+
+def united(wants: Iterable[Want]) -> Want:
+    return functools.reduce(operator.or_, wants, NOTHING)
+
+
+def spellings(name: str, main: str | None) -> tuple[str, ...]:
+    """What a law may call it: the main module has two names."""
+    return (name, main + name[len("__main__") :]) if main and name.startswith("__main__.") else (name,)
+
+
+def means_class(name: str, kind: type, main: str | None) -> bool:
+    """Does the name stand for this class, perhaps by way of a module that shows it too?"""
+    if name in spellings(names.class_name(kind), main):
+        return True
+    place = names.resolve(name, main) if name else None
+    return place is not None and place.entry is kind
+
+
+class Point:
+    """A name that laws have, and what they want to know of it."""
+
+    def __init__(self, name: str, main: str | None) -> None:
+        self.name = name
+        self.wants = NOTHING
+        self.prefix, _, self.last = name.rpartition(".")
+        self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
+        self.in_function = "<locals>" in name  # no way leads there from the module
+        self._main = main
+        self._root = name.partition(".")[0]
+        self._place: names.Place | None = None
+        self._checks: list[tuple[Mapping[str, Any], object]] = []
+        self._codes: tuple[CodeType, ...] = ()
+
+    def place(self) -> names.Place | None:
+        """What the name stands for now."""
+        found = names.resolve(self.name, self._main)
+        if found is None:
+            self._codes = ()
+        elif self._place is None or found.entry is not self._place.entry:
+            self._codes = names.python_codes(found.entry)
+        self._checks = []
+        if found is not None:
+            definer = found.holder if found.definer is None else found.definer
+            self._checks.append((names.namespace(definer), found.entry))
+            if definer is not found.holder:
+                self._checks.append((names.namespace(found.holder), names.MISSING))
+        self._place = found
+        return found
+
+    def settled(self) -> names.Place | None:
+        """The same, much faster, but blind to a module that was loaded again."""
+        if self._place is None:
+            loaded = self._root in sys.modules or self._root == self._main or names.is_builtin(self._root)
+            return self.place() if loaded else None
+        for namespace, entry in self._checks:
+            if namespace.get(self.last, names.MISSING) is not entry:
+                return self.place()
+        return self._place
+
+    def codes(self) -> tuple[CodeType, ...]:
+        """Of the Python functions that the name stands for."""
+        self.settled()
+        return self._codes
+
+    def has(self, code: CodeType) -> bool:
+        for each in self.codes():  # codes that are equal are not the same
+            if each is code:
+                return True
+        return False
+
+    def is_in(self, kind: type) -> bool:
+        """Does the name without its last part stand for this class?"""
+        return means_class(self.prefix, kind, self._main)
+
+
+class Points:
+    """All that some laws name. `main`: the name they may use for the main module, beside `__main__`."""
+
+    def __init__(self, laws: Iterable[Law], main: str | None, more: Want) -> None:
+        self.main = main
+        self.by_name: dict[str, Point] = {}
+        self.by_last: dict[str, list[Point]] = {}
+        self.class_names: set[str] = set()
+        self.any_next = NOTHING  # of `iter_next` with any name
+        self.gone = False
+        self.unnamed: list[Law] = []
+        for law in laws:
+            if self._add(law, (more & NOTES) | Want.SITE):
+                self.unnamed.append(law)
+        for point in self.by_name.values():
+            self.by_last.setdefault(point.last, []).append(point)
+            self.class_names.update((point.prefix, point.name))
+        self.functions = [point for point in self.by_name.values() if point.wants & FUNCTION]
+        self.called = [point for point in self.by_name.values() if point.wants & (CALL | Want.NEW)]
+
+    def _add(self, law: Law, details: Want) -> bool:
+        """Is the law about events of any name?"""
+        unnamed = law.watches is None
+        for watch in law.watches or ():
+            keys = dict(watch.keys)
+            if not keys:
+                continue  # besides what it names, it lets other events pass
+            kinds: Iterable[object] = (*_KINDS, _GONE) if keys.get("event") is None else keys["event"] or ()
+            wants = united(each for kind, each in _KINDS.items() if kind in kinds)
+            notes = united(each for key, each in _DETAILS.items() if key in keys) | details
+            self.gone = self.gone or _GONE in kinds
+            self.class_names.update(each for each in keys.get("class") or () if isinstance(each, str))
+            found = keys.get("name")
+            for name in found or ():
+                if isinstance(name, str) and name:
+                    self.by_name.setdefault(name, Point(name, self.main)).wants |= wants | notes
+            if found is None and wants == Want.NEXT:
+                self.any_next |= wants | notes
+            elif found is None and wants:
+                unnamed = True
+        return unnamed
+
+    def of_method(self, receiver: type, definer: type, name: str) -> Point | None:
+        """The law's name for a method, by the first class on the way from the receiver's to that which defines it."""
+        points = self.by_last.get(name)
+        if points is None:
+            return None
+        if not names.inherits(receiver, definer):
+            receiver = definer
+        for each in names.mro(receiver):
+            found = names.lookup(each, name)
+            # If a class overrides a method and calls the inherited one, then by the inherited name.
+            if found is not None and found[0] is definer:
+                for point in points:
+                    if point.is_in(each):
+                        return point
+            if each is definer:
+                break
+        return None
+
+    def of_class(self, kind: type) -> Point | None:
+        """The law's name for a class that is called: its own or that of a base class."""
+        if not self.called:
+            return None
+        places = [(place.entry, point) for point in self.called if (place := point.settled()) is not None]
+        for each in names.mro(kind):
+            for spelling in spellings(names.class_name(each), self.main):
+                point = self.by_name.get(spelling)
+                if point is not None and point.wants & (CALL | Want.NEW):
+                    return point
+            for entry, point in places:
+                if entry is each:
+                    return point
+        return None
+
+    def of_builtin(self, function: Any, name: str) -> Point | None:
+        """The law's name for a function of a C module; `name` is its own."""
+        point = self.by_name.get(name)
+        if point is None:
+            nearby = self.by_last.get(function.__name__, ())
+            point = next((each for each in nearby if (at := each.place()) and at.entry is function), None)
+        return point
+
+    def of_field(self, owner: type, name: str) -> Point | None:
+        """The law's name for an attribute, by the first class that a law names."""
+        points = [point for point in self.by_last.get(name, ()) if point.wants & FIELD]
+        for each in names.mro(owner) if points else ():
+            for point in points:
+                if point.is_in(each):
+                    return point
+        return None
+
+    def class_name(self, kind: type) -> str:
+        """The name of a class as laws have it, or its own."""
+        name = names.class_name(kind)
+        for spelling in spellings(name, self.main):
+            if spelling in self.class_names:
+                return spelling
+        last = name.rpartition(".")[2]
+        for each in self.class_names:
+            if each.rpartition(".")[2] == last and means_class(each, kind, self.main):
+                return each
+        return name

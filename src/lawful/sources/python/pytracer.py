@@ -1,0 +1,273 @@
+"""The tracer core in pure Python: on `sys.monitoring` from 3.12 on, on `sys.settrace` and `sys.setprofile` before.
+
+It gives the same events as the cores in C, but is many times slower. Known differences:
+
+- On 3.11 threads that were started before the tracer, other than the one that starts it, are not watched.
+- On 3.11 a function in which `deliver` has raised an exception (synchronous mode) is not watched on, on the caller
+  side, until it calls something.
+- Objects without weak references are held until a sweep lets go of them (see `Identity`): their `gone` comes late.
+  Exceptions have another `excId` in each event, unless their class was made in Python.
+- What the program does while the tracer is at work on the same thread makes no events: finalisers that the garbage
+  collector happens to run at that time, and signal handlers.
+- Where the frames of the interpreter are not known (`frames.reader` says why), only calls are seen on the caller side,
+  with the first argument alone and without results; no `new`, `with`, `for`, `in`, `[]`, `del`, fields or operators.
+- An exception that `deliver` raises in synchronous mode has the tracer's own frames in its traceback.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from lawful.sources.python import frames
+from lawful.sources.python.identity import Identity
+from lawful.sources.python.model import Deliver, Event, Wanted
+from lawful.sources.python.observer import Observer, current_task
+
+
+class DeliveredError(Exception):
+    """Carries an exception of `deliver` out to the hook, which lets it go on into the program."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class Thread(threading.local):
+    """What is kept for each thread."""
+
+    busy = False  # the tracer itself is at work
+    delivering = False
+    number = 0
+
+
+class Hooks(Protocol):
+    """How the tracer is told of what the program does."""
+
+    def install(self) -> None: ...
+
+    def remove(self) -> None: ...
+
+
+_OVERFULL = 64
+
+
+class PythonTracer:
+    """Implements `Tracer`."""
+
+    name = "python"
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        deliver: Deliver,
+        *,
+        flush_at: int = 1024,
+        synchronous: bool = False,
+        gone: bool = False,
+    ) -> None:
+        self.fault: BaseException | None = None
+        self.dropped = 0
+        self.thread = Thread()
+        self._deliver = deliver
+        self._flush_at = max(1, flush_at)
+        self._synchronous = synchronous
+        self._buffer: deque[Event] = deque()
+        self._lock = threading.RLock()  # of the buffer, and of the numbers of threads
+        self._delivery = threading.RLock()
+        self._threads = 0
+        self._process = 0
+        self._began: float | None = None
+        self._running = False
+        self._identity = Identity(self._gone if gone else None)
+        read, self.refusal = frames.reader()
+        self.observer = Observer(wanted, self._identity, self._emit, self._flush_now, read)
+        self._hooks = _hooks(self)
+
+    # -- Tracer ----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Watch all threads, those to come included."""
+        if self._running:
+            return
+        if self._began is None:
+            self._began = time.monotonic()
+        self._running = True
+        try:
+            self._quietly(self._hooks.install)
+        except BaseException:
+            self._running = False
+            raise
+
+    def stop(self) -> None:
+        """Leave the interpreter as it was. What was gathered is delivered."""
+        if self._running:
+            self._quietly(self._identity.sweep)
+            self._running = False
+            self._quietly(self._hooks.remove)
+        self.flush()
+        self._identity.forget()
+
+    def flush(self) -> None:
+        """Deliver what was gathered so far."""
+        state = self.thread
+        if state.delivering:
+            return
+        was, state.busy = state.busy, True
+        try:
+            self._identity.sweep()
+            with self._delivery:
+                self._hand_over()
+        except DeliveredError as carried:
+            raise carried.error from None
+        finally:
+            state.busy = was
+
+    def emit(self, event: Event) -> None:
+        """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
+        state = self.thread
+        was, state.busy = state.busy, True
+        try:
+            self._add(event.copy())
+        except DeliveredError as carried:
+            raise carried.error from None
+        finally:
+            state.busy = was
+
+    def identify(self, value: object) -> int:
+        """The id of an object, which no other object of this run ever has."""
+        state = self.thread
+        was, state.busy = state.busy, True
+        try:
+            return self._identity.of(value)
+        finally:
+            state.busy = was
+
+    def after_fork(self, process: int) -> None:
+        """In a child process, which has this number: what was gathered is the parent's, ids and threads begin anew."""
+        self._lock = threading.RLock()
+        self._delivery = threading.RLock()
+        self._buffer.clear()
+        self._identity.in_child(process)
+        self._process = process
+        self._threads = 0
+        self.thread = Thread()
+
+    def _quietly(self, act: Callable[[], None]) -> None:
+        state = self.thread
+        was, state.busy = state.busy, True
+        try:
+            act()
+        finally:
+            state.busy = was
+
+    # -- for the hooks ---------------------------------------------------------------------------
+
+    def failed(self, error: BaseException) -> None:
+        """A fault of the tracer: watching ends, and the program goes on."""
+        if self.fault is None:
+            self.fault = error
+        self._buffer.clear()
+        if self._running:
+            self._running = False
+            self._hooks.remove()
+
+    def carry(self, error: BaseException) -> BaseException | None:
+        """The exception of `deliver` that must reach the program, or nothing: a fault of the tracer must not."""
+        if isinstance(error, DeliveredError):
+            return error.error
+        self.failed(error)
+        return None
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def _emit(self, kind: str, parts: Event, site: Event) -> None:
+        self._add({"event": kind, **parts, **site})
+
+    def _add(self, event: Event) -> None:
+        task = current_task()
+        number = None if task is None else self._identity.of(task)
+        self._append(event, number)
+        if self._synchronous or len(self._buffer) >= self._flush_at:
+            self._deliver_some()
+
+    def _append(self, event: Event, task: int | None) -> None:
+        state = self.thread
+        with self._lock:
+            if not state.number:
+                self._threads += 1
+                state.number = self._threads
+            event["thread"] = state.number
+            if task is not None:
+                event["task"] = task
+            event["time"] = time.monotonic() - (self._began or 0.0)
+            if self._process:
+                event["process"] = self._process
+            self._buffer.append(event)
+
+    def _gone(self, number: int, kind: type) -> None:
+        # Called at any time, also in the middle of the tracer's own work: nothing is delivered from here.
+        if not self._running:
+            return
+        state = self.thread
+        was, state.busy = state.busy, True
+        try:
+            self._append({"event": "gone", "name": self.observer.class_name(kind), "targetId": number}, None)
+        except Exception as error:
+            self.failed(error)
+        finally:
+            state.busy = was
+
+    def _deliver_some(self) -> None:
+        if self.thread.delivering:
+            return
+        if self._synchronous or len(self._buffer) < _OVERFULL * self._flush_at:
+            # A thread may hold what `deliver`, at work in another thread, waits for: events can wait, threads must not.
+            free = self._delivery.acquire(blocking=self._synchronous)
+        else:
+            free = self._delivery.acquire(timeout=0.1)
+        if free:
+            try:
+                self._hand_over()
+            finally:
+                self._delivery.release()
+
+    def _flush_now(self) -> None:
+        if not self.thread.delivering:
+            with self._delivery:
+                self._hand_over()
+
+    def _hand_over(self) -> None:
+        state = self.thread
+        buffer = self._buffer
+        state.delivering = True
+        # A collection would run the program's finalisers here, where they are not watched.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            while buffer:
+                batch = [buffer.popleft() for _ in range(len(buffer))]
+                try:
+                    self._deliver(batch)
+                except BaseException as error:
+                    if self._synchronous or not isinstance(error, Exception):
+                        raise DeliveredError(error) from None
+                    self.failed(error)
+        finally:
+            if collecting:
+                gc.enable()
+            state.delivering = False
+
+
+def _hooks(tracer: PythonTracer) -> Hooks:
+    if sys.version_info >= (3, 12):
+        from lawful.sources.python.monitoring import Monitoring
+
+        return Monitoring(tracer)
+    from lawful.sources.python.tracing import Tracing
+
+    return Tracing(tracer)

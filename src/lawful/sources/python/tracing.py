@@ -1,0 +1,263 @@
+"""The hooks of the pure-Python core before `sys.monitoring`: a profile function, and trace functions on single frames.
+
+The profile function sees functions start and end. For a code object with probes it puts a trace function on the frame
+itself, where that sees every instruction and every exception. Whoever else uses `sys.settrace` keeps it: all that a
+frame's trace function needs is that there is one of the thread, and if there is none, one that does nothing will do.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+from lawful.sources.python import frames
+from lawful.sources.python.frames import MISSING
+from lawful.sources.python.model import Want
+from lawful.sources.python.monitoring import OWN_FOLDER
+from lawful.sources.python.observer import Code
+
+if TYPE_CHECKING:
+    from lawful.sources.python.pytracer import PythonTracer
+
+Trace = Callable[[FrameType, str, Any], Any]
+
+_RESUME = dis.opmap["RESUME"]
+_YIELD_VALUE = dis.opmap["YIELD_VALUE"]
+_RETURN_VALUE = dis.opmap["RETURN_VALUE"]
+_RERAISE = dis.opmap["RERAISE"]
+# Where these meet the end of an iteration, an exception is told of that goes nowhere.
+_SWALLOWS = frozenset({dis.opmap["FOR_ITER"], dis.opmap["SEND"]})
+
+
+class _Seen:
+    """What is known of the code of a frame, beyond what the observer knows."""
+
+    __slots__ = ("handlers", "known", "raw", "reraises")
+
+    def __init__(self, code: CodeType, known: Code | None) -> None:
+        self.known = known
+        self.raw = code.co_code if known is not None else b""
+        self.handlers = _handlers(code) if known is not None else []
+        wants = known.callee.wants if known is not None and known.callee is not None else Want(0)
+        self.reraises = bool(wants & Want.RAISE) and _RERAISE in self.raw[::2]
+
+    def catches(self, offset: int) -> bool:
+        return any(start <= offset < end for start, end in self.handlers)
+
+
+class Tracing:
+    """A profile function in every thread, and trace functions on the frames that matter."""
+
+    def __init__(self, tracer: PythonTracer) -> None:
+        self._tracer = tracer
+        self._observer = tracer.observer
+        self._running = False
+        self._seen: dict[int, tuple[Any, _Seen]] = {}
+        self._unwinding: dict[int, BaseException] = {}
+        read, _ = frames.reader()
+        self._top = None if read is None else frames.make_top(read)
+        self._before: tuple[Any, Any] = (None, None)
+        # Bound once: they are compared by identity.
+        self._profile_function: Trace = self._profile
+        self._trace_function: Trace = self._no_trace
+        self._frame_function: Trace = self._frame_event
+
+    def install(self) -> None:
+        """This thread, and those to come."""
+        self._before = sys.getprofile(), threading.getprofile()
+        if any(each is not None and not callable(each) for each in self._before):
+            raise RuntimeError("another profiler is at work")
+        self._running = True
+        threading.setprofile(self._profile_function)
+        sys.setprofile(self._profile_function)
+
+    def remove(self) -> None:
+        """What was there before comes back. Other threads see to it themselves, at their next event."""
+        self._leave_thread(self._before[0])
+        self._running = False
+        threading.setprofile(self._before[1])
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if frame.f_trace is self._frame_function:
+                frame.f_trace = None
+                frame.f_trace_opcodes = False
+                frame.f_trace_lines = True
+            frame = frame.f_back
+        self._seen.clear()
+        self._observer.forget_codes()
+        self._unwinding.clear()
+
+    def _leave_thread(self, profile: Any) -> None:
+        if sys.getprofile() is self._profile_function:
+            sys.setprofile(profile)
+        elif self._tracer.fault is None:
+            self._tracer.fault = RuntimeError("another profiler took the place of the tracer")
+        if sys.gettrace() is self._trace_function:
+            sys.settrace(None)
+
+    # -- the profile function --------------------------------------------------------------------
+
+    def _profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        previous = self._before[0]
+        if previous is not None:
+            previous(frame, event, arg)
+        if event != "call" and event != "return" and not self._observer.blind:
+            return
+        if not self._running:
+            if sys.getprofile() is self._profile_function:
+                sys.setprofile(None)
+            return
+        thread = self._tracer.thread
+        if thread.busy:
+            return
+        code = frame.f_code
+        thread.busy = True
+        carried = None
+        try:
+            seen = self._look_at(code, frame)
+            if seen is not None and seen.known is not None:
+                if event == "call":
+                    self._call(seen, seen.known, code, frame)
+                elif event == "c_call":
+                    self._observer.called(seen.known, frame, frame.f_lasti, arg, MISSING)
+                elif event == "c_return":
+                    self._observer.ended(seen.known, frame)
+                elif event == "return" and seen.known.callee is not None:
+                    self._return(seen, seen.known, frame, arg)
+        except BaseException as error:
+            carried = self._tracer.carry(error)
+        finally:
+            thread.busy = False
+        if carried is not None:
+            # The interpreter now drops this function. A trace function puts it back.
+            if sys.gettrace() is None:
+                sys.settrace(self._trace_function)
+            raise carried
+
+    def _look_at(self, code: CodeType, frame: FrameType) -> _Seen | None:
+        found = self._seen.get(id(code))
+        if found is not None and found[0]() is code:
+            return found[1]
+        if code.co_filename.startswith(OWN_FOLDER):
+            known = None
+        else:
+            known = self._observer.look_at(code, frame)
+        seen = _Seen(code, known)
+        key = id(code)
+        self._seen[key] = (weakref.ref(code, lambda _: self._seen.pop(key, None)), seen)
+        return seen
+
+    def _call(self, seen: _Seen, known: Code, code: CodeType, frame: FrameType) -> None:
+        at = frame.f_lasti
+        starts = at < 0 or (seen.raw[at] == _RESUME and seen.raw[at + 1] & 3 == 0)
+        if known.probes or (known.callee is not None and known.callee.wants & Want.RAISE):
+            self._watch_frame(frame, not self._observer.blind and (bool(known.probes) or seen.reraises))
+        if known.callee is None:
+            return
+        self._unwinding.pop(id(frame), None)
+        if starts:
+            self._observer.started(known, code, frame)
+        else:
+            self._observer.resumed(known, frame, None)
+
+    def _watch_frame(self, frame: FrameType, opcodes: bool) -> None:
+        if sys.gettrace() is None:
+            sys.settrace(self._trace_function)
+        other = frame.f_trace
+        if other is None:
+            frame.f_trace = self._frame_function
+            frame.f_trace_lines = False
+        elif other is not self._frame_function and getattr(other, "_lawful", None) is not self:
+            frame.f_trace = self._both(other, frame.f_trace_lines, frame.f_trace_opcodes)
+        if opcodes:
+            frame.f_trace_opcodes = True
+
+    def _return(self, seen: _Seen, known: Code, frame: FrameType, value: object) -> None:
+        error = self._unwinding.pop(id(frame), None)
+        op = seen.raw[frame.f_lasti]
+        if op == _RETURN_VALUE:
+            self._observer.returned(known, frame, value)
+        elif error is not None:
+            self._observer.unwound(known, frame, error)
+        elif op == _YIELD_VALUE:
+            self._observer.yielded(known, frame, value)
+
+    # -- trace functions -------------------------------------------------------------------------
+
+    def _no_trace(self, frame: FrameType, event: str, arg: Any) -> None:
+        if not self._running:
+            if sys.gettrace() is self._trace_function:
+                sys.settrace(None)
+        elif sys.getprofile() is None:
+            sys.setprofile(self._profile_function)
+
+    def _both(self, other: Any, lines: bool, opcodes: bool) -> Trace:
+        """Our trace function of a frame that has one already."""
+
+        def both(frame: FrameType, event: str, arg: Any) -> Any:
+            nonlocal other
+            if other is not None and not (event == "opcode" and not opcodes) and not (event == "line" and not lines):
+                other = other(frame, event, arg)
+            self._frame_event(frame, event, arg)
+            return both if self._running else other
+
+        both._lawful = self  # type: ignore[attr-defined]
+        return both
+
+    def _frame_event(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if not self._running:
+            return None
+        thread = self._tracer.thread
+        if thread.busy or (event != "opcode" and event != "exception"):
+            return self._frame_function
+        if sys.getprofile() is None:
+            sys.setprofile(self._profile_function)
+        thread.busy = True
+        carried = None
+        try:
+            code = frame.f_code
+            seen = self._look_at(code, frame)
+            known = None if seen is None else seen.known
+            if seen is None or known is None:
+                pass
+            elif event == "opcode":
+                offset = frame.f_lasti
+                if offset in known.results:
+                    self._observer.after(known, frame, offset)
+                probe = known.probes.get(offset)
+                if probe is not None:
+                    self._observer.before(known, frame, probe)
+                if seen.reraises and seen.raw[offset] == _RERAISE and self._top and not seen.catches(offset):
+                    # No exception event tells of these.
+                    self._unwinding[id(frame)] = self._top(frame)
+            elif arg[0] is not StopIteration or seen.raw[frame.f_lasti] not in _SWALLOWS:
+                error = arg[1]
+                if known.callee is not None and not seen.catches(frame.f_lasti):
+                    self._unwinding[id(frame)] = error
+                if self._observer.has_pending(frame):
+                    self._observer.raised(frame, error)
+        except BaseException as error:
+            carried = self._tracer.carry(error)
+        finally:
+            thread.busy = False
+        if carried is not None:
+            raise carried
+        return self._frame_function
+
+
+def _handlers(code: CodeType) -> list[tuple[int, int]]:
+    """The ranges of a code object, in bytes, in which exceptions are caught."""
+    numbers: list[int] = []
+    value = 0
+    # Numbers of six bits to a byte, the highest first; 64 marks those that go on.
+    for byte in code.co_exceptiontable:
+        value = value << 6 | byte & 63
+        if not byte & 64:
+            numbers.append(value)
+            value = 0
+    return [(2 * start, 2 * (start + length)) for start, length in zip(numbers[::4], numbers[1::4], strict=True)]

@@ -1,0 +1,404 @@
+"""What is watched: what the laws can match, and what the scopes ask for."""
+
+from __future__ import annotations
+
+import _thread
+import inspect
+import os
+import sys
+import weakref
+from collections.abc import Iterable
+from types import CodeType, FunctionType, MethodType
+from typing import Any, Final, NamedTuple
+
+from lawful.laws.protocol import Law
+from lawful.sources.python import names
+from lawful.sources.python.model import Callee, CodePlan, Operation, Probe, Want
+from lawful.sources.python.points import CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, spellings, united
+from lawful.sources.python.scope import Scope
+from lawful.sources.python.sites import probes
+
+SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
+"""What is noted of that which only a scope asks for."""
+
+_CALLS: Final = frozenset({Operation.CALL, Operation.CALL_EX})
+_FIELDS: Final = frozenset({Operation.GET_FIELD, Operation.SET_FIELD, Operation.DELETE_FIELD})
+_STEPS: Final = frozenset({Operation.NEXT, Operation.ASYNC_NEXT})
+_SCOPE_OPERATIONS: Final = _CALLS | {Operation.ENTER, Operation.EXIT_RAISED, Operation.ASYNC_ENTER}
+_SCOPE_METHODS: Final = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
+_STEP_METHODS: Final = frozenset({"__next__", "__anext__"})
+
+_BINARY: Final = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
+_OPERATIONS: Final[dict[str, frozenset[Operation]]] = {
+    "__enter__": frozenset({Operation.ENTER}),
+    "__exit__": _CALLS | {Operation.EXIT_RAISED},
+    "__aenter__": frozenset({Operation.ASYNC_ENTER}),
+    "__aexit__": _CALLS | {Operation.EXIT_RAISED},
+    "__iter__": frozenset({Operation.ITER}),
+    "__next__": frozenset({Operation.NEXT}),
+    "__aiter__": frozenset({Operation.ASYNC_ITER}),
+    "__anext__": frozenset({Operation.ASYNC_NEXT}),
+    "__await__": frozenset({Operation.AWAIT}),
+    "__contains__": frozenset({Operation.CONTAINS}),
+    "__getitem__": frozenset({Operation.GET_ITEM, Operation.GET_SLICE}),
+    "__setitem__": frozenset({Operation.SET_ITEM, Operation.SET_SLICE}),
+    "__delitem__": frozenset({Operation.DELETE_ITEM}),
+    **{f"__{each}__": frozenset({Operation.COMPARE}) for each in ("lt", "le", "eq", "ne", "gt", "ge")},
+    **{f"__{each}__": frozenset({Operation.UNARY}) for each in ("neg", "pos", "invert", "bool")},
+    **{f"__{prefix}{each}__": frozenset({Operation.BINARY}) for prefix in ("", "i", "r") for each in _BINARY},
+}
+_EXIT: Final = os._exit
+_IN_PLACE: Final = {f"__i{each}__": f"__{each}__" for each in _BINARY}
+_MAKES_LOCK: Final = _thread.allocate_lock  # what `threading.Lock` is before 3.13: a class for all but the interpreter
+
+
+class _Known(NamedTuple):
+    """A code object that was looked at."""
+
+    callee: Callee | None  # what it reports, whatever its first argument is
+    perhaps: bool  # it may be a method that a law names by another class
+
+    @property
+    def reports(self) -> bool:
+        return self.callee is not None or self.perhaps
+
+
+class Watched:
+    """Implements `Wanted`. `main`: the name laws may use for the main module, beside `__main__`.
+
+    `detail` is what is noted of that which a scope asks for, `more` what is noted besides of that which laws name.
+    """
+
+    def __init__(
+        self,
+        laws: Iterable[Law],
+        scope: Scope,
+        *,
+        main: str | None = None,
+        detail: Want = SCOPE_DETAIL,
+        more: Want = NOTHING,
+    ) -> None:
+        self.scope = scope
+        self.main = main
+        self._detail = detail | Want.SITE
+        self._points = Points(laws, main, more)
+        self.unnamed = self._points.unnamed  # laws about events of any name: they see only what others cause
+        self.gone = self._points.gone  # is a law about the end of objects?
+        self._field_names = frozenset(point.last for point in self._points.by_name.values() if point.wants & FIELD)
+        # By id, because codes that are equal are not the same. What was planned cannot be changed any more.
+        self._planned: dict[int, tuple[weakref.ref[CodeType], _Known]] = {}
+
+    # -- code that starts -------------------------------------------------------------------------
+
+    def plan(self, code: CodeType, module: str) -> CodePlan | None:
+        filename = code.co_filename
+        if self.scope.lawful(filename):
+            return None
+        known = self._look_at(code, module)
+        key = id(code)
+        self._planned[key] = weakref.ref(code, lambda _: self._planned.pop(key, None) and None), known
+        callee = known.callee
+        if callee is None and known.perhaps:
+            wants = united(point.wants for point in self._points.by_name.values())
+            callee = Callee(names.code_name(code, module), wants & (FUNCTION | NOTES))
+        own = self.scope.own(filename)
+        found = self._probes(code, own)
+        if callee is None and not found and not own:
+            return None
+        return CodePlan(callee, found, self.scope.event_file(filename), own)
+
+    def _look_at(self, code: CodeType, module: str) -> _Known:
+        """Does the code report itself?"""
+        if not code.co_flags & inspect.CO_OPTIMIZED:
+            return _Known(None, False)  # the body of a module or a class
+        name = names.code_name(code, module)
+        for spelling in spellings(name, self.main):
+            point = self._points.by_name.get(spelling)
+            if point is not None and point.wants & FUNCTION:
+                return _Known(_function(point), False)
+        perhaps = False
+        for point in self._points.functions:
+            # A function may have been put there under another name than it was written with.
+            if point.last != code.co_name and not point.has(code):
+                continue
+            place = point.place()
+            if place is None:
+                perhaps = perhaps or _may_inherit(point, code, module)
+            elif point.has(code):
+                if place.definer is None or place.definer is place.holder:
+                    return _Known(_function(point), perhaps)
+                perhaps = True
+        if self.scope.public and self.scope.reports(spellings(name, self.main), code.co_filename):
+            return _Known(Callee(name, self._detail & (FUNCTION | NOTES)), perhaps)
+        return _Known(None, perhaps)
+
+    def _known(self, function: FunctionType) -> tuple[_Known, bool]:
+        """What is known of a function's code, and whether it has its plan already."""
+        found = self._planned.get(id(function.__code__))
+        if found is not None and found[0]() is function.__code__:
+            return found[1], True
+        return self._look_at(function.__code__, names.module_of(function)), False
+
+    def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
+        found = self._planned.get(id(code))
+        return self._received(code, receiver, found[1]) if found is not None and found[0]() is code else None
+
+    def _received(self, code: CodeType, receiver: type, known: _Known) -> Callee | None:
+        found = _find(code, receiver)
+        if found is None:
+            takes_class = names.inherits(receiver, type) and known.callee is not None
+            is_class_method = takes_class and _is_class_method(known.callee, code, self.main)
+            return _with(known.callee, Want.RECEIVER if is_class_method else NOTHING)
+        extra = Want.RECEIVER if found.method.receiver else NOTHING
+        point = self._points.of_method(receiver, found.definer, found.attribute)
+        if point is not None and point.wants & FUNCTION:
+            return _with(_function(point), extra)
+        return _with(known.callee, extra)
+
+    # -- places in own code -----------------------------------------------------------------------
+
+    def _probes(self, code: CodeType, own: bool) -> tuple[Probe, ...]:
+        exits = "_exit" in code.co_names
+        operations = self._operations() if own else frozenset()
+        if not operations and not exits:
+            return ()
+        found = probes(code, operations | _CALLS if exits else operations)
+        return tuple(
+            probe._replace(quiet=True) if self._is_quiet(probe) else probe
+            for probe in found
+            if (probe.operation in operations or probe.name == "_exit")
+            and (probe.operation not in _FIELDS or bool(self.scope.fields) or probe.name in self._field_names)
+        )
+
+    def _is_quiet(self, probe: Probe) -> bool:
+        return not self.scope.calls and probe.operation in _CALLS and probe.name not in self._points.by_last
+
+    def _operations(self) -> frozenset[Operation]:
+        """What own code is watched for: not for calls, if all that laws name reports itself."""
+        found: set[Operation] = set(_SCOPE_OPERATIONS if self.scope.calls else ())
+        if self.scope.fields or self._field_names:
+            found |= _FIELDS
+        if self._points.any_next:
+            found |= _STEPS
+        for name in _STEP_METHODS:
+            if any(point.wants & Want.NEXT for point in self._points.by_last.get(name, ())):
+                found |= _STEPS
+        for point in self._points.called:
+            if not self._reports(point):
+                found |= _CALLS
+                found |= _OPERATIONS.get(point.last, frozenset())
+        return frozenset(found)
+
+    def _reports(self, point: Point) -> bool:
+        """Does what the name stands for report itself, as Python functions do?"""
+        if point.in_function:
+            return True
+        codes = point.codes()
+        for code in codes:
+            planned = self._planned.get(id(code))
+            if planned is not None and planned[0]() is code and not planned[1].reports:
+                return False
+        return bool(codes)
+
+    # -- what is called ---------------------------------------------------------------------------
+
+    def callee(self, function: Any, receiver: type | None) -> Callee | None:
+        function = names.wrapped(function)
+        kind = type(function)
+        if kind is MethodType:
+            function, receiver = names.unbound(function)
+            kind = type(function)
+        if kind is FunctionType:
+            return self._python(function, receiver)
+        if names.is_class(function):
+            return self._class(function)
+        if names.is_builtin_type(kind):
+            found = names.behind(function)
+            if found is function:
+                return self._builtin(function)
+            receiver = type(function.__self__) if receiver is None else receiver
+            function = found
+        if names.is_method(function):
+            definer: type = function.__objclass__
+            name: str = function.__name__
+            return self._method(definer, name, definer if receiver is None else receiver)
+        callee = self._special("__call__", kind)
+        return callee and callee._replace(wants=callee.wants & ~Want.RECEIVER)  # the object itself is not passed
+
+    def _python(self, function: FunctionType, receiver: type | None, *, scoped: bool = True) -> Callee | None:
+        code = function.__code__
+        known, planned = self._known(function)
+        if known.reports:
+            callee = known.callee if receiver is None else self._received(code, receiver, known)
+            if callee is not None:
+                return _with(callee, Want.CALLEE_SIDE)
+        late: Point | None = None
+        if planned and not known.reports:  # it may have come to where a law names it after its plan was made
+            late = next((point for point in self._points.called if point.has(code)), None)
+        if late is None and not (scoped and self.scope.calls):
+            return None
+        module = names.main_module(names.module_of(function))
+        name = names.code_name(code, module)
+        found = None if receiver is None else _find(code, receiver)
+        if found is not None:
+            name = f"{self.class_name(found.definer)}.{found.attribute}"
+        extra = Want.RECEIVER if receiver is not None or _is_method(name, code) else NOTHING
+        if late is not None and late.wants & CALL:
+            return Callee(late.name, late.wants & (CALL | NOTES) | extra)
+        if scoped and self.scope.called(name, module, own=self.scope.own(code.co_filename)):
+            return Callee(name, self._detail & (CALL | NOTES) | extra)
+        return None
+
+    def _class(self, kind: type) -> Callee | None:
+        point = self._points.of_class(kind)
+        if point is not None:
+            return Callee(point.name, point.wants & (CALL | Want.NEW | NOTES))
+        if not self.scope.calls:
+            return None
+        module = names.class_module(kind)
+        name = self.class_name(kind)
+        if not self.scope.called(name, module, own=self._is_own_module(module)):
+            return None
+        return Callee(name, self._detail & (CALL | Want.NEW | NOTES))
+
+    def _is_own_module(self, module: str) -> bool:
+        namespace = names.module_dict(module)
+        filename = None if namespace is None else names.plain(namespace.get("__file__"))
+        return filename is not None and self.scope.own(filename)
+
+    def _builtin(self, function: object) -> Callee | None:
+        """A function of a C module, or a static method of a C class."""
+        name = names.function_name(function) or names.UNKNOWN
+        masked = CALL | NOTES | Want.NEW if function is _MAKES_LOCK else CALL | NOTES
+        point = self._points.of_builtin(function, name)
+        found: Callee | None = None
+        if point is not None and point.wants & (CALL | Want.NEW) & masked:
+            found = Callee(point.name, point.wants & masked)
+        elif self.scope.calls and self.scope.called(name, names.owner_module(function), own=False):
+            found = Callee(name, self._detail & masked)
+        if function is not _EXIT:
+            return found
+        return Callee(name, Want.EXIT | Want.SITE) if found is None else _with(found, Want.EXIT)
+
+    def _method(self, definer: type, name: str, receiver: type, *, scoped: bool = True) -> Callee | None:
+        """A method of a C class."""
+        point = self._points.of_method(receiver, definer, name)
+        if point is not None and point.wants & CALL:
+            return Callee(point.name, point.wants & (CALL | NOTES) | Want.RECEIVER)
+        if not scoped or not self.scope.calls:
+            return None
+        full = f"{self.class_name(definer)}.{name}"
+        if not self.scope.called(full, names.class_module(definer), own=False):
+            return None
+        return Callee(full, self._detail & (CALL | NOTES) | Want.RECEIVER)
+
+    # -- what instructions do ---------------------------------------------------------------------
+
+    def operation(self, name: str, owner: type) -> Callee | None:
+        if name in _IN_PLACE and names.lookup(owner, name) is None:
+            name = _IN_PLACE[name]  # `a += b` is `a = a + b` for what cannot be changed
+        callee = self._special(name, owner, scoped=name in _SCOPE_METHODS)
+        return self._step(name, owner, callee) if name in _STEP_METHODS else callee
+
+    def _special(self, name: str, owner: type, *, scoped: bool = True) -> Callee | None:
+        found = names.lookup(owner, name)
+        method = None if found is None else next(names.methods(found[1]), None)
+        if found is None or method is None:
+            return None
+        if type(method.function) is FunctionType:
+            return self._python(method.function, owner, scoped=scoped)
+        return self._method(found[0], name, owner, scoped=scoped)
+
+    def _step(self, name: str, owner: type, callee: Callee | None) -> Callee | None:
+        found = names.lookup(owner, name)
+        if found is None:
+            return None
+        point = self._points.of_method(owner, found[0], name)
+        wants = self._points.any_next | (point.wants & (Want.NEXT | NOTES) if point is not None else NOTHING)
+        if not wants & Want.NEXT:
+            return callee
+        full = point.name if point is not None else f"{self.class_name(found[0])}.{name}"
+        if callee is not None and not callee.wants & Want.CALLEE_SIDE:
+            wants |= callee.wants
+        return Callee(full, wants | Want.RECEIVER)
+
+    def field(self, name: str, owner: type) -> Callee | None:
+        point = self._points.of_field(owner, name)
+        if point is not None:
+            callee: Callee | None = Callee(point.name, point.wants & (FIELD | Want.RESULT | Want.SITE))
+        else:
+            callee = self._scope_field(name, owner) if self.scope.fields else None
+        if callee is None:
+            return None
+        entry = names.lookup(owner, name)
+        if entry is not None and names.is_function(entry[1]):  # to fetch a method is not to read a field
+            callee = callee._replace(wants=callee.wants & ~Want.READ)
+        return callee if callee.wants & FIELD else None
+
+    def _scope_field(self, name: str, owner: type) -> Callee | None:
+        if name.startswith("__") and name.endswith("__"):
+            return None
+        for each in names.mro(owner):
+            if any(self.scope.has_field(spelling, name) for spelling in spellings(names.class_name(each), self.main)):
+                wants = FIELD | self._detail & (Want.RESULT | Want.SITE)
+                return Callee(f"{self.class_name(each)}.{name}", wants)
+        return None
+
+    def class_name(self, kind: type) -> str:
+        return self._points.class_name(kind)
+
+
+def _function(point: Point) -> Callee:
+    return Callee(point.name, point.wants & (FUNCTION | NOTES))
+
+
+def _with(callee: Callee | None, wants: Want) -> Callee | None:
+    return None if callee is None else Callee(callee.name, callee.wants | wants)
+
+
+def _may_inherit(point: Point, code: CodeType, module: str) -> bool:
+    """Can a class that is not there yet inherit this code under the name that the law has?"""
+    if not point.prefix or (not code.co_argcount and not code.co_flags & inspect.CO_VARARGS):
+        return False
+    # Classes of the standard library inherit from nothing else.
+    return not point.in_stdlib or module.partition(".")[0] in sys.stdlib_module_names
+
+
+class _Found(NamedTuple):
+    definer: type
+    attribute: str
+    method: names.Method
+
+
+def _find(code: CodeType, kind: type) -> _Found | None:
+    """Where the classes of an object have this code as a method."""
+    for exact in (True, False):  # nearly always it is under its own name
+        for each in names.mro(kind):
+            if not names.is_python_class(each):
+                continue
+            own = names.class_dict(each)
+            for attribute in (code.co_name,) if exact else tuple(own):
+                method = _of_code(own.get(attribute), code)
+                if method is not None:
+                    return _Found(each, attribute, method)
+    return None
+
+
+def _of_code(entry: object, code: CodeType) -> names.Method | None:
+    for method in names.methods(entry):
+        if type(method.function) is FunctionType and method.function.__code__ is code:
+            return method
+    return None
+
+
+def _is_class_method(callee: Callee | None, code: CodeType, main: str | None) -> bool:
+    place = None if callee is None else names.resolve(callee.name, main)
+    method = None if place is None else _of_code(place.entry, code)
+    return method is not None and method.by_class
+
+
+def _is_method(name: str, code: CodeType) -> bool:
+    """Is it a function that stands in a class, and takes the object first?"""
+    place = names.resolve(name)
+    method = _of_code(place.entry, code) if place is not None and place.definer is not None else None
+    return method is not None and method.receiver

@@ -1,0 +1,1 @@
+"""Lawful inside test runners."""

@@ -1,0 +1,58 @@
+"""What the workers of pytest-xdist have seen, brought together: each is a process with a run of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from lawful.engine.findings import Finding
+from lawful.engine.live import LiveRun
+
+Snapshot = dict[str, Any]
+
+
+def pack(run: LiveRun, findings: Iterable[Finding] | None = None) -> str:
+    """A run's snapshot, with all or only some of its findings, as text that every channel can carry."""
+    snapshot = run.snapshot()
+    if findings is not None:
+        snapshot["findings"] = [finding.to_json() for finding in findings]
+    return json.dumps(snapshot)
+
+
+class Gathered:
+    """The snapshots of workers: the last one of each, or if it died before that, what it sent with its tests."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Snapshot] = {}
+        self._findings: dict[str, dict[tuple[object, ...], dict[str, Any]]] = {}
+        self._whole: dict[str, Snapshot] = {}
+        self._begun: list[str] = []
+
+    @property
+    def lost(self) -> list[str]:
+        """The workers that went, or were left, without a last word."""
+        return [worker for worker in self._begun if worker not in self._whole]
+
+    def begin(self, worker: str) -> None:
+        """A worker is up."""
+        self._begun.append(worker)
+
+    def part(self, worker: str, packed: str) -> None:
+        """What a worker has found up to now; of its findings those that are new or were made again."""
+        snapshot = json.loads(packed)
+        findings = self._findings.setdefault(worker, {})
+        for finding in snapshot["findings"]:
+            findings[Finding.from_json(finding).key] = finding
+        self._parts[worker] = snapshot
+
+    def end(self, worker: str, packed: str) -> None:
+        """A worker is down, and this is all it has found."""
+        self._whole[worker] = json.loads(packed)
+
+    def merge_into(self, run: LiveRun) -> None:
+        for worker in sorted({*self._parts, *self._whole}, key=lambda name: (len(name), name)):
+            snapshot = self._whole.get(worker)
+            if snapshot is None:
+                snapshot = self._parts[worker] | {"findings": list(self._findings[worker].values())}
+            run.merge(snapshot)

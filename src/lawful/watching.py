@@ -1,0 +1,334 @@
+"""Watching from inside a program: `lawful.watch` around a block, `lawful.watched` on a function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+
+from lawful.engine.live import LiveRun, OnViolation
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.engine.findings import Finding
+    from lawful.engine.session import Session, Settings
+    from lawful.laws.protocol import Law
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Laws = Iterable["str | os.PathLike[str] | Law"]
+_CHOICES = ("report", "raise", "stop")
+
+
+class Watch:
+    """A block of the program under watch, and what was found in it. Made by `lawful.watch`.
+
+    While it lasts, all threads are watched. The end of the block is the end of the laws' traces. Several can be at work
+    at once, one inside the other or in several threads; each sees all that happens while it lasts.
+    """
+
+    def __init__(
+        self, laws: Sequence[Law], settings: Settings, on_finding: Callable[[Finding], None] | None = None
+    ) -> None:
+        self._laws = laws
+        self._settings = settings
+        self._on_finding = on_finding
+        self._session: Session | None = None
+        self._live = LiveRun(laws)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found so far."""
+        return self._run().findings
+
+    @property
+    def events(self) -> int:
+        """How many events there were so far."""
+        return self._run().events
+
+    @property
+    def warnings(self) -> list[str]:
+        """What went wrong with the watching: what was lost, and why, and values that laws could not do with."""
+        run = self._run()
+        lost = [f"{run.dropped} events were dropped"] if run.dropped else []
+        return [*run.faults, *lost, *run.warnings]
+
+    def report(self) -> str:
+        """All of it as text."""
+        from lawful.reports.live import render_text
+
+        return render_text(self._run(), folder=self._settings.scope.project)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All of it in JSON's types."""
+        return self._run().snapshot()
+
+    def __repr__(self) -> str:
+        state = "not begun" if self._session is None else "ended" if self._live.ended else "at work"
+        return f"<lawful.watch {state}: {len(self._live.findings)} findings in {self._live.events} events>"
+
+    def _run(self) -> LiveRun:
+        if self._session is not None and not self._live.ended:
+            self._session.tracer.flush()
+        return self._live
+
+    def __enter__(self) -> Self:
+        from lawful.engine.session import Session
+        from lawful.sources.python import emitting
+
+        if self._session is not None:
+            raise RuntimeError("a watch is used once; make another with lawful.watch(...)")
+        session = Session(self._settings, self._laws, on_finding=self._on_finding)
+        try:
+            session.start()
+        except BaseException as error:
+            session.finish()
+            if isinstance(error, RuntimeError):
+                raise LawfulError(
+                    "watch-refused",
+                    f"the interpreter does not let this program be watched: {error}",
+                    hint="end other watches, debuggers and profilers first",
+                ) from error
+            raise
+        self._session, self._live = session, session.live
+        emitting.attach(session.tracer, session.settings.scope)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from lawful.sources.python import emitting
+
+        if self._session is not None:
+            emitting.detach(self._session.tracer)
+            self._session.finish()
+
+
+def watch(
+    laws: Laws | str | os.PathLike[str] | None = None,
+    *,
+    calls: Iterable[str] = (),
+    public: Iterable[str] = (),
+    fields: Iterable[str] = (),
+    include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    on_violation: OnViolation = "report",
+    on_finding: Callable[[Finding], None] | None = None,
+    history: int = 10,
+    trace: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
+) -> Watch:
+    """Watch what a block of the program does: `with lawful.watch(laws=["files"]) as run: ...`, then `run.findings`.
+
+    `laws` are files, names of the catalogue, or laws that `lawful.load_law` or `lawful.rml.compile` have made. What
+    they can match is watched, and what `calls`, `public`, `fields` name (see `lawful run --help`), less what `include`
+    and `exclude` leave out. Own code is what lies in the `project` folder: by default that of the current folder.
+
+    `on_violation`: "report" only notes it. "raise" raises `lawful.Violation` at the place of a call that breaks a law,
+    before the call. "stop" ends the program as `sys.exit(1)` does: each thread where it next does something watched.
+    `on_finding` is told of each finding when it is made. `trace` is a file to which all events are written.
+    """
+    from lawful.engine.session import Settings
+    from lawful.sources.python.scope import Scope, find_project
+
+    if on_violation not in _CHOICES:
+        raise LawfulError("watch-option", f"on_violation is {on_violation!r}", hint=f"it is {', '.join(_CHOICES)}")
+    if not isinstance(history, int) or history < 0:
+        raise LawfulError("watch-option", f"history is {history!r}", hint="it is a number of events, from 0")
+    scope = Scope(
+        calls=_names(calls),
+        public=_names(public),
+        fields=_names(fields),
+        include=_names(include),
+        exclude=_names(exclude),
+        project=find_project(os.getcwd() if project is None else project),
+    )
+    settings = Settings(
+        scope=scope,
+        trace=None if trace is None else os.fspath(trace),
+        history=history,
+        on_violation=on_violation,
+    )
+    return Watch(_loaded(laws), settings, on_finding)
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _loaded(laws: Laws | str | os.PathLike[str] | None) -> list[Law]:
+    from lawful.laws import catalog
+    from lawful.laws.loader import is_law_name, load_law
+
+    loaded: list[Law] = []
+    for each in (laws,) if isinstance(laws, str | os.PathLike) else laws or ():
+        if not isinstance(each, str | os.PathLike):
+            loaded.append(each)
+        elif is_law_name(os.fspath(each)) or os.path.exists(each):
+            loaded.append(load_law(each))
+        else:
+            loaded += [load_law(catalog.find(name)) for name in catalog.select(os.fspath(each))]
+    return loaded
+
+
+class Watched:
+    """What calls of one function, each under watch, have led to; `function.lawful` is it.
+
+    Calls that overlap, as by recursion or in several threads, are watched together.
+    """
+
+    def __init__(self, make: Callable[[], Watch]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._watch: Watch | None = None
+        self._total = LiveRun([])
+        self._total.processes = 0
+        self.calls = 0
+        """How many times the watch has begun and ended."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found in all calls that are over."""
+        return self._total.findings
+
+    @property
+    def events(self) -> int:
+        return self._total.events
+
+    @property
+    def warnings(self) -> list[str]:
+        return [*self._total.faults, *self._total.warnings]
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._watch is None:
+                self._watch = self._make().__enter__()
+            self._depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0 and self._watch is not None:
+                watch, self._watch = self._watch, None
+                watch.__exit__(kind, error, trace)
+                self._total.merge(watch.snapshot())
+                self._total.processes = 1
+                self.calls += 1
+
+
+@overload
+def watched(function: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@overload
+def watched(
+    *,
+    laws: Laws | str | os.PathLike[str] | None = None,
+    calls: Iterable[str] = (),
+    public: Iterable[str] = (),
+    fields: Iterable[str] = (),
+    include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    on_violation: OnViolation = "report",
+    on_finding: Callable[[Finding], None] | None = None,
+    history: int = 10,
+    trace: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def watched(function: Any = None, /, **options: Any) -> Any:
+    """Watch every call of a function: `@lawful.watched(laws=["files"])`, with the options of `lawful.watch`.
+
+    Without options it is the project's configuration, `[tool.lawful]` in its pyproject.toml, that says what is watched.
+    The function may be a coroutine function or a generator; it is watched until it is over. What was found is in
+    `function.lawful.findings`.
+    """
+    if function is None:
+        laws = _loaded(options.pop("laws", None))  # mistakes are told where the decorator stands
+        watch(laws, **options)
+        return lambda function: _wrapped(function, Watched(lambda: watch(laws, **options)))
+    return _wrapped(function, Watched(_configured))
+
+
+def _configured() -> Watch:
+    from lawful.config import load
+    from lawful.sources.python.scope import find_project
+
+    folder = find_project(os.getcwd())
+    config = load(os.fspath(folder))
+    return watch(
+        config.laws,
+        calls=config.calls,
+        public=config.public,
+        fields=config.fields,
+        include=config.include,
+        exclude=config.exclude,
+        on_violation=config.on_violation or "report",
+        history=10 if config.history is None else config.history,
+        trace=config.trace,
+        project=folder,
+    )
+
+
+def _wrapped(function: Any, calls: Watched) -> Any:
+    if not inspect.isroutine(function):
+        raise TypeError(f"lawful.watched is for functions and methods, not for {type(function).__name__} objects")
+    if isinstance(function, staticmethod | classmethod):
+        return type(function)(_wrapped(function.__func__, calls))
+    wrapper: Any
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with calls:
+                return await function(*args, **kwargs)
+
+    elif inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with calls:
+                inner = function(*args, **kwargs)
+                step = inner.asend(None)
+                try:
+                    while True:
+                        try:
+                            item = await step
+                        except StopAsyncIteration:
+                            return
+                        try:
+                            sent = yield item
+                        except GeneratorExit:
+                            raise
+                        except BaseException as error:
+                            step = inner.athrow(error)
+                        else:
+                            step = inner.asend(sent)
+                finally:
+                    await inner.aclose()
+
+    elif inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with calls:
+                return (yield from function(*args, **kwargs))
+
+    else:
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with calls:
+                return function(*args, **kwargs)
+
+    wrapper.lawful = calls
+    return wrapper

@@ -1,0 +1,74 @@
+"""The front of the pytest plugin. It stands outside the package, so that pytest imports Lawful only when asked to."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+_MARK = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("lawful", "laws that the program must keep while it is tested (Lawful)")
+    group.addoption(
+        "--lawful",
+        action="store_true",
+        help="watch the program while its tests run, and report which laws it breaks; "
+        "laws and scopes come from [tool.lawful] in pyproject.toml and from the options below, which imply this one",
+    )
+    group.addoption(
+        "--lawful-law",
+        action="append",
+        default=[],
+        metavar="FILE|NAME",
+        help="a law that must hold: a file, or the name of one that comes with Lawful (repeatable)",
+    )
+    group.addoption(
+        "--lawful-calls",
+        action="append",
+        default=[],
+        metavar="PKG",
+        help="watch the calls that the project's own code makes into this package (repeatable)",
+    )
+    group.addoption(
+        "--lawful-public",
+        action="append",
+        default=[],
+        metavar="PKG",
+        help="watch the public functions and methods of this package (repeatable)",
+    )
+    group.addoption(
+        "--lawful-fields",
+        action="append",
+        default=[],
+        metavar="CLASS",
+        help="watch the reads and writes of this class's attributes (repeatable)",
+    )
+    group.addoption("--lawful-trace", metavar="OUT", help="write the events that were seen to this file")
+    group.addoption(
+        "--lawful-fail",
+        action="store_true",
+        help="exit with 1 if a law was broken, also if all tests passed",
+    )
+
+
+# The program's modules may be imported by a conftest.py: the watch begins before the first of them.
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    _begin(early_config, early_config.known_args_namespace)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    _begin(config, config.option)  # only now, if a conftest.py named this plugin
+
+
+def _begin(config: pytest.Config, options: argparse.Namespace) -> None:
+    asked = any(value for name, value in vars(options).items() if name == "lawful" or name.startswith("lawful_"))
+    if not asked or _MARK in config.stash:
+        return
+    config.stash[_MARK] = True
+    from lawful.testing.plugin import begin
+
+    begin(config, options)

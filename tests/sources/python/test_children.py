@@ -1,0 +1,205 @@
+"""Child processes are watched, and what they do is in the one report and the one trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.hosted import Result, events, hosted
+from lawful.sources.python.children import Folder, merge_traces
+
+USE = """\
+def use():
+    f = open(__file__)
+    f.close()
+    try:
+        f.read()
+    except ValueError:
+        pass
+"""
+LAW = "files/use-after-close"
+
+
+def run(folder: Path, text: str, *arguments: str) -> tuple[Result, dict[str, Any], list[dict[str, Any]]]:
+    """The result, the report and the trace of a program."""
+    (folder / "prog.py").write_text(text, encoding="utf-8")
+    options = ["--law", LAW, "--trace", "t.jsonl", "--format", "json", "--output", "r.json", "--fail-on", "never"]
+    # Not in a folder of pytest's: names of sockets must be short.
+    with tempfile.TemporaryDirectory() as temporary:
+        result = hosted(folder, "run", *options, "prog.py", *arguments, env={"TMPDIR": temporary})
+        assert not list(Path(temporary).glob("lawful-*")), "the folder of the run is still there"
+    return result, json.loads((folder / "r.json").read_text()), events(folder / "t.jsonl")
+
+
+def counted(report: dict[str, Any]) -> int:
+    return sum(finding["count"] for finding in report["findings"])
+
+
+def processes(trace: list[dict[str, Any]]) -> dict[int, int]:
+    """How often each process reads, by number; 0 is the first."""
+    found: dict[int, int] = {}
+    for event in trace:
+        if event["event"] == "func_pre" and event["name"] == "io.TextIOWrapper.read":
+            number = event.get("process", 0)
+            found[number] = found.get(number, 0) + 1
+    return found
+
+
+ENDS = {
+    "os._exit": "os._exit(3)",
+    "sys.exit": "sys.exit(3)",
+    "exception": "sys.stderr = None; raise ValueError",
+    "falls off": "",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_forked_child_is_watched_to_its_end(end: str, tmp_path: Path) -> None:
+    text = (
+        f"import os, sys\n{USE}use()\nchild = os.fork()\nuse()\n"
+        f"if child == 0:\n    {ENDS[end] or 'pass'}\nelse:\n    os.wait()\n"
+    )
+    result, report, trace = run(tmp_path, text)
+    assert (result.err, result.code) == ("", 0)
+    assert processes(trace) == {0: 2, 1: 1}
+    assert (counted(report), report["processes"], report["events"]) == (3, 2, len(trace))
+    assert report["warnings"] == []
+
+
+def test_ids_of_children_are_their_own(tmp_path: Path) -> None:
+    text = (
+        f"import os\n{USE}use()\nfor _ in range(2):\n    if os.fork() == 0:\n        use()\n        os._exit(0)\n"
+        "    os.wait()\nuse()\n"
+    )
+    _, _, trace = run(tmp_path, text)
+    for event in trace:
+        assert event["targetId"] >> 32 == event.get("process", 0)
+    times = [event["time"] for event in trace]
+    assert times == sorted(times)
+
+
+def test_grandchildren(tmp_path: Path) -> None:
+    text = (
+        f"import os\n{USE}if os.fork() == 0:\n    if os.fork() == 0:\n        use()\n        os._exit(0)\n"
+        "    os.wait()\n    use()\n    os._exit(0)\nos.wait()\nuse()\n"
+    )
+    _, report, trace = run(tmp_path, text)
+    assert processes(trace) == {0: 1, 1: 1, 2: 1}
+    assert (counted(report), report["processes"]) == (3, 3)
+
+
+def test_a_killed_child_leaves_what_it_did_and_the_report_says_so(tmp_path: Path) -> None:
+    text = (
+        f"import os, signal, time\n{USE}child = os.fork()\nif child == 0:\n    use()\n    time.sleep(60)\n"
+        "time.sleep(1)\nos.kill(child, signal.SIGKILL)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+    )
+    result, report, trace = run(tmp_path, text)
+    assert result.out == f"{-signal.SIGKILL}\n"
+    assert processes(trace) == {1: 1}
+    assert counted(report) == 1
+    assert "a child process ended before it could say so" in report["warnings"][0]
+
+
+PROGRAM = (
+    USE
+    + """\
+import multiprocessing, os, sys
+from concurrent.futures import ProcessPoolExecutor
+def work(number):
+    use()
+    return number
+def deep(number):
+    child = multiprocessing.Process(target=work, args=(1,))
+    child.start()
+    child.join()
+    use()
+def leave(number):
+    use()
+    os._exit(0)
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    how = sys.argv[2]
+    if how == "process":
+        children = [context.Process(target=work, args=(number,)) for number in range(2)]
+        for child in children:
+            child.start()
+        for child in children:
+            child.join()
+        print([child.exitcode for child in children])
+    elif how == "pool":
+        with context.Pool(2) as pool:
+            print(pool.map(work, range(4), chunksize=1))
+    elif how == "closed pool":
+        pool = context.Pool(2)
+        print(pool.map(work, range(4)))
+        pool.close()
+        pool.join()
+    elif how == "executor":
+        with ProcessPoolExecutor(2, mp_context=context) as executor:
+            print(list(executor.map(work, range(4))))
+    else:
+        child = context.Process(target={"deep": deep, "leave": leave}[how], args=(0,))
+        child.start()
+        child.join()
+        print(child.exitcode)
+"""
+)
+EXPECTED = {
+    "process": ("[0, 0]\n", 2),
+    "pool": ("[0, 1, 2, 3]\n", 4),
+    "closed pool": ("[0, 1, 2, 3]\n", 4),
+    "executor": ("[0, 1, 2, 3]\n", 4),
+    "deep": ("0\n", 2),
+    "leave": ("0\n", 1),
+}
+
+
+@pytest.mark.parametrize("how", EXPECTED)
+@pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
+def test_multiprocessing(way: str, how: str, tmp_path: Path) -> None:
+    out, times = EXPECTED[how]
+    result, report, trace = run(tmp_path, PROGRAM, way, how)
+    assert (result.out, result.err, result.code) == (out, "", 0)
+    found = processes(trace)
+    assert 0 not in found
+    assert (sum(found.values()), counted(report)) == (times, times)
+    assert report["processes"] >= 2
+    assert report["faults"] == report["warnings"] == []
+
+
+def test_the_folder_numbers_its_members(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    assert [folder.enter(), folder.enter()] == [1, 2]
+    folder.leave(2)
+    assert folder.members() == [1, 2]
+    assert [folder.has_left(number) for number in (1, 2)] == [False, True]
+    assert folder.is_running(1)
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    Path(folder.file(1, ".pid")).write_text(str(child))
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert not folder.is_running(1)  # it has ended, though nobody has waited for it
+    os.waitpid(child, 0)
+    assert not folder.is_running(1)
+    folder.remove()
+    assert folder.members() == []
+
+
+def test_traces_are_merged_by_time_and_keep_their_order(tmp_path: Path) -> None:
+    first = [{"time": 1.0, "n": 1}, {"time": 3.0, "n": 2}, {"n": 3}, {"time": 2.9, "n": 4}]
+    second = [{"time": 2.0, "n": 5}, {"time": 3.0, "n": 6}]
+    paths = []
+    for number, part in enumerate((first, second)):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text("".join(json.dumps(event) + "\n" for event in part) + '{"cut')
+        paths.append(str(path))
+    found: list[dict[str, Any]] = []
+    merge_traces(paths, found.extend)
+    assert [event["n"] for event in found] == [1, 5, 2, 3, 4, 6]

@@ -51,7 +51,6 @@ PACKAGES = [
     Package("sqlparse", "0.6.1", ("sqlparse",)),
     Package("cachetools", "8.0.0", ("cachetools",)),
     Package("tomlkit", "0.15.2", ("tomlkit",), ("pyyaml",)),
-    Package("mistune", "3.4.0", ("mistune",)),
     Package("itsdangerous", "2.2.0", ("itsdangerous",), ("freezegun",)),
     Package("simpleeval", "1.0.8", ("simpleeval",)),
 ]
@@ -115,7 +114,7 @@ class Environment:
             subprocess.run([sys.executable, "-m", "venv", str(self.python.parent.parent)], check=True)
             self.pip("install", "pytest==9.2.0")
         for package in packages:
-            mark = self.folder / f"{package.name}-{package.version}.installed"
+            mark = self.folder / f"{'+'.join((package.name, package.version, *package.needs))}.installed"
             if not mark.exists():
                 say(f"installing {package.name}")
                 # In place: what is tested is then the code of the project that the tests belong to.
@@ -275,6 +274,8 @@ def measure(environment: Environment, package: Package, modes: list[Mode], repet
         for mode in modes:
             result.watched[mode.key].append(once(mode))
         result.plain.append(once(PLAIN))
+    for mode in modes:
+        say(f"{package.name}: {mode.title}: {result.ratio(mode):.2f} x, {len(result.different(mode))} different")
     return result
 
 

@@ -22,3 +22,13 @@ static inline RunFrame *frame_of_object(PyFrameObject *frame) { return frame->f_
 
 /* Where it stands, in bytes: in the instruction that is running, or in its caches. */
 static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT); }
+
+/* Where the interpreter keeps the frame that runs. */
+static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->cframe->current_frame; }
+
+/* Sets the number of calls in progress, as the recursion limit counts them; gives the one before. */
+static inline int frame_depth(PyThreadState *thread, int depth) {
+    int before = thread->py_recursion_limit - thread->py_recursion_remaining;
+    thread->py_recursion_remaining = thread->py_recursion_limit - depth;
+    return before;
+}

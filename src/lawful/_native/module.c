@@ -4,7 +4,15 @@
 
 static PyObject *abi(PyObject *module, PyObject *unused) { return PyLong_FromLong(ABI); }
 
+#ifndef LAWFUL_NO_TRACER
+PyObject *call_bare(PyObject *module, PyObject *callable);
+#endif
+
 static PyMethodDef methods[] = {
+#ifndef LAWFUL_NO_TRACER
+    {"call_bare", call_bare, METH_O,
+     "call_bare(callable)\n--\n\nCall a function with an empty stack below it, and the whole depth of recursion."},
+#endif
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
     {NULL, NULL, 0, NULL},
 };

@@ -142,7 +142,7 @@ static int events_of(CodeInfo *info) {
     int events = info->n_probes ? EVENT_INSTRUCTION : 0;
     if (info->callee != NULL) {
         events |= EVENT_PY_START;
-        if (info->callee->wants & (WANT_POST | WANT_RAISE | WANT_YIELD)) {
+        if (info->callee->wants & (WANT_END | WANT_YIELD)) {
             events |= EVENT_PY_RETURN;
             if (info->code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) events |= EVENT_PY_YIELD | EVENT_PY_RESUME;
         }

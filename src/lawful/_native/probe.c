@@ -12,8 +12,7 @@ static PyObject *text_call, *text_exception, *text_excId;
 
 /* ---- threads ---------------------------------------------------------------------------------------------------------- */
 
-/* Reached in one instruction: a few hundred bytes fit into what is left of the memory for it. */
-static _Thread_local ThreadData threads[MOST_TRACERS] __attribute__((tls_model("initial-exec")));
+_Thread_local ThreadData lawful_threads[MOST_TRACERS];
 static pthread_key_t thread_key;
 static bool has_thread_key;
 
@@ -33,15 +32,12 @@ int probe_setup(void) {
     return 0;
 }
 
-ThreadData *thread_data(Tracer *tracer) {
-    if (tracer->slot < 0) return NULL;
-    ThreadData *data = &threads[tracer->slot];
-    if (data->serial != tracer->serial) {
-        data->serial = tracer->serial;
-        data->depth = 0;
-        data->exception = NULL;
-        data->number = ++tracer->threads;
-    }
+ThreadData *thread_data_anew(Tracer *tracer) {
+    ThreadData *data = &lawful_threads[tracer->slot];
+    data->serial = tracer->serial;
+    data->depth = 0;
+    data->exception = NULL;
+    data->number = ++tracer->threads;
     return data;
 }
 
@@ -55,7 +51,7 @@ static int push_pending(Tracer *tracer, Pending pending) {
             PyErr_NoMemory();
             return -1;
         }
-        if (data->stack == NULL && has_thread_key) pthread_setspecific(thread_key, threads);
+        if (data->stack == NULL && has_thread_key) pthread_setspecific(thread_key, lawful_threads);
         data->stack = stack;
         data->room = room;
     }
@@ -221,8 +217,8 @@ static void look_at_call(Call *call, Probe *probe, PyObject **operands) {
     PyObject *function = call->key = call->function;
     if (PyFunction_Check(function)) {
         PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
-        /* Functions that close over something may be a decorator's: these share their code, but not their name. */
-        if (code->co_nfreevars == 0) call->key = (PyObject *)code;
+        /* The functions of a decorator share their code, but not their names. */
+        if (((PyFunctionObject *)function)->func_qualname == code->co_qualname) call->key = (PyObject *)code;
     } else if (PyCFunction_Check(function)) {
         PyObject *self = PyCFunction_GET_SELF(function);
         call->key = (PyObject *)((PyCFunctionObject *)function)->m_ml;
@@ -597,7 +593,7 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     int failed = 0;
     if (callee->wants & wanted)
         failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), pending.code, pending.place);
-    if (!failed && callee->wants & (WANT_POST | WANT_RAISE | WANT_YIELD) && push_pending(tracer, pending) < 0) fault(tracer);
+    if (!failed && callee->wants & (WANT_END | WANT_YIELD) && push_pending(tracer, pending) < 0) fault(tracer);
     Py_XDECREF(payload);
     Py_XDECREF(before);
     return failed ? -1 : 1;
@@ -638,6 +634,14 @@ int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
 }
 
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result) {
+    if (info->callee->wants & WANT_NEW) {
+        /* The end of an `__init__` that stands for its class: the receiver is complete. */
+        Pending pending;
+        if (!pop_pending(tracer, frame, -1, &pending)) return 1;
+        if (pending.callee->wants & WANT_NEW) return leave(tracer, KIND_NEW, &pending, Py_XNewRef(pending.payload));
+        settle(tracer, &pending);
+        return 1;
+    }
     return leave_with(tracer, frame, KIND_POST, WANT_POST, result);
 }
 

@@ -1,7 +1,9 @@
 /* Delivery by a profile function and a trace function: CPython 3.11, which has no sys.monitoring.
 
    The profile function sees functions start and end. Instructions are seen by the trace function, which costs something
-   for every instruction there is: it is in force only while a frame runs that has probes (or whose exceptions matter). */
+   for every instruction there is: it is in force only while a frame runs that has probes (or whose exceptions matter).
+   There is one of each for all tracers. A trace function of somebody else stays what sys.gettrace() gives: only the C
+   function behind it is exchanged, for one that calls both. */
 #include "tracer.h"
 
 #if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX < 0x030C0000
@@ -10,109 +12,151 @@
 
 const char delivery_name[] = "profile";
 
+#define OURS 2 /* in a frame's f_trace_opcodes, which is 1 where somebody else wants instructions too */
+
+static Tracer *tracers[MOST_TRACERS];          /* that run, by slot */
+static int running;                            /* their number */
+static uint64_t newest;                        /* the id of the newest thread there was */
+static PyObject *mark;                         /* what sys.getprofile() gives */
+static _Thread_local Py_tracefunc other;       /* somebody else's */
+static _Thread_local Py_tracefunc in_force;    /* the one that was put in force last */
+
 static int on_trace(PyObject *self, PyFrameObject *object, int what, PyObject *arg);
 static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject *arg);
 
+#define EACH_TRACER(tracer) \
+    for (int each = 0; each < MOST_TRACERS; each++) \
+        for (Tracer *tracer = tracers[each]; tracer != NULL && !tracer->broken; tracer = NULL)
+
 /* ---- which function is in force ------------------------------------------------------------------------------------------ */
 
-static CodeInfo *info_of(Tracer *tracer, RunFrame *frame) {
-    CodeInfo *info = plan_find(tracer, frame_code(frame));
-    if (info != NULL) return info;
-    info = plan_make(tracer, frame_code(frame), frame_globals(frame));
-    if (info == NULL && PyErr_Occurred()) tracer_fault(tracer);
-    return info;
+static bool wants_raise(CodeInfo *info) { return info->callee != NULL && info->callee->wants & WANT_RAISE; }
+
+/* An exception that goes on after `finally` or `with` is only told of by the instruction that raises it again. */
+static bool reraises(CodeInfo *info) {
+    return wants_raise(info) && PyBytes_GET_SIZE(info->code->co_exceptiontable) > 0;
 }
 
-/* The trace function for the frame that goes on now in this thread. Another's is left alone. */
-static void trace_next(Tracer *tracer, PyThreadState *thread, CodeInfo *info) {
-    if (thread->c_tracefunc != NULL && thread->c_tracefunc != on_trace) return;
-    bool wanted = info != NULL && (info->n_probes || (info->callee && info->callee->wants & WANT_RAISE));
-    thread->c_tracefunc = wanted ? on_trace : NULL;
-    if (wanted && thread->c_traceobj != (PyObject *)tracer) {
-        PyObject *old = thread->c_traceobj;
-        thread->c_traceobj = Py_NewRef((PyObject *)tracer);
-        Py_XDECREF(old);
+static bool wants_trace(RunFrame *frame) {
+    EACH_TRACER(tracer) {
+        CodeInfo *info = plan_find(tracer, frame_code(frame));
+        if (info != NULL && (info->n_probes || wants_raise(info))) return true;
     }
+    return false;
+}
+
+/* The trace function for the frame that goes on now in this thread. */
+static void trace_next(PyThreadState *thread, RunFrame *frame) {
+    if (thread->c_tracefunc != on_trace) other = thread->c_tracefunc;
+    else if (thread->c_traceobj == NULL) other = NULL;
+    in_force = thread->c_tracefunc = frame != NULL && wants_trace(frame) ? on_trace : other;
 }
 
 static void prepare(PyFrameObject *object, CodeInfo *info) {
-    if (info == NULL || !info->n_probes) return;
-    object->f_trace_opcodes = 1;
-    object->f_trace_lines = 0;
+    if (info != NULL && (info->n_probes || reraises(info)) && !object->f_trace_opcodes) object->f_trace_opcodes = OURS;
 }
 
-static int install(Tracer *tracer, PyThreadState *thread) {
-    if (thread->c_profilefunc == on_profile) return 0;
-    if (_PyEval_SetProfile(thread, on_profile, (PyObject *)tracer) < 0) return -1;
+/* Also for threads that do not run now. One that has a trace function is left alone until it calls something. */
+static int watch_thread(PyThreadState *thread) {
+    if (thread->c_profilefunc == NULL && _PyEval_SetProfile(thread, on_profile, mark) < 0) return -1;
     RunFrame *frame = frame_current(thread);
-    trace_next(tracer, thread, frame ? plan_find(tracer, frame_code(frame)) : NULL);
+    if (thread->c_tracefunc == NULL && frame != NULL && wants_trace(frame)) thread->c_tracefunc = on_trace;
     return 0;
 }
 
 /* A thread that was made is the first in the list of all, before it runs for the first time. */
-static int watch_new_threads(Tracer *tracer) {
+static int watch_new_threads(void) {
     PyInterpreterState *interpreter = PyInterpreterState_Get();
-    PyThreadState *newest = PyInterpreterState_ThreadHead(interpreter);
-    if (newest == tracer->newest) return 0;
-    tracer->newest = newest;
-    for (PyThreadState *thread = newest; thread != NULL; thread = PyThreadState_Next(thread))
-        if (thread->c_profilefunc == NULL && install(tracer, thread) < 0) return -1;
+    uint64_t first = PyThreadState_GetID(PyInterpreterState_ThreadHead(interpreter));
+    if (first == newest) return 0;
+    newest = first;
+again:
+    for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter); thread != NULL; thread = PyThreadState_Next(thread)) {
+        if (thread->c_profilefunc != NULL) continue;
+        if (watch_thread(thread) < 0) return -1;
+        goto again; /* audit hooks may have run, and threads ended */
+    }
     return 0;
 }
 
 /* ---- what the interpreter calls ------------------------------------------------------------------------------------------ */
 
-static bool yields(RunFrame *frame) {
-    return _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE;
+static int opcode_of(RunFrame *frame) { return _Py_OPCODE(*frame->prev_instr); }
+
+static bool yields(RunFrame *frame) { return opcode_of(frame) == YIELD_VALUE; }
+
+/* Where an exception is thrown into a generator, the frame stands where it had stopped. */
+static bool begins(RunFrame *frame) {
+    int opcode = opcode_of(frame);
+    return (opcode == RESUME || opcode == RESUME_QUICK) && (_Py_OPARG(*frame->prev_instr) & 3) == 0;
 }
 
-static bool resumes(RunFrame *frame) {
-    return _Py_OPCODE(*frame->prev_instr) == RESUME && (_Py_OPARG(*frame->prev_instr) & 3);
-}
-
-static int starts(Tracer *tracer, PyThreadState *thread, PyFrameObject *object) {
+static int starts(Tracer *tracer, PyFrameObject *object) {
     RunFrame *frame = object->f_frame;
-    CodeInfo *info = info_of(tracer, frame);
+    CodeInfo *info = plan_find(tracer, frame_code(frame));
+    if (info == NULL) {
+        info = plan_make(tracer, frame_code(frame), frame_globals(frame));
+        if (info == NULL && PyErr_Occurred()) tracer_fault(tracer);
+    }
     prepare(object, info);
-    trace_next(tracer, thread, info);
     if (info == NULL || info->callee == NULL) return 0;
-    return resumes(frame) ? function_resume(tracer, info, frame) : function_start(tracer, info, frame);
+    return begins(frame) ? function_start(tracer, info, frame) : function_resume(tracer, info, frame);
 }
 
-static int ends(Tracer *tracer, PyThreadState *thread, RunFrame *frame, PyObject *result) {
+static int ends(Tracer *tracer, RunFrame *frame, PyObject *result) {
     CodeInfo *info = plan_find(tracer, frame_code(frame));
-    int answer = 0;
-    if (info != NULL && info->callee != NULL) {
-        if (result == NULL) {
-            ThreadData *data = thread_data(tracer);
-            PyObject *payload = data->exception ? data->exception : PyDict_New();
-            data->exception = NULL;
-            answer = function_unwind(tracer, info, frame, payload);
-        } else {
-            answer = yields(frame) ? function_yield(tracer, info, frame, result) : function_return(tracer, info, frame, result);
-        }
+    if (info == NULL || info->callee == NULL) return 0;
+    if (result == NULL) {
+        ThreadData *data = thread_data(tracer);
+        PyObject *payload = data->exception ? data->exception : PyDict_New();
+        data->exception = NULL;
+        return function_unwind(tracer, info, frame, payload);
     }
-    RunFrame *caller = frame_caller(frame);
-    trace_next(tracer, thread, caller ? plan_find(tracer, frame_code(caller)) : NULL);
-    return answer;
+    return yields(frame) ? function_yield(tracer, info, frame, result) : function_return(tracer, info, frame, result);
+}
+
+static void cannot_watch(void) {
+    EACH_TRACER(tracer) tracer_fault(tracer);
 }
 
 static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject *arg) {
-    Tracer *tracer = (Tracer *)self;
-    if (!tracer->running || tracer->broken) return 0;
-    int collecting = PyGC_Disable(); /* here every allocation may start a collection, and finalisers would run unseen */
-    int answer = watch_new_threads(tracer);
-    if (answer == 0) {
-        if (what == PyTrace_CALL) answer = starts(tracer, PyThreadState_Get(), object);
-        else if (what == PyTrace_RETURN) answer = ends(tracer, PyThreadState_Get(), object->f_frame, arg);
+    PyThreadState *thread = PyThreadState_Get();
+    RunFrame *frame = object->f_frame;
+    if (what != PyTrace_CALL && what != PyTrace_RETURN) {
+        if (what == PyTrace_C_CALL) return 0;
+        /* What was called may have started a thread, or have been sys.settrace(). */
+        if (watch_new_threads() < 0) cannot_watch();
+        if (thread->c_tracefunc != in_force) trace_next(thread, frame);
+        return 0;
     }
+    int collecting = PyGC_Disable(); /* here every allocation may start a collection, and finalisers would run unseen */
+    if (watch_new_threads() < 0) cannot_watch();
+    int answer = 0;
+    EACH_TRACER(tracer) {
+        if (answer < 0) break;
+        Py_INCREF(tracer); /* whom it tells may stop it */
+        answer = what == PyTrace_CALL ? starts(tracer, object) : ends(tracer, frame, arg);
+        Py_DECREF(tracer);
+    }
+    trace_next(thread, what == PyTrace_CALL ? frame : frame_caller(frame));
     if (collecting) PyGC_Enable();
     return answer < 0 ? -1 : 0;
 }
 
+/* What is known about the exception that a function ends by, should it be this one. */
+static void note_exception(Tracer *tracer, PyObject *value) {
+    PyObject *payload = exception_payload(tracer, NULL, value);
+    if (payload == NULL) tracer_fault(tracer);
+    else Py_XSETREF(thread_data(tracer)->exception, payload);
+}
+
 static int instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    if (opcode_of(frame) == RERAISE && wants_raise(info)) {
+        PyObject *value = frame->localsplus[frame->stacktop - 1];
+        if (value != NULL && PyExceptionInstance_Check(value)) note_exception(tracer, value);
+    }
     int unit = frame_offset(frame) / 2;
-    if (unit < 0 || unit >= info->units) return 0;
+    if (!info->n_probes || unit < 0 || unit >= info->units) return 0;
     int before = info->probe_at[unit], after = info->result_at[unit], answer = 0;
     if (after) answer = probe_result(tracer, info, &info->probes[after - 1], frame);
     if (before && answer >= 0) answer = probe_before(tracer, info, &info->probes[before - 1], frame);
@@ -122,48 +166,61 @@ static int instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
 static int exception(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *arg) {
     PyObject *value = PyTuple_Check(arg) && PyTuple_GET_SIZE(arg) > 1 ? PyTuple_GET_ITEM(arg, 1) : NULL;
     if (value != NULL && !PyExceptionInstance_Check(value)) value = NULL;
-    if (info->callee != NULL && info->callee->wants & WANT_RAISE) {
-        PyObject *payload = exception_payload(tracer, NULL, value);
-        if (payload == NULL) {
-            tracer_fault(tracer);
-            return 0;
-        }
-        ThreadData *data = thread_data(tracer);
-        Py_XSETREF(data->exception, payload);
-    }
+    if (wants_raise(info)) note_exception(tracer, value);
     return info->n_probes ? probe_raise(tracer, info, frame, frame_offset(frame), value) : 0;
 }
 
-static int on_trace(PyObject *self, PyFrameObject *object, int what, PyObject *arg) {
-    Tracer *tracer = (Tracer *)self;
-    if (!tracer->running || tracer->broken || (what != PyTrace_OPCODE && what != PyTrace_EXCEPTION)) return 0;
-    CodeInfo *info = plan_find(tracer, frame_code(object->f_frame));
-    if (info == NULL) return 0;
+static int tell(PyFrameObject *object, int what, PyObject *arg) {
+    RunFrame *frame = object->f_frame;
     int collecting = PyGC_Disable(), answer = 0;
-    if (what == PyTrace_EXCEPTION) answer = exception(tracer, info, object->f_frame, arg);
-    else if (info->n_probes) answer = instruction(tracer, info, object->f_frame);
+    EACH_TRACER(tracer) {
+        CodeInfo *info = plan_find(tracer, frame_code(frame));
+        if (info == NULL || answer < 0) continue;
+        Py_INCREF(tracer);
+        answer = what == PyTrace_OPCODE ? instruction(tracer, info, frame) : exception(tracer, info, frame, arg);
+        Py_DECREF(tracer);
+    }
     if (collecting) PyGC_Enable();
     return answer < 0 ? -1 : 0;
 }
 
+static int on_trace(PyObject *self, PyFrameObject *object, int what, PyObject *arg) {
+    Py_tracefunc others = self != NULL ? other : NULL;
+    if (others != NULL && !(what == PyTrace_OPCODE && object->f_trace_opcodes == OURS) && others(self, object, what, arg) < 0)
+        return -1;
+    int answer = what == PyTrace_OPCODE || what == PyTrace_EXCEPTION ? tell(object, what, arg) : 0;
+    PyThreadState *thread = PyThreadState_Get();
+    if (thread->c_tracefunc != on_trace || !running) trace_next(thread, object->f_frame);
+    if (thread->c_profilefunc == NULL && running && _PyEval_SetProfile(thread, on_profile, mark) < 0) cannot_watch();
+    return answer;
+}
+
 /* ---- what the tracer asks of the interpreter ---------------------------------------------------------------------------- */
 
-int delivery_setup(void) { return 0; }
+int delivery_setup(void) {
+    return mark == NULL && (mark = PyUnicode_InternFromString("lawful")) == NULL ? -1 : 0;
+}
 
 int delivery_plan(Tracer *tracer, CodeInfo *info) { return 0; }
 
 int delivery_again(Tracer *tracer, CodeInfo *info) { return 0; }
 
 int delivery_begin(Tracer *tracer) {
-    if (PyThreadState_Get()->c_profilefunc == NULL) return 0;
+    Py_tracefunc profile = PyThreadState_Get()->c_profilefunc;
+    if (profile == NULL || profile == on_profile) return 0;
     PyErr_SetString(PyExc_RuntimeError, "another profile function is in force, and CPython 3.11 has room for one only");
     return -1;
 }
 
 int delivery_start(Tracer *tracer) {
-    /* Frames that run already get no start. */
+    tracers[tracer->slot] = (Tracer *)Py_NewRef((PyObject *)tracer);
+    running++;
+    newest = 0;
+    if (watch_new_threads() < 0) return -1;
+    int collecting = PyGC_Disable(); /* a collection would let other threads run, and end */
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter); thread != NULL; thread = PyThreadState_Next(thread)) {
+        /* Frames that run already get no start. */
         PyFrameObject *object = PyThreadState_GetFrame(thread);
         while (object != NULL) {
             prepare(object, plan_find(tracer, frame_code(object->f_frame)));
@@ -171,20 +228,40 @@ int delivery_start(Tracer *tracer) {
             Py_DECREF(object);
             object = back;
         }
+        RunFrame *frame = frame_current(thread);
+        if (thread->c_tracefunc == NULL && frame != NULL && wants_trace(frame)) thread->c_tracefunc = on_trace;
     }
-    tracer->newest = NULL;
-    return watch_new_threads(tracer);
+    if (collecting) PyGC_Enable();
+    return 0;
+}
+
+/* The interpreter as it was, for a thread that may not be the one that runs. */
+static int leave_thread(PyThreadState *thread, bool current) {
+    int failed = 0;
+    for (RunFrame *frame = frame_current(thread); frame != NULL; frame = frame_caller(frame))
+        if (frame->frame_obj != NULL && frame->frame_obj->f_trace_opcodes == OURS) frame->frame_obj->f_trace_opcodes = 0;
+    if (thread->c_tracefunc == on_trace) {
+        if (thread->c_traceobj == NULL) failed |= _PyEval_SetTrace(thread, NULL, NULL);
+        else if (current) thread->c_tracefunc = other; /* others see to it themselves */
+    }
+    if (thread->c_profilefunc == on_profile) failed |= _PyEval_SetProfile(thread, NULL, NULL);
+    return failed;
 }
 
 int delivery_stop(Tracer *tracer) {
-    PyInterpreterState *interpreter = PyInterpreterState_Get();
-    int failed = 0;
-    for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter); thread != NULL; thread = PyThreadState_Next(thread)) {
-        if (thread->c_tracefunc == on_trace || thread->c_traceobj == (PyObject *)tracer)
-            failed |= _PyEval_SetTrace(thread, NULL, NULL);
-        if (thread->c_profilefunc == on_profile) failed |= _PyEval_SetProfile(thread, NULL, NULL);
+    if (tracer->slot < 0 || tracers[tracer->slot] != tracer) return 0;
+    tracers[tracer->slot] = NULL;
+    PyThreadState *current = PyThreadState_Get();
+    if (current->c_profilefunc != NULL && current->c_profilefunc != on_profile && tracer->fault == NULL) {
+        bool broken = tracer->broken;
+        PyErr_SetString(PyExc_RuntimeError, "another profile function took the place of Lawful's");
+        tracer_fault(tracer);
+        tracer->broken = broken; /* what was gathered is good */
     }
-    tracer->newest = NULL;
+    int failed = 0;
+    PyThreadState *thread = --running ? NULL : PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    for (; thread != NULL; thread = PyThreadState_Next(thread)) failed |= leave_thread(thread, thread == current);
+    Py_DECREF(tracer);
     return failed;
 }
 

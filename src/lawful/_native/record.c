@@ -59,23 +59,27 @@ void measure_ticks(Tracer *tracer) {
 
 /* ---- in ------------------------------------------------------------------------------------------------------------ */
 
-static Record *push(Tracer *tracer) {
-    if (tracer->limit && tracer->count >= tracer->limit) {
+static RecordChunk *room(Tracer *tracer) {
+    RecordChunk *chunk = tracer->spare ? tracer->spare : malloc(sizeof(RecordChunk) + CHUNK_RECORDS * sizeof(Record));
+    if (chunk == NULL) return NULL;
+    tracer->spare = NULL;
+    chunk->next = NULL;
+    chunk->count = 0;
+    if (tracer->chunks == NULL) tracer->chunks = chunk;
+    else tracer->last_chunk->next = chunk;
+    return tracer->last_chunk = chunk;
+}
+
+static inline Record *push(Tracer *tracer) {
+    RecordChunk *chunk = tracer->last_chunk;
+    if ((tracer->limit && tracer->count >= tracer->limit) ||
+        ((chunk == NULL || chunk->count == CHUNK_RECORDS) && (chunk = room(tracer)) == NULL)) {
         tracer->dropped++;
         return NULL;
     }
-    if (tracer->count == tracer->room) {
-        Py_ssize_t room = tracer->room ? 2 * tracer->room : 1024;
-        Record *records = PyMem_RawRealloc(tracer->records, room * sizeof(Record));
-        if (records == NULL) {
-            tracer->dropped++;
-            return NULL;
-        }
-        tracer->records = records;
-        tracer->room = room;
-    }
     tracer->events++;
-    return &tracer->records[tracer->count++];
+    tracer->count++;
+    return &chunk->records[chunk->count++];
 }
 
 /* The id of the asyncio task that is running in this thread, or 0. */
@@ -105,12 +109,9 @@ static Id current_task(Tracer *tracer) {
     return id;
 }
 
-static void fill(Tracer *tracer, Record *record, int kind) {
-    memset(record, 0, sizeof *record);
-    record->kind = kind;
-    record->time = ticks();
+static inline void fill(Tracer *tracer, Record *record, int kind) {
     ThreadData *thread = thread_data(tracer);
-    record->thread = thread ? thread->number : 0;
+    *record = (Record){.kind = kind, .time = ticks(), .thread = thread ? thread->number : 0};
 }
 
 /* The payload with the task. */
@@ -180,11 +181,27 @@ static void release(Record *record) {
     Py_XDECREF((PyObject *)record->code);
 }
 
+/* Takes all records out of the tracer. */
+static RecordChunk *take(Tracer *tracer) {
+    RecordChunk *chunks = tracer->chunks;
+    tracer->chunks = tracer->last_chunk = NULL;
+    tracer->count = 0;
+    return chunks;
+}
+
+static void give_back(Tracer *tracer, RecordChunk *chunk) {
+    if (tracer->spare == NULL) tracer->spare = chunk;
+    else free(chunk);
+}
+
 void record_discard(Tracer *tracer) {
-    for (Py_ssize_t i = 0; i < tracer->count; i++) release(&tracer->records[i]);
-    PyMem_RawFree(tracer->records);
-    tracer->records = NULL;
-    tracer->count = tracer->room = 0;
+    for (RecordChunk *chunk = take(tracer), *next; chunk != NULL; chunk = next) {
+        next = chunk->next;
+        for (size_t i = 0; i < chunk->count; i++) release(&chunk->records[i]);
+        free(chunk);
+    }
+    free(tracer->spare);
+    tracer->spare = NULL;
 }
 
 /* ---- out ------------------------------------------------------------------------------------------------------------- */
@@ -299,16 +316,12 @@ int record_flush(Tracer *tracer, bool wait) {
     PyErr_Fetch(&type, &value, &trace); /* some callbacks run while an exception is on its way */
     int failed = 0;
     if (tracer->count && !tracer->broken) {
-        Record *records = tracer->records;
-        Py_ssize_t count = tracer->count, room = tracer->room;
-        tracer->records = NULL;
-        tracer->count = tracer->room = 0;
-        failed = deliver(tracer, records, count);
-        if (tracer->records == NULL) {
-            tracer->records = records;
-            tracer->room = room;
-        } else {
-            PyMem_RawFree(records);
+        for (RecordChunk *chunk = take(tracer), *next; chunk != NULL; chunk = next) {
+            next = chunk->next;
+            if (failed || tracer->broken)
+                for (size_t i = 0; i < chunk->count; i++) release(&chunk->records[i]);
+            else failed = deliver(tracer, chunk->records, (Py_ssize_t)chunk->count);
+            give_back(tracer, chunk);
         }
     }
     if (failed) {

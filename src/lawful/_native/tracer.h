@@ -123,6 +123,14 @@ typedef struct {
     uint8_t kind;
 } Record;
 
+/* Records in memory that is never moved. One chunk serves again and again as long as records are delivered in time. */
+#define CHUNK_RECORDS 8192
+typedef struct RecordChunk {
+    struct RecordChunk *next;
+    size_t count;
+    Record records[];
+} RecordChunk;
+
 /* Takes over the reference to payload. Where it is a place to run Python code, the buffer is emptied when it is full;
    -1 with an exception that goes on into the program. */
 int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, PyCodeObject *code, int offset);
@@ -163,7 +171,7 @@ typedef struct {
     PyObject *exception;   /* 3.11: what is known about the last one, as `exception_payload` gives it */
 } ThreadData;
 
-ThreadData *thread_data(Tracer *tracer);
+ThreadData *thread_data_anew(Tracer *tracer);
 
 int probe_setup(void);
 /* 1: keep on telling; 0: this place is of no further interest; -1: an exception goes on into the program. */
@@ -197,8 +205,9 @@ struct Tracer {
     PyObject_HEAD
     PyObject *wanted, *deliver;
     PyObject *fault;           /* an exception, or NULL */
-    Record *records;
-    Py_ssize_t count, room, flush_at, limit;
+    RecordChunk *chunks, *last_chunk; /* the oldest and the newest */
+    RecordChunk *spare;
+    Py_ssize_t count, flush_at, limit;
     uint64_t events;           /* recorded so far */
     uint64_t dropped;
     bool synchronous, gone, running, broken;
@@ -225,12 +234,21 @@ struct Tracer {
     PyObject *get_loop, *get_task;
     PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
     int tool;                  /* of sys.monitoring */
-    PyThreadState *newest;     /* 3.11: the last thread that was seen; only compared */
 };
 
 static inline CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code) {
     size_t at = ((uintptr_t)code >> 6) % RECENT;
     return tracer->recent[at].code == code ? tracer->recent[at].info : plan_search(tracer, code);
+}
+
+/* Reached in one instruction: a few hundred bytes fit into what is left of the memory for it. */
+extern _Thread_local ThreadData lawful_threads[MOST_TRACERS]
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline ThreadData *thread_data(Tracer *tracer) {
+    if (tracer->slot < 0) return NULL;
+    ThreadData *data = &lawful_threads[tracer->slot];
+    return data->serial == tracer->serial ? data : thread_data_anew(tracer);
 }
 
 extern PyTypeObject TracerType;

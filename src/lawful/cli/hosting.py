@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from lawful import config
+from lawful import config, core
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine.session import BUFFER, Session, Settings
 from lawful.errors import LawError, LawfulError
@@ -179,7 +179,7 @@ class Host:
 
         # Handlers that are registered first are called last: the program's own are watched.
         atexit.register(self._end)
-        ending = self._program.run(self.session.start)
+        ending = self._program.run(self.session.start, getattr(core.native, "call_bare", None))
         self._ending = ending._replace(exit=None)  # which would keep what the program's frames refer to
         if ending.exit is not None:
             raise ending.exit

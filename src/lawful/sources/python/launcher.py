@@ -72,7 +72,7 @@ def script(words: Sequence[str]) -> Program:
         names["__file__"] = full
         names["__cached__"] = None
         names["__loader__"] = loader
-        return lambda: exec(code, names)
+        return partial(exec, code, names)  # no frame of ours is below the program's
 
     name = os.path.splitext(os.path.basename(path))[0]
     return Program(name, words, folder, start)

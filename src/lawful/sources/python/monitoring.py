@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 import lawful
@@ -41,10 +41,25 @@ class Monitoring:
         monitoring.use_tool_id(self._tool, _TOOL_NAME)
         for event, callback in self._callbacks():
             monitoring.register_callback(self._tool, event, callback)
+        for running in sys._current_frames().values():
+            self._look_at_running(running)
+        if self._tool < 0:
+            return  # that failed, and the tracer has stopped
         self._global = events.PY_START
         monitoring.set_events(self._tool, self._global)
         # What an earlier user of the tool id had switched off stays so otherwise.
         monitoring.restart_events()
+
+    def _look_at_running(self, frame: FrameType | None) -> None:
+        """Code that is running already will not start again."""
+        try:
+            while frame is not None:
+                code = frame.f_code
+                if not code.co_filename.startswith(OWN_FOLDER) and self._observer.code(code) is None:
+                    self._look_at(code, frame)
+                frame = frame.f_back
+        except Exception as error:
+            self._tracer.failed(error)
 
     def remove(self) -> None:
         """Give the tool id back."""

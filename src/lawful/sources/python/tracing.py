@@ -75,6 +75,18 @@ class Tracing:
         self._running = True
         threading.setprofile(self._profile_function)
         sys.setprofile(self._profile_function)
+        self._look_at_running(sys._getframe())
+
+    def _look_at_running(self, frame: FrameType | None) -> None:
+        """Functions that run already will not start again."""
+        try:
+            while frame is not None:
+                seen = self._look_at(frame.f_code, frame)
+                if seen.known is not None:
+                    self._watch_frame(seen, seen.known, frame)
+                frame = frame.f_back
+        except Exception as error:
+            self._tracer.failed(error)
 
     def remove(self) -> None:
         """What was there before comes back. Other threads see to it themselves, at their next event."""
@@ -120,7 +132,7 @@ class Tracing:
         carried = None
         try:
             seen = self._look_at(code, frame)
-            if seen is not None and seen.known is not None:
+            if seen.known is not None:
                 if event == "call":
                     self._call(seen, seen.known, code, frame)
                 elif event == "c_call":
@@ -139,7 +151,7 @@ class Tracing:
                 sys.settrace(self._trace_function)
             raise carried
 
-    def _look_at(self, code: CodeType, frame: FrameType) -> _Seen | None:
+    def _look_at(self, code: CodeType, frame: FrameType) -> _Seen:
         found = self._seen.get(id(code))
         if found is not None and found[0]() is code:
             return found[1]
@@ -155,8 +167,7 @@ class Tracing:
     def _call(self, seen: _Seen, known: Code, code: CodeType, frame: FrameType) -> None:
         at = frame.f_lasti
         starts = at < 0 or (seen.raw[at] == _RESUME and seen.raw[at + 1] & 3 == 0)
-        if known.probes or (known.callee is not None and known.callee.wants & Want.RAISE):
-            self._watch_frame(frame, not self._observer.blind and (bool(known.probes) or seen.reraises))
+        self._watch_frame(seen, known, frame)
         if known.callee is None:
             return
         self._unwinding.pop(id(frame), None)
@@ -165,7 +176,9 @@ class Tracing:
         else:
             self._observer.resumed(known, frame, None)
 
-    def _watch_frame(self, frame: FrameType, opcodes: bool) -> None:
+    def _watch_frame(self, seen: _Seen, known: Code, frame: FrameType) -> None:
+        if not known.probes and (known.callee is None or not known.callee.wants & Want.RAISE):
+            return
         if sys.gettrace() is None:
             sys.settrace(self._trace_function)
         other = frame.f_trace
@@ -174,7 +187,7 @@ class Tracing:
             frame.f_trace_lines = False
         elif other is not self._frame_function and getattr(other, "_lawful", None) is not self:
             frame.f_trace = self._both(other, frame.f_trace_lines, frame.f_trace_opcodes)
-        if opcodes:
+        if not self._observer.blind and (known.probes or seen.reraises):
             frame.f_trace_opcodes = True
 
     def _return(self, seen: _Seen, known: Code, frame: FrameType, value: object) -> None:
@@ -222,8 +235,8 @@ class Tracing:
         try:
             code = frame.f_code
             seen = self._look_at(code, frame)
-            known = None if seen is None else seen.known
-            if seen is None or known is None:
+            known = seen.known
+            if known is None:
                 pass
             elif event == "opcode":
                 offset = frame.f_lasti

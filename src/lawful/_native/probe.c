@@ -268,7 +268,7 @@ static PyObject *call_payload(Tracer *tracer, Callee *callee, const Call *call) 
 
 /* What is common to all that has a before and an after. Takes over the payload. */
 static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Callee *callee, PyObject *receiver,
-                 PyObject *payload, PyTypeObject *type) {
+                 PyObject *payload, const Call *call) {
     Id target;
     if ((payload == NULL && callee->wants & WANT_ARGS && PyErr_Occurred()) ||
         take_receiver(tracer, receiver, &target, &payload) < 0) {
@@ -279,8 +279,12 @@ static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
     if (callee->wants & WANT_PRE)
         failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), info->code, probe->offset);
     if (!failed && callee->wants & WANT_END && probe->result >= 0) {
-        Pending pending = {.callee = callee, .frame = frame, .payload = payload, .type = type, .target = target,
+        Pending pending = {.callee = callee, .frame = frame, .payload = payload, .target = target,
                            .offset = probe->offset};
+        if (call != NULL) {
+            pending.type = call->type;
+            pending.asks = call->type == &PyType_Type && call->count == 1 && !call->keywords; /* `type(x)` makes none */
+        }
         probe->expects = true;
         if (probe->result_off && delivery_again(tracer, info) < 0) fault(tracer);
         else if (push_pending(tracer, pending) < 0) fault(tracer);
@@ -308,7 +312,7 @@ static int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
         probe->off = (call.receiver == NULL || probe->quiet) && called_by_name(probe, call.function);
         return !probe->off;
     }
-    return begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), call.type);
+    return begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), &call);
 }
 
 /* ---- other operations ---------------------------------------------------------------------------------------------------------- */
@@ -450,7 +454,7 @@ static int constructed(Tracer *tracer, CodeInfo *info, Pending *pending, PyObjec
 
 /* Is the object what the call of a class, or of a function that stands for one, was to make? */
 static bool is_new(const Pending *pending, PyObject *object) {
-    if (!(pending->callee->wants & WANT_NEW) || !identity_needed(object)) return false;
+    if (!(pending->callee->wants & WANT_NEW) || pending->asks || !identity_needed(object)) return false;
     return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
 }
 
@@ -611,6 +615,14 @@ static int leave_with(Tracer *tracer, RunFrame *frame, int kind, int wanted, PyO
     if (!pop_pending(tracer, frame, -1, &pending)) return 1;
     PyObject *payload = NULL;
     bool wants = pending.callee->wants & wanted;
+    if (kind == KIND_POST && pending.callee->wants & WANT_NEW && pending.target) {
+        /* The end of an `__init__` that stands for its class: the receiver is complete. */
+        if (record_add(tracer, KIND_NEW, pending.callee, pending.target, Py_XNewRef(pending.payload), pending.code,
+                       pending.place) < 0) {
+            settle(tracer, &pending);
+            return -1;
+        }
+    }
     if (kind == KIND_YIELD) {
         rest(tracer, &pending);
         PyObject *target = pending.payload ? Py_XNewRef(PyDict_GetItemWithError(pending.payload, text_target)) : NULL;
@@ -634,14 +646,6 @@ int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
 }
 
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result) {
-    if (info->callee->wants & WANT_NEW) {
-        /* The end of an `__init__` that stands for its class: the receiver is complete. */
-        Pending pending;
-        if (!pop_pending(tracer, frame, -1, &pending)) return 1;
-        if (pending.callee->wants & WANT_NEW) return leave(tracer, KIND_NEW, &pending, Py_XNewRef(pending.payload));
-        settle(tracer, &pending);
-        return 1;
-    }
     return leave_with(tracer, frame, KIND_POST, WANT_POST, result);
 }
 

@@ -156,6 +156,7 @@ typedef struct {
     RunFrame *frame;
     PyObject *payload;     /* what its beginning had, or NULL */
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
+    bool asks;             /* it makes no object, though a class is called */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
     PyCodeObject *code;    /* the place that callee-side events have; it lives as long as the call */
     Id target;

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from lawful.engine.findings import Event, Numbered
+from lawful.engine.findings import Event, Numbered, has_place
 from lawful.events.model import EVENT_KINDS, mentioned_ids
 from lawful.laws.protocol import Expectation, Monitor
 
@@ -139,6 +139,24 @@ class Recollection:
         others = met(monitor, values, direct)
         return merged(direct, self._relevant(monitor, others, before) if others else (), self.most)
 
+    def origin(
+        self, monitor: Monitor, values: Sequence[Any], before: int, recent: Mapping[Hashable, Sequence[Numbered]]
+    ) -> Event | None:
+        """The first event with a place that the objects were in, best one that the law has to do with.
+
+        `recent` are events that were not added yet, by object.
+        """
+        for value in values:
+            if not isinstance(value, int | str):
+                continue
+            events = [each for each in (*self._of(value), *recent.get(value, ())) if has_place(each[1])]
+            for each in events:
+                if _is_relevant(monitor, each, (value,), before):
+                    return each[1]
+            if events and events[0][0] < before:
+                return events[0][1]
+        return None
+
     def _relevant(self, monitor: Monitor, values: Sequence[Any], before: int) -> list[Numbered]:
         found: dict[int, Numbered] = {}
         for events in (self._last, *(self._of(value) for value in values)):
@@ -157,6 +175,15 @@ class Recollection:
         if len(events) <= self.most:
             return events
         return [events[0], *events[1 - self.most :]] if self.most > 1 else events[-1:]
+
+
+def by_object(entries: Sequence[tuple[int, Event]]) -> dict[Hashable, list[Numbered]]:
+    """Events under each of the objects that they mention."""
+    found: dict[Hashable, list[Numbered]] = {}
+    for number, event in entries:
+        for each in dict.fromkeys(_all_ids(event)):
+            found.setdefault(each, []).append(Numbered(number, event))
+    return found
 
 
 def _is_relevant(monitor: Monitor, each: tuple[int, Event], values: Sequence[Any], before: int) -> bool:

@@ -35,14 +35,16 @@ class Finding:
     count: int = 1  # how often the law was broken at this place; what else is known is about the first time
     last_time: float | None = None  # of the last event that was counted
     contexts: dict[str, int] = field(default_factory=dict)  # how often in each test (or other part of the run)
+    origin: Event | None = None  # where it began, if no event broke it, or one that has no place in the source
 
     @property
     def place_event(self) -> Event | None:
         """The event whose place in the source is the finding's: at the end, the first one of what was left undone."""
-        if self.event is not None:
-            return self.event
-        if self.doomed_event is not None:
-            return self.doomed_event
+        event = self.event or self.doomed_event
+        if event is not None and (has_place(event) or self.origin is None):
+            return event
+        if self.origin is not None:
+            return self.origin
         return self.history[0].event if self.history else None
 
     @property
@@ -93,6 +95,7 @@ class Finding:
             "other_instances": self.expectation.others,
             "history": [{"number": number, "event": event} for number, event in self.history],
             "history_note": self.history_note,
+            "origin": self.origin,
         }
 
     @classmethod
@@ -113,6 +116,7 @@ class Finding:
             data["count"],
             data["last_time"],
             dict(data["contexts"]),
+            data["origin"],
         )
 
 
@@ -123,11 +127,15 @@ def finding_key(law: str, rejected_at: int | str | None, event: Event | None) ->
     """
     how = "event" if isinstance(rejected_at, int) else rejected_at
     event = event or {}
-    file, line = event.get("file"), event.get("line")
-    if isinstance(file, str) and isinstance(line, int):
-        return law, how, file, line
+    if has_place(event):
+        return law, how, event["file"], event["line"]
     kind, name = event.get("event"), event.get("name")
     return law, how, kind if isinstance(kind, str) else None, name if isinstance(name, str) else None
+
+
+def has_place(event: Event) -> bool:
+    """Does it say where in the source it happened? The end of an object (`gone`) happens nowhere."""
+    return isinstance(event.get("file"), str) and isinstance(event.get("line"), int)
 
 
 def time_of(event: Event | None) -> float | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from lawful.engine.evidence import Recollection, values_of
-from lawful.engine.findings import Event, Finding, finding_key, time_of
+from lawful.engine.evidence import Recollection, by_object, values_of
+from lawful.engine.findings import Event, Finding, Numbered, finding_key, has_place, time_of
 from lawful.errors import TraceError
+from lawful.events.model import mentioned_ids
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
@@ -132,8 +133,10 @@ class LiveRun:
         self._by_law: dict[str, int] = {}
         self._warnings: dict[str, None] = {}
         self._routes: dict[tuple[Any, Any], tuple[LiveLaw, ...]] = {}
-        self._recollection = Recollection(history)
+        self._history = history
+        self._recollection = Recollection(max(history, 1))  # where it began is told in any case
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
+        self._recent: dict[Hashable, list[Numbered]] | None = None  # the same, by object, if somebody asked
         self._unexplained: list[tuple[int, Finding, Monitor, list[Any]]] = []
         self._offence: tuple[Finding, Event] | None = None
         self._stopping: Finding | None = None
@@ -255,7 +258,8 @@ class LiveRun:
         lost = monitor.doomed_at is not None
         rejected_at = None if lost else number
         contexts = {self.context: 1} if self.context is not None else {}
-        key = finding_key(live.law.name, rejected_at, event)
+        origin = None if event is None or has_place(event) else self._origin(monitor, list(mentioned_ids(event)), number)
+        key = finding_key(live.law.name, rejected_at, origin or event)
         finding = self._findings.get(key)
         if finding is not None:
             finding.again(1, time_of(event), contexts)
@@ -273,6 +277,7 @@ class LiveRun:
                 law=live.law.name,
                 last_time=time_of(event),
                 contexts=contexts,
+                origin=origin,
             )
             self._add(key, finding)
             self._unexplained.append((number, finding, monitor, values_of(monitor, expectation, event)))
@@ -283,24 +288,30 @@ class LiveRun:
         self._findings[key] = finding
         self._by_law[finding.law] = self._by_law.get(finding.law, 0) + 1
 
+    def _origin(self, monitor: Monitor, values: list[Any], number: int) -> Event | None:
+        if self._recent is None:
+            self._recent = by_object(self._kept)
+        return self._recollection.origin(monitor, values, number, self._recent)
+
     def _explain(self) -> None:
         """Give the new findings their history, and take the batch into the recollection, each in its turn."""
         kept, done = self._kept, 0
-        self._kept = []
+        self._kept, self._recent = [], None
         for number, finding, monitor, values in sorted(self._unexplained, key=lambda each: each[0]):
             index = done
             while index < len(kept) and kept[index][0] < number:
                 index += 1
             self._recollection.add(kept[done:index])
             done = index
-            finding.history = self._recollection.about(monitor, values, number)
-            finding.history_note = self._note(finding)
+            self._give_history(finding, monitor, values, number)
         self._unexplained.clear()
         self._recollection.add(kept[done:] if done else kept)
 
-    def _note(self, finding: Finding) -> str | None:
-        short = len(finding.history) < self._recollection.most
-        return "events of objects not used for long were forgotten" if short and self._recollection.forgot else None
+    def _give_history(self, finding: Finding, monitor: Monitor, values: list[Any], number: int) -> None:
+        if self._history:
+            finding.history = self._recollection.about(monitor, values, number)
+            if len(finding.history) < self._history and self._recollection.forgot:
+                finding.history_note = "events of objects not used for long were forgotten"
 
     # -- what a violation leads to ----------------------------------------------------------------
 
@@ -357,8 +368,8 @@ class LiveRun:
         for expectation in monitor.pending(_MOST_PENDING) or (monitor.expectation(),):
             finding = Finding("end", None, expectation, None, None, law=live.law.name, contexts=dict(contexts))
             values = values_of(monitor, expectation, None)
-            finding.history = self._recollection.about(monitor, values, self._number + 1)
-            finding.history_note = self._note(finding)
+            finding.origin = self._origin(monitor, values, self._number + 1)
+            self._give_history(finding, monitor, values, self._number + 1)
             known = self._findings.get(finding.key)
             if known is not None:
                 known.again(1, None, contexts)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import lawful
+from lawful import core
 
 LAWFUL = [sys.executable, str(Path(lawful.__file__).parent / "__main__.py"), "run"]
 LAWFUL += ["--law", "files", "--calls", "stdlib", "--fail-on", "never", "--output", os.devnull]

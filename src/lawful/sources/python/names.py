@@ -35,6 +35,8 @@ _BUILTINS: Final[dict[str, Any]] = vars(builtins)
 _CacheWrapper: Final = type(functools.lru_cache(lambda: None))
 _CachedProperty: Final = functools.cached_property
 
+_EMPTY: Final[Mapping[str, Any]] = {}
+
 MISSING: Final = object()
 UNKNOWN: Final = "?"
 
@@ -89,8 +91,8 @@ def mro(kind: type) -> tuple[type, ...]:
 
 
 def class_dict(kind: type) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = _type_dict(kind)
-    return found
+    found: Mapping[str, Any] | None = _type_dict(kind)
+    return _EMPTY if found is None else found  # None before a type of C is ready
 
 
 def is_python_class(kind: type) -> bool:

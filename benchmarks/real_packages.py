@@ -100,6 +100,12 @@ class Run:
     findings: int | None
     output: str
 
+    @property
+    def fault(self) -> str:
+        """What ended the watching before the suite ended, if anything did."""
+        found = re.search(r"watching was cut short: (.*)", self.output)
+        return found[1] if found else ""
+
 
 class Environment:
     """A virtual environment with the packages, their tests' needs, and Lawful as a user would install it."""
@@ -249,6 +255,9 @@ class Result:
                 lines.append(f"exit code: plain {self.plain[0].code}, {mode.title} {run.code}")
         return lines
 
+    def faults(self, mode: Mode) -> list[str]:
+        return [f"{mode.title}: {run.fault}" for run in self.watched[mode.key] if run.fault]
+
     def ratio(self, mode: Mode) -> float:
         plain = statistics.median(run.cpu for run in self.plain)
         return statistics.median(run.cpu for run in self.watched[mode.key]) / plain
@@ -308,6 +317,8 @@ def report(results: list[Result], modes: list[Mode]) -> Iterator[str]:
         for mode in modes:
             for line in result.different(mode):
                 yield f"  {result.package.name}, DIFFERENT: {line}"
+            for line in result.faults(mode):
+                yield f"  {result.package.name}, CUT SHORT: {line}"
 
 
 def cells(result: Result, modes: list[Mode]) -> list[str]:
@@ -365,7 +376,8 @@ def main() -> int:
     results = [measure(environment, package, options.modes, options.repetitions, logs) for package in options.packages]
     print("\n".join(report(results, options.modes)))
     print(f"What pytest printed: {logs}")
-    return 1 if any(result.different(mode) for result in results for mode in options.modes) else 0
+    wrong = any(result.different(mode) or result.faults(mode) for result in results for mode in options.modes)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

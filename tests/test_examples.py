@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from lawful.events import open_trace
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 LAWS = sorted(EXAMPLES.rglob("*.rml"))
 TRACES = sorted(EXAMPLES.rglob("*.jsonl"))
+PROGRAMS = sorted((*EXAMPLES.glob("programs/*.py"), *EXAMPLES.glob("watching/*.py"), *EXAMPLES.glob("watching/*.toml")))
 
 # N is the number of the event that the law rejects, or `end` where the trace must not end.
 NAME = re.compile(r"(?P<law>\w+)\.(?:accepted|rejected\.(?P<at>[1-9][0-9]*|end))(?:\.[\w-]+)?\.jsonl")
@@ -67,8 +72,43 @@ def test_a_law_has_no_warnings_and_shows_both_sides(path: Path) -> None:
     assert any(at is not None for at in promises), "nothing shows what the law rejects"
 
 
-def test_the_index_leads_to_every_law_and_every_trace() -> None:
+def test_the_index_leads_to_every_law_every_trace_and_every_program() -> None:
     index = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", index) if not link.startswith("..")]
-    assert sorted(set(links)) == sorted(map(named, (*LAWS, *TRACES)))
+    assert sorted(set(links)) == sorted(map(named, (*LAWS, *TRACES, *PROGRAMS)))
     assert all((EXAMPLES / link).exists() for link in re.findall(r"\]\((\.\.[^)\s]+)\)", index))
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES / "watching", tmp_path / "watching"))
+
+
+def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    settings = {"COLUMNS": "80", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(
+        command, cwd=folder, env=os.environ | settings, capture_output=True, encoding="utf-8", timeout=120
+    )
+
+
+def test_the_recorded_trace_is_what_the_shop_does(shop: Path) -> None:
+    assert ran(shop, "lawful", "record", "-q", "-o", "now.jsonl", "--law", "cart.rml", "shop.py").returncode == 0
+    with open_trace(shop / "now.jsonl") as now, open_trace(shop / "cart.rejected.8.jsonl") as kept:
+        assert [event | {"time": 0} for event in now] == [event | {"time": 0} for event in kept]
+
+
+def test_the_shop_runs_under_watch_as_it_does_alone(shop: Path) -> None:
+    alone, watched = ran(shop, "shop"), ran(shop, "lawful", "run", "shop.py")
+    assert alone.stdout == watched.stdout != ""
+    assert (alone.returncode, watched.returncode) == (0, 1)
+    assert "shop.py:22: cart.rml: shop.Cart.add on object 2" in watched.stderr
+
+
+def test_the_tests_of_the_shop_pass_and_one_breaks_the_law(shop: Path) -> None:
+    done = ran(shop, "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "--lawful")
+    assert done.returncode == 0, done.stdout
+    # The tutorial shows this section as it is.
+    shown = (EXAMPLES.parent / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    section = done.stdout[done.stdout.index(" lawful ===") :]
+    assert section[: section.index("1 finding in")].partition("\n")[2] in shown

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make demo` shows: a real program's log checked, a violation explained, a law drawn, and the speed of it.
+# What `make demo` shows: a mistake found, real programs watched, a published law, and the speed of it.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
@@ -7,24 +7,53 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-show() { printf '$ %s\n' "$*"; "$@" || [ $? -eq 1 ]; }
+show() { printf '$ %s\n' "$*"; "$@" 2>&1 || [ $? -eq 1 ]; }
+now() { python -c 'import time; print(time.time())'; }
+home() { python -c "import $1, os; print(os.path.$2($1.__file__))"; }
 
 lawful --version
 
-say "1. A real program: Python's zipfile packs this project, and every open, read, write and close is logged."
-python examples/log_files.py "$work/zipfile.jsonl" zipfile -c "$work/project.zip" src tests docs
-show lawful trace info "$work/zipfile.jsonl" --top 5
-say "   Does it close every file, and use none after that? (examples/rml/files.rml)"
-show lawful check examples/rml/files.rml --trace "$work/zipfile.jsonl"
+say "1. A shop with a mistake, and a law about its carts. (examples/watching)"
+show lawful run --law examples/watching/cart.rml examples/watching/shop.py
 
-say "2. The published law of safe hash sets, on the program of its paper: a set is changed while it is an element."
+say "2. The same law while its tests run. They pass."
+(cd examples/watching && show pytest -q -p no:cacheprovider --lawful)
+
+say "3. A real program: Pygments colours the source of Python's typing module, under all laws of the catalogue's profile std."
+cp -R "$(home pygments dirname)" "$work/pygments" # from the installed packages into a project: now it is own code
+typing=$(home typing abspath)
+(
+    cd "$work"
+    start=$(now)
+    python -m pygments -l python -f html -o plain.html "$typing"
+    middle=$(now)
+    show lawful run --law std -m pygments -l python -f html -o watched.html "$typing"
+    end=$(now)
+    cmp plain.html watched.html && echo "Its output is the same, byte for byte."
+    awk "BEGIN { printf \"%.1f s alone, %.1f s watched and judged by twelve laws\n\", $middle - $start, $end - $middle }"
+)
+
+say "4. A real mistake: a file that Python's own optparse leaves open."
+cp "$(home optparse abspath)" "$work/optparse.py"
+echo "colour = 'green'" > "$work/settings.conf"
+cat > "$work/options.py" << 'PROGRAM'
+import optparse
+
+options = optparse.Values({"colour": "red"})
+options.read_file("settings.conf")
+print(options)
+PROGRAM
+(cd "$work" && show lawful run --law files options.py)
+
+say "5. Any program's events, recorded: Python's zipfile packs the sources."
+show lawful record -o "$work/zipfile.jsonl" --public zipfile -m zipfile -c "$work/sources.zip" src
+show lawful trace info "$work/zipfile.jsonl" --top 3
+
+say "6. The published law of safe hash sets, on a trace of a Java program: a set is changed while it is an element."
 show lawful check examples/rml/safe_hash_set.rml --trace examples/rml/safe_hash_set.rejected.11.jsonl
 
-say "3. What a law says, drawn."
-show lawful laws explain examples/rml/files.rml --mermaid
-
-say "4. Speed: a million events over 1,000 files that are open at once, read from JSON."
+say "7. Speed: a million events over 1,000 files that are open at once, read from JSON."
 python tools/make_trace.py "$work/files.jsonl" 1000000 1000
-start=$(date +%s.%N)
+start=$(now)
 show lawful check examples/rml/files.rml --trace "$work/files.jsonl" --no-progress
-awk "BEGIN { t = $(date +%s.%N) - $start; printf \"%.2f s, start-up and JSON included: %.1f million events per second\n\", t, 1 / t }"
+awk "BEGIN { t = $(now) - $start; printf \"%.2f s, start-up and JSON included: %.1f million events per second\n\", t, 1 / t }"

@@ -1,4 +1,7 @@
-"""Lawful watches programs run and checks what they do against laws."""
+"""Lawful watches programs run and checks what they do against laws.
+
+PYTEST_DONT_REWRITE: as the package of a plugin it would be, and pytest warns if it is imported before pytest is.
+"""
 
 from __future__ import annotations
 

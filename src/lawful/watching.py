@@ -79,7 +79,6 @@ class Watch:
 
     def __enter__(self) -> Self:
         from lawful.engine.session import Session
-        from lawful.sources.python import emitting
 
         if self._session is not None:
             raise RuntimeError("a watch is used once; make another with lawful.watch(...)")
@@ -96,16 +95,12 @@ class Watch:
                 ) from error
             raise
         self._session, self._live = session, session.live
-        emitting.attach(session.tracer, session.settings.scope)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from lawful.sources.python import emitting
-
         if self._session is not None:
-            emitting.detach(self._session.tracer)
             self._session.finish()
 
 
@@ -162,17 +157,18 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _loaded(laws: Laws | str | os.PathLike[str] | None) -> list[Law]:
-    from lawful.laws import catalog
-    from lawful.laws.loader import is_law_name, load_law
+    from lawful.laws.loader import find_laws, load_law
 
     loaded: list[Law] = []
+    named: set[str] = set()  # a law of the catalogue may be in several of its parts
     for each in (laws,) if isinstance(laws, str | os.PathLike) else laws or ():
         if not isinstance(each, str | os.PathLike):
             loaded.append(each)
-        elif is_law_name(os.fspath(each)) or os.path.exists(each):
-            loaded.append(load_law(each))
-        else:
-            loaded += [load_law(catalog.find(name)) for name in catalog.select(os.fspath(each))]
+            continue
+        for name, path in find_laws(each).items():
+            if name not in named:
+                named.add(name)
+                loaded.append(load_law(path, name=name))
     return loaded
 
 

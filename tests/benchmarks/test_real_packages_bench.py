@@ -129,3 +129,13 @@ def test_a_suite_that_dies_is_different(bench: ModuleType, environment: Any) -> 
     lines = result.different(mode)
     assert "exit code: plain 1, callee side 3" in lines
     assert "test_toy::test_passes: plain passed, callee side absent" in lines
+
+
+def test_watching_that_was_cut_short_is_told(bench: ModuleType, environment: Any) -> None:
+    result = measured(bench, environment, "public")
+    mode = bench.MODES[0]
+    assert result.faults(mode) == []
+    run = result.watched[mode.key][0]
+    run.output += "\nwatching was cut short: a fault in Lawful: RecursionError (x.py:1)\n6 passed\n"
+    assert result.faults(mode) == ["callee side: a fault in Lawful: RecursionError (x.py:1)"]
+    assert "toy, CUT SHORT: callee side: a fault" in "\n".join(bench.report([result], [mode]))

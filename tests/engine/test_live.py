@@ -40,6 +40,17 @@ LOCKS = compile(
     """,
     name="locks.rml",
 )
+LEFT = compile(
+    """
+    open(f) matches {event:'func_post', name:'open', resultId:f};
+    close(f) matches {event:'func_pre', name:'F.close', targetId:f};
+    gone(f) matches {event:'gone', name:'F', targetId:f};
+    relevant matches open(_) | close(_) | gone(_);
+    Main = relevant >> Files;
+    Files = {let f; open(f) (Files | (close(f)+ gone(f)))}?;
+    """,
+    name="left.rml",
+)
 LAST = compile("a matches {event:'a'}; b matches {event:'b'}; Main = a b;", name="last.rml")
 
 
@@ -57,6 +68,10 @@ def wrote(number: int, line: int = 2) -> Event:
 
 def closed(number: int, line: int = 3) -> Event:
     return event("func_pre", "F.close", line, targetId=number)
+
+
+def gone(number: int) -> Event:
+    return {"event": "gone", "name": "F", "targetId": number, "thread": 1, "time": 1.5}
 
 
 def judged(laws: list[RmlLaw], events: list[Event], **options: Any) -> LiveRun:
@@ -244,6 +259,28 @@ def test_the_first_and_the_last_events_stay_however_many_there_are() -> None:
 def test_events_after_the_violation_in_its_batch_do_not_push_out_those_before() -> None:
     events = [opened(1), closed(1), wrote(1, 10), *[wrote(1, 11)] * 500]
     assert history(judged([FILES], events, history=3)) == [1, 2]
+
+
+@pytest.mark.parametrize("history", [0, 1, 10])
+@pytest.mark.parametrize("size", [1, 3, 100])  # of the batches
+def test_the_end_of_an_object_is_told_where_the_object_began(size: int, history: int) -> None:
+    events = [opened(1, 10), opened(2, 20), opened(3, 20), opened(4, 30), closed(4, 31), gone(4)]
+    events += [gone(1), gone(3), gone(2), opened(5, 10), gone(5), opened(6, 40)]
+    run = LiveRun([LEFT], history=history)
+    for start in range(0, len(events), size):
+        run.deliver(events[start : start + size])
+    assert places(run) == [("left.rml", "app.py", 10, 2), ("left.rml", "app.py", 20, 2)]
+    assert [each.first_time for each in run.findings] == [1.5, 1.5]
+    run.end()
+    assert places(run)[2:] == [
+        ("left.rml", "app.py", 10, 2),
+        ("left.rml", "app.py", 20, 2),
+        ("left.rml", "app.py", 40, 1),
+    ]
+    total = LiveRun([LEFT])
+    total.merge(json.loads(json.dumps(run.snapshot())))
+    assert places(total) == places(run)
+    assert [each.key for each in total.findings] == [each.key for each in run.findings]
 
 
 def test_no_history_if_none_is_wanted() -> None:

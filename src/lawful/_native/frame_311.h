@@ -21,6 +21,9 @@ static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LAS
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->cframe->current_frame; }
 
+/* The calls in progress before a program starts. The call of the C function that starts it counts, too. */
+#define BARE_DEPTH -1
+
 /* Sets the number of calls in progress, as the recursion limit counts them; gives the one before. */
 static inline int frame_depth(PyThreadState *thread, int depth) {
     int before = thread->recursion_limit - thread->recursion_remaining;

@@ -26,6 +26,9 @@ static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LAS
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->current_frame; }
 
+/* The calls in progress before a program starts. */
+#define BARE_DEPTH 0
+
 /* Sets the number of calls in progress, as the recursion limit counts them; gives the one before. */
 static inline int frame_depth(PyThreadState *thread, int depth) {
     int before = thread->py_recursion_limit - thread->py_recursion_remaining;

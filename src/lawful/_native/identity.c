@@ -1,10 +1,10 @@
 /* Ids that are never used twice in a process, for objects of every type.
 
-   An address says nothing once its object has died, so every death must be noticed. Where the type allows weak references
-   one with a callback does it. Elsewhere the type itself is asked: classes made in Python get a finaliser (the
-   slot, not `__del__`, which a program could see), types made in C a deallocator of ours in front of their own. A class's
-   deallocator must not be replaced: the interpreter's own finds the C base it belongs to by comparing
-   deallocators. Both are put back when nobody watches any more. */
+   An address says nothing once its object has died, so every death must be noticed, and the program must see nothing of it.
+   Classes made in Python get a finaliser (the slot, not `__del__`; a weak reference would show in `__weakref__`). Types made
+   in C that allow weak references have one with a callback, the others a deallocator of ours in front of their own. A
+   class's deallocator must not be replaced: the interpreter's own finds the C base it belongs to by comparing
+   deallocators. Finalisers and deallocators are put back when nobody watches any more. */
 #include "tracer.h"
 
 #ifndef LAWFUL_NO_TRACER
@@ -125,8 +125,8 @@ static void finaliser(PyObject *self) {
     for (PyTypeObject *type = Py_TYPE(self); type != NULL && entry == NULL; type = type->tp_base)
         if (type->tp_finalize == finaliser) entry = table_find(&classes, type);
     destructor original = entry ? (destructor)entry->value : NULL;
+    if (original != NULL) original(self); /* what its `__del__` does is still done by this object */
     forget(self);
-    if (original != NULL) original(self);
 }
 
 /* ---- deallocators of C types -------------------------------------------------------------------------------------------- */
@@ -192,7 +192,8 @@ static int watch_type(Tracer *tracer, PyTypeObject *type) {
     Hook *hook = &hooks[hook_count];
     hook->type = (PyTypeObject *)Py_NewRef(type);
     hook->original = type->tp_dealloc;
-    hook->nests = type == &PyList_Type || type == &PyTuple_Type || type == &PyDict_Type;
+    hook->nests = type == &PyList_Type || type == &PyTuple_Type || type == &PyDict_Type ||
+                  type->tp_dealloc == ((PyTypeObject *)PyExc_BaseException)->tp_dealloc;
     type->tp_dealloc = hook_functions[hook_count++];
     return 1;
 }
@@ -227,12 +228,14 @@ Id identity_of(Tracer *tracer, PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     PyObject *name = NULL, *reference = NULL;
     if (tracer->gone && (name = plan_class_name(tracer, type)) == NULL) return 0;
-    if (type->tp_weaklistoffset != 0) {
+    /* An object whose finaliser has run once, and which lived on, is not finalised again. */
+    bool finalised = PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object);
+    if (type->tp_weaklistoffset != 0 && (type->tp_dealloc != class_dealloc || finalised)) {
         reference = PyWeakref_NewRef(object, on_death);
         if (reference == NULL) PyErr_Clear(); /* an object that is being destroyed, or a proxy with its own mind */
     }
     if (reference == NULL) {
-        int noticed = watch_type(tracer, type);
+        int noticed = finalised && type->tp_dealloc == class_dealloc ? 0 : watch_type(tracer, type);
         if (noticed < 0) {
             Py_XDECREF(name);
             return 0;

@@ -159,6 +159,29 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     return callee;
 }
 
+/* Asks Python. The program may be at the end of its recursion limit, which is its own affair. Signals wait: what their
+   handlers do or raise is not ours. */
+static PyObject *ask(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyThreadState *thread = PyThreadState_Get();
+    int depth = frame_depth(thread, 0), collecting = PyGC_Disable();
+    Mask before;
+    hold_signals(&before);
+    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, method, subject, further, NULL);
+    let_signals(&before);
+    if (collecting) PyGC_Enable();
+    frame_depth(thread, depth);
+    if (answer == NULL) {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    } else {
+        PyErr_Restore(type, value, trace);
+    }
+    return answer;
+}
+
 /* From a model.Callee or None. */
 static Callee *read_callee(Tracer *tracer, PyObject *answer, PyTypeObject *receiver) {
     if (answer == Py_None) return &tracer->unwanted;
@@ -180,7 +203,7 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
     PyObject *text = module != NULL && PyUnicode_CheckExact(module) ? module : text_dunder_name;
     if (PyErr_Occurred()) return NULL;
-    PyObject *plan = PyObject_CallMethodObjArgs(tracer->wanted, text_plan, code, text, NULL);
+    PyObject *plan = ask(tracer, text_plan, (PyObject *)code, text);
     if (plan == NULL) return NULL;
     if (plan == Py_None) {
         Py_DECREF(plan);
@@ -340,7 +363,7 @@ static Callee *remember(Tracer *tracer, const void *key, PyObject *holder, PyTyp
 Callee *plan_call(Tracer *tracer, LastAnswer *last_answer, PyObject *function, PyObject *key, PyTypeObject *receiver) {
     Callee *callee = known_again(tracer, last_answer, key, receiver);
     if (callee != NULL) return callee;
-    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_callee, function, OR_NONE(receiver), NULL);
+    PyObject *answer = ask(tracer, text_callee, function, OR_NONE(receiver));
     return remember(tracer, key, PyCFunction_Check(function) ? NULL : key, receiver, answer);
 }
 
@@ -349,7 +372,7 @@ Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
     const void *key = (const char *)info->code + 1;
     Callee *callee = known_again(tracer, &info->last_answer, key, receiver);
     if (callee != NULL) return callee;
-    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_receiver_callee, info->code, receiver, NULL);
+    PyObject *answer = ask(tracer, text_receiver_callee, (PyObject *)info->code, (PyObject *)receiver);
     return remember(tracer, key, (PyObject *)info->code, receiver, answer);
 }
 
@@ -371,7 +394,7 @@ Callee *plan_operation(Tracer *tracer, LastAnswer *last_answer, PyObject *name, 
     if (callee != NULL) return callee;
     PyObject *real = real_operation(name, owner);
     if (real == NULL) return NULL;
-    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_operation, real, owner, NULL);
+    PyObject *answer = ask(tracer, text_operation, real, (PyObject *)owner);
     Py_DECREF(real);
     return remember(tracer, name, name, owner, answer);
 }
@@ -380,14 +403,14 @@ Callee *plan_field(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTy
     const void *key = (const char *)name + 1; /* not the special method of this name */
     Callee *callee = known_again(tracer, last_answer, key, owner);
     if (callee != NULL) return callee;
-    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, text_field, name, owner, NULL);
+    PyObject *answer = ask(tracer, text_field, name, (PyObject *)owner);
     return remember(tracer, key, name, owner, answer);
 }
 
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type) {
     Callee *callee = known(tracer, &class_names, type);
     if (callee == NULL) {
-        PyObject *name = PyObject_CallMethodOneArg(tracer->wanted, text_class_name, (PyObject *)type);
+        PyObject *name = ask(tracer, text_class_name, (PyObject *)type, NULL);
         if (name == NULL) return NULL;
         if (PyUnicode_Check(name)) callee = intern(tracer, name, NULL, 0);
         else PyErr_SetString(PyExc_TypeError, "a class name is a string");

@@ -4,7 +4,6 @@
 
 #ifndef LAWFUL_NO_TRACER
 
-#include <pthread.h>
 
 #define CELL_KIND 0x40 /* CO_FAST_CELL: this local variable is in a cell */
 
@@ -580,6 +579,8 @@ static int look_at_function(Tracer *tracer, CodeInfo *info, RunFrame *frame, Cal
 static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int wanted) {
     Callee *callee;
     PyObject *receiver, *payload = NULL;
+    /* An exception may be thrown into a generator that never started. */
+    if (kind == KIND_RESUME && frame_offset(frame) / 2 < info->code->_co_firsttraceable) return 1;
     int found = look_at_function(tracer, info, frame, &callee, &receiver);
     if (found <= 0) return found < 0 ? fault(tracer) : 1;
     PyObject *before = info->code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR) ? wake(tracer, frame) : NULL;

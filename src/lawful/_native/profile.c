@@ -2,8 +2,9 @@
 
    The profile function sees functions start and end. Instructions are seen by the trace function, which costs something
    for every instruction there is: it is in force only while a frame runs that has probes (or whose exceptions matter).
-   There is one of each for all tracers. A trace function of somebody else stays what sys.gettrace() gives: only the C
-   function behind it is exchanged, for one that calls both. */
+   There is one of each for all tracers. The program does not see them: sys.getprofile() gives None, and sys.gettrace() gives
+   the trace function of somebody else, if there is one. Then only the C function behind it is exchanged, for one that
+   calls both. */
 #include "tracer.h"
 
 #if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX < 0x030C0000
@@ -17,7 +18,6 @@ const char delivery_name[] = "profile";
 static Tracer *tracers[MOST_TRACERS];          /* that run, by slot */
 static int running;                            /* their number */
 static uint64_t newest;                        /* the id of the newest thread there was */
-static PyObject *mark;                         /* what sys.getprofile() gives */
 static _Thread_local Py_tracefunc other;       /* somebody else's */
 static _Thread_local Py_tracefunc in_force;    /* the one that was put in force last */
 
@@ -58,7 +58,7 @@ static void prepare(PyFrameObject *object, CodeInfo *info) {
 
 /* Also for threads that do not run now. One that has a trace function is left alone until it calls something. */
 static int watch_thread(PyThreadState *thread) {
-    if (thread->c_profilefunc == NULL && _PyEval_SetProfile(thread, on_profile, mark) < 0) return -1;
+    if (thread->c_profilefunc == NULL && _PyEval_SetProfile(thread, on_profile, NULL) < 0) return -1;
     RunFrame *frame = frame_current(thread);
     if (thread->c_tracefunc == NULL && frame != NULL && wants_trace(frame)) thread->c_tracefunc = on_trace;
     return 0;
@@ -191,15 +191,13 @@ static int on_trace(PyObject *self, PyFrameObject *object, int what, PyObject *a
     int answer = what == PyTrace_OPCODE || what == PyTrace_EXCEPTION ? tell(object, what, arg) : 0;
     PyThreadState *thread = PyThreadState_Get();
     if (thread->c_tracefunc != on_trace || !running) trace_next(thread, object->f_frame);
-    if (thread->c_profilefunc == NULL && running && _PyEval_SetProfile(thread, on_profile, mark) < 0) cannot_watch();
+    if (thread->c_profilefunc == NULL && running && _PyEval_SetProfile(thread, on_profile, NULL) < 0) cannot_watch();
     return answer;
 }
 
 /* ---- what the tracer asks of the interpreter ---------------------------------------------------------------------------- */
 
-int delivery_setup(void) {
-    return mark == NULL && (mark = PyUnicode_InternFromString("lawful")) == NULL ? -1 : 0;
-}
+int delivery_setup(void) { return 0; }
 
 int delivery_plan(Tracer *tracer, CodeInfo *info) { return 0; }
 

@@ -3,10 +3,6 @@
 
 #ifndef LAWFUL_NO_TRACER
 
-#ifndef _WIN32
-#include <pthread.h>
-#include <signal.h>
-#endif
 #include <time.h>
 
 static PyObject *kinds[KINDS];
@@ -261,31 +257,12 @@ static PyObject *events_of(Tracer *tracer, Record *records, Py_ssize_t count) {
     return events;
 }
 
-/* Signals that arrive now would run the program's handlers inside Lawful: their events would be missed, and what they
-   raise would be taken for a fault. They wait until the batch is delivered. */
-#ifdef _WIN32
-typedef int Mask;
-static void hold_signals(Mask *before) { *before = 0; }
-static void let_signals(Mask *before) { (void)before; }
-#else
-typedef sigset_t Mask;
-static void hold_signals(Mask *before) {
-    sigset_t all;
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGILL);
-    sigdelset(&all, SIGABRT);
-    pthread_sigmask(SIG_SETMASK, &all, before);
-}
-static void let_signals(Mask *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
-#endif
-
 static int deliver(Tracer *tracer, Record *records, Py_ssize_t count) {
     Mask before;
     /* A collection would run finalisers of the program inside Lawful, where they are not watched. */
     int collecting = PyGC_Disable();
+    PyThreadState *thread = PyThreadState_Get();
+    int depth = frame_depth(thread, 0); /* the program may be at the end of its recursion limit */
     hold_signals(&before);
     measure_ticks(tracer);
     PyObject *events = events_of(tracer, records, count);
@@ -294,6 +271,7 @@ static int deliver(Tracer *tracer, Record *records, Py_ssize_t count) {
     Py_XDECREF(events);
     Py_XDECREF(result);
     let_signals(&before);
+    frame_depth(thread, depth);
     if (collecting) PyGC_Enable();
     if (result != NULL) return 0;
     if (tracer->synchronous || !PyErr_ExceptionMatches(PyExc_Exception)) return -1;

@@ -15,6 +15,10 @@
 #include <Python.h>
 #include <stdbool.h>
 #include <stdint.h>
+#ifndef _WIN32
+#include <pthread.h>
+#include <signal.h>
+#endif
 
 #include "frame.h"
 
@@ -139,6 +143,29 @@ int record_emit(Tracer *tracer, PyObject *event);
 int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
 void record_discard(Tracer *tracer);
 int record_setup(void);
+
+/* ---- signals -------------------------------------------------------------------------------------------------------- */
+
+/* Signals that arrive now would run the program's handlers inside Lawful: their events would be missed, and what they
+   raise would be taken for a fault. They wait. */
+#ifdef _WIN32
+typedef int Mask;
+static inline void hold_signals(Mask *before) { *before = 0; }
+static inline void let_signals(Mask *before) { (void)before; }
+#else
+typedef sigset_t Mask;
+static inline void hold_signals(Mask *before) {
+    sigset_t all;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGABRT);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+static inline void let_signals(Mask *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+#endif
 
 /* ---- values (encode.c) -------------------------------------------------------------------------------------------- */
 

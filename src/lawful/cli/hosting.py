@@ -14,7 +14,7 @@ from lawful import config, core
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine.session import BUFFER, Session, Settings
 from lawful.errors import LawError, LawfulError
-from lawful.laws.loader import is_law_name, load_law
+from lawful.laws.loader import find_laws, load_law
 from lawful.sources.python import launcher
 from lawful.sources.python.scope import Scope, find_project
 
@@ -116,9 +116,9 @@ def load_laws(words: Sequence[str]) -> list[Law]:
     errors: list[LawError] = []
     for word in words:
         try:
-            for name, path in _named(word):
+            for name, path in find_laws(word).items():
                 if name not in laws:
-                    laws[name] = load_law(path) if name == path else _from_catalog(name, path)
+                    laws[name] = load_law(path, name=name)
         except LawError as error:
             errors.append(error)
     for each in errors[:-1]:
@@ -129,22 +129,6 @@ def load_laws(words: Sequence[str]) -> list[Law]:
         if law.warnings:
             click.echo(render_all(law.warnings, Source(law.source, law.name)) + "\n", err=True)
     return list(laws.values())
-
-
-def _named(word: str) -> list[tuple[str, str]]:
-    """Names and files of what a user calls a law: a file, or a law, an area or a profile of the catalogue."""
-    if is_law_name(word) or os.path.isfile(word):
-        return [(word, word)]
-    from lawful.laws import catalog
-
-    return [(name, os.fspath(catalog.find(name))) for name in catalog.select(word)]
-
-
-def _from_catalog(name: str, path: str) -> Law:
-    from lawful.laws.rml import compile
-
-    with open(path, encoding="utf-8") as file:
-        return compile(file.read(), name=name)
 
 
 def say(text: str) -> None:
@@ -179,11 +163,18 @@ class Host:
 
         # Handlers that are registered first are called last: the program's own are watched.
         atexit.register(self._end)
-        ending = self._program.run(self.session.start, getattr(core.native, "call_bare", None))
+        ending = self._program.run(self._begin, getattr(core.native, "call_bare", None))
         self._ending = ending._replace(exit=None)  # which would keep what the program's frames refer to
         if ending.exit is not None:
             raise ending.exit
         return ending.code
+
+    def _begin(self) -> None:
+        try:
+            self.session.start()
+        except Exception as error:
+            self.session.fail(error)  # the program runs in any case
+            self.session.finish()
 
     def _end(self) -> None:
         """The last exit handler: the interpreter has waited for all threads and is about to go."""

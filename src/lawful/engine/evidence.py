@@ -142,19 +142,16 @@ class Recollection:
     def origin(
         self, monitor: Monitor, values: Sequence[Any], before: int, recent: Mapping[Hashable, Sequence[Numbered]]
     ) -> Event | None:
-        """The first event with a place that the objects were in, best one that the law has to do with.
+        """The first event about the objects that has a place, and that the law has to do with.
 
         `recent` are events that were not added yet, by object.
         """
         for value in values:
             if not isinstance(value, int | str):
                 continue
-            events = [each for each in (*self._of(value), *recent.get(value, ())) if has_place(each[1])]
-            for each in events:
-                if _is_relevant(monitor, each, (value,), before):
+            for each in (*self._of(value), *recent.get(value, ())):
+                if has_place(each[1]) and _is_relevant(monitor, each, (value,), before):
                     return each[1]
-            if events and events[0][0] < before:
-                return events[0][1]
         return None
 
     def _relevant(self, monitor: Monitor, values: Sequence[Any], before: int) -> list[Numbered]:

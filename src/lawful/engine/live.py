@@ -258,7 +258,9 @@ class LiveRun:
         lost = monitor.doomed_at is not None
         rejected_at = None if lost else number
         contexts = {self.context: 1} if self.context is not None else {}
-        origin = None if event is None or has_place(event) else self._origin(monitor, list(mentioned_ids(event)), number)
+        origin: Event | None = None
+        if event is not None and not has_place(event):
+            origin = self._origin(monitor, list(mentioned_ids(event)), number)
         key = finding_key(live.law.name, rejected_at, origin or event)
         finding = self._findings.get(key)
         if finding is not None:

@@ -101,29 +101,52 @@ class Session:
         atexit.register(self.leave)
         self.tracer.start()
         children.join(self)
-        emitting.attach(self.tracer, self.settings.scope)
+        emitting.attach(self.tracer, self.settings.scope, self.fail)
         self._flusher.start()
 
     def finish(self) -> None:
-        """Watch no more, judge what is left, take in what the children found. It can be called again."""
+        """Watch no more, judge what is left, take in what the children found. It can be called again.
+
+        What goes wrong here is in the report; it is not the program's trouble.
+        """
         if self.finished:
             return
         self.finished = True
+        for step in (self._watch_no_more, self.tracer.stop, self._judge_rest, self._close_trace, self._hand_over):
+            try:
+                step()
+            except Exception as error:
+                self.live.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """A fault of ours: tell it in the report, and let the program go on without us."""
+        with suppress(Exception):
+            self.tracer.stop()
+        self.live.fail(error)
+
+    def _watch_no_more(self) -> None:
         atexit.unregister(self.leave)
+        emitting.detach(self.tracer)
         self._flusher.stop()
         children.part(self)
-        emitting.detach(self.tracer)
-        self.tracer.stop()
+
+    def _judge_rest(self) -> None:
         live = self.live
+        for text in self.watched.warnings:
+            live.warn(text)
         live.dropped += self.tracer.dropped
         if self.tracer.fault is not None and live.fault is None:
             live.fail(self.tracer.fault)
         live.end(verdict=not self._forked)
+
+    def _close_trace(self) -> None:
         if self.writer is not None:
             try:
                 self.writer.close()
             except (TraceError, OSError) as error:
-                live.faults.append(f"the trace is not complete: {error}")
+                self.live.faults.append(f"the trace is not complete: {error}")
+
+    def _hand_over(self) -> None:
         if self._number:
             self._hand_in(over=True)
         elif self._folder is not None:

@@ -12,11 +12,27 @@ if TYPE_CHECKING:
     from lawful.laws.protocol import Law
 
 
-def load_law(path: str | os.PathLike[str]) -> Law:
-    """Compile the law in a file. Raises LawError, with everything that is wrong with the law's text."""
-    name = os.fspath(path)
-    text = _read(name)
-    return _LANGUAGES[_suffix(name)](text, name)
+def load_law(path: str | os.PathLike[str], *, name: str | None = None) -> Law:
+    """Compile the law in a file. Raises LawError, with everything that is wrong with the law's text.
+
+    `name` is what reports call it: by default that of the file.
+    """
+    file = os.fspath(path)
+    text = _read(file)
+    return _LANGUAGES[_suffix(file)](text, name or file)
+
+
+def find_laws(word: str | os.PathLike[str]) -> dict[str, str]:
+    """The files of what a user calls a law, by the names that reports have for them.
+
+    It is a file, or a law, an area or a profile of the catalogue.
+    """
+    word = os.fspath(word)
+    if is_law_name(word) or os.path.isfile(word):
+        return {word: word}
+    from lawful.laws import catalog  # not everybody needs it
+
+    return {name: os.fspath(catalog.find(name)) for name in catalog.select(word)}
 
 
 def _rml(text: str, name: str) -> Law:

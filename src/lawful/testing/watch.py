@@ -12,8 +12,7 @@ from lawful import config
 from lawful.engine.findings import Finding
 from lawful.engine.live import LiveRun
 from lawful.engine.session import BUFFER, Session, Settings
-from lawful.laws import catalog, rml
-from lawful.laws.loader import is_law_name, load_law
+from lawful.laws.loader import find_laws, load_law
 from lawful.laws.protocol import Law
 from lawful.sources.python.scope import Scope, find_project
 
@@ -39,7 +38,7 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         fail_on="finding" if options.lawful_fail else None,
     )
     both = config.combined(config.load(os.fspath(project)), given)
-    named = {name: path for word in both.laws for name, path in _named(word).items()}
+    named = {name: path for word in both.laws for name, path in find_laws(word).items()}
     settings = Settings(
         scope=Scope(both.calls, both.public, both.fields, both.include, both.exclude, project),
         trace=_of_worker(both.trace, worker) if both.trace else None,
@@ -49,22 +48,8 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         drop=both.when_full == "drop",
         core=both.core,
     )
-    laws = tuple(_load(name, path) for name, path in named.items())
+    laws = tuple(load_law(path, name=name) for name, path in named.items())
     return Choice(settings, laws, fail=both.fail_on == "finding")
-
-
-def _named(word: str) -> dict[str, str]:
-    """The files of what a user calls a law, by the names that reports have for them."""
-    if is_law_name(word) or os.path.isfile(word):
-        return {word: word}
-    return {name: os.fspath(catalog.find(name)) for name in catalog.select(word)}
-
-
-def _load(name: str, path: str) -> Law:
-    if name == path:
-        return load_law(path)
-    with open(path, encoding="utf-8") as file:
-        return rml.compile(file.read(), name=name)
 
 
 def _of_worker(trace: str, worker: str | None) -> str:

@@ -339,8 +339,6 @@ def test_synchronous_refusal_comes_before_the_call(make: Make, prog: Run, side: 
     else:
         assert module.on_list() == [0, 2]
         assert module.log == ["Refused"]
-    if (side, sys.version_info[:2], tracer.name) == ("caller", (3, 11), "python"):
-        pytest.skip("on 3.11 the rest of the function is not watched on the caller side")
     tracer.stop()
     assert tracer.fault is None
     assert kinds == ["func_pre", "func_post", "func_pre", "func_pre", "func_post"]
@@ -473,7 +471,8 @@ def test_stop_leaves_nothing(make: Make, prog: Run) -> None:
     tracer.start()
     module = prog(COUNT)
     module.work(2)
-    assert hooks() != before
+    # The program cannot see the C core of 3.11.
+    assert (hooks() == before) == (tracer.name == "profile")
     tracer.stop()
     assert hooks() == before
     count = len(events)
@@ -533,8 +532,6 @@ def test_stop_from_within_a_call(make: Make, prog: Run) -> None:
 
 
 def test_a_thread_that_runs_already(make: Make, prog: Run) -> None:
-    if sys.version_info < (3, 12):
-        pytest.skip("the pure-Python core of 3.11 cannot reach it")
     events: list[Event] = []
     module = prog(COUNT)
     go, ready = threading.Event(), threading.Event()
@@ -552,7 +549,8 @@ def test_a_thread_that_runs_already(make: Make, prog: Run) -> None:
     go.set()
     thread.join()
     tracer.stop()
-    assert names(events) == ["func_pre prog.Thing.f"] * 2
+    reached = sys.version_info >= (3, 12) or tracer.name != "python"
+    assert names(events) == ["func_pre prog.Thing.f"] * (2 if reached else 0)
 
 
 # -- others --------------------------------------------------------------------------------------
@@ -624,12 +622,12 @@ def test_another_tool_of_monitoring(make: Make, prog: Run) -> None:
 
 
 def test_two_at_once(make: Make, prog: Run) -> None:
-    if sys.version_info < (3, 12):
-        pytest.skip("one profile function at a time")
     first: list[Event] = []
     second: list[Event] = []
     one = make(first.extend, calls={"list.append": PRE})
     two = make(second.extend, own={"prog.Thing.f": PRE})
+    if sys.version_info < (3, 12) and one.name == "python":
+        pytest.skip("here the one that started last must stop first")
     one.start()
     two.start()
     module = prog(COUNT)

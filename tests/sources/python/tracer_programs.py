@@ -493,6 +493,88 @@ except IndexError:
 )
 
 program(
+    "another exception caught on the way",
+    """
+def f():
+    try:
+        raise KeyError
+    finally:
+        try:
+            raise IndexError
+        except IndexError:
+            pass
+def g():
+    try:
+        raise KeyError
+    except KeyError as error:
+        try:
+            h()
+        except IndexError:
+            raise error
+def h():
+    raise IndexError
+for each in (f, g):
+    try:
+        each()  #1
+    except KeyError:
+        pass
+""",
+    fails("prog.f", 1, "KeyError"),
+    fails("prog.g", 1, "KeyError"),
+    own={"prog.f": CALL, "prog.g": CALL},
+)
+
+program(
+    "an exception goes on through with",
+    """
+class Manager:
+    def __enter__(self):
+        pass
+    def __exit__(self, *args):
+        try:
+            raise IndexError
+        except IndexError:
+            return False
+def f():
+    with Manager():
+        raise KeyError
+try:
+    f()  #1
+except KeyError:
+    pass
+""",
+    fails("prog.f", 1, "KeyError"),
+    own={"prog.f": CALL},
+)
+
+program(
+    "generators that have run often",
+    """
+def forever():
+    while True:
+        yield 1
+g = forever()
+for i in range(100):
+    next(g)  #1
+f = forever()
+try:
+    f.throw(KeyError)
+except KeyError:
+    pass
+f = forever()
+next(f)  #2
+try:
+    f.throw(KeyError)  #3
+except KeyError:
+    pass
+""",
+    pre("prog.forever", 1),
+    pre("prog.forever", 2),
+    other("func_raise", "prog.forever", 3, args=[], exception="KeyError", excId="*"),
+    own={"prog.forever": CALL},
+)
+
+program(
     "generators",
     """
 def count(n):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 _NOTHING = object()
 _DEEPEST = 16
 
-_active: tuple[tuple[Tracer, Scope], ...] = ()
+_active: tuple[tuple[Tracer, Scope, Callable[[BaseException], None]], ...] = ()
 
 
-def attach(tracer: Tracer, scope: Scope) -> None:
-    """From now on this tracer is given what the program emits."""
+def attach(tracer: Tracer, scope: Scope, failed: Callable[[BaseException], None]) -> None:
+    """From now on this tracer is given what the program emits. `failed` is told if we could not do so."""
     global _active
     detach(tracer)
-    _active = (*_active, (tracer, scope))
+    _active = (*_active, (tracer, scope, failed))
 
 
 def detach(tracer: Tracer) -> None:
@@ -33,17 +33,22 @@ def emit(event: str, /, *args: object, target: object = _NOTHING, **fields: obje
     """Say that something happened that laws may be about; nothing is done where nobody watches.
 
     `lawful.emit("checkout", 3, target=cart, user=user, express=True)` is the event `{"event": "checkout", "targetId":
-    7, "args": [3], "express": true, "userId": 9, ...}` with file, line, thread and time. Arguments are noted as those of
-    calls are: objects by their ids, in `argIds`. Other fields are noted by their values where JSON has them, lists and
+    7, "args": [3], "express": true, "userId": 9, ...}` with file, line, thread and time. Arguments are noted as in
+    calls: objects by their ids, in `argIds`. Other fields are noted by their values where JSON has them, lists and
     dicts included; an object has its id in the field with `Id` behind its name.
     """
     if _active:
         code = sys._getframe(1)
-        for tracer, scope in _active:
-            made = _made(tracer, event, args, target, fields)
-            made.setdefault("file", scope.event_file(code.f_code.co_filename))
-            made.setdefault("line", code.f_lineno)
-            tracer.emit(made)
+        for tracer, scope, failed in _active:
+            try:
+                made = _made(tracer, event, args, target, fields)
+                made.setdefault("file", scope.event_file(code.f_code.co_filename))
+                made.setdefault("line", code.f_lineno)
+            except Exception as error:
+                detach(tracer)
+                failed(error)
+            else:
+                tracer.emit(made)
 
 
 def _made(tracer: Tracer, event: str, args: tuple[object, ...], target: object, fields: Mapping[str, object]) -> Event:

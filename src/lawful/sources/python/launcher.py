@@ -105,7 +105,7 @@ def _as_main(name: str, *, alter_argv: bool) -> Callable[[], object]:
     import runpy
 
     call: Callable[[str, bool], object] = runpy._run_module_as_main  # type: ignore[attr-defined]
-    return lambda: call(name, alter_argv)
+    return partial(call, name, alter_argv)  # no frame of ours is below it
 
 
 def _absolute(path: str) -> str:

@@ -50,7 +50,8 @@ class Probe(NamedTuple):
     offset: int  # of the instruction, in bytes
     operation: Operation
     base: int  # the lowest operand: an index into the frame's value stack, from its bottom
-    count: int  # arguments of a CALL on the stack, without the receiver; flag of a CALL_EX; of CONTAINS: 1 for `not in`
+    # Arguments of a CALL on the stack, without the receiver; flag of a CALL_EX; of CONTAINS: 1 for `not in`.
+    count: int  # type: ignore[assignment]
     name: str | None  # of a call: the global or attribute it was loaded by, if it was; of a field: the attribute;
     # of any other operation: the special method, as `__enter__`, `__add__`, `__iadd__`, `__lt__`, `__contains__`
     keywords: tuple[str, ...]  # of a CALL: the names of the last arguments

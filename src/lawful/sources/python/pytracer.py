@@ -4,7 +4,7 @@ It gives the same events as the cores in C, but is many times slower. Known diff
 
 - On 3.11 threads that were started before the tracer, other than the one that starts it, are not watched.
 - On 3.11 a function in which `deliver` has raised an exception (synchronous mode) is not watched on, on the caller
-  side, until it calls something.
+  side, until it calls something: operators, `with`, `for` and the like before that are missed.
 - Objects without weak references are held until a sweep lets go of them (see `Identity`): their `gone` comes late.
   Exceptions have another `excId` in each event, unless their class was made in Python.
 - What the program does while the tracer is at work on the same thread makes no events: finalisers that the garbage

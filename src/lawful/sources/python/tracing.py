@@ -59,6 +59,7 @@ class Tracing:
         self._running = False
         self._seen: dict[int, tuple[Any, _Seen]] = {}
         self._unwinding: dict[int, BaseException] = {}
+        self._lost: set[int] = set()  # frames whose trace function has raised, and was dropped for it
         read, _ = frames.reader()
         self._top = None if read is None else frames.make_top(read)
         self._before: tuple[Any, Any] = (None, None)
@@ -103,6 +104,7 @@ class Tracing:
         self._seen.clear()
         self._observer.forget_codes()
         self._unwinding.clear()
+        self._lost.clear()
 
     def _leave_thread(self, profile: Any) -> None:
         if sys.getprofile() is self._profile_function:
@@ -119,7 +121,8 @@ class Tracing:
         if previous is not None:
             previous(frame, event, arg)
         if event != "call" and event != "return" and not self._observer.blind:
-            return
+            if event != "c_call" or id(frame) not in self._lost:
+                return
         if not self._running:
             if sys.getprofile() is self._profile_function:
                 sys.setprofile(None)
@@ -132,15 +135,21 @@ class Tracing:
         carried = None
         try:
             seen = self._look_at(code, frame)
+            if event == "call" and self._lost:
+                self._find_again(frame.f_back)
             if seen.known is not None:
                 if event == "call":
                     self._call(seen, seen.known, code, frame)
+                elif event == "c_call" and not self._observer.blind:
+                    self._find_again(frame)
                 elif event == "c_call":
                     self._observer.called(seen.known, frame, frame.f_lasti, arg, MISSING)
                 elif event == "c_return":
                     self._observer.ended(seen.known, frame)
-                elif event == "return" and seen.known.callee is not None:
-                    self._return(seen, seen.known, frame, arg)
+                elif event == "return":
+                    self._lost.discard(id(frame))
+                    if seen.known.callee is not None:
+                        self._return(seen, seen.known, frame, arg)
         except BaseException as error:
             carried = self._tracer.carry(error)
         finally:
@@ -189,6 +198,18 @@ class Tracing:
             frame.f_trace = self._both(other, frame.f_trace_lines, frame.f_trace_opcodes)
         if not self._observer.blind and (known.probes or seen.reraises):
             frame.f_trace_opcodes = True
+
+    def _find_again(self, frame: FrameType | None) -> None:
+        """A frame that was lost calls something: what it calls is still on its stack."""
+        if frame is None or id(frame) not in self._lost:
+            return
+        self._lost.discard(id(frame))
+        seen = self._look_at(frame.f_code, frame)
+        if seen.known is not None:
+            self._watch_frame(seen, seen.known, frame)
+            probe = seen.known.probes.get(frame.f_lasti)
+            if probe is not None:
+                self._observer.before(seen.known, frame, probe)
 
     def _return(self, seen: _Seen, known: Code, frame: FrameType, value: object) -> None:
         error = self._unwinding.pop(id(frame), None)
@@ -259,6 +280,7 @@ class Tracing:
         finally:
             thread.busy = False
         if carried is not None:
+            self._lost.add(id(frame))
             raise carried
         return self._frame_function
 

@@ -16,7 +16,7 @@ from lawful.sources.python import names
 from lawful.sources.python.model import Callee, CodePlan, Operation, Probe, Want
 from lawful.sources.python.points import CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, spellings, united
 from lawful.sources.python.scope import Scope
-from lawful.sources.python.sites import probes
+from lawful.sources.python.sites import UnknownBytecodeError, probes
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """What is noted of that which only a scope asks for."""
@@ -84,9 +84,19 @@ class Watched:
         self._points = Points(laws, main, more)
         self.unnamed = self._points.unnamed  # laws about events of any name: they see only what others cause
         self.gone = self._points.gone  # is a law about the end of objects?
+        self._unreadable: list[str] = []  # code with instructions in an order that no compiler writes
         self._field_names = frozenset(point.last for point in self._points.by_name.values() if point.wants & FIELD)
         # By id, because codes that are equal are not the same. What was planned cannot be changed any more.
         self._planned: dict[int, tuple[weakref.ref[CodeType], _Known]] = {}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know of the watching."""
+        if not self._unreadable:
+            return []
+        others = len(self._unreadable) - 1
+        more = f" and {others} other function{'s' if others > 1 else ''}" if others else ""
+        return [f"not all that {self._unreadable[0]}{more} did was seen: the bytecode is not that of Python's compiler"]
 
     # -- code that starts -------------------------------------------------------------------------
 
@@ -162,7 +172,11 @@ class Watched:
         operations = self._operations() if own else frozenset()
         if not operations and not exits:
             return ()
-        found = probes(code, operations | _CALLS if exits else operations)
+        try:
+            found = probes(code, operations | _CALLS if exits else operations)
+        except UnknownBytecodeError:
+            self._unreadable.append(f"{code.co_qualname} ({self.scope.event_file(code.co_filename)})")
+            return ()
         return tuple(
             probe._replace(quiet=True) if self._is_quiet(probe) else probe
             for probe in found

@@ -483,3 +483,74 @@ def test_watching_imports_neither_click_nor_rich(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert done.stderr.strip() == "[]"
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("lawful.engine.session.Session", "_watch_no_more"),
+        ("lawful.engine.live.LiveRun", "_judge"),
+        ("lawful.engine.live.LiveRun", "_judge_end"),
+        ("lawful.sources.python.wanted.Watched", "plan"),
+        ("lawful.sources.python.emitting", "_made"),
+    ],
+)
+def test_a_fault_of_lawful_is_a_warning(
+    law: lawful.Law, monkeypatch: pytest.MonkeyPatch, target: str, name: str
+) -> None:
+    def broken(*args: Any, **named: Any) -> Any:
+        raise ZeroDivisionError("spoiled")
+
+    monkeypatch.setattr(f"{target}.{name}", broken)
+    with lawful.watch([law], project=Path(__file__).parent) as run:
+        assert bad() == []
+        lawful.emit("x", target=run)
+        assert bad() == []
+    monkeypatch.undo()
+    assert ["spoiled" in each for each in run.warnings] == [True]
+    with lawful.watch([law], project=Path(__file__).parent) as run:
+        bad()
+    assert len(run.findings) == 1
+
+
+def test_children_of_a_watch_in_a_watch_belong_to_both(tmp_path: Path) -> None:
+    (tmp_path / "lists.rml").write_text(LISTS)
+    (tmp_path / "program.py").write_text(
+        """
+import multiprocessing, lawful
+
+def work():
+    values = []
+    values.append(1)
+    values.append(2)
+    values.clear()
+
+def child():
+    process = context.Process(target=work)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+if __name__ == "__main__":
+    for way in ("fork", "spawn"):
+        context = multiprocessing.get_context(way)
+        with lawful.watch("lists.rml") as outer:
+            with lawful.watch("lists.rml") as inner:
+                child()
+            child()
+        for run in (inner, outer):
+            print(way, [(each.line, each.count) for each in run.findings], run.snapshot()["processes"], run.warnings)
+"""
+    )
+    command = [sys.executable, "-W", "error", "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "fork [(7, 1)] 2 []",
+        "fork [(7, 2)] 3 []",
+        "spawn [(7, 1)] 2 []",
+        "spawn [(7, 2)] 3 []",
+    ]

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -257,3 +258,58 @@ def test_stop_in_a_thread_reaches_all(folder: Path) -> None:
     )
     result = hosted(folder, "run", "--law", "law.rml", "--on-violation", "stop", "stops.py")
     assert (result.out, result.code) == ("", 1)
+
+
+# Where it breaks, and whether something was seen before.
+FAULTS = {
+    "lawful.engine.session.Session.start": False,
+    "lawful.engine.session.Flusher.start": False,
+    "lawful.engine.session.Session._watch_no_more": True,
+    "lawful.engine.session.Session._judge_rest": True,
+    "lawful.engine.live.LiveRun._judge": False,
+    "lawful.engine.live.LiveRun._judge_end": True,
+    "lawful.sources.python.wanted.Watched.plan": False,
+    "lawful.sources.python.wanted.Watched.callee": False,
+    "lawful.sources.python.wanted.Watched.class_name": False,
+    "lawful.sources.python.emitting._made": True,
+}
+
+
+@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("place", FAULTS)
+def test_a_fault_of_lawful_is_reported_and_the_program_goes_on(folder: Path, place: str, core: str) -> None:
+    target, name = place.rsplit(".", 1)
+    (folder / "spoiled.py").write_text(
+        f"""
+import sys
+from pkgutil import resolve_name
+from lawful.cli.main import main
+
+def broken(*args, **named):
+    raise ZeroDivisionError("spoiled")
+
+import lawful.engine.session, lawful.sources.python.emitting
+setattr(resolve_name("{target}"), "{name}", broken)
+sys.argv[0] = "lawful"
+main()
+"""
+    )
+    tail = "import time, lawful\nlawful.emit('x')\ntime.sleep(0.3)\nprint('end')\nraise SystemExit(3)\n"
+    (folder / "program.py").write_text(USE + tail)
+    command = [sys.executable, "spoiled.py", "run", "--law", "law.rml", "--core", core, "program.py"]
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("closed\nend\n", 3)
+    assert "Traceback" not in done.stderr
+    assert "watching was cut short: a fault in Lawful: ZeroDivisionError: spoiled" in done.stderr
+    assert ("program.py:4: law.rml" in done.stderr) == FAULTS[place]
+
+
+def test_a_fault_in_the_report_is_told(folder: Path) -> None:
+    (folder / "spoiled.py").write_text(
+        "import sys, lawful.reports.live\nfrom lawful.cli.main import main\n"
+        "lawful.reports.live.render_text = None\nmain()\n"
+    )
+    command = [sys.executable, "spoiled.py", "run", "--law", "law.rml", "use.py"]
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("closed\n", 1)
+    assert done.stderr.startswith("lawful: a fault in Lawful, after the program's end: TypeError")

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from lawful import LawError, load_law
+from lawful.laws import catalog
+from lawful.laws.loader import find_laws
 
 LAW = "a matches {e:'a'};\nMain = a*;\n"
 
@@ -97,3 +99,21 @@ def test_a_wrong_law_has_its_own_slugs(folder: Path) -> None:
     error = failure("wrong.rml")
     assert error.slug.startswith("rml-")
     assert error.where == "wrong.rml:1:8"
+
+
+def test_what_a_user_calls_a_law(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "files").mkdir()  # a folder is no law
+    (tmp_path / "plain").write_text("")
+    assert find_laws("there-is-none.rml") == {"there-is-none.rml": "there-is-none.rml"}
+    assert find_laws(Path("plain")) == {"plain": "plain"}
+    files = find_laws("files")
+    assert list(files) == [name for name in catalog.names() if name.startswith("files/")]
+    assert list(find_laws("std")) == catalog.groups()["std"]
+    name, path = next(iter(files.items()))
+    assert find_laws(name) == {name: path}
+    assert load_law(path, name=name).name == name
+    assert load_law(path).name == path
+    with pytest.raises(LawError) as caught:
+        find_laws("fils")
+    assert (caught.value.slug, caught.value.hint) == ("law-not-found", "did you mean files?")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import check_docs
+from lawful.sources.python import cores
 
 pytest_plugins = ["pytester"]
 
@@ -366,8 +369,18 @@ def test_a_watch_that_cannot_begin_is_told_of(project: pytest.Pytester) -> None:
     assert section(result)[0] == "not watched: ZeroDivisionError: spoiled"
 
 
-@pytest.mark.parametrize("place", ["lawful.testing.watch.Watch.enter", "lawful.engine.live.LiveRun._judge"])
-def test_a_fault_of_lawful_reaches_the_summary_but_no_test(project: pytest.Pytester, place: str) -> None:
+PLACES = (
+    "lawful.testing.watch.Watch.enter",
+    "lawful.engine.live.LiveRun._judge",
+    "lawful.engine.session.Session._judge_rest",
+    "lawful.sources.python.wanted.Watched.plan",
+)
+
+
+@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("place", PLACES)
+def test_a_fault_of_lawful_reaches_the_summary_but_no_test(project: pytest.Pytester, place: str, core: str) -> None:
+    project.makefile(".toml", pyproject=PYPROJECT + f'core = "{core}"\n')
     project.makepyfile(test_it=BREAKS)
     module, kind, method = place.rsplit(".", 2)
     project.makepyfile(
@@ -481,3 +494,49 @@ def test_the_project_declares_the_plugin() -> None:
     assert project["project"]["entry-points"]["pytest11"] == {"lawful": "pytest_lawful"}
     assert project["tool"]["setuptools"]["py-modules"] == ["pytest_lawful"]
     assert (Path(check_docs.ROOT) / "src" / "pytest_lawful.py").is_file()
+
+
+def test_tests_can_emit_events(project: pytest.Pytester) -> None:
+    project.makefile(".rml", once="once matches {event:'once'};\nMain = once?;\n")
+    project.makepyfile(
+        test_it="""
+        import lawful
+
+        def test_once():
+            lawful.emit("once")
+
+        def test_twice():
+            lawful.emit("once")
+        """
+    )
+    result = run(project, "--lawful-law", "once.rml")
+    assert outcomes(result) == {"passed": 2}
+    shown = "\n".join(section(result))
+    assert "test_it.py:7: once.rml" in shown
+    assert "test_it.py::test_twice (call)" in shown
+
+
+def test_pytest_does_not_mind_that_it_runs_under_watch(project: pytest.Pytester) -> None:
+    # As an installed package has it: pytest looks at the files of those who bring plugins.
+    site = project.mkdir("site")
+    for name in ("lawful", "pytest_lawful.py"):
+        (site / name).symlink_to(check_docs.ROOT / "src" / name)
+    about = site / "lawful-9.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lawful\nVersion: 9\n")
+    (about / "RECORD").write_text("lawful/__init__.py,,\npytest_lawful.py,,\n")
+    (about / "entry_points.txt").write_text("[pytest11]\nlawful = pytest_lawful\n")
+    project.makepyfile(test_it="def test(): pass")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    command = ["run", "--law", "door.rml", "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "test_it.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "lawful", *command],
+        cwd=project.path,
+        env=environment | {"PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "lawful-9" in done.stdout
+    assert "1 passed" in done.stdout

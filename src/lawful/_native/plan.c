@@ -198,6 +198,18 @@ static Callee *read_callee(Tracer *tracer, PyObject *answer, PyTypeObject *recei
     return callee;
 }
 
+/* What is wanted may be called through variables from now on: places that were left alone are looked at again. */
+static int rearm(Tracer *tracer) {
+    if (tracer->escaped) return 0;
+    tracer->escaped = true;
+    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
+        bool off = false;
+        for (int i = 0; i < info->n_probes; i++) off |= info->probes[i].off && info->probes[i].name == NULL;
+        if (off && delivery_again(tracer, info) < 0) return -1;
+    }
+    return 0;
+}
+
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR)) tracer->tasks = true;
     PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
@@ -210,9 +222,10 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
         return NULL;
     }
     PyObject *callee, *probes, *file;
-    int own;
+    int own, escapes;
     CodeInfo *info = NULL;
-    if (!PyArg_ParseTuple(plan, "OO!Up", &callee, &PyTuple_Type, &probes, &file, &own)) goto done;
+    if (!PyArg_ParseTuple(plan, "OO!Upp", &callee, &PyTuple_Type, &probes, &file, &own, &escapes)) goto done;
+    if (escapes && rearm(tracer) < 0) goto done;
     info = PyMem_RawCalloc(1, sizeof(CodeInfo));
     if (info == NULL) {
         PyErr_NoMemory();

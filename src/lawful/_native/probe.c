@@ -307,8 +307,10 @@ static int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
     }
     if (callee == NULL) return fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) {
-        /* Where a method is called, the next receiver may be of another class, with a method of this name that matters. */
-        probe->off = (call.receiver == NULL || probe->quiet) && called_by_name(probe, call.function);
+        /* Where a method is called, the next receiver may be of another class, with a method of this name that matters.
+           Through a variable anything may be called, once something that matters was put into one. */
+        if (probe->name == NULL) probe->off = probe->quiet && !tracer->escaped;
+        else probe->off = (call.receiver == NULL || probe->quiet) && called_by_name(probe, call.function);
         return !probe->off;
     }
     return begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), &call);

@@ -240,6 +240,7 @@ struct Tracer {
     uint64_t dropped;
     bool synchronous, gone, running, broken;
     bool tasks;                /* a coroutine was seen */
+    bool escaped;              /* what is wanted may be called through variables */
     unsigned rebuilt;          /* how often the hash table was */
     struct {
         PyCodeObject *code;

@@ -371,3 +371,9 @@ def test_the_names_of_classes_that_are_gone_are_forgotten() -> None:
         names.class_name(type(f"Short{number}", (), {}))
     gc.collect()
     assert len(names._class_names) < before + 10
+
+
+def test_a_type_that_is_not_ready_has_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "_type_dict", lambda kind: None)  # what CPython 3.11 says while `socket` is imported
+    assert names.lookup(socket.socket, "close") is None
+    assert names.resolve("socket.socket.close") is None

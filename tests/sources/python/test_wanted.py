@@ -464,8 +464,6 @@ def test_an_overriding_method_is_not_the_overridden() -> None:
         (f"{HERE}.Leaf", Leaf),
         ("sqlite3.Connection", sqlite3.Connection),
         ("socket.socket", socket.socket),
-        ("threading.Thread", threading.Timer),
-        ("asyncio.Lock", asyncio.Lock),
         ("OSError", FileNotFoundError),
         ("dict", collections.OrderedDict),
     ],
@@ -475,6 +473,34 @@ def test_classes_that_are_called(name: str, kind: type) -> None:
     assert wanted.callee(kind, None) == Callee(name, Want.NEW | Want.SITE)
     assert wanted.callee(float, None) is None
     assert operations(wanted, busy) == CALLS
+
+
+@pytest.mark.parametrize(("name", "kind"), [("threading.Thread", threading.Timer), ("asyncio.Lock", asyncio.Lock)])
+def test_an_init_in_python_tells_of_new_objects(name: str, kind: type) -> None:
+    wanted = watched(f"{{event: 'new', name: '{name}', targetId: _}}")
+    maker = next(each for each in kind.__mro__ if each.__name__ == name.rpartition(".")[2]).__init__  # type: ignore[misc]
+    assert wanted.callee(kind, None) is None
+    assert operations(wanted, busy) == set()
+    found = wanted.plan(maker.__code__, maker.__module__)
+    assert found is not None
+    assert found.callee == Callee(name, Want.NEW | Want.SITE)
+    assert wanted.receiver_callee(maker.__code__, kind) == Callee(name, Want.NEW | Want.SITE | Want.RECEIVER)
+    assert wanted.receiver_callee(maker.__code__, float) is None
+
+
+def test_what_escapes_into_a_variable() -> None:
+    def keeps(file: Any) -> None:
+        file.close()
+        open("x")
+
+    def takes(file: Any) -> Any:
+        return file.close
+
+    def names(file: Any) -> Any:
+        return getattr(file, "close")  # noqa: B009
+
+    wanted = watched("io.FileIO.close", "open")
+    assert [wanted.plan(each.__code__, HERE).escapes for each in (keeps, takes, names)] == [False, True, True]  # type: ignore[union-attr]
 
 
 def test_a_base_class_is_not_its_subclass() -> None:
@@ -877,3 +903,35 @@ def test_nothing_of_a_hostile_object_runs(make: Callable[[], Watched], monkeypat
         wanted.field("x", Hostile)
         wanted.field("method", Hostile)
         assert wanted.class_name(Hostile) == f"{HERE}.Hostile"
+
+
+# -- what cannot be watched ----------------------------------------------------------------------
+
+
+def test_bytecode_that_no_compiler_wrote_is_left_alone_and_told_once() -> None:
+    wanted = watched("math.floor")
+
+    def works() -> None:
+        len("")
+
+    def other() -> None:
+        len("")
+
+    broken = works.__code__.replace(co_stacksize=1)
+    found = wanted.plan(broken, HERE)
+    assert found is not None and found.own
+    assert found.probes == ()
+    assert found.callee is None
+    assert operations(wanted, works) == {Operation.CALL}
+    assert len(wanted.warnings) == 1
+    assert "works (test_wanted.py) did" in wanted.warnings[0]
+    wanted.plan(other.__code__.replace(co_stacksize=1), HERE)
+    assert len(wanted.warnings) == 1
+    assert "and 1 other function did" in wanted.warnings[0]
+
+
+def test_such_bytecode_reports_its_own_calls_all_the_same() -> None:
+    wanted = watched(f"{HERE}.plain", "math.floor")
+    found = wanted.plan(plain.__code__.replace(co_stacksize=0), HERE)
+    assert found is not None
+    assert name_of(found.callee) == f"{HERE}.plain"

@@ -58,7 +58,7 @@ class Probe(NamedTuple):
     result: int  # the offset of the next instruction: there the result, if it has one, is on the stack; -1: nowhere
     line: int  # in the source, 0 if unknown
     quiet: bool = False  # of a call: nothing that is wanted has this name, so that a place that calls something else
-    # by it can be left alone
+    # by it can be left alone; of a call without a name: the same as long as nothing that is wanted has escaped
 
 
 class Want(IntFlag):
@@ -97,6 +97,7 @@ class CodePlan(NamedTuple):
     probes: tuple[Probe, ...]  # if what it does is reported (caller side)
     file: str  # as events have it
     own: bool  # is it the program's own code? Own code has a plan even if nothing is to be seen in it.
+    escapes: bool = False  # it puts something that is wanted into a variable, from where it may be called
 
 
 class Wanted(Protocol):

@@ -143,6 +143,12 @@ def lookup(kind: type, name: str) -> tuple[type, Any] | None:
     return None
 
 
+def init_code(kind: type) -> CodeType | None:
+    """The code of the `__init__` of a class, if that is a Python function."""
+    found = lookup(kind, "__init__")
+    return found[1].__code__ if found is not None and type(found[1]) is FunctionType else None
+
+
 def module_dict(name: str) -> Mapping[str, Any] | None:
     """The namespace of a module that is loaded already."""
     module = sys.modules.get(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import dis
 import inspect
 import os
 import sys
@@ -21,6 +22,7 @@ from lawful.sources.python.sites import UnknownBytecodeError, probes
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """What is noted of that which only a scope asks for."""
 
+NO_NAMES: Final[frozenset[str]] = frozenset()
 _CALLS: Final = frozenset({Operation.CALL, Operation.CALL_EX})
 _FIELDS: Final = frozenset({Operation.GET_FIELD, Operation.SET_FIELD, Operation.DELETE_FIELD})
 _STEPS: Final = frozenset({Operation.NEXT, Operation.ASYNC_NEXT})
@@ -85,6 +87,9 @@ class Watched:
         self.unnamed = self._points.unnamed  # laws about events of any name: they see only what others cause
         self.gone = self._points.gone  # is a law about the end of objects?
         self._unreadable: list[str] = []  # code with instructions in an order that no compiler writes
+        # A scope may report the same `__init__`, or the call of the class, for itself.
+        alone = not scope.public and not scope.calls
+        self._makers = [point for point in self._points.called if alone and point.wants & Want.NEW]
         self._field_names = frozenset(point.last for point in self._points.by_name.values() if point.wants & FIELD)
         # By id, because codes that are equal are not the same. What was planned cannot be changed any more.
         self._planned: dict[int, tuple[weakref.ref[CodeType], _Known]] = {}
@@ -112,10 +117,12 @@ class Watched:
             wants = united(point.wants for point in self._points.by_name.values())
             callee = Callee(names.code_name(code, module), wants & (FUNCTION | NOTES))
         own = self.scope.own(filename)
-        found = self._probes(code, own)
+        callers = frozenset(point.last for point in self._points.called if not self._reports(point)) if own else NO_NAMES
+        found = self._probes(code, own, callers)
         if callee is None and not found and not own:
             return None
-        return CodePlan(callee, found, self.scope.event_file(filename), own)
+        escapes = bool(found) and not self.scope.calls and _escapes(code, found, callers)
+        return CodePlan(callee, found, self.scope.event_file(filename), own, escapes)
 
     def _look_at(self, code: CodeType, module: str) -> _Known:
         """Does the code report itself?"""
@@ -138,6 +145,9 @@ class Watched:
                 if place.definer is None or place.definer is place.holder:
                     return _Known(_function(point), perhaps)
                 perhaps = True
+        for point in self._makers:
+            if point.maker() is code:
+                return _Known(Callee(point.name, point.wants & (Want.NEW | NOTES)), perhaps)
         if self.scope.public and self.scope.reports(spellings(name, self.main), code.co_filename):
             return _Known(Callee(name, self._detail & (FUNCTION | NOTES)), perhaps)
         return _Known(None, perhaps)
@@ -154,6 +164,9 @@ class Watched:
         return self._received(code, receiver, found[1]) if found is not None and found[0]() is code else None
 
     def _received(self, code: CodeType, receiver: type, known: _Known) -> Callee | None:
+        if known.callee is not None and known.callee.wants & Want.NEW:
+            made = self._points.of_class(receiver)
+            return None if made is None else Callee(made.name, made.wants & (Want.NEW | NOTES) | Want.RECEIVER)
         found = _find(code, receiver)
         if found is None:
             takes_class = names.inherits(receiver, type) and known.callee is not None
@@ -167,7 +180,7 @@ class Watched:
 
     # -- places in own code -----------------------------------------------------------------------
 
-    def _probes(self, code: CodeType, own: bool) -> tuple[Probe, ...]:
+    def _probes(self, code: CodeType, own: bool, callers: frozenset[str]) -> tuple[Probe, ...]:
         exits = "_exit" in code.co_names
         operations = self._operations() if own else frozenset()
         if not operations and not exits:
@@ -178,14 +191,14 @@ class Watched:
             self._unreadable.append(f"{code.co_qualname} ({self.scope.event_file(code.co_filename)})")
             return ()
         return tuple(
-            probe._replace(quiet=True) if self._is_quiet(probe) else probe
+            probe._replace(quiet=True) if self._is_quiet(probe, callers) else probe
             for probe in found
             if (probe.operation in operations or probe.name == "_exit")
             and (probe.operation not in _FIELDS or bool(self.scope.fields) or probe.name in self._field_names)
         )
 
-    def _is_quiet(self, probe: Probe) -> bool:
-        return not self.scope.calls and probe.operation in _CALLS and probe.name not in self._points.by_last
+    def _is_quiet(self, probe: Probe, callers: frozenset[str]) -> bool:
+        return not self.scope.calls and probe.operation in _CALLS and probe.name not in callers
 
     def _operations(self) -> frozenset[Operation]:
         """What own code is watched for: not for calls, if all that laws name reports itself."""
@@ -207,12 +220,25 @@ class Watched:
         """Does what the name stands for report itself, as Python functions do?"""
         if point.in_function:
             return True
+        place = point.settled()
+        if place is not None and names.is_class(place.entry):
+            return self._tells(point)
         codes = point.codes()
         for code in codes:
             planned = self._planned.get(id(code))
             if planned is not None and planned[0]() is code and not planned[1].reports:
                 return False
         return bool(codes)
+
+    def _tells(self, point: Point) -> bool:
+        """Does a class's `__init__` tell of new objects?"""
+        maker = point.maker() if point in self._makers else None
+        if maker is None:
+            return False
+        planned = self._planned.get(id(maker))
+        if planned is not None and planned[0]() is maker:
+            return planned[1].callee is not None and bool(planned[1].callee.wants & Want.NEW)
+        return not any(each.has(maker) for each in self._points.functions)
 
     # -- what is called ---------------------------------------------------------------------------
 
@@ -266,6 +292,9 @@ class Watched:
     def _class(self, kind: type) -> Callee | None:
         point = self._points.of_class(kind)
         if point is not None:
+            init = names.init_code(kind) if self._tells(point) else None
+            if init is not None and (init is point.maker() or "__init__" in init.co_names):  # its own, or leads there
+                return None
             return Callee(point.name, point.wants & (CALL | Want.NEW | NOTES))
         if not self.scope.calls:
             return None
@@ -360,6 +389,17 @@ class Watched:
 
     def class_name(self, kind: type) -> str:
         return self._points.class_name(kind)
+
+
+def _escapes(code: CodeType, found: tuple[Probe, ...], callers: frozenset[str]) -> bool:
+    """Does the code take one of these names, or the text of it, for something else than to call it at once?"""
+    if callers.isdisjoint(code.co_names) and not any(type(each) is str and each in callers for each in code.co_consts):
+        return False
+    loaded = sum(
+        each.opname.startswith("LOAD_") and type(each.argval) is str and each.argval in callers
+        for each in dis.get_instructions(code)
+    )
+    return loaded > sum(probe.operation in _CALLS and probe.name in callers for probe in found)
 
 
 def _function(point: Point) -> Callee:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from lawful.engine.live import LiveRun, OnViolation
@@ -122,7 +123,7 @@ def watch(
 
     `laws` are files, names of the catalogue, or laws that `lawful.load_law` or `lawful.rml.compile` have made. What
     they can match is watched, and what `calls`, `public`, `fields` name (see `lawful run --help`), less what `include`
-    and `exclude` leave out. Own code is what lies in the `project` folder: by default that of the current folder.
+    and `exclude` leave out. Own code is what lies in the `project` folder: by default the project of the file that calls this.
 
     `on_violation`: "report" only notes it. "raise" raises `lawful.Violation` at the place of a call that breaks a law,
     before the call. "stop" ends the program as `sys.exit(1)` does: each thread where it next does something watched.
@@ -141,7 +142,7 @@ def watch(
         fields=_names(fields),
         include=_names(include),
         exclude=_names(exclude),
-        project=find_project(os.getcwd() if project is None else project),
+        project=find_project(_file(sys._getframe(1).f_code) if project is None else project),
     )
     settings = Settings(
         scope=scope,
@@ -251,15 +252,27 @@ def watched(function: Any = None, /, **options: Any) -> Any:
     if function is None:
         laws = _loaded(options.pop("laws", None))  # mistakes are told where the decorator stands
         watch(laws, **options)
-        return lambda function: _wrapped(function, Watched(lambda: watch(laws, **options)))
-    return _wrapped(function, Watched(_configured))
+        return lambda function: _wrapped(
+            function, Watched(lambda: watch(laws, **{"project": _home(function), **options}))
+        )
+    return _wrapped(function, Watched(lambda: _configured(_home(function))))
 
 
-def _configured() -> Watch:
+def _home(function: Any) -> str:
+    """The file that a function was written in; the current folder, if there is none."""
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    return os.getcwd() if code is None else _file(code)
+
+
+def _file(code: CodeType) -> str:
+    return code.co_filename if os.path.exists(code.co_filename) else os.getcwd()
+
+
+def _configured(place: str) -> Watch:
     from lawful.config import load
     from lawful.sources.python.scope import find_project
 
-    folder = find_project(os.getcwd())
+    folder = find_project(place)
     config = load(os.fspath(folder))
     return watch(
         config.laws,

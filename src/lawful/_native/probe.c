@@ -487,15 +487,23 @@ int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) 
     return failed < 0 ? -1 : 1;
 }
 
+/* The offset of the instruction that a frame is in the middle of, or -1. */
+static int waiting(Tracer *tracer, RunFrame *frame) {
+    ThreadData *data = thread_data(tracer);
+    for (int i = data ? data->depth - 1 : -1; i >= 0; i--)
+        if (data->stack[i].frame == frame) return data->stack[i].offset;
+    return -1;
+}
+
 int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception) {
-    /* The instruction may be followed by caches, and the exception be noticed in the last of them. */
-    int unit = offset / 2;
-    while (unit >= 0 && info->probe_at[unit] == 0) unit--;
-    if (unit < 0) return 0;
-    Probe *probe = &info->probes[info->probe_at[unit] - 1];
-    if (probe->result >= 0 && offset >= probe->result) return 0;
+    int at = waiting(tracer, frame);
+    if (at < 0) return 0;
+    Probe *probe = &info->probes[info->probe_at[at / 2] - 1];
+    /* It may be noticed in the caches that follow the instruction. If it comes out of a Python function, 3.13 tells of the
+       code unit before the call. */
+    if (offset < at - 2 || (probe->result >= 0 && offset >= probe->result)) return 0;
     Pending pending;
-    if (!pop_pending(tracer, frame, probe->offset, &pending)) return 0;
+    if (!pop_pending(tracer, frame, at, &pending)) return 0;
     int failed = 0;
     if (pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD) {
         PyObject *payload = exception_payload(tracer, &pending, exception);

@@ -274,7 +274,16 @@ static int deliver(Tracer *tracer, Record *records, Py_ssize_t count) {
     frame_depth(thread, depth);
     if (collecting) PyGC_Enable();
     if (result != NULL) return 0;
-    if (tracer->synchronous || !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    if (tracer->synchronous || !PyErr_ExceptionMatches(PyExc_Exception)) {
+        /* It goes on into the program, whose traceback begins there. */
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyErr_NormalizeException(&type, &value, &trace);
+        if (value != NULL) PyException_SetTraceback(value, Py_None);
+        Py_XDECREF(trace);
+        PyErr_Restore(type, value, NULL);
+        return -1;
+    }
     tracer_fault(tracer);
     return 0;
 }

@@ -33,6 +33,8 @@ _AFTER = frozenset({"func_post", "func_raise", "new", "gone", "field_read", "yie
 class Violation(Exception):
     """A law would be broken by what is about to happen. It has not happened."""
 
+    __module__ = "lawful"  # where its users find it
+
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding)
         self.finding = finding

@@ -454,6 +454,29 @@ outer(1)  #4
 )
 
 program(
+    "exceptions out of Python functions, where they are called",
+    """
+def fail(n):
+    if n:
+        return fail(n - 1)  #1
+    raise KeyError
+class Thing:
+    def fail(self, x):
+        fail(x)  #2
+for act in (lambda: Thing().fail(0), lambda: fail(*[1])):  #4
+    try:
+        act()
+    except KeyError:
+        pass
+""",
+    pre("prog.Thing.fail", 4, args=[0], on="t", cls="prog.Thing"),
+    fails("prog.fail", 2, "KeyError", args=[0]),
+    other("func_raise", "prog.Thing.fail", 4, args=[0], on="t", cls="prog.Thing", exception="KeyError", excId="*"),
+    fails("prog.fail", 4, "KeyError", fails("prog.fail", 1, "KeyError", args=[0]), args=[1]),
+    calls={"prog.fail": CALL, "prog.Thing.fail": CALL},
+)
+
+program(
     "exceptions in callbacks",
     """
 class Wrong(Exception):

@@ -9,10 +9,10 @@ PYTEST_ARGS ?= -q -n auto
 unexport LAWFUL_CORE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint bench docs clean
+.PHONY: help venv demo test versions lint bench docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## make .venv with the newest CPython found and build the C core (PYTHON=... overrides)
 
@@ -42,6 +42,9 @@ test: venv ## run the tests on the C core and on the pure-Python one
 		echo "no second run: $$($(BIN)/python -c 'import lawful.core; print(lawful.core.describe())'), so it was the first"; \
 	fi
 
+versions: venv ## run the tests of what depends on the interpreter on every other CPython found
+	tools/test-versions
+
 lint: venv ## check style, types and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,11 +53,12 @@ lint: venv ## check style, types and the import contracts
 
 bench: venv ## measure speed beside the peers
 	$(BIN)/python benchmarks/rml.py
+	$(BIN)/python benchmarks/watching.py
 
 docs: venv ## look for dead links in the documentation
 	$(BIN)/python tools/check_docs.py
 
 clean: ## remove everything that was made
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -rf src/*.egg-info $(NATIVE)/*.so
 	find src tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

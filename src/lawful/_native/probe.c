@@ -40,9 +40,41 @@ ThreadData *thread_data_anew(Tracer *tracer) {
     return data;
 }
 
+/* Both references of a pending call are given back, and the death of its receiver is told. */
+static void settle(Tracer *tracer, Pending *pending) {
+    Py_XDECREF(pending->payload);
+    if (pending->gone == NULL) return;
+    record_gone(tracer, pending->target, pending->gone);
+    Py_DECREF(pending->gone);
+}
+
+/* Not every end is seen: that of a loop, for one. Such calls are found out by their frames, which run no more. */
+static void drop_dead(Tracer *tracer, ThreadData *data) {
+    RunFrame *first = frame_current(PyThreadState_Get());
+    int live = data->depth;
+    for (int i = data->depth - 1; i >= 0; i--) {
+        RunFrame *frame = first;
+        while (frame != NULL && frame != data->stack[i].frame) frame = frame_caller(frame);
+        if (frame != NULL) {
+            first = frame; /* what lies below is of this frame or its callers */
+            data->stack[--live] = data->stack[i];
+        } else {
+            settle(tracer, &data->stack[i]);
+            memset(&data->stack[i], 0, sizeof(Pending)); /* another death must not find it */
+        }
+    }
+    data->depth -= live;
+    memmove(data->stack, data->stack + live, data->depth * sizeof(Pending));
+}
+
 static int push_pending(Tracer *tracer, Pending pending) {
     ThreadData *data = thread_data(tracer);
     if (data == NULL) return 0;
+    /* A frame is in the middle of one instruction only. */
+    while (pending.offset >= 0 && data->depth && data->stack[data->depth - 1].frame == pending.frame &&
+           data->stack[data->depth - 1].offset >= 0)
+        settle(tracer, &data->stack[--data->depth]);
+    if (data->depth == data->room && data->room) drop_dead(tracer, data);
     if (data->depth == data->room) {
         int room = data->room ? 2 * data->room : 64;
         Pending *stack = PyMem_RawRealloc(data->stack, room * sizeof(Pending));
@@ -57,14 +89,6 @@ static int push_pending(Tracer *tracer, Pending pending) {
     Py_XINCREF(pending.payload);
     data->stack[data->depth++] = pending;
     return 0;
-}
-
-/* Both references of a pending call are given back, and the death of its receiver is told. */
-static void settle(Tracer *tracer, Pending *pending) {
-    Py_XDECREF(pending->payload);
-    if (pending->gone == NULL) return;
-    record_gone(tracer, pending->target, pending->gone);
-    Py_DECREF(pending->gone);
 }
 
 /* Takes the pending call of a frame at an offset off the stack, and those above it, which never ended. The caller settles
@@ -497,7 +521,7 @@ static int waiting(Tracer *tracer, RunFrame *frame) {
 
 int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception) {
     int at = waiting(tracer, frame);
-    if (at < 0) return 0;
+    if (at < 0 || at / 2 >= info->units || info->probe_at[at / 2] == 0) return 0;
     Probe *probe = &info->probes[info->probe_at[at / 2] - 1];
     /* It may be noticed in the caches that follow the instruction. If it comes out of a Python function, 3.13 tells of the
        code unit before the call. */

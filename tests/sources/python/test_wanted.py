@@ -478,14 +478,78 @@ def test_classes_that_are_called(name: str, kind: type) -> None:
 @pytest.mark.parametrize(("name", "kind"), [("threading.Thread", threading.Timer), ("asyncio.Lock", asyncio.Lock)])
 def test_an_init_in_python_tells_of_new_objects(name: str, kind: type) -> None:
     wanted = watched(f"{{event: 'new', name: '{name}', targetId: _}}")
-    maker = next(each for each in kind.__mro__ if each.__name__ == name.rpartition(".")[2]).__init__  # type: ignore[misc]
+    maker: Any = vars(kind)["__init__"]
     assert wanted.callee(kind, None) is None
     assert operations(wanted, busy) == set()
     found = wanted.plan(maker.__code__, maker.__module__)
-    assert found is not None
-    assert found.callee == Callee(name, Want.NEW | Want.SITE)
+    assert found is not None and found.callee is not None
+    assert found.callee.wants == Want.NEW | Want.SITE
     assert wanted.receiver_callee(maker.__code__, kind) == Callee(name, Want.NEW | Want.SITE | Want.RECEIVER)
     assert wanted.receiver_callee(maker.__code__, float) is None
+
+
+class Made:
+    def __init__(self) -> None:
+        self.parts: list[int] = []
+
+
+class Heir(Made):
+    pass
+
+
+class Rebuilt(Made):
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class Mixed:
+    def __init__(self) -> None:
+        self.more = 1
+
+
+class MadeMixed(Mixed, Made):
+    pass
+
+
+@dataclasses.dataclass
+class Generated(Made):
+    part: int
+
+
+def test_the_outermost_init_tells_of_the_object() -> None:
+    class Local(Made):
+        def __init__(self) -> None:
+            super().__init__()
+
+    wanted = watched(f"{{event: 'new', name: '{HERE}.Made', targetId: _}}")
+    told = Callee(f"{HERE}.Made", Want.NEW | Want.SITE | Want.RECEIVER)
+    inits: list[Any] = [vars(each)["__init__"] for each in (Made, Rebuilt, Mixed, Generated, Local)]
+    for kind, own in ((Made, 0), (Heir, 0), (Rebuilt, 1), (MadeMixed, 2), (Generated, 3), (Local, 4)):
+        for number, init in enumerate(inits):
+            found = wanted.plan(init.__code__, HERE)
+            assert found is not None and found.callee is not None
+            assert found.callee.wants & (ALL_CALLS | Want.NEW) == Want.NEW
+            callee = wanted.receiver_callee(init.__code__, kind)
+            assert callee == (told if number == own else None), (kind, init)
+        assert wanted.callee(kind, None) is None
+    assert wanted.receiver_callee(inits[2].__code__, Mixed) is None
+    assert operations(wanted, busy) == set()
+
+
+def test_own_code_is_probed_if_an_init_cannot_tell() -> None:
+    name = f"{HERE}.test_own_code_is_probed_if_an_init_cannot_tell.Late"
+    late = watched(f"{{event: 'new', name: '{name}', targetId: _}}")
+    assert operations(late, busy) == CALLS  # it is not there yet
+    for other in (
+        {"event": "func_pre", "name": f"{HERE}.Made"},
+        {"event": "func_post", "name": f"{HERE}.Made.__init__"},
+    ):
+        also = f"{{event: '{other['event']}', name: '{other['name']}'}}"
+        wanted = watched(f"{{event: 'new', name: '{HERE}.Made', targetId: _}}", also)
+        assert operations(wanted, busy) == CALLS
+        callee = wanted.callee(Made, None)
+        assert callee is not None
+        assert callee.wants & Want.NEW
 
 
 def test_what_escapes_into_a_variable() -> None:

@@ -28,6 +28,7 @@ _type_mro = type.__dict__["__mro__"].__get__
 _type_dict = type.__dict__["__dict__"].__get__
 _type_module = type.__dict__["__module__"].__get__
 _type_qualname = type.__dict__["__qualname__"].__get__
+_type_subclasses = type.__dict__["__subclasses__"]
 _type_flags = type.__dict__["__flags__"].__get__
 _module_dict = vars(ModuleType)["__dict__"].__get__
 _function_dict = FunctionType.__dict__["__dict__"].__get__
@@ -144,9 +145,28 @@ def lookup(kind: type, name: str) -> tuple[type, Any] | None:
 
 
 def init_code(kind: type) -> CodeType | None:
-    """The code of the `__init__` of a class, if that is a Python function."""
-    found = lookup(kind, "__init__")
-    return found[1].__code__ if found is not None and type(found[1]) is FunctionType else None
+    """The code of the `__init__` of a class, if that is a Python function and always given an object of the class."""
+    function = init(kind)
+    return None if function is None else function.__code__
+
+
+def init(kind: type) -> FunctionType | None:
+    found, made_by = lookup(kind, "__init__"), lookup(kind, "__new__")
+    if found is None or type(found[1]) is not FunctionType or (made_by is not None and made_by[0] is not object):
+        return None
+    return found[1]
+
+
+def subclasses(kind: type) -> Iterator[type]:
+    """All that inherit from a class, and the class itself."""
+    seen: set[int] = set()
+    pending = [kind]
+    while pending:
+        each = pending.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            pending += _type_subclasses(each)
 
 
 def module_dict(name: str) -> Mapping[str, Any] | None:

@@ -110,13 +110,14 @@ class Point:
                 return True
         return False
 
+    @property
+    def only_new(self) -> bool:
+        return bool(self.wants & Want.NEW) and not self.wants & CALL
+
     def maker(self) -> CodeType | None:
         """The `__init__` that can tell of new objects of a class, if laws want to know nothing else of it."""
-        place = self.settled() if self.wants & Want.NEW and not self.wants & CALL else None
-        if place is None or not names.is_class(place.entry):
-            return None
-        made_by = names.lookup(place.entry, "__new__")
-        return names.init_code(place.entry) if made_by is None or made_by[0] is object else None
+        place = self.settled() if self.only_new else None
+        return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
 
     def is_in(self, kind: type) -> bool:
         """Does the name without its last part stand for this class?"""

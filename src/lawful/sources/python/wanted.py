@@ -59,10 +59,11 @@ class _Known(NamedTuple):
 
     callee: Callee | None  # what it reports, whatever its first argument is
     perhaps: bool  # it may be a method that a law names by another class
+    makes: bool = False  # it is an `__init__` that may tell of new objects
 
     @property
     def reports(self) -> bool:
-        return self.callee is not None or self.perhaps
+        return self.callee is not None or self.perhaps or self.makes
 
 
 class Watched:
@@ -89,7 +90,7 @@ class Watched:
         self._unreadable: list[str] = []  # code with instructions in an order that no compiler writes
         # A scope may report the same `__init__`, or the call of the class, for itself.
         alone = not scope.public and not scope.calls
-        self._makers = [point for point in self._points.called if alone and point.wants & Want.NEW]
+        self._makers = [point for point in self._points.called if alone and point.only_new]
         self._field_names = frozenset(point.last for point in self._points.by_name.values() if point.wants & FIELD)
         # By id, because codes that are equal are not the same. What was planned cannot be changed any more.
         self._planned: dict[int, tuple[weakref.ref[CodeType], _Known]] = {}
@@ -113,11 +114,14 @@ class Watched:
         key = id(code)
         self._planned[key] = weakref.ref(code, lambda _: self._planned.pop(key, None) and None), known
         callee = known.callee
-        if callee is None and known.perhaps:
+        if callee is None and (known.perhaps or known.makes):
             wants = united(point.wants for point in self._points.by_name.values())
-            callee = Callee(names.code_name(code, module), wants & (FUNCTION | NOTES))
+            mask = (FUNCTION if known.perhaps else NOTHING) | (Want.NEW if known.makes else NOTHING)
+            callee = Callee(names.code_name(code, module), wants & (mask | NOTES))
         own = self.scope.own(filename)
-        callers = frozenset(point.last for point in self._points.called if not self._reports(point)) if own else NO_NAMES
+        callers = NO_NAMES
+        if own:
+            callers = frozenset(point.last for point in self._points.called if not self._reports(point))
         found = self._probes(code, own, callers)
         if callee is None and not found and not own:
             return None
@@ -145,12 +149,26 @@ class Watched:
                 if place.definer is None or place.definer is place.holder:
                     return _Known(_function(point), perhaps)
                 perhaps = True
-        for point in self._makers:
-            if point.maker() is code:
-                return _Known(Callee(point.name, point.wants & (Want.NEW | NOTES)), perhaps)
+        if self._makers and self._makes(code, module):
+            return _Known(None, perhaps, True)
         if self.scope.public and self.scope.reports(spellings(name, self.main), code.co_filename):
             return _Known(Callee(name, self._detail & (FUNCTION | NOTES)), perhaps)
         return _Known(None, perhaps)
+
+    def _makes(self, code: CodeType, module: str) -> bool:
+        """Can it be the `__init__` of a class that laws name, or of one that inherits from it?"""
+        if not code.co_argcount:
+            return False
+        if any(point.maker() is code for point in self._makers):
+            return True
+        if code.co_name != "__init__":
+            return False
+        place = names.resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self.main)
+        if place is None or not names.is_class(place.entry):
+            return True  # of a class that cannot be found by its name
+        # A class may inherit its `__init__` from one that the law does not name.
+        kinds = (each for each in names.subclasses(place.entry) if names.init_code(each) is code)
+        return any(self._points.of_class(each) in self._makers for each in kinds)
 
     def _known(self, function: FunctionType) -> tuple[_Known, bool]:
         """What is known of a function's code, and whether it has its plan already."""
@@ -164,9 +182,11 @@ class Watched:
         return self._received(code, receiver, found[1]) if found is not None and found[0]() is code else None
 
     def _received(self, code: CodeType, receiver: type, known: _Known) -> Callee | None:
-        if known.callee is not None and known.callee.wants & Want.NEW:
+        # The outermost `__init__` tells of the object: when it is over, the object is there.
+        if known.makes and names.init_code(receiver) is code:
             made = self._points.of_class(receiver)
-            return None if made is None else Callee(made.name, made.wants & (Want.NEW | NOTES) | Want.RECEIVER)
+            if made is not None and made in self._makers:
+                return Callee(made.name, made.wants & (Want.NEW | NOTES) | Want.RECEIVER)
         found = _find(code, receiver)
         if found is None:
             takes_class = names.inherits(receiver, type) and known.callee is not None
@@ -219,10 +239,10 @@ class Watched:
     def _reports(self, point: Point) -> bool:
         """Does what the name stands for report itself, as Python functions do?"""
         if point.in_function:
-            return True
+            return not point.wants & Want.NEW  # a class there may have no `__init__`
         place = point.settled()
         if place is not None and names.is_class(place.entry):
-            return self._tells(point)
+            return point in self._makers and all(map(self._tells, names.subclasses(place.entry)))
         codes = point.codes()
         for code in codes:
             planned = self._planned.get(id(code))
@@ -230,15 +250,10 @@ class Watched:
                 return False
         return bool(codes)
 
-    def _tells(self, point: Point) -> bool:
+    def _tells(self, kind: type) -> bool:
         """Does a class's `__init__` tell of new objects?"""
-        maker = point.maker() if point in self._makers else None
-        if maker is None:
-            return False
-        planned = self._planned.get(id(maker))
-        if planned is not None and planned[0]() is maker:
-            return planned[1].callee is not None and bool(planned[1].callee.wants & Want.NEW)
-        return not any(each.has(maker) for each in self._points.functions)
+        function = names.init(kind)
+        return function is not None and self._known(function)[0].makes
 
     # -- what is called ---------------------------------------------------------------------------
 
@@ -292,8 +307,7 @@ class Watched:
     def _class(self, kind: type) -> Callee | None:
         point = self._points.of_class(kind)
         if point is not None:
-            init = names.init_code(kind) if self._tells(point) else None
-            if init is not None and (init is point.maker() or "__init__" in init.co_names):  # its own, or leads there
+            if point in self._makers and self._tells(kind):
                 return None
             return Callee(point.name, point.wants & (CALL | Want.NEW | NOTES))
         if not self.scope.calls:

@@ -81,7 +81,7 @@ def test_lawful_is_never_own_code() -> None:
     scope = Scope(project=folder.parent)
     assert not scope.own(str(folder / "core.py"))
     assert scope.lawful(str(folder / "core.py"))
-    assert scope.own(str(folder.parent / "other.py"))
+    assert scope.own(str(folder.parent / "other.py")) is ("site-packages" not in folder.parts)
     assert not scope.lawful(str(folder.parent / "lawful_not.py"))
 
 

@@ -123,7 +123,7 @@ def watch(
 
     `laws` are files, names of the catalogue, or laws that `lawful.load_law` or `lawful.rml.compile` have made. What
     they can match is watched, and what `calls`, `public`, `fields` name (see `lawful run --help`), less what `include`
-    and `exclude` leave out. Own code is what lies in the `project` folder: by default the project of the file that calls this.
+    and `exclude` leave out. Own code is what lies in the `project` folder: by default that of the file that calls this.
 
     `on_violation`: "report" only notes it. "raise" raises `lawful.Violation` at the place of a call that breaks a law,
     before the call. "stop" ends the program as `sys.exit(1)` does: each thread where it next does something watched.

@@ -13,7 +13,7 @@
 
 typedef struct {
     void *key;          /* NULL: free */
-    Id id;              /* of an object */
+    Id id;              /* of an object; 0: only its death is of interest */
     void *value;        /* objects: the weak reference, or NULL; references: the object; classes: their own finaliser */
     PyObject *name;     /* objects: the class name, if deaths are told */
 } Entry;
@@ -104,7 +104,7 @@ static void forget(PyObject *object) {
     table_remove(&objects, entry);
     if (reference != NULL && (entry = table_find(&references, reference)) != NULL) table_remove(&references, entry);
     if (classes.used && (entry = table_find(&classes, object)) != NULL) table_remove(&classes, entry);
-    if (name != NULL)
+    if (name != NULL && id)
         for (int i = 0; i < MOST_TRACERS; i++)
             if (watchers[i] != NULL && watchers[i]->gone) record_gone(watchers[i], id, name);
     Py_XDECREF(name);
@@ -170,11 +170,13 @@ static bool is_hooked(PyTypeObject *type) {
     return false;
 }
 
+static Entry *note(Tracer *tracer, PyObject *object);
+
 /* Sees to it that deaths of objects of this type, which has no weak references, are noticed. 1: done; 0: it cannot be. */
 static int watch_type(Tracer *tracer, PyTypeObject *type) {
     if (type->tp_dealloc == class_dealloc) {
         if (table_find(&classes, type) != NULL && type->tp_finalize == finaliser) return 1;
-        if (identity_of(tracer, (PyObject *)type) == 0) return -1; /* so that its own death is noticed */
+        if (note(tracer, (PyObject *)type) == NULL) return -1; /* its own death counts too */
         Entry *entry = table_find(&classes, type);
         if (entry == NULL && (entry = table_add(&classes, type)) == NULL) return -1;
         if (type->tp_finalize != finaliser) entry->value = (void *)type->tp_finalize;
@@ -222,12 +224,13 @@ bool identity_needed(PyObject *object) {
              object == Py_None);
 }
 
-Id identity_of(Tracer *tracer, PyObject *object) {
+/* Sees to it that the object's death is noticed. NULL with an exception. */
+static Entry *note(Tracer *tracer, PyObject *object) {
     Entry *entry = table_find(&objects, object);
-    if (entry != NULL) return entry->id;
+    if (entry != NULL) return entry;
     PyTypeObject *type = Py_TYPE(object);
     PyObject *name = NULL, *reference = NULL;
-    if (tracer->gone && (name = plan_class_name(tracer, type)) == NULL) return 0;
+    if (tracer->gone && (name = plan_class_name(tracer, type)) == NULL) return NULL;
     /* An object whose finaliser has run once, and which lived on, is not finalised again. */
     bool finalised = PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object);
     if (type->tp_weaklistoffset != 0 && (type->tp_dealloc != class_dealloc || finalised)) {
@@ -238,7 +241,7 @@ Id identity_of(Tracer *tracer, PyObject *object) {
         int noticed = finalised && type->tp_dealloc == class_dealloc ? 0 : watch_type(tracer, type);
         if (noticed < 0) {
             Py_XDECREF(name);
-            return 0;
+            return NULL;
         }
         if (!noticed) Py_INCREF(object); /* it lives on until the program ends: better than an id used twice */
     }
@@ -247,7 +250,7 @@ Id identity_of(Tracer *tracer, PyObject *object) {
     if (entry != NULL) {
         Py_XDECREF(name);
         Py_XDECREF(reference);
-        return entry->id;
+        return entry;
     }
     if (reference != NULL) {
         entry = table_add(&references, reference);
@@ -256,14 +259,20 @@ Id identity_of(Tracer *tracer, PyObject *object) {
     }
     entry = table_add(&objects, object);
     if (entry == NULL) goto failed;
-    entry->id = ++last;
     entry->value = reference;
     entry->name = name;
-    return entry->id;
+    return entry;
 failed:
     Py_XDECREF(name);
     Py_XDECREF(reference);
-    return 0;
+    return NULL;
+}
+
+Id identity_of(Tracer *tracer, PyObject *object) {
+    Entry *entry = note(tracer, object);
+    if (entry == NULL) return 0;
+    if (entry->id == 0) entry->id = ++last;
+    return entry->id;
 }
 
 void identity_base(Id base) { last = base; }

@@ -555,7 +555,7 @@ def test_own_code_is_probed_if_an_init_cannot_tell() -> None:
 def test_what_escapes_into_a_variable() -> None:
     def keeps(file: Any) -> None:
         file.close()
-        open("x")
+        open("x")  # noqa: SIM115
 
     def takes(file: Any) -> Any:
         return file.close

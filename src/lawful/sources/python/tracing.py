@@ -120,8 +120,9 @@ class Tracing:
         previous = self._before[0]
         if previous is not None:
             previous(frame, event, arg)
-        if event != "call" and event != "return" and not self._observer.blind:
-            if event != "c_call" or id(frame) not in self._lost:
+        if event not in ("call", "return") and not self._observer.blind:
+            lost = event == "c_call" and id(frame) in self._lost
+            if not lost:
                 return
         if not self._running:
             if sys.getprofile() is self._profile_function:

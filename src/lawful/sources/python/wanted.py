@@ -239,7 +239,7 @@ class Watched:
     def _reports(self, point: Point) -> bool:
         """Does what the name stands for report itself, as Python functions do?"""
         if point.in_function:
-            return not point.wants & Want.NEW  # a class there may have no `__init__`
+            return not point.only_new  # a class there may have no `__init__`
         place = point.settled()
         if place is not None and names.is_class(place.entry):
             return point in self._makers and all(map(self._tells, names.subclasses(place.entry)))

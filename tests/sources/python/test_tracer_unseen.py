@@ -43,8 +43,8 @@ def deep(n, item):
     tracer.stop()
     assert tracer.fault is None
     assert watched == unwatched
-    # `use` may be too deep itself, in some frames: the first that could call it did.
-    assert [event["event"] for event in events][:2] == ["func_pre", "func_post"]
+    # `use` may be too deep itself, in some frames, and on 3.11 so may `append`: the first that could call it did.
+    assert [event["event"] for event in events][-2:] == ["func_pre", "func_post"]
 
 
 def test_no_weak_reference_shows(make: Make, prog: Run) -> None:

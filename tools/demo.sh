@@ -30,7 +30,7 @@ typing=$(home typing abspath)
     show lawful run --law std -m pygments -l python -f html -o watched.html "$typing"
     end=$(now)
     cmp plain.html watched.html && echo "Its output is the same, byte for byte."
-    awk "BEGIN { printf \"%.1f s alone, %.1f s watched and judged by twelve laws\n\", $middle - $start, $end - $middle }"
+    awk "BEGIN { printf \"%.1f s alone, %.1f s watched and judged by the laws of std\n\", $middle - $start, $end - $middle }"
 )
 
 say "4. A real mistake: a file that Python's own optparse leaves open."

@@ -1,6 +1,8 @@
 /* Frames of CPython 3.11. */
 #define Py_BUILD_CORE 1
+#undef _PyGC_FINALIZED /* which the next header defines anew */
 #include "internal/pycore_frame.h"
+#include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE
 
 typedef _PyInterpreterFrame RunFrame;
@@ -30,3 +32,9 @@ static inline int frame_depth(PyThreadState *thread, int depth) {
     thread->recursion_remaining = thread->recursion_limit - depth;
     return before;
 }
+
+/* Which thread runs the handlers of signals, between two instructions. */
+static inline unsigned long *signal_thread(void) { return &_PyRuntime.main_thread; }
+
+/* Has it look for signals. Here a request that it could not follow stays. */
+static inline void signals_again(PyThreadState *thread) { (void)thread; }

@@ -1,6 +1,8 @@
 /* Frames of CPython 3.12. */
 #define Py_BUILD_CORE 1
+#undef _PyGC_FINALIZED /* which the next header defines anew */
 #include "internal/pycore_frame.h"
+#include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE
 
 typedef _PyInterpreterFrame RunFrame;
@@ -35,3 +37,9 @@ static inline int frame_depth(PyThreadState *thread, int depth) {
     thread->py_recursion_remaining = thread->py_recursion_limit - depth;
     return before;
 }
+
+/* Which thread runs the handlers of signals, between two instructions. */
+static inline unsigned long *signal_thread(void) { return &_PyRuntime.main_thread; }
+
+/* Has it look for signals. Here a request that it could not follow stays. */
+static inline void signals_again(PyThreadState *thread) { (void)thread; }

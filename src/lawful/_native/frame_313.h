@@ -1,6 +1,8 @@
 /* Frames of CPython 3.13. */
 #define Py_BUILD_CORE 1
+#include "internal/pycore_ceval.h"
 #include "internal/pycore_frame.h"
+#include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE
 
 typedef _PyInterpreterFrame RunFrame;
@@ -35,3 +37,9 @@ static inline int frame_depth(PyThreadState *thread, int depth) {
     thread->py_recursion_remaining = thread->py_recursion_limit - depth;
     return before;
 }
+
+/* Which thread runs the handlers of signals, between two instructions. */
+static inline unsigned long *signal_thread(void) { return &_PyRuntime.main_thread; }
+
+/* Has it look for signals: a request that it could not follow is forgotten. */
+static inline void signals_again(PyThreadState *thread) { _Py_set_eval_breaker_bit(thread, _PY_SIGNALS_PENDING_BIT); }

@@ -166,10 +166,9 @@ static PyObject *ask(Tracer *tracer, PyObject *method, PyObject *subject, PyObje
     PyErr_Fetch(&type, &value, &trace);
     PyThreadState *thread = PyThreadState_Get();
     int depth = frame_depth(thread, 0), collecting = PyGC_Disable();
-    Mask before;
-    hold_signals(&before);
+    Held held = hold_signals();
     PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, method, subject, further, NULL);
-    let_signals(&before);
+    let_signals(held);
     if (collecting) PyGC_Enable();
     frame_depth(thread, depth);
     if (answer == NULL) {

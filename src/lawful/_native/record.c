@@ -258,19 +258,18 @@ static PyObject *events_of(Tracer *tracer, Record *records, Py_ssize_t count) {
 }
 
 static int deliver(Tracer *tracer, Record *records, Py_ssize_t count) {
-    Mask before;
     /* A collection would run finalisers of the program inside Lawful, where they are not watched. */
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
     int depth = frame_depth(thread, 0); /* the program may be at the end of its recursion limit */
-    hold_signals(&before);
+    Held held = hold_signals();
     measure_ticks(tracer);
     PyObject *events = events_of(tracer, records, count);
     for (Py_ssize_t i = 0; i < count; i++) release(&records[i]);
     PyObject *result = events == NULL ? NULL : PyObject_CallOneArg(tracer->deliver, events);
     Py_XDECREF(events);
     Py_XDECREF(result);
-    let_signals(&before);
+    let_signals(held);
     frame_depth(thread, depth);
     if (collecting) PyGC_Enable();
     if (result != NULL) return 0;

@@ -15,10 +15,7 @@
 #include <Python.h>
 #include <stdbool.h>
 #include <stdint.h>
-#ifndef _WIN32
 #include <pthread.h>
-#include <signal.h>
-#endif
 
 #include "frame.h"
 
@@ -146,26 +143,23 @@ int record_setup(void);
 
 /* ---- signals -------------------------------------------------------------------------------------------------------- */
 
-/* Signals that arrive now would run the program's handlers inside Lawful: their events would be missed, and what they
-   raise would be taken for a fault. They wait. */
-#ifdef _WIN32
-typedef int Mask;
-static inline void hold_signals(Mask *before) { *before = 0; }
-static inline void let_signals(Mask *before) { (void)before; }
-#else
-typedef sigset_t Mask;
-static inline void hold_signals(Mask *before) {
-    sigset_t all;
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGILL);
-    sigdelset(&all, SIGABRT);
-    pthread_sigmask(SIG_SETMASK, &all, before);
+/* Handlers of signals that ran now would run inside Lawful: what they do would not be seen, and what they raise would be
+   taken for a fault of ours. They are put off: as long as this thread does not count as the one that runs them, they stay
+   pending. (Blocking signals is not enough: another thread of the program takes them.) */
+typedef unsigned long Held;
+
+static inline Held hold_signals(void) {
+    Held thread = *signal_thread();
+    if (thread != PyThread_get_thread_ident()) return 0;
+    *signal_thread() = 0;
+    return thread;
 }
-static inline void let_signals(Mask *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
-#endif
+
+static inline void let_signals(Held held) {
+    if (!held) return;
+    *signal_thread() = held;
+    signals_again(PyThreadState_Get());
+}
 
 /* ---- values (encode.c) -------------------------------------------------------------------------------------------- */
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from lawful import core
+from lawful.sources.python import cores
 from lawful.sources.python.model import Event, Want
 
 Make = Callable[..., Any]
@@ -204,3 +207,48 @@ def test_call_bare() -> None:
     with pytest.raises(ZeroDivisionError):
         native.call_bare(lambda: 1 // 0)
     assert look()[1] > 0
+
+
+@pytest.mark.parametrize("core_name", [name for name in cores.available() if name != "python"])
+@pytest.mark.parametrize(("number", "error"), [("SIGALRM", "TimeoutError"), ("SIGINT", "KeyboardInterrupt")])
+def test_signals_wait_until_lawful_has_done_its_work(core_name: str, number: str, error: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(f"""
+import io, os, signal, threading
+def handler(*args): raise {error}
+signal.signal(signal.{number}, handler)
+def loop():
+    try:
+        while True:
+            text = io.StringIO()
+            text.write("a")
+            text.close()
+    except {error}:
+        print("handled")
+for _ in range(3):
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.{number}))
+    timer.start()
+    loop()
+    timer.join()
+text.read() if (text := io.StringIO()) else None
+text.close()
+try:
+    text.read()
+except ValueError:
+    print("done")
+""")
+    command = [
+        sys.executable,
+        "-m",
+        "lawful",
+        "run",
+        "--law",
+        "files/use-after-close",
+        "--core",
+        core_name,
+        str(program),
+    ]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, cwd=tmp_path)
+    assert done.stdout.split() == ["handled"] * 3 + ["done"]
+    assert "1 finding in 1 law" in done.stderr
+    assert done.returncode == 1

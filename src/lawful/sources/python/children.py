@@ -119,8 +119,9 @@ class Watching:
             self.exit_wanted = callee is not None and bool(callee.wants & Want.PRE)
             wants = Want.PRE | Want.EXIT | Want.ARGS
             return Callee(EXIT, wants) if callee is None else callee._replace(wants=callee.wants | wants)
-        if callee is None and getattr(function, "__name__", None) == _SEND:
-            return Callee(f"{_CONNECTION}.{_SEND}", Want.EXIT)
+        if getattr(function, "__name__", None) == _SEND and getattr(function, "__module__", None) == _CONNECTION:
+            name = f"{_CONNECTION}.{_SEND}"
+            return Callee(name, Want.EXIT) if callee is None else callee._replace(wants=callee.wants | Want.EXIT)
         return callee
 
 

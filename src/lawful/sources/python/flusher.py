@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import gc
 import os
+import signal
 import time
 from collections.abc import Callable
 
@@ -59,6 +60,8 @@ class Flusher:
 
     def _loop(self, stop: _thread.LockType, stopped: _thread.LockType) -> None:
         self._native = _thread.get_native_id()
+        # A signal is the program's. While the tracer is at work on the main thread it has to wait, and not to come in here.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             while not stop.acquire(timeout=self._interval):
                 # A collection could free objects of the program, and run its finalisers on this thread.

@@ -60,7 +60,7 @@ class Flusher:
 
     def _loop(self, stop: _thread.LockType, stopped: _thread.LockType) -> None:
         self._native = _thread.get_native_id()
-        # A signal is the program's. While the tracer is at work on the main thread it has to wait, and not to come in here.
+        # Signals are the program's, and come to its own threads.
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             while not stop.acquire(timeout=self._interval):

@@ -370,6 +370,9 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     options = arguments()
+    options.cache.mkdir(parents=True, exist_ok=True)
+    # A package without settings of its own would be run by those of the project that the cache lies in.
+    (options.cache / "pytest.ini").write_text("[pytest]\n")
     environment = Environment(options.cache)
     environment.prepare(options.packages)
     logs = environment.folder / "output"

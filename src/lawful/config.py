@@ -18,6 +18,23 @@ CORES = ("monitoring", "profile", "python")
 
 
 @dataclass(frozen=True)
+class Learn:
+    """What a project asks of the learner: its table `[tool.lawful.learn]`. None: it does not say."""
+
+    window: int | None = None
+    budget: int | None = None
+    templates: tuple[str, ...] = ()  # besides the usual ones
+    without_templates: tuple[str, ...] = ()
+    strategy: str | None = None
+    thresholds: tuple[tuple[str, float], ...] = ()  # by name; of several of one name the last holds
+    seed: int | None = None
+    tune: bool | None = None
+    joins: tuple[str, ...] = ()
+    store: str | None = None
+    always: bool | None = None  # also where there are laws
+
+
+@dataclass(frozen=True)
 class Config:
     """What a project asks for. None: it does not say."""
 
@@ -34,6 +51,7 @@ class Config:
     buffer: int | None = None
     when_full: str | None = None
     core: str | None = None
+    learn: Learn = Learn()
     file: str | None = None  # where it was read
 
 
@@ -72,14 +90,28 @@ def parse(content: bytes, path: str) -> Config:
     for key, value in table.items():
         where = _where(path, text, key)
         if key not in KEYS:
-            raise _unknown(key, where)
+            raise _unknown(key, where, KEYS)
         values[key.replace("-", "_")] = KEYS[key](key, value, where)
     folder = os.path.dirname(path)
     if "laws" in values:
         values["laws"] = tuple(_located(law, folder) for law in values["laws"])
     if "trace" in values:
         values["trace"] = os.path.join(folder, values["trace"])
+    if "learn" in values:
+        values["learn"] = _learn(values["learn"], path, text)
     return Config(**values)
+
+
+def _learn(table: dict[str, Any], path: str, text: str) -> Learn:
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        where = _where(path, text, key, "tool.lawful.learn")
+        if key not in LEARN_KEYS:
+            raise _unknown(key, where, LEARN_KEYS)
+        values[key.replace("-", "_")] = LEARN_KEYS[key](key, value, where)
+    if "store" in values:
+        values["store"] = os.path.join(os.path.dirname(path), values["store"])
+    return Learn(**values)
 
 
 def _located(law: str, folder: str) -> str:
@@ -115,6 +147,38 @@ def _at_least(least: int) -> Read:
     return read
 
 
+def _whole(key: str, value: Any, where: str) -> int:
+    # What is in range, the learner knows.
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise LawfulError("config-value", f"`{key}` must be a whole number", where=where)
+    return value
+
+
+def _flag(key: str, value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise LawfulError("config-value", f"`{key}` must be true or false", where=where)
+    return value
+
+
+def _table(key: str, value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise LawfulError("config-value", f"`{key}` must be a table", where=where)
+    return value
+
+
+def _thresholds(key: str, value: Any, where: str) -> tuple[tuple[str, float], ...]:
+    """Numbers by name. A dotted name without quotation marks is a table in TOML: both ways of writing mean the same."""
+    found: list[tuple[str, float]] = []
+    for name, each in _table(key, value, where).items():
+        if isinstance(each, dict):
+            found += [(f"{name}.{rest}", number) for rest, number in _thresholds(key, each, where)]
+        elif isinstance(each, int | float) and not isinstance(each, bool):
+            found.append((name, each))
+        else:
+            raise LawfulError("config-value", f"the threshold `{name}` must be a number", where=where)
+    return tuple(found)
+
+
 def _one_of(choices: tuple[str, ...]) -> Read:
     def read(key: str, value: Any, where: str) -> str:
         if not isinstance(value, str) or value not in choices:
@@ -145,18 +209,35 @@ KEYS: dict[str, Read] = {
     "buffer": _at_least(1),
     "when-full": _one_of(WHEN_FULL),
     "core": _one_of(CORES),
+    "learn": _table,
 }
 
+LEARN_KEYS: dict[str, Read] = {
+    "window": _whole,
+    "budget": _whole,
+    "templates": _strings,
+    "without-templates": _strings,
+    "strategy": _string,
+    "thresholds": _thresholds,
+    "seed": _whole,
+    "tune": _flag,
+    "joins": _strings,
+    "store": _string,
+    "always": _flag,
+}
 
-def _unknown(key: str, where: str) -> LawfulError:
+LEARN_NAMES = tuple(key.replace("-", "_") for key in LEARN_KEYS)
+
+
+def _unknown(key: str, where: str, keys: dict[str, Read]) -> LawfulError:
     from lawful.diagnostics import did_you_mean, printable
 
-    meant = did_you_mean(key.replace("_", "-"), KEYS) if key.replace("_", "-") not in KEYS else key.replace("_", "-")
-    hint = f"did you mean `{meant}`?" if meant else f"known are {', '.join(KEYS)}"
+    meant = did_you_mean(key.replace("_", "-"), keys) if key.replace("_", "-") not in keys else key.replace("_", "-")
+    hint = f"did you mean `{meant}`?" if meant else f"known are {', '.join(keys)}"
     return LawfulError("config-unknown-key", f"`{printable(key)}` is no setting of Lawful", where=where, hint=hint)
 
 
-def _where(path: str, text: str, key: str) -> str:
+def _where(path: str, text: str, key: str, table: str = "tool.lawful") -> str:
     """The line on which a key of the table stands, as far as that can be told without a parser that keeps positions."""
     from lawful.diagnostics import printable
 
@@ -164,21 +245,29 @@ def _where(path: str, text: str, key: str) -> str:
     for number, line in enumerate(text.split("\n"), 1):
         words = line.strip()
         if words.startswith("["):
-            inside = "".join(words.partition("#")[0].split()).replace('"', "") == "[tool.lawful]"
+            inside = "".join(words.partition("#")[0].split()).replace('"', "") == f"[{table}]"
         name = words.partition("=")[0].strip().strip("\"'")
-        if (inside and name == key) or name == f"tool.lawful.{key}":
+        if (inside and name == key) or name == f"{table}.{key}":
             return f"{printable(path)}:{number}"
     return printable(path)
 
 
 def combined(base: Config, given: Config) -> Config:
     """A project's configuration with what was given besides: lists add up, for all else what was given comes first."""
-    values: dict[str, Any] = {"file": base.file}
-    for key in KEYS:
+    values = _combined(base, given, KEYS)
+    values["learn"] = Learn(**_combined(base.learn, given.learn, LEARN_KEYS))
+    return Config(**values, file=base.file)
+
+
+def _combined(base: Config | Learn, given: Config | Learn, keys: dict[str, Read]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key in keys:
         name = key.replace("-", "_")
         below, above = getattr(base, name), getattr(given, name)
-        if isinstance(above, tuple):
+        if key == "thresholds":
+            values[name] = tuple(dict((*below, *above)).items())
+        elif isinstance(above, tuple):
             values[name] = tuple(dict.fromkeys((*below, *above)))
         else:
             values[name] = below if above is None else above
-    return Config(**values)
+    return values

@@ -1,5 +1,6 @@
 /* The module lawful._native._core. */
 #include "core.h"
+#include "learn.h"
 #include "tracer.h"
 
 static PyObject *abi(PyObject *module, PyObject *unused) { return PyLong_FromLong(ABI); }
@@ -34,7 +35,8 @@ static int add_tracer(PyObject *module) {
 PyMODINIT_FUNC PyInit__core(void) {
     if (PyType_Ready(&ProgramType) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL || PyModule_AddType(module, &MachineType) < 0 || add_tracer(module) < 0) {
+    if (module == NULL || PyModule_AddType(module, &MachineType) < 0 ||
+        PyModule_AddType(module, &WindowType) < 0 || add_tracer(module) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -37,6 +37,8 @@ COMMANDS = (
     Entry("run", "lawful.cli.run", "Run a program under watch and judge what it does."),
     Entry("record", "lawful.cli.record", "Run a program under watch and write its trace."),
     Entry("check", "lawful.cli.check", "Check recorded or live traces against laws."),
+    Entry("learn", "lawful.cli.learn", "Learn rules from traces, and report what breaks them."),
+    Entry("locality", "lawful.cli.locality", "Tell how near the events of one object are."),
     Entry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
     Entry("laws", "lawful.cli.laws", "Explain and draw laws."),
     Entry("completion", "lawful.cli.completion", "Print the completion script for a shell."),

@@ -1,0 +1,274 @@
+/* The learner's core: Algorithm 1 of the OCD paper over a stream of small events. What lawful/learning/model.py says
+   about a Window holds here; the Python twin is lawful/learning/window.py.
+
+   stream.c   events from a running program to a thread of our own, which needs no interpreter lock
+   window.c   the window itself: objects in it, runs and scenarios
+   pairs.c    pairs of events, how their scenarios ended, and examples
+   survey.c   all rules under a strategy
+   learner.c  the Python type
+
+   Scenarios in which only one event of a pair occurs are the most frequent ones by far, and an event has as many of them
+   as it has partners. They are counted once, with the event; a pair has the difference: what was counted before it
+   existed, and the runs that were part of a scenario with both events, are taken off. */
+#ifndef LAWFUL_LEARN_H
+#define LAWFUL_LEARN_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Numbers that lawful/learning/model.py knows. */
+#define MOST_EXAMPLES 16
+#define FEW_EXAMPLES 4
+#define ALL_EXAMPLES 200000
+#define MOST_TRAIL 8
+#define MOST_CONTEXTS 64
+#define MOST_USAGES 256
+#define FEW_USAGES 64
+#define ALL_USAGES 100000
+#define MOST_RULES 64
+enum { OP_COUNT, OP_RATIO, OP_CONTEXT, OP_JOIN, OP_MEET };
+enum { STATE_DEAD, STATE_LEARNING, STATE_ENFORCING };
+
+#define MOST_TRAILS 65536 /* of all examples together; further ones go without */
+
+typedef struct {
+    uint32_t name, site;
+    uint64_t object;
+} LearnEvent;
+
+/* ---- the automaton of all templates (learner.c) -------------------------------------------------------------------- */
+
+typedef struct {
+    int states, kinds, rules, start;
+    uint16_t (*step)[2];
+    uint16_t *kind;           /* by state */
+    uint64_t *satisfied;      /* by kind: rules as bits */
+    uint8_t *letters;         /* by kind */
+    uint64_t size[MOST_RULES];
+    /* Runs of one letter: position k stands for the states after letter 0, and after letter 1, came k + 1 times. */
+    int positions;
+    uint16_t *next;           /* the position after one more */
+    uint16_t (*alone)[2];     /* by position: the states */
+    uint16_t (*alone_at)[2];  /* by kind: a position with that kind, for each letter */
+} Automaton;
+
+static inline int alone_kind(const Automaton *automaton, int letter, int position) {
+    return automaton->kind[automaton->alone[position][letter]];
+}
+
+/* ---- pairs (pairs.c) --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t object, seq, count;
+    uint32_t site, last_site;
+    uint32_t trail;           /* its number from 1, or 0 */
+    bool at_end;
+} Example;
+
+typedef struct {
+    uint8_t count;
+    uint32_t events[MOST_TRAIL][2]; /* name and site */
+} Trail;
+
+/* One line of the cache: as long as scenarios come from a few places, nothing else is touched. */
+#define RECENT_SITES 4
+typedef struct {
+    uint64_t count, first;
+    Example *examples;
+    uint32_t recent_site[RECENT_SITES];
+    uint32_t recent_count[RECENT_SITES]; /* 0: free; the first of them is noted in examples and contexts, the others not yet */
+    uint16_t kind;
+    uint8_t example_count;
+} Ending;
+
+typedef struct {
+    uint64_t satisfied;
+    uint32_t site;
+} Context;
+
+#define FEW_KINDS 24
+
+typedef struct {
+    uint32_t first, second;
+    uint64_t created;
+    Ending *endings;          /* of both events; in the order in which they came up */
+    Context *contexts;
+    uint64_t *remembered;     /* by kind: what earlier runs have counted; or NULL */
+    uint16_t ending_count, ending_room, context_count, context_room;
+    uint8_t ending_at[FEW_KINDS]; /* by kind, if there are few: number from 1 */
+    uint64_t alone[];         /* by letter and position: what is to be added to the event's own, modulo 2**64 */
+} Pair;
+
+/* A run of one event on one object: where it began, how long it was, what else happened there. */
+typedef struct {
+    uint64_t hash, first, last;
+    Example example;
+    uint32_t *touched;        /* the other events */
+    uint16_t touched_count, position;
+} Usage;
+
+typedef struct {
+    uint64_t *alone;          /* runs that are over, by position */
+    Usage *usages;
+    uint16_t usage_count, usage_room;
+    uint64_t *usage_at;       /* hash table of twice the room: number from 1, and the upper bits of the hash */
+} Name;
+
+typedef struct {
+    uint64_t key;
+    Pair *pair;               /* NULL: the place is free */
+} PairSlot;
+
+/* ---- the window (window.c) -------------------------------------------------------------------------------------------- */
+
+/* The scenario of a pair for one object. */
+typedef struct {
+    Pair *pair;               /* NULL: none */
+    uint32_t site;            /* of its first event */
+    uint16_t state;
+    uint8_t letters;
+} Scenario;
+
+typedef struct {
+    uint32_t queued;          /* in the window */
+    uint32_t scenarios;       /* that have begun */
+    uint32_t run_site;
+    uint16_t run;             /* position from 1, or 0: no run has begun */
+} Local;
+
+/* An object with events in the window. */
+typedef struct {
+    uint64_t object;
+    uint32_t queued;
+    uint32_t trailed;         /* events that left the window */
+    uint32_t trail[MOST_TRAIL][2];
+    int count, room;
+    uint32_t *names;          /* of its events */
+    Local *locals;
+    Scenario *scenarios;      /* a triangle: of two of them */
+} Subject;
+
+typedef struct {
+    uint32_t name, site, subject;
+} Queued;
+
+typedef struct LearnChunk {
+    struct LearnChunk *next;
+    uint32_t count, done;
+    LearnEvent events[];
+} LearnChunk;
+#define CHUNK_EVENTS 4096
+#define MOST_CHUNKS 64        /* that may wait: a program that is quicker than we are waits then */
+
+typedef struct Window {
+    PyObject_HEAD
+    Automaton automaton;
+    bool broken;              /* there was no memory */
+    pthread_mutex_t lock;     /* of all that follows, up to the stream */
+    uint64_t taken, expired;  /* events */
+    size_t size;
+    Queued *queue;            /* a ring */
+    size_t queue_room, queue_head, queue_count;
+    Subject **subjects;
+    uint32_t subject_count, subject_room;
+    uint32_t *spare_subjects;
+    uint32_t spare_count;
+    uint32_t *subject_at;     /* hash table: number from 1 */
+    size_t subject_mask;
+    Name *names;
+    uint32_t name_count;
+    PairSlot *pair_at;        /* hash table */
+    size_t pair_mask, pair_used;
+    Pair **pairs;             /* in order of creation */
+    size_t pair_count, pair_room;
+    uint64_t pruned, given_up, most_pairs;
+    uint64_t example_count, usage_count; /* of all together, pruned ones included */
+    Trail *trails;
+    uint32_t trail_count, trail_room, trail_spare; /* spare: a list through the counts of the first events */
+    bool draining;
+    /* the stream */
+    LearnChunk *chunk;        /* being filled, under the interpreter lock */
+    PyObject *wake;           /* is called once, when a chunk is full; or NULL */
+    uint64_t pushed;
+    pthread_mutex_t gate;
+    pthread_cond_t arrived, taken_away;
+    LearnChunk *waiting, *last_waiting, *spare_chunks;
+    int waiting_count;
+    uint64_t handed, worked;  /* events handed over, and of those what is in the window or through it */
+    uint64_t tick_every;
+    bool threaded, stopping, tick_due;
+    pthread_t thread;
+    long native;              /* the system's number of the thread, or 0 */
+    pid_t process;
+} Window;
+
+extern PyTypeObject WindowType;
+
+extern Pair pair_pruned;      /* stands for every pair that was */
+
+int window_take(Window *window, LearnEvent event);
+int window_drain(Window *window);
+int window_resize(Window *window, size_t size);
+void window_forget(Window *window, const Pair *pair); /* its scenarios */
+int window_interrupt_runs(Window *window, Pair *pair); /* a new pair: what runs now began without it */
+void window_free(Window *window);
+
+Name *name_at(Window *window, uint32_t number);
+/* NULL: there is no room for it, or no memory, and then the window is broken. */
+Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created);
+Pair *pair_find(Window *window, uint32_t first, uint32_t second);
+int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subject *subject, uint32_t last_site);
+void ending_settle(Ending *ending); /* its examples have all counts then */
+int pair_context(Pair *pair, uint32_t site, uint64_t satisfied);
+void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind);
+void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
+void pair_prune(Window *window, size_t index);
+int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);
+bool usage_touched(const Usage *usage, uint32_t name);
+void pairs_free(Window *window);
+
+typedef struct {
+    uint32_t first, second;
+    uint16_t rule, kind;
+} Candidate;
+
+typedef struct {
+    uint64_t enforcing, learning, dead;
+    Candidate *candidates;
+    size_t count, room;
+} Survey;
+
+typedef struct {
+    int op;
+    double x, y, z;
+} Instruction;
+
+int survey_all(Window *window, const Instruction *program, int length, bool prune, Survey *survey);
+/* When endings of a kind first came up. */
+uint64_t survey_first(Window *window, const Pair *pair, int kind);
+void survey_rules(Window *window, const Pair *pair, uint64_t *total, uint64_t *satisfied, uint64_t *contexts);
+
+/* ---- the stream (stream.c) --------------------------------------------------------------------------------------------- */
+
+int stream_start(Window *window);
+int stream_hand_over(Window *window); /* the chunk that is being filled; it may let go of the interpreter lock */
+int stream_wait(Window *window, double seconds, bool idle);
+void stream_resume(Window *window);
+void stream_stop(Window *window);
+void stream_free(Window *window);
+LearnChunk *stream_chunk(Window *window);
+
+/* Append an event; with the interpreter lock. It never raises: without memory the window is broken, and says so later. */
+static inline int stream_push(Window *window, uint32_t name, uint32_t site, uint64_t object) {
+    LearnChunk *chunk = window->chunk;
+    if (chunk == NULL && (chunk = stream_chunk(window)) == NULL) return -1;
+    chunk->events[chunk->count++] = (LearnEvent){name, site, object};
+    window->pushed++;
+    return chunk->count == CHUNK_EVENTS ? stream_hand_over(window) : 0;
+}
+
+#endif

@@ -1,0 +1,357 @@
+/* Pairs of events, how their scenarios ended, and examples of that. */
+#include "learn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+Pair pair_pruned;
+
+static int no_memory(Window *window) {
+    window->broken = true;
+    return -1;
+}
+
+/* Room for one more in an array that doubles. */
+static bool has_room(void **array, size_t count, uint16_t *room, size_t each) {
+    if (count < *room) return true;
+    size_t more = *room ? 2 * (size_t)*room : 1;
+    void *larger = realloc(*array, more * each);
+    if (larger == NULL) return false;
+    *array = larger;
+    *room = (uint16_t)more;
+    return true;
+}
+
+/* ---- names ----------------------------------------------------------------------------------------------------------------- */
+
+Name *name_at(Window *window, uint32_t number) {
+    if (number >= window->name_count) {
+        uint32_t count = number + 1 > 2 * window->name_count ? number + 1 : 2 * window->name_count;
+        Name *names = realloc(window->names, count * sizeof *names);
+        if (names == NULL) return NULL;
+        memset(names + window->name_count, 0, (count - window->name_count) * sizeof *names);
+        window->names = names;
+        window->name_count = count;
+    }
+    Name *name = &window->names[number];
+    if (name->alone == NULL) name->alone = calloc(window->automaton.positions, sizeof *name->alone);
+    return name->alone ? name : NULL;
+}
+
+/* ---- examples -------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t trail_keep(Window *window, const Subject *subject) {
+    uint32_t number = window->trail_spare;
+    if (number) {
+        window->trail_spare = window->trails[number - 1].events[0][0];
+    } else {
+        if (window->trail_count == window->trail_room) {
+            if (window->trail_room == MOST_TRAILS) return 0;
+            uint32_t room = window->trail_room ? 2 * window->trail_room : 64;
+            Trail *trails = realloc(window->trails, room * sizeof *trails);
+            if (trails == NULL) return 0;
+            window->trails = trails;
+            window->trail_room = room;
+        }
+        number = ++window->trail_count;
+    }
+    Trail *trail = &window->trails[number - 1];
+    trail->count = subject->trailed < MOST_TRAIL ? subject->trailed : MOST_TRAIL;
+    for (uint32_t i = 0; i < trail->count; i++) {
+        const uint32_t *event = subject->trail[(subject->trailed - trail->count + i) % MOST_TRAIL];
+        trail->events[i][0] = event[0];
+        trail->events[i][1] = event[1];
+    }
+    return number;
+}
+
+static void trail_drop(Window *window, uint32_t number) {
+    if (!number) return;
+    window->trails[number - 1].events[0][0] = window->trail_spare;
+    window->trail_spare = number;
+}
+
+static Example example_of(Window *window, const Subject *subject, uint32_t site, uint32_t last_site) {
+    return (Example){.object = subject->object, .seq = window->expired, .count = 1, .site = site, .last_site = last_site,
+                     .at_end = window->draining, .trail = trail_keep(window, subject)};
+}
+
+/* ---- runs of one event -------------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t tag_of(uint64_t hash) { return hash & ~UINT64_C(0xFFFF); }
+
+static int usages_grow(Name *name) {
+    uint16_t room = name->usage_room ? 2 * name->usage_room : 4;
+    uint64_t *table = calloc(2 * room, sizeof *table);
+    Usage *usages = realloc(name->usages, room * sizeof *usages);
+    if (usages != NULL) name->usages = usages;
+    if (usages == NULL || table == NULL) {
+        free(table);
+        return -1;
+    }
+    for (uint16_t i = 0; i < name->usage_count; i++) {
+        size_t at = usages[i].hash >> 32;
+        while (table[at % (2 * room)]) at++;
+        table[at % (2 * room)] = tag_of(usages[i].hash) | (i + 1);
+    }
+    free(name->usage_at);
+    name->usage_at = table;
+    name->usage_room = room;
+    return 0;
+}
+
+/* Notes a run. The usage has hash, position and what was touched. */
+int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site,
+              uint32_t last_site) {
+    Name *name = &window->names[number];
+    size_t at = usage->hash >> 32;
+    for (uint64_t known; name->usage_room && (known = name->usage_at[at % (2 * name->usage_room)]); at++) {
+        if (tag_of(known) != tag_of(usage->hash)) continue;
+        Usage *found = &name->usages[(known & 0xFFFF) - 1];
+        if (found->hash != usage->hash) continue;
+        found->last = window->expired;
+        found->example.count++;
+        return 0;
+    }
+    if (name->usage_count >= (window->usage_count < ALL_USAGES ? MOST_USAGES : FEW_USAGES)) return 0;
+    if (name->usage_count == name->usage_room) {
+        if (usages_grow(name) < 0) return no_memory(window);
+        at = usage->hash >> 32;
+        while (name->usage_at[at % (2 * name->usage_room)]) at++;
+    }
+    uint32_t *touched = malloc((usage->touched_count + 1) * sizeof *touched);
+    if (touched == NULL) return no_memory(window);
+    memcpy(touched, usage->touched, usage->touched_count * sizeof *touched);
+    Usage *made = &name->usages[name->usage_count];
+    *made = *usage;
+    made->touched = touched;
+    made->first = made->last = window->expired;
+    made->example = example_of(window, subject, site, last_site);
+    window->usage_count++;
+    name->usage_at[at % (2 * name->usage_room)] = tag_of(usage->hash) | ++name->usage_count;
+    return 0;
+}
+
+bool usage_touched(const Usage *usage, uint32_t name) {
+    for (int i = 0; i < usage->touched_count; i++)
+        if (usage->touched[i] == name) return true;
+    return false;
+}
+
+/* ---- pairs -------------------------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t key_of(uint32_t first, uint32_t second) { return (uint64_t)first << 32 | second; }
+
+static inline size_t home_of(uint64_t key) { return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 16); }
+
+static PairSlot *slot_of(const Window *window, uint64_t key) {
+    size_t at = home_of(key) & window->pair_mask;
+    while (window->pair_at[at].pair != NULL && window->pair_at[at].key != key) at = (at + 1) & window->pair_mask;
+    return &window->pair_at[at];
+}
+
+static int slots_grow(Window *window) {
+    PairSlot *old = window->pair_at;
+    size_t before = old ? window->pair_mask + 1 : 0, size = before ? 2 * before : 256;
+    if ((window->pair_at = calloc(size, sizeof *old)) == NULL) {
+        window->pair_at = old;
+        return -1;
+    }
+    window->pair_mask = size - 1;
+    for (size_t i = 0; i < before; i++)
+        if (old[i].pair != NULL) *slot_of(window, old[i].key) = old[i];
+    free(old);
+    return 0;
+}
+
+Pair *pair_find(Window *window, uint32_t first, uint32_t second) {
+    return window->pair_at == NULL ? NULL : slot_of(window, key_of(first, second))->pair;
+}
+
+static Pair *pair_new(Window *window, uint32_t first, uint32_t second) {
+    int positions = window->automaton.positions;
+    if (window->pair_count == window->pair_room) {
+        size_t room = window->pair_room ? 2 * window->pair_room : 256;
+        Pair **pairs = realloc(window->pairs, room * sizeof *pairs);
+        if (pairs == NULL) return NULL;
+        window->pairs = pairs;
+        window->pair_room = room;
+    }
+    Name *larger = name_at(window, second), *smaller = name_at(window, first);
+    Pair *pair = calloc(1, sizeof *pair + 2 * positions * sizeof *pair->alone);
+    if (larger == NULL || smaller == NULL || pair == NULL) {
+        free(pair);
+        return NULL;
+    }
+    pair->first = first;
+    pair->second = second;
+    pair->created = window->expired;
+    for (int i = 0; i < positions; i++) {
+        pair->alone[i] = -window->names[first].alone[i];
+        pair->alone[positions + i] = -window->names[second].alone[i];
+    }
+    window->pairs[window->pair_count++] = pair;
+    return pair;
+}
+
+Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created) {
+    if ((window->pair_at == NULL || 5 * window->pair_used >= 3 * window->pair_mask) && slots_grow(window) < 0) {
+        no_memory(window);
+        return NULL;
+    }
+    PairSlot *slot = slot_of(window, key_of(first, second));
+    if (slot->pair != NULL) return slot->pair;
+    if (window->most_pairs && window->pair_count >= window->most_pairs) {
+        window->given_up++;
+        return NULL;
+    }
+    Pair *pair = pair_new(window, first, second);
+    if (pair == NULL) {
+        no_memory(window);
+        return NULL;
+    }
+    *slot = (PairSlot){key_of(first, second), pair};
+    window->pair_used++;
+    *created = true;
+    return pair;
+}
+
+static int compare(const void *one, const void *other) {
+    const Pair *left = *(Pair *const *)one, *right = *(Pair *const *)other;
+    uint64_t mine = key_of(left->first, left->second), theirs = key_of(right->first, right->second);
+    return (mine > theirs) - (mine < theirs);
+}
+
+void pairs_order(Window *window, size_t from) {
+    qsort(window->pairs + from, window->pair_count - from, sizeof *window->pairs, compare);
+}
+
+static void pair_free(Window *window, Pair *pair) {
+    for (int i = 0; i < pair->ending_count; i++) {
+        for (int j = 0; j < pair->endings[i].example_count; j++) trail_drop(window, pair->endings[i].examples[j].trail);
+        free(pair->endings[i].examples);
+    }
+    free(pair->endings);
+    free(pair->contexts);
+    free(pair->remembered);
+    free(pair);
+}
+
+/* Forgets a pair for good; the caller closes the gap in the list. */
+void pair_prune(Window *window, size_t index) {
+    Pair *pair = window->pairs[index];
+    window_forget(window, pair);
+    slot_of(window, key_of(pair->first, pair->second))->pair = &pair_pruned;
+    window->pairs[index] = NULL;
+    window->pruned++;
+    pair_free(window, pair);
+}
+
+int pair_context(Pair *pair, uint32_t site, uint64_t satisfied) {
+    if (!satisfied) return 0;
+    for (int i = 0; i < pair->context_count; i++)
+        if (pair->contexts[i].site == site) {
+            pair->contexts[i].satisfied |= satisfied;
+            return 0;
+        }
+    if (pair->context_count == MOST_CONTEXTS) return 0;
+    if (!has_room((void **)&pair->contexts, pair->context_count, &pair->context_room, sizeof *pair->contexts)) return -1;
+    pair->contexts[pair->context_count++] = (Context){satisfied, site};
+    return 0;
+}
+
+static void settle_recent(Ending *ending, int at) {
+    for (int i = 0; i < ending->example_count && ending->recent_count[at] > 1; i++)
+        if (ending->examples[i].site == ending->recent_site[at]) {
+            ending->examples[i].count += ending->recent_count[at] - 1;
+            break;
+        }
+    if (ending->recent_count[at]) ending->recent_count[at] = 1;
+}
+
+void ending_settle(Ending *ending) {
+    for (int i = 0; i < RECENT_SITES; i++) settle_recent(ending, i);
+}
+
+/* A scenario that began at a place which is not among the recent ones. */
+static int ending_at_site(Window *window, Pair *pair, Ending *ending, const Subject *subject, uint32_t site,
+                          uint32_t last_site) {
+    int recent = site % RECENT_SITES;
+    settle_recent(ending, recent);
+    ending->recent_site[recent] = site;
+    ending->recent_count[recent] = 1;
+    if (pair_context(pair, site, window->automaton.satisfied[ending->kind]) < 0) return -1;
+    for (int i = 0; i < ending->example_count; i++)
+        if (ending->examples[i].site == site) {
+            ending->examples[i].count++;
+            return 0;
+        }
+    if (ending->example_count >= (window->example_count < ALL_EXAMPLES ? MOST_EXAMPLES : FEW_EXAMPLES)) return 0;
+    Example *examples = realloc(ending->examples, (ending->example_count + 1) * sizeof *examples);
+    if (examples == NULL) return -1;
+    ending->examples = examples;
+    examples[ending->example_count++] = example_of(window, subject, site, last_site);
+    window->example_count++;
+    return 0;
+}
+
+/* The number of the endings of a kind; it is made if there were none. */
+static int ending_of(Window *window, Pair *pair, int kind) {
+    int at = 0;
+    if (kind < FEW_KINDS && pair->ending_at[kind]) return pair->ending_at[kind] - 1;
+    while (at < pair->ending_count && pair->endings[at].kind != kind) at++;
+    if (at == pair->ending_count) {
+        if (!has_room((void **)&pair->endings, at, &pair->ending_room, sizeof *pair->endings)) return -1;
+        pair->endings[pair->ending_count++] = (Ending){.kind = kind, .first = window->expired};
+        if (kind < FEW_KINDS && at < UINT8_MAX) pair->ending_at[kind] = at + 1;
+    }
+    return at;
+}
+
+int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subject *subject, uint32_t last_site) {
+    const Automaton *automaton = &window->automaton;
+    int kind = automaton->kind[scenario->state];
+    if (scenario->letters != 3) {
+        int letter = scenario->letters >> 1;
+        pair->alone[letter * automaton->positions + automaton->alone_at[kind][letter]]++;
+        return 0;
+    }
+    int at = ending_of(window, pair, kind);
+    if (at < 0) return no_memory(window);
+    Ending *ending = &pair->endings[at];
+    ending->count++;
+    int recent = scenario->site % RECENT_SITES;
+    if (ending->recent_site[recent] == scenario->site && ending->recent_count[recent] &&
+        ending->recent_count[recent] < UINT32_MAX) {
+        ending->recent_count[recent]++;
+        return 0;
+    }
+    if (ending_at_site(window, pair, ending, subject, scenario->site, last_site) < 0) return no_memory(window);
+    return 0;
+}
+
+void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind) {
+    const Automaton *automaton = &window->automaton;
+    if (pair->remembered) memcpy(by_kind, pair->remembered, automaton->kinds * sizeof *by_kind);
+    else memset(by_kind, 0, automaton->kinds * sizeof *by_kind);
+    for (int i = 0; i < pair->ending_count; i++) by_kind[pair->endings[i].kind] += pair->endings[i].count;
+    for (int letter = 0; letter < 2; letter++) {
+        const Name *name = &window->names[letter ? pair->second : pair->first];
+        for (int i = 0; i < automaton->positions; i++)
+            by_kind[alone_kind(automaton, letter, i)] += pair->alone[letter * automaton->positions + i] + name->alone[i];
+    }
+}
+
+void pairs_free(Window *window) {
+    for (size_t i = 0; i < window->pair_count; i++) pair_free(window, window->pairs[i]);
+    for (uint32_t i = 0; i < window->name_count; i++) {
+        for (int j = 0; j < window->names[i].usage_count; j++) free(window->names[i].usages[j].touched);
+        free(window->names[i].usages);
+        free(window->names[i].usage_at);
+        free(window->names[i].alone);
+    }
+    free(window->names);
+    free(window->pairs);
+    free(window->pair_at);
+    free(window->trails);
+}

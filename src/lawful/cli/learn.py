@@ -1,0 +1,249 @@
+"""``lawful learn``: rules from traces, and where they are broken; ``lawful learn merge``: stores put together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from lawful import config
+from lawful.cli import learner as options
+from lawful.cli import reading
+from lawful.diagnostics import printable
+from lawful.errors import LawfulError
+from lawful.events.reader import open_trace
+
+if TYPE_CHECKING:
+    from lawful.learning.learner import Learner
+    from lawful.learning.model import Known
+    from lawful.learning.parameters import Parameters
+    from lawful.learning.store import Store
+
+_INTERRUPTED = 130
+_MERGE = "merge"
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful learn run.jsonl
+  lawful learn monday.jsonl.gz tuesday.jsonl.gz --store history.db
+  lawful learn run.jsonl --all-rules --format json
+  lawful learn merge all.db machine-1.db machine-2.db
+
+`lawful learn merge OUT STORE...` puts stores together. A trace of that name is
+./merge.
+"""
+
+
+class _Learn(click.Command):
+    """Has a subcommand beside its arguments: the first word `merge`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == [_MERGE]:
+            return merge.make_context(f"{info_name} {_MERGE}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(name=_MERGE, context_settings={"max_content_width": 80})
+@click.argument("out", metavar="OUT", type=click.Path(readable=False))
+@click.argument("stores", metavar="STORE...", nargs=-1, required=True, type=click.Path(readable=False))
+def merge(out: str, stores: tuple[str, ...]) -> None:
+    """Put stores together.
+
+    OUT is a new file with the sums of all that the STOREs have counted, in whichever order they are given. Stores that
+    have a run in common are refused: it would count twice.
+    """
+    from lawful.learning.store import Store
+
+    if os.path.lexists(out):
+        raise LawfulError("store-exists", "this file exists already", where=out, hint="merge into a new file")
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Store(path, must_exist=True)) for path in stores]
+        made = stack.enter_context(Store(out))
+        try:
+            made.merge(opened)
+        except BaseException:
+            made.close()
+            if os.path.exists(out):  # nothing is in it, and nothing was before
+                os.unlink(out)
+            raise
+        runs = made.runs()
+    click.echo(f"{printable(out)}: {len(runs):,} runs, {sum(run.events for run in runs):,} events")
+
+
+# Paths are `readable=False`, which only turns click's own check off: our errors say more.
+@click.command(name="learn", cls=_Learn, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(readable=False))
+@options.learner_options
+@click.option("--all-rules", is_flag=True, help="List every rule with its counts, dead ones too; nothing is pruned.")
+@click.option(
+    "--export",
+    metavar="FILE.rml",
+    type=click.Path(readable=False),
+    help="Write the enforced rules there, as a law.",
+)
+@click.option("--moves", is_flag=True, help="Show what the tuner did.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output", metavar="FILE", type=click.Path(readable=False), help="Write the report there. `-` is standard output."
+)
+@click.option(
+    "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
+)
+@click.option("--no-progress", is_flag=True, help="Show no progress bar.")
+def command(
+    traces: tuple[str, ...],
+    all_rules: bool,
+    export: str | None,
+    moves: bool,
+    form: Literal["text", "json"],
+    output: str | None,
+    skip_bad: bool,
+    no_progress: bool,
+    **flags: Any,
+) -> int:
+    """Learn rules from traces, and report what breaks them.
+
+    A rule is a pattern of two events of one object, such as `open close`. Those that are kept nearly everywhere
+    are enforced; the report has the places where they are not, the most striking first, with a good and a bad use
+    of each. Objects of different traces are different objects. More is read from [tool.lawful.learn] in the
+    pyproject.toml of the current project.
+
+    Exit code: 0, no anomalies; 1, there are some; 2, bad usage or bad input.
+    """
+    from lawful.sources.python.scope import find_project
+
+    folder = str(find_project(os.getcwd()))
+    asked = config.combined(config.load(folder), config.Config(learn=options.given(flags))).learn
+    output = None if output == "-" else output
+    # What a store should keep must not be pruned away.
+    told = options.parameters(asked, all_rules=all_rules or asked.store is not None)
+    reading.look_at_traces(traces)
+    options.look_at_export(export)
+    reading.look_at_output(output, (*traces, asked.store))
+    reading.look_at_output(export, (*traces, asked.store, output))
+    work = _Work(told, skip_bad=skip_bad, progress=not no_progress)
+    failed: LawfulError | None = None
+    with _opened_store(asked.store) as store:
+        try:
+            with reading.rare_collections():
+                learner = work.run(traces) if store is None else work.run_with(store, traces)
+        except KeyboardInterrupt:
+            click.echo(f"interrupted after {work.events:,} events; nothing was kept of them", err=True)
+            return _INTERRUPTED
+        if store is not None:
+            try:
+                work.add_to(store, learner)
+            except LawfulError as error:
+                failed = error  # the report is worth the same
+    learner.change(all_rules=all_rules)
+    if export is not None:
+        options.export(learner, export)
+    code = _tell(learner, work.names, form, output, folder=folder, rules=all_rules, moves=moves)
+    if failed is not None:
+        raise failed
+    return code
+
+
+def _opened_store(path: str | None) -> AbstractContextManager[Store | None]:
+    if path is None:
+        return nullcontext()
+    from lawful.learning.store import Store
+
+    return Store(path)
+
+
+class _Work:
+    """From traces to a learner that has seen them."""
+
+    def __init__(self, told: Parameters, *, skip_bad: bool, progress: bool) -> None:
+        self.names: list[str] = []
+        self._told = told
+        self._skip_bad = skip_bad
+        self._progress = progress
+        self._learner: Learner | None = None
+        self._again: list[Known] = []  # counted in traces that the store has
+        self._fresh: list[str] = []  # runs that it does not have
+
+    @property
+    def events(self) -> int:
+        return self._learner.events if self._learner is not None else 0
+
+    def run(self, traces: Sequence[str], known: Iterable[Known] = ()) -> Learner:
+        """Read all traces, beginning with what is known."""
+        from lawful.learning.learner import Learner
+
+        learner = self._learner = Learner(self._told)
+        learner.remember(known)
+        self.names = []
+        for at, trace in enumerate(traces):
+            if at:
+                learner.part()
+            with open_trace(trace, skip_bad=self._skip_bad) as reader:
+                self.names.append(reader.name)
+                for batch in reading.batches(reader, self._progress):
+                    learner.feed(batch, reader.name)
+                reading.tell_skipped(reader)
+        learner.finish()
+        return learner
+
+    def run_with(self, store: Store, traces: Sequence[str]) -> Learner:
+        """The same with a store, beginning with what it knows.
+
+        Traces that it has already are counted for themselves first, and taken out of what it knows and of what will be
+        added: nothing counts twice.
+        """
+        from lawful.learning.store import minus
+
+        runs: dict[str, str] = {}
+        for trace in traces:
+            if runs.setdefault(_run_id(trace), trace) != trace or traces.count(trace) > 1:
+                hint = "without --store it counts as often as it is given"
+                raise LawfulError("store-overlap", "the same trace is given twice", where=trace, hint=hint)
+        old = [trace for run, trace in runs.items() if store.has(run)]
+        for trace in old:
+            click.echo(f"{printable(trace)} is in the store already, and is not added again", err=True)
+        self._again = list(self.run(old).knowledge()) if old else []
+        self._fresh = [run for run in runs if not store.has(run)]
+        return self.run(traces, minus(store.known(self._told.templates), self._again))
+
+    def add_to(self, store: Store, learner: Learner) -> None:
+        """Add what was counted in traces that the store does not have."""
+        from lawful.learning.store import Run, minus
+
+        if self._fresh:
+            # How many of the events are whose, nobody asks: the first run has them all.
+            events = [learner.events, *(0 for _ in self._fresh[1:])]
+            runs = [Run(run, number, self._told.window) for run, number in zip(self._fresh, events, strict=True)]
+            store.add(runs, self._told.templates, minus(learner.knowledge(), self._again))
+
+
+def _run_id(trace: str) -> str:
+    """The same for the same content. What can be read only once is always new."""
+    from lawful.learning.store import new_run_id
+
+    if trace == "-" or not os.path.isfile(trace):
+        return new_run_id()
+    with open(trace, "rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+def _tell(
+    learner: Learner, traces: list[str], form: str, output: str | None, *, folder: str, rules: bool, moves: bool
+) -> int:
+    from lawful.reports import learned
+
+    found = learner.anomalies()
+    with reading.opened(output) as target:
+        if form == "json":
+            target.write(learned.render_json(learner, traces).decode())
+        else:
+            show, width = reading.printer(target)
+            show(learned.report_lines(learner, found, width=width, folder=folder, rules=rules, moves=moves))
+    return 1 if found else 0

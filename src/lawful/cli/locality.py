@@ -1,0 +1,103 @@
+"""``lawful locality``: how near to each other the events of one object are, and which window suits that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from lawful.cli import reading
+from lawful.errors import LawfulError
+from lawful.events.reader import open_trace
+
+if TYPE_CHECKING:
+    from lawful.learning.locality import Locality
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful locality run.jsonl
+  lawful locality monday.jsonl.gz tuesday.jsonl.gz --window 50
+  lawful locality run.jsonl --format json
+"""
+
+
+# Paths are `readable=False`, which only turns click's own check off: our errors say more.
+@click.command(name="locality", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.option("--window", metavar="N", type=int, help="The window to look at.  [default: 25]")
+@click.option(
+    "--join",
+    "joins",
+    metavar="WORDS",
+    multiple=True,
+    help="Count events for other objects too: result, arguments, family, as `lawful learn` does.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output", metavar="FILE", type=click.Path(readable=False), help="Write the report there. `-` is standard output."
+)
+@click.option(
+    "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
+)
+@click.option("--no-progress", is_flag=True, help="Show no progress bar.")
+def command(
+    traces: tuple[str, ...],
+    window: int | None,
+    joins: tuple[str, ...],
+    form: Literal["text", "json"],
+    output: str | None,
+    skip_bad: bool,
+    no_progress: bool,
+) -> None:
+    """Tell how near to each other the events of one object are.
+
+    Distances are between successive events of an object, in events that `lawful learn` takes in. Shown are the shares
+    of pairs that windows of several sizes see, a histogram, the classes whose pairs a window sees all, the tenths
+    of the trace in which the others are, and a window to take. Memory grows with the objects that are not
+    gone.
+    """
+    from lawful.learning.intake import NO_OBJECT, Intake
+    from lawful.learning.locality import DEFAULT_WINDOW, Locality
+    from lawful.learning.parameters import Parameters
+    from lawful.reports import locality as report
+
+    # What is no window, or no join, is told as the learner tells it.
+    asked = Parameters(window=DEFAULT_WINDOW if window is None else window, joins=frozenset(reading.words(joins)))
+    output = None if output == "-" else output
+    reading.look_at_traces(traces)
+    reading.look_at_output(output, traces)
+    found = Locality(window=asked.window)
+    intake = Intake(asked.joins)
+    names: list[str] = []
+    with reading.rare_collections():
+        for trace in traces:
+            with open_trace(trace, skip_bad=skip_bad) as reader:
+                names.append(reader.name)
+                for batch in reading.batches(reader, progress=not no_progress):
+                    intake.add(batch, reader.name)
+                    taken = intake.take()
+                    found.feed(taken.names, taken.objects, intake.words)
+                    _drop(found, batch)
+                found.end()
+                intake.part()
+                reading.tell_skipped(reader)
+    if intake.passed.get(NO_OBJECT) and not found.events:
+        raise LawfulError(
+            "learn-no-objects",
+            f"none of the {intake.read:,} events has an object, so there are no distances",
+            hint="distances are between events of one object, which is the `targetId` of each",
+        )
+    with reading.opened(output) as target:
+        if form == "json":
+            target.write(report.render_json(found, names, intake.passed).decode())
+        else:
+            show, width = reading.printer(target)
+            show(report.report_lines(found, names, intake.passed, width))
+
+
+def _drop(found: Locality, batch: list[dict[str, Any]]) -> None:
+    """Ids never come back, so it is all the same where in the batch an object went."""
+    for event in batch:
+        if event.get("event") == "gone" and type(target := event.get("targetId")) is int:
+            found.gone(target)

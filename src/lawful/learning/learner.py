@@ -1,0 +1,471 @@
+"""The learner, whole: takes events in, tunes itself, and can be asked and changed at any time, from any thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Any
+
+import msgspec
+
+from lawful import core
+from lawful.errors import LawfulError
+from lawful.learning import anomalies, strategies, templates
+from lawful.learning import window as windows
+from lawful.learning.intake import NO_OBJECT, Intake, Numbers, Where
+from lawful.learning.model import Anomaly, Known, Product, Rule, Scene, State, Survey, Window
+from lawful.learning.parameters import Parameters
+from lawful.learning.tuner import Move, Tuner
+from lawful.learning.view import View
+
+MOST_LAST_MOVES = 100
+"""How often the tuner may move at the end of the stream, while there are more anomalies than wanted."""
+
+MOST_PAST_MOVES = 1000
+"""How many moves are remembered of the tuners before the present one, which had another strategy or seed."""
+
+MOST_HANDED_ON = 100
+"""How many anomalies a process tells another one."""
+
+MOST_SCENES = 8
+"""How many failing scenarios of one rule are taken over from other processes."""
+
+MOST_VERDICTS = 100_000  # that are kept, to be quick
+
+
+class Report(list[Anomaly]):
+    """The anomalies that are worth a look, the best first, and how many more there are."""
+
+    def __init__(self, found: Iterable[Anomaly] = (), omitted: int = 0) -> None:
+        super().__init__(found)
+        self.omitted = omitted
+
+
+class Learner:
+    """Learns rules from events and knows where they are broken.
+
+    Every `tune_every` events of the window, whatever the batches, all rules are judged, dead pairs are forgotten, and
+    the tuner makes a move. Parameters can be changed while it runs, with `change`. Other templates, another core, or
+    another number of pairs make a new window: all counts begin anew.
+    """
+
+    def __init__(self, parameters: Parameters | None = None) -> None:
+        self._parameters = parameters or Parameters()
+        self.intake = Intake(self._parameters.joins)
+        self.renewed: Callable[[Window], None] | None = None
+        """Is told the new window when there is one: for those who feed it themselves."""
+        self._lock = RLock()
+        self._product = templates.compile(self._parameters.templates)
+        self._window = _window(self._parameters, self._product)
+        self._strategy = strategies.parse(self._parameters.strategy)
+        values = self._strategy.values(self._parameters.thresholds)
+        self._tuner = Tuner(self._strategy, values, self._parameters.budget, self._parameters.seed)
+        self._parameters = replace(self._parameters, thresholds={})  # the tuner has them
+        self._past_moves: deque[Move] = deque(maxlen=MOST_PAST_MOVES)  # of tuners before this one
+        self._past_events = 0  # of windows before this one, and of other processes
+        self._ended_at = -1  # events of the window when the tuner had its last moves
+        self._kinds = _kinds(self._product)
+        self._prior: dict[tuple[int, int], dict[int, int]] = {}  # of other runs: endings, by kind
+        self._foreign: dict[tuple[str, str, str], Anomaly] = {}  # by rule: of other processes, and before
+        self._kept_at = -1  # events of the window when anomalies of our own were last put there
+        self.intake.reach(self._parameters.window)
+
+    # -- parameters -------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> Parameters:
+        """All parameters as they are now; the thresholds as the tuner has set them."""
+        with self._lock:
+            return replace(self._parameters, thresholds=dict(self._tuner.values))
+
+    def change(self, **changes: Any) -> None:
+        """Change parameters, all that are named or, if one of them is wrong, none. Thresholds not named stay."""
+        with self._lock:
+            old = self._parameters
+            new = old.changed(**changes)
+            strategy = strategies.parse(new.strategy)
+            given = {name: strategy.threshold(name).check(value) for name, value in new.thresholds.items()}
+            product, window = self._product, self._window
+            if (new.templates, new.core, new.most_pairs) != (old.templates, old.core, old.most_pairs):
+                product = templates.compile(new.templates)
+                window = _window(new, product)
+            self._parameters = replace(new, thresholds={})  # the tuner has them
+
+            self._window.size = new.window
+            self.intake.reach(new.window)
+            self.intake.joins = new.joins
+            if (new.strategy, new.seed) != (old.strategy, old.seed):
+                self._replace_tuner(strategy, given)
+            else:
+                self._tuner.budget = new.budget
+                for name, value in given.items():
+                    self._tuner.set(name, value)
+            if window is not self._window:
+                self._renew(product, window)
+
+    def _replace_tuner(self, strategy: strategies.Strategy, given: Mapping[str, float]) -> None:
+        """For another strategy or seed. What both have in common goes on, and can be loosened as far as before."""
+        old, shared = self._tuner, {threshold.name for threshold in strategy.thresholds}
+        loosest = {name: value for name, value in old.loosest.items() if name in shared}
+        self._past_moves += old.moves
+        self._strategy = strategy
+        self._tuner = Tuner(strategy, loosest | dict(given), self._parameters.budget, self._parameters.seed)
+        self._tuner.go_on({name: value for name, value in old.values.items() if name in shared - given.keys()})
+
+    def _renew(self, product: Product, window: Window) -> None:
+        self._past_events += self._window.events
+        self._product, self._window = product, window
+        self._kinds = _kinds(product)
+        self._prior = {}
+        self._foreign.clear()
+        self._ended_at = self._kept_at = -1
+        if self.renewed is not None:
+            self.renewed(self._window)
+
+    def hold(self) -> None:
+        """Let no other thread in until `let_go`: before the process forks, or a child would wait for ever."""
+        self._lock.acquire()
+        self.intake.lock.acquire()
+
+    def let_go(self) -> None:
+        """After `hold`, by the same thread; in the child, too."""
+        self.intake.lock.release()
+        self._lock.release()
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def feed(self, events: Sequence[Mapping[str, Any]], where: Where = None) -> None:
+        """Learn from events. Before an error, that is all up to the faulty one."""
+        with self._lock:
+            try:
+                self.intake.add(events, where)
+            finally:
+                self._pour(self.intake.take())
+
+    def _pour(self, numbers: Numbers) -> None:
+        columns = [memoryview(column) for column in numbers]
+        start, end = 0, len(numbers.names)
+        while start < end:
+            every = self._parameters.tune_every
+            stop = min(end, start + every - self._window.events % every)
+            self._window.feed(*(column[start:stop] for column in columns))
+            start = stop
+            if self._window.events % every == 0:
+                self.tick()
+
+    def tick(self) -> None:
+        """Judge all rules, forget what is dead, and let the tuner make a move."""
+        with self._lock:
+            survey = self._survey(prune=not self._parameters.all_rules)
+            if self._parameters.tune:
+                self._tuner.step(self.events, anomalies.count(self.view(), survey))
+
+    def part(self) -> None:
+        """A trace is over, and another one begins, whose objects are others."""
+        with self._lock:
+            self._window.drain()
+            self.intake.part()
+
+    def finish(self) -> None:
+        """The stream is over: let everything leave the window, and let the tuner keep to the budget if it can."""
+        with self._lock:
+            self._window.drain()
+            if self.intake.passed.get(NO_OBJECT) and not self.events:
+                raise LawfulError(
+                    "learn-no-objects",
+                    f"none of the {self.intake.read:,} events has an object, so there is nothing to learn from",
+                    hint="rules are about the events of one object, which is the `targetId` of each",
+                )
+            if self._ended_at == self._window.events:
+                return
+            self._ended_at = self._window.events
+            if self._parameters.tune:
+                self._tune_at_the_end()
+
+    def _tune_at_the_end(self) -> None:
+        number = anomalies.count(self.view(), self._survey(prune=False))
+        for _ in range(MOST_LAST_MOVES):
+            if number <= self._parameters.budget or self._tuner.step(self.events, number) is None:
+                break
+            number = anomalies.count(self.view(), self._survey(prune=False))
+        self._tuner.observe(number)
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    @property
+    def events(self) -> int:
+        """How many were learned from. With joins, one event in a trace may be several."""
+        return self._past_events + self._window.events
+
+    @property
+    def window(self) -> Window:
+        """The present one. Whoever feeds it calls `tick` whenever it has taken in another `tune_every` events."""
+        return self._window
+
+    @property
+    def moves(self) -> list[Move]:
+        """What the tuner has done, from the beginning."""
+        with self._lock:
+            return [*self._past_moves, *self._tuner.moves]
+
+    def view(self) -> View:
+        """What is known now."""
+        with self._lock:
+            strategy, values = self._strategy, dict(self._tuner.values)
+            verdicts: dict[tuple[int, int, int], State] = {}
+
+            def judge(satisfied: int, total: int, contexts: int) -> State:
+                key = (satisfied, total, contexts)
+                verdict = verdicts.get(key)
+                if verdict is None:
+                    if len(verdicts) == MOST_VERDICTS:
+                        verdicts.clear()
+                    verdict = verdicts[key] = strategy.judge(*key, values)
+                return verdict
+
+            return View(
+                self._window,
+                self._product,
+                self._parameters.templates,
+                self.intake.words,
+                self.intake.sites,
+                judge,
+                self.intake.raising,
+            )
+
+    def _survey(self, prune: bool) -> Survey:
+        return self._window.survey(self._strategy.program(self._tuner.values), prune)
+
+    def rules(self, all: bool = False) -> Iterator[Rule]:
+        """The enforced rules and those that are still learned; with `all`, the dead ones of pairs that are kept, too.
+
+        They are in the order of the labels of their events, then of templates. They are made one by one: there may be
+        millions.
+        """
+        view = self.view()
+        with self._lock:
+            pairs = view.window.known()
+            words = len(view.words)
+        ranks = [0] * words
+        for rank, number in enumerate(sorted(range(words), key=lambda number: view.words[number].label)):
+            ranks[number] = rank
+        pairs.sort(key=lambda pair: _rank(ranks[pair[0]], ranks[pair[1]]))
+        for first, second in pairs:
+            with self._lock:
+                found = list(view.rules(first, second, turned=ranks[first] > ranks[second]))
+            for rule in found:
+                if all or rule.state != State.DEAD:
+                    yield rule
+
+    def anomalies(self) -> Report:
+        """Where rules are broken, as far as it is worth a look: the best ones, as many as the budget has."""
+        with self._lock:
+            found = self._anomalies()
+            budget = self._parameters.budget
+            return Report(found[:budget], max(0, len(found) - budget))
+
+    def _anomalies(self) -> list[Anomaly]:
+        view = self.view()
+        found = anomalies.find(view, self._survey(prune=False))
+        if self._foreign:
+            merged = {_key(anomaly.rule): anomaly for anomaly in found}
+            for anomaly in self._foreign.values():
+                rule = self._known_now(view, anomaly.rule)
+                if rule.state == State.ENFORCING:  # now that all is known
+                    _unite(merged, anomaly._replace(rule=rule))
+            found = sorted(merged.values(), key=lambda anomaly: (-anomaly.score, _key(anomaly.rule)))
+        return found
+
+    def _known_now(self, view: View, rule: Rule) -> Rule:
+        a, b = self.intake.word(*rule.a), self.intake.word(*rule.b)
+        number = 2 * view.templates.index(rule.pattern) + (a > b)
+        return view.rule(min(a, b), max(a, b), number)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it in JSON types. The first four keys are what programs can rely on."""
+        with self._lock:
+            every = self._parameters.all_rules
+            found = self.anomalies()
+            return {
+                "events": self.events,
+                "window": self._parameters.window,
+                "rules": [rule_json(rule) for rule in self.rules(all=every)],
+                "anomalies": [self.anomaly_json(anomaly) for anomaly in found],
+                "omitted": found.omitted,
+                "passed_over": dict(self.intake.passed),
+                "pruned_pairs": self._window.pruned,
+                "given_up_pairs": self._window.given_up,
+                "parameters": self.parameters.to_json(),
+                "moves": [move._asdict() for move in self.moves],
+            }
+
+    def anomaly_json(self, anomaly: Anomaly) -> dict[str, Any]:
+        """An anomaly in JSON types."""
+        bad = anomaly.bad[0] if anomaly.bad else None
+        return {
+            "rule": _name_json(anomaly.rule),
+            "score": anomaly.score,
+            "satisfied": anomaly.rule.satisfied,
+            "failed": anomaly.rule.failed,
+            "object": self.intake.original(bad.object) if bad else None,
+            "sites": [str(site) for site in anomaly.sites],
+            "events": _events_json(bad),
+            "message": anomaly.message,
+            "contexts": anomaly.rule.contexts,
+            "bad": [self._scene_json(scene) for scene in anomaly.bad],
+            "good": self._scene_json(anomaly.good) if anomaly.good else None,
+            "others": [_name_json(rule) for rule in anomaly.others],
+        }
+
+    def _scene_json(self, scene: Scene) -> dict[str, Any]:
+        return {
+            "object": self.intake.original(scene.object),
+            "count": scene.count,
+            "at_end": scene.at_end,
+            "events": _events_json(scene),
+        }
+
+    # -- other runs, other processes --------------------------------------------------------------
+
+    def knowledge(self) -> Iterator[Known]:
+        """What this learner has counted itself, without what it was told to `remember`. Pairs that died are not in it.
+
+        The rules are those of its templates, in their order.
+        """
+        with self._lock:
+            words, sites, window, product = self.intake.words, self.intake.sites, self._window, self._product
+            priors = self._prior
+            pairs = window.known()
+        for first, second in pairs:
+            with self._lock:
+                pair = window.pair(first, second)
+                prior = priors.get((first, second), {})
+            if pair is None:
+                continue
+            counted = [(each.kind, each.count - prior.get(each.kind, 0)) for each in pair.endings]
+            if not any(number for _, number in counted):
+                continue
+            yield Known(
+                words[first],
+                words[second],
+                tuple((product.satisfied[kind], product.letters[kind], number) for kind, number in counted if number),
+                tuple((sites[site], rules) for site, rules in pair.contexts),
+            )
+
+    def remember(self, known: Iterable[Known]) -> None:
+        """Add what other runs have counted, with the same templates in the same order."""
+        with self._lock:
+            for each in known:
+                pair, endings = self._add(each)
+                if self._window.counts(*pair) is None:
+                    continue  # there are too many pairs, or it is dead: nothing was added
+                prior = self._prior.setdefault(pair, {})
+                for kind, number in endings:
+                    prior[kind] = prior.get(kind, 0) + number
+
+    def _add(self, known: Known) -> tuple[tuple[int, int], list[tuple[int, int]]]:
+        first, second = self.intake.word(*known.first), self.intake.word(*known.second)
+        known = known if first < second else known.turned()
+        endings = [(self._kinds[satisfied, letters], number) for satisfied, letters, number in known.endings]
+        places = [(self.intake.site(*site), rules) for site, rules in known.contexts]
+        pair = (min(first, second), max(first, second))
+        self._window.remember(*pair, endings, places)
+        return pair, endings
+
+    def snapshot(self) -> dict[str, Any]:
+        """What another process has to know of this one, in JSON types."""
+        with self._lock:
+            return {
+                "templates": list(self._parameters.templates),
+                "events": self.events,
+                "passed": dict(self.intake.passed),
+                "known": [_plain(known) for known in self.knowledge()],
+                "anomalies": [_plain(anomaly) for anomaly in self._anomalies()[:MOST_HANDED_ON]],
+            }
+
+    def merge(self, snapshot: Mapping[str, Any]) -> bool:
+        """Add what another process has counted, and the anomalies it found. Not if it had other templates."""
+        with self._lock:
+            if list(snapshot["templates"]) != list(self._parameters.templates):
+                return False
+            if self._kept_at != self._window.events:
+                # The counts of others have failures in them too, which make looser rules the best ones: what is found
+                # now would fall silent.
+                self._kept_at = self._window.events
+                for anomaly in anomalies.find(self.view(), self._survey(prune=False)):
+                    _unite(self._foreign, anomaly)
+            for known in snapshot["known"]:
+                self._add(msgspec.convert(known, Known))
+            for found in snapshot["anomalies"]:
+                _unite(self._foreign, msgspec.convert(found, Anomaly))
+            self._past_events += snapshot["events"]
+            for reason, number in snapshot["passed"].items():
+                self.intake.passed[reason] = self.intake.passed.get(reason, 0) + number
+            self._ended_at = -1
+            return True
+
+
+def rule_json(rule: Rule) -> dict[str, Any]:
+    """A rule in JSON types."""
+    return {
+        "a": rule.a.label,
+        "b": rule.b.label,
+        "pattern": rule.pattern,
+        "satisfied": rule.satisfied,
+        "failed": rule.failed,
+        "contexts": rule.contexts,
+        "state": rule.state.name.lower(),
+    }
+
+
+def _rank(one: int, other: int) -> int:
+    """A number by which pairs are sorted, first by the lesser one. One number takes less memory than two in a tuple."""
+    return one << 32 | other if one < other else other << 32 | one
+
+
+def _kinds(product: Product) -> dict[tuple[int, int], int]:
+    """The kinds of endings, by the rules that are satisfied and the letters that occurred."""
+    both = zip(product.satisfied, product.letters, strict=True)
+    return {signature: kind for kind, signature in enumerate(both)}
+
+
+def _name_json(rule: Rule) -> dict[str, str]:
+    return {"a": rule.a.label, "b": rule.b.label, "pattern": rule.pattern, "text": str(rule)}
+
+
+def _events_json(scene: Scene | None) -> list[dict[str, Any]]:
+    return [{"name": name, "file": site.file, "line": site.line} for name, site in scene.events] if scene else []
+
+
+def _unite(found: dict[tuple[str, str, str], Anomaly], other: Anomaly) -> None:
+    """Add an anomaly to others: one for each rule, with the failures of all processes."""
+    key = _key(other.rule)
+    known = found.get(key)
+    if known is None:
+        found[key] = other
+        return
+    seen = {scene.events for scene in known.bad}
+    bad = (*known.bad, *(scene for scene in other.bad if scene.events not in seen))
+    found[key] = known._replace(
+        score=max(known.score, other.score),
+        bad=bad[: max(MOST_SCENES, len(known.bad))],
+        good=known.good or other.good,
+    )
+
+
+def _key(rule: Rule) -> tuple[str, str, str]:
+    return rule.a.label, rule.b.label, rule.pattern
+
+
+def _plain(value: object) -> object:
+    return msgspec.to_builtins(value)
+
+
+def _window(parameters: Parameters, product: Product) -> Window:
+    if parameters.core == "python":
+        return windows.Window(product, parameters.window, parameters.most_pairs)
+    if parameters.core == "native" and not hasattr(core.native, "Window"):
+        raise LawfulError("core-missing", f"there is no C core: {core.refusal or 'it cannot learn'}")
+    return windows.make(product, parameters.window, parameters.most_pairs)

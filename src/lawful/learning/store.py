@@ -1,0 +1,408 @@
+"""Memory across runs: what has been counted, in a SQLite file that several processes may add to.
+
+Counts are sums over runs, of scenarios that ended alike. They are kept apart by the set of templates that was in force:
+which rules an ending satisfies is known for these only. A run takes from the store what was counted with all of its own
+templates.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from lawful.diagnostics import encodable
+from lawful.errors import LawfulError
+from lawful.learning.model import Known, Site, Word
+
+VERSION = 1
+APPLICATION = 0x4C415746  # "LAWF", in the file's header
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER = struct.Struct(">60xI4xI")  # of every SQLite file: the user's version, and the application
+_MOST_LINE = 1 << 63
+_PATIENCE = 30.0  # seconds to wait for other processes
+
+_SCHEMA = f"""
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {VERSION};
+CREATE TABLE runs (id TEXT PRIMARY KEY, events INTEGER NOT NULL, window INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE words (
+    id INTEGER PRIMARY KEY, label TEXT NOT NULL UNIQUE,
+    event TEXT NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL
+);
+CREATE TABLE sites (id INTEGER PRIMARY KEY, file TEXT NOT NULL, line INTEGER NOT NULL, UNIQUE (file, line));
+CREATE TABLE template_sets (id INTEGER PRIMARY KEY, templates TEXT NOT NULL UNIQUE);
+CREATE TABLE pairs (
+    id INTEGER PRIMARY KEY, template_set INTEGER NOT NULL REFERENCES template_sets,
+    first INTEGER NOT NULL REFERENCES words, second INTEGER NOT NULL REFERENCES words,
+    UNIQUE (template_set, first, second)
+);
+CREATE TABLE endings (
+    pair INTEGER NOT NULL REFERENCES pairs, rules INTEGER NOT NULL, letters INTEGER NOT NULL, number INTEGER NOT NULL,
+    PRIMARY KEY (pair, rules, letters)
+) WITHOUT ROWID;
+CREATE TABLE contexts (
+    pair INTEGER NOT NULL REFERENCES pairs, site INTEGER NOT NULL REFERENCES sites, rules INTEGER NOT NULL,
+    PRIMARY KEY (pair, site)
+) WITHOUT ROWID;
+"""
+
+
+class Run(NamedTuple):
+    """A run that is in the counts. The same trace has the same id; a stream that cannot be read again has a new one."""
+
+    id: str
+    events: int
+    window: int
+
+
+def new_run_id() -> str:
+    """For a run that nobody can give to the learner a second time."""
+    return f"run:{secrets.token_hex(16)}"
+
+
+class Store:
+    """An open store. What is wrong with the file comes out here, and a file that is refused is left as it is.
+
+    A new one is made when something is first added, so that a run that fails leaves none behind.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False, patience: float = _PATIENCE) -> None:
+        self.path = os.fspath(path)
+        self._patience = patience
+        self._connection: sqlite3.Connection | None = None
+        if "\0" in self.path:
+            raise LawfulError("store-unreadable", "no file can have this name", where=repr(self.path))
+        if os.path.lexists(self.path):
+            self._look()
+            try:
+                # Nothing is changed: this asks whether it could be.
+                with self._transaction() as connection:
+                    connection.execute("SELECT count(*) FROM sqlite_master")
+            except LawfulError:
+                self.close()
+                raise
+        elif must_exist:
+            raise LawfulError("store-unreadable", "there is no such file", where=self.path)
+        else:
+            folder = os.path.dirname(self.path) or "."
+            if not os.path.isdir(folder):
+                raise LawfulError("store-unreadable", "its folder does not exist", where=self.path)
+            if not os.access(folder, os.W_OK):
+                raise LawfulError("store-unreadable", "its folder may not be written", where=self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def runs(self) -> list[Run]:
+        """All runs that are in the counts."""
+        return [Run(*row) for row in self._rows("SELECT id, events, window FROM runs ORDER BY id")]
+
+    def has(self, run: str) -> bool:
+        """Is this run in the counts?"""
+        return bool(self._rows("SELECT 1 FROM runs WHERE id = ?", (run,)))
+
+    def known(self, templates: Sequence[str]) -> list[Known]:
+        """The sums of all that was counted with all of these templates, in the order of the labels."""
+        sums: dict[tuple[Word, Word], _Sum] = {}
+        with self._reading():
+            for number, text in self._rows("SELECT id, templates FROM template_sets ORDER BY templates"):
+                stored = text.split("\n")
+                if set(templates) <= set(stored):
+                    for known in self._of_set(number):
+                        there = sums.setdefault((known.first, known.second), _Sum())
+                        there.add(_renumbered(known, stored, templates))
+        return [there.known(*pair) for pair, there in sorted(sums.items())]
+
+    def _of_set(self, template_set: int) -> Iterator[Known]:
+        words = {row[0]: Word(*row[1:]) for row in self._rows("SELECT id, event, name, role FROM words")}
+        sites = {
+            number: Site(file or None, line if line >= 0 else None)
+            for number, file, line in self._rows("SELECT id, file, line FROM sites")
+        }
+        pairs = self._rows("SELECT id, first, second FROM pairs WHERE template_set = ?", (template_set,))
+        for pair, first, second in pairs:
+            endings = self._rows("SELECT rules, letters, number FROM endings WHERE pair = ?", (pair,))
+            contexts = self._rows("SELECT site, rules FROM contexts WHERE pair = ?", (pair,))
+            yield Known(
+                words[first],
+                words[second],
+                tuple((_unsigned(rules), letters, number) for rules, letters, number in endings),
+                tuple((sites[site], _unsigned(rules)) for site, rules in contexts),
+            )
+
+    # -- adding --------------------------------------------------------------------------------------------------------
+
+    def add(self, runs: Sequence[Run], templates: Sequence[str], counted: Iterable[Known]) -> None:
+        """Add what these runs have counted, all of it or, if something goes wrong, nothing."""
+        with self._transaction() as connection:
+            self._prepare(connection)
+            self._add_runs(connection, runs)
+            self._add_counts(connection, templates, counted)
+
+    def merge(self, others: Sequence[Store]) -> None:
+        """Add all that the other stores have."""
+        with self._transaction() as connection:
+            self._prepare(connection)
+            for other in others:
+                with other._reading():
+                    self._add_runs(connection, other.runs(), other.path)
+                    for number, text in other._rows("SELECT id, templates FROM template_sets"):
+                        templates = text.split("\n")
+                        self._add_counts(connection, templates, other._of_set(number))
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        # Another process may have made the file since this one looked for it.
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            for statement in filter(None, map(str.strip, _SCHEMA.split(";"))):
+                connection.execute(statement)
+
+    def _add_runs(self, connection: sqlite3.Connection, runs: Sequence[Run], source: str | None = None) -> None:
+        for run in runs:
+            if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone():
+                there = "the run" if source is None else f"a run of {source}"
+                raise LawfulError(
+                    "store-overlap",
+                    f"{there} is in it already, and would count twice: {run.id}",
+                    where=self.path,
+                    hint="merge stores that have no run in common",
+                )
+            connection.execute("INSERT INTO runs VALUES (?, ?, ?)", run)
+
+    def _add_counts(self, connection: sqlite3.Connection, templates: Sequence[str], counted: Iterable[Known]) -> None:
+        ordered = sorted(templates)
+        template_set = _number(
+            connection,
+            "INSERT INTO template_sets (templates) VALUES (?) ON CONFLICT DO NOTHING",
+            "SELECT id FROM template_sets WHERE templates = ?",
+            ("\n".join(ordered),),
+        )
+        numbers: dict[Word, int] = {}
+        sites: dict[Site, int] = {}
+        for known in counted:
+            if known.second.label < known.first.label:
+                known = known.turned()
+            known = _renumbered(known, templates, ordered)
+            first, second = (
+                numbers.get(word) or numbers.setdefault(word, _add_word(connection, word))
+                for word in (known.first, known.second)
+            )
+            pair = _number(
+                connection,
+                "INSERT INTO pairs (template_set, first, second) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                "SELECT id FROM pairs WHERE template_set = ? AND first = ? AND second = ?",
+                (template_set, first, second),
+            )
+            connection.executemany(
+                "INSERT INTO endings VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET number = number + excluded.number",
+                [(pair, _signed(rules), letters, number) for rules, letters, number in known.endings],
+            )
+            for site, _ in known.contexts:
+                if site not in sites:
+                    sites[site] = _add_site(connection, site)
+            connection.executemany(
+                "INSERT INTO contexts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET rules = rules | excluded.rules",
+                [(pair, sites[site], _signed(rules)) for site, rules in known.contexts],
+            )
+
+    # -- the file ------------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Refuse what is not ours by its first bytes, before SQLite opens it: that might tidy up beside it."""
+        try:
+            if os.path.isdir(self.path):
+                raise LawfulError("store-unreadable", "a directory is no store", where=self.path)
+            with open(self.path, "rb") as file:
+                head = file.read(_HEADER.size)
+        except OSError as error:
+            raise LawfulError("store-unreadable", error.strerror or str(error), where=self.path) from error
+        if not head:  # as `mktemp` makes it, or another process that has just begun
+            return
+        if len(head) < _HEADER.size or not head.startswith(_MAGIC):
+            raise self._not_ours("this is no SQLite file")
+        version, application = _HEADER.unpack(head)
+        if application != APPLICATION:
+            raise self._not_ours("this is a database of something else")
+        if version != VERSION:
+            raise LawfulError(
+                "store-version",
+                f"this store has version {version}, and this Lawful reads and writes version {VERSION}",
+                where=self.path,
+                hint="begin a new store, or use the Lawful that made it",
+            )
+
+    def _not_ours(self, message: str) -> LawfulError:
+        return LawfulError("store-not-ours", message, where=self.path, hint="nothing was changed; name another file")
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            with self._told():
+                path = os.path.abspath(self.path)
+                self._connection = sqlite3.connect(path, timeout=self._patience, isolation_level=None)
+        return self._connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, and alone: a process that reads counts to change them must not meet another one."""
+        connection = self._connect()
+        with self._told():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """All that is read in here is of one moment."""
+        connection = self._connection
+        if connection is None:
+            yield
+            return
+        with self._told():
+            connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                connection.execute("ROLLBACK")
+
+    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        """What a query finds; a store that has not been made yet is empty."""
+        if self._connection is None:
+            return []
+        with self._told():
+            if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                return []
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What SQLite complains of, as an error of ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                raise LawfulError(
+                    "store-locked",
+                    f"another process has held the store for {self._patience:g} seconds",
+                    where=self.path,
+                    hint="try again when it is done",
+                ) from error
+            if name.startswith("SQLITE_NOTADB"):
+                raise self._not_ours("this is no SQLite file") from error
+            raise LawfulError("store-unreadable", str(error), where=self.path) from error
+
+
+class _Sum:
+    """The counts of a pair, from several sets of templates."""
+
+    def __init__(self) -> None:
+        self.endings: Counter[tuple[int, int]] = Counter()
+        self.contexts: dict[Site, int] = {}
+
+    def add(self, known: Known) -> None:
+        for rules, letters, number in known.endings:
+            self.endings[rules, letters] += number
+        for site, rules in known.contexts:
+            self.contexts[site] = self.contexts.get(site, 0) | rules
+
+    def known(self, first: Word, second: Word) -> Known:
+        endings = sorted((*signature, number) for signature, number in self.endings.items())
+        places = sorted(self.contexts.items(), key=lambda item: str(item[0]))
+        return Known(first, second, tuple(endings), tuple(places))
+
+
+def _renumbered(known: Known, old: Sequence[str], new: Sequence[str]) -> Known:
+    """The same with the numbers that its rules have in another list of templates, all of which are in the old one."""
+    if list(old) == list(new):
+        return known
+    moved = [2 * old.index(template) + turn for template in new for turn in (0, 1)]
+    return known._replace(
+        endings=tuple((_moved(rules, moved), letters, number) for rules, letters, number in known.endings),
+        contexts=tuple((site, _moved(rules, moved)) for site, rules in known.contexts),
+    )
+
+
+def _moved(rules: int, numbers: Sequence[int]) -> int:
+    """A set of rules as bits, when the rule that was `numbers[n]` is now `n`."""
+    return sum((rules >> number & 1) << at for at, number in enumerate(numbers))
+
+
+def minus(counted: Iterable[Known], others: Iterable[Known]) -> Iterator[Known]:
+    """What is left of counts without those of some runs that are in them."""
+    less: dict[tuple[str, str], Known] = {}
+    for known in others:
+        less[known.first.label, known.second.label] = known
+        less[known.second.label, known.first.label] = known.turned()
+    for known in counted:
+        other = less.get((known.first.label, known.second.label))
+        if other is None:
+            yield known
+            continue
+        taken = {(rules, letters): number for rules, letters, number in other.endings}
+        # Under another window the runs were counted otherwise: there is never less than nothing.
+        left = ((rules, letters, number - taken.get((rules, letters), 0)) for rules, letters, number in known.endings)
+        endings = tuple(ending for ending in left if ending[2] > 0)
+        if endings:
+            yield known._replace(endings=endings)
+
+
+def _add_word(connection: sqlite3.Connection, word: Word) -> int:
+    # Events are the same if their labels are. Of two that differ otherwise the lesser one stands, whoever comes first.
+    word = Word(*map(encodable, word))
+    connection.execute(
+        "INSERT INTO words (label, event, name, role) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+        "SET event = excluded.event, name = excluded.name, role = excluded.role "
+        "WHERE (excluded.event, excluded.name, excluded.role) < (event, name, role)",
+        (word.label, *word),
+    )
+    return int(connection.execute("SELECT id FROM words WHERE label = ?", (word.label,)).fetchone()[0])
+
+
+def _add_site(connection: sqlite3.Connection, site: Site) -> int:
+    # Nulls are never equal in SQL.
+    line = site.line if site.line is not None and 0 <= site.line < _MOST_LINE else -1
+    return _number(
+        connection,
+        "INSERT INTO sites (file, line) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        "SELECT id FROM sites WHERE file = ? AND line = ?",
+        (encodable(site.file or ""), line),
+    )
+
+
+def _number(connection: sqlite3.Connection, insert: str, select: str, values: tuple[object, ...]) -> int:
+    connection.execute(insert, values)
+    return int(connection.execute(select, values).fetchone()[0])
+
+
+def _signed(bits: int) -> int:
+    """A word of 64 bits as SQLite has it."""
+    return bits - (1 << 64) if bits >> 63 else bits
+
+
+def _unsigned(number: int) -> int:
+    return number & (1 << 64) - 1

@@ -1,0 +1,304 @@
+"""Strategies, section 3.3: which rules are enforced, still learned, or dead; as in `meet(count, ratio, context)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from lawful.diagnostics import did_you_mean, quoted
+from lawful.errors import LawfulError
+from lawful.learning.model import MOST_CONTEXTS, Instruction, Op, State
+
+DEFAULT = "meet(count, ratio, context)"
+
+MOST_NESTED = 32  # operators in operators; the C core keeps 64 states on its stack
+MOST_PARTS = 256
+
+_LARGEST = 1e9
+
+
+class Threshold(NamedTuple):
+    """A constant of a strategy: what it may be, and how the tuner changes it.
+
+    The defaults are the loosest values that are of use: section 3.4 begins with those that admit many rules.
+    """
+
+    name: str
+    default: float
+    lower: float  # what a user may choose
+    upper: float
+    strictest: float  # as far as the tuner goes
+    step: float
+    whole: bool
+    meaning: str
+
+    @property
+    def stricter(self) -> int:
+        """1 if the greater value admits fewer rules, -1 if the smaller one does."""
+        return 1 if self.strictest > self.default else -1
+
+    def check(self, value: float) -> float:
+        """The value, if it may be one."""
+        hint = f"`{self.name}` is {self.meaning}; by default it is {self.default:g}"
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise LawfulError(
+                "threshold-range", f"{quoted(str(value))} is no number", where=self.name, hint=hint
+            ) from None
+        if not self.lower <= number <= self.upper:  # which NaN is not either
+            message = f"{number:g} is not between {self.lower:g} and {self.upper:g}"
+            raise LawfulError("threshold-range", message, where=self.name, hint=hint)
+        if self.whole and not number.is_integer():
+            raise LawfulError("threshold-range", f"{number:g} is no whole number", where=self.name, hint=hint)
+        return number
+
+
+# The tuner must not reach values that end all learning. A rule that is new has few scenarios, so `count.dead` is 1 at
+# most, for rules that were never satisfied. With `ratio.enforce` at 1 no rule that has ever failed would be enforced.
+THRESHOLDS: Mapping[str, Threshold] = {
+    threshold.name: threshold
+    for threshold in (
+        Threshold(
+            "count.enforce", 4, 0, _LARGEST, 256, 1, True, "how often an enforced rule was satisfied, and once more"
+        ),
+        Threshold(
+            "count.dead", 0, 0, _LARGEST, 1, 1, True, "how often a rule must have been satisfied, not to be dead"
+        ),
+        Threshold(
+            "ratio.enforce",
+            0.75,
+            0,
+            1,
+            0.995,
+            0.005,
+            False,
+            "the share of satisfied scenarios above which a rule is enforced",
+        ),
+        Threshold(
+            "ratio.dead", 0.6, 0, 1, 0.75, 0.01, False, "the share of satisfied scenarios below which a rule is dead"
+        ),
+        Threshold(
+            "ratio.patience", 32, 1, _LARGEST, 8, 4, True, "how many scenarios it takes until a rule can be dead"
+        ),
+        Threshold(
+            "context.enforce",
+            1,
+            0,
+            MOST_CONTEXTS,
+            16,
+            1,
+            True,
+            "the number of places that an enforced rule was seen at",
+        ),
+    )
+}
+
+
+class Basic(NamedTuple):
+    """One of the three strategies, and the names of its thresholds in the order of its instruction's numbers."""
+
+    name: str
+    op: Op
+    thresholds: tuple[str, ...]
+
+
+class Combined(NamedTuple):
+    """Several strategies: `join` takes the most daring verdict, `meet` the most careful one."""
+
+    op: Op
+    parts: tuple[Tree, ...]
+
+
+Tree: TypeAlias = Basic | Combined
+
+BASIC = {
+    "count": Basic("count", Op.COUNT, ("count.enforce", "count.dead")),
+    "ratio": Basic("ratio", Op.RATIO, ("ratio.enforce", "ratio.dead", "ratio.patience")),
+    "context": Basic("context", Op.CONTEXT, ("context.enforce",)),
+}
+OPERATORS = {"join": Op.JOIN, "meet": Op.MEET}
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A strategy as the user composed it. Its thresholds' values are kept elsewhere: they change while it runs."""
+
+    tree: Tree
+
+    @cached_property
+    def text(self) -> str:
+        """As one writes it, in the one usual way."""
+        return _spelled(self.tree)
+
+    @cached_property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """All that it uses, each once."""
+        return tuple(THRESHOLDS[name] for name in dict.fromkeys(_names(self.tree)))
+
+    def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
+        """Values for all its thresholds: the defaults, and those given instead. Bad ones are errors."""
+        known = {threshold.name: threshold for threshold in self.thresholds}
+        values = {name: float(threshold.default) for name, threshold in known.items()}
+        for name, value in (given or {}).items():
+            values[name] = self.threshold(name).check(value)
+        return values
+
+    def threshold(self, name: str) -> Threshold:
+        """The one with this name, which must be one of its own."""
+        for threshold in self.thresholds:
+            if threshold.name == name:
+                return threshold
+        own = ", ".join(f"`{threshold.name}`" for threshold in self.thresholds)
+        if name in THRESHOLDS:
+            raise LawfulError("threshold-unknown", f"`{self.text}` does not use {quoted(name)}", hint=f"it uses {own}")
+        similar = did_you_mean(name, THRESHOLDS)
+        hint = f"did you mean `{similar}`?" if similar else f"`{self.text}` uses {own}"
+        raise LawfulError("threshold-unknown", f"there is no threshold {quoted(name)}", hint=hint)
+
+    def program(self, values: Mapping[str, float]) -> list[Instruction]:
+        """Instructions for a stack of states, as the windows run them."""
+        return list(_instructions(self.tree, values))
+
+    def judge(self, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> State:
+        """What it says of a rule that `satisfied` of `total` scenarios satisfied, at so many places."""
+        return _judged(self.tree, satisfied, total, contexts, values)
+
+
+def parse(text: str) -> Strategy:
+    """Read a strategy."""
+    return Strategy(_Parser(text).whole())
+
+
+def count(satisfied: int, values: Mapping[str, float]) -> State:
+    if satisfied > values["count.enforce"]:
+        return State.ENFORCING
+    return State.DEAD if satisfied < values["count.dead"] else State.LEARNING
+
+
+def ratio(satisfied: int, total: int, values: Mapping[str, float]) -> State:
+    share = satisfied / total if total else 0.0
+    if share > values["ratio.enforce"]:
+        return State.ENFORCING
+    # One failure out of two says little: rules are not given up before there is something to go by.
+    weak = share < values["ratio.dead"] and total >= values["ratio.patience"]
+    return State.DEAD if weak else State.LEARNING
+
+
+def context(contexts: int, values: Mapping[str, float]) -> State:
+    return State.ENFORCING if contexts >= values["context.enforce"] else State.LEARNING
+
+
+def _judged(tree: Tree, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> State:
+    if isinstance(tree, Combined):
+        best = max if tree.op == Op.JOIN else min
+        return best(_judged(part, satisfied, total, contexts, values) for part in tree.parts)
+    if tree.op == Op.COUNT:
+        return count(satisfied, values)
+    if tree.op == Op.RATIO:
+        return ratio(satisfied, total, values)
+    return context(contexts, values)
+
+
+def _instructions(tree: Tree, values: Mapping[str, float]) -> Iterator[Instruction]:
+    if isinstance(tree, Basic):
+        yield Instruction(tree.op, *(float(values[name]) for name in tree.thresholds))
+        return
+    for number, part in enumerate(tree.parts):
+        yield from _instructions(part, values)
+        if number:
+            yield Instruction(tree.op)
+
+
+def _names(tree: Tree) -> Iterator[str]:
+    if isinstance(tree, Basic):
+        yield from tree.thresholds
+    else:
+        for part in tree.parts:
+            yield from _names(part)
+
+
+def _spelled(tree: Tree) -> str:
+    if isinstance(tree, Basic):
+        return tree.name
+    return f"{tree.op.name.lower()}({', '.join(_spelled(part) for part in tree.parts)})"
+
+
+_TOKEN = re.compile(r"\s*([^\W\d]\w*|[(),]|\S|$)")
+
+
+class _Parser:
+    """Reads `NAME` or `meet(STRATEGY, ...)` or `join(STRATEGY, ...)`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0  # where the next token begins, with the blanks before it
+        self.nested = 0
+        self.parts = 0
+
+    def whole(self) -> Tree:
+        tree = self.strategy()
+        if self.token:
+            raise self.error(f"the strategy ends before this {quoted(self.token)}")
+        return tree
+
+    @property
+    def match(self) -> re.Match[str]:
+        match = _TOKEN.match(self.text, self.at)
+        assert match is not None  # one of its parts always fits
+        return match
+
+    @property
+    def token(self) -> str:
+        return self.match[1]
+
+    def take(self) -> str:
+        match = self.match
+        self.at = match.end()
+        return match[1]
+
+    def strategy(self) -> Tree:
+        name = self.token
+        self.parts += 1
+        if self.parts > MOST_PARTS:
+            raise self.error(f"a strategy has {MOST_PARTS} parts at most")
+        if name in BASIC:
+            self.take()
+            if self.token == "(":
+                raise self.error(f"`{name}` has no parts", hint="thresholds are given apart from the strategy")
+            return BASIC[name]
+        if name in OPERATORS:
+            self.take()
+            return Combined(OPERATORS[name], self.arguments(name))
+        if not name or not name.isidentifier():
+            found = f"not {quoted(name)}" if name else "but the text ends"
+            raise self.error(f"a strategy is expected here, {found}", hint=_SYNTAX)
+        similar = did_you_mean(name, [*BASIC, *OPERATORS])
+        hint = f"did you mean `{similar}`?" if similar else _SYNTAX
+        raise self.error(f"there is no strategy {quoted(name)}", slug="strategy-unknown", hint=hint)
+
+    def arguments(self, name: str) -> tuple[Tree, ...]:
+        if self.token != "(":
+            raise self.error(f"`{name}` needs strategies in parentheses", hint=f"as in `{name}(count, ratio)`")
+        if self.nested == MOST_NESTED:
+            raise self.error(f"more than {MOST_NESTED} parentheses are in each other here")
+        self.nested += 1
+        parts: list[Tree] = []
+        while not parts or self.token == ",":
+            self.take()
+            parts.append(self.strategy())
+        if self.token != ")":
+            raise self.error("`,` or `)` is expected here" + (f", not {quoted(self.token)}" if self.token else ""))
+        self.take()
+        self.nested -= 1
+        return tuple(parts)
+
+    def error(self, message: str, *, slug: str = "strategy-syntax", hint: str | None = None) -> LawfulError:
+        column = self.match.start(1) + 1
+        return LawfulError(slug, message, where=f"strategy {quoted(self.text)}, column {column}", hint=hint)
+
+
+_SYNTAX = f"a strategy is {', '.join(f'`{name}`' for name in BASIC)}, or several of them, as in `{DEFAULT}`"

@@ -1,0 +1,240 @@
+"""Self-tuning, section 3.4: experiments with the thresholds of a strategy, until anomalies are as many as expected."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from lawful.errors import LawfulError
+from lawful.learning.strategies import Strategy, Threshold
+
+MOST_MOVES = 1000  # that are remembered one by one
+REMEMBERED = 3  # effects that make up a variable's power: "the mean of its last three observed effects"
+LONGEST_STRIDE = 16  # steps in one move: effects near to here say little of what is far away
+CURIOSITY = 0.05  # chance of a variable that seems to be of no use, beside 1 for the one that seems to be of the most
+
+_CLOSE = 1e-9  # values nearer than this are the same
+
+
+class Move(NamedTuple):
+    """One experiment. `after` is the objective when the next one was due, and not known before."""
+
+    event: int
+    variable: str
+    old: float
+    new: float
+    before: float
+    after: float | None = None
+
+
+class Tuner:
+    """Brings the objective, `budget - anomalies`, to zero.
+
+    The values it starts with are the loosest ones it ever uses: they are meant to admit many rules, and if a program
+    has fewer anomalies than the budget allows, weaker evidence would only flood the user with what is none.
+    The paper moves a variable up or down by its power alone. Here the strategy knows which way is stricter, and
+    that settles the direction: the number of anomalies also grows with the program's run, and a tuner that takes this
+    for the effect of its last move would loosen what it should tighten. The power says which variable, and how far.
+    """
+
+    def __init__(self, strategy: Strategy, values: Mapping[str, float] | None, budget: int, seed: int = 0) -> None:
+        self.strategy = strategy
+        self.moves: deque[Move] = deque(maxlen=MOST_MOVES)
+        self.made: Counter[str] = Counter()  # by variable: all moves, also those that are no longer remembered
+        self._values = strategy.values(values)
+        self._loosest = dict(self._values)
+        self._fixed: set[str] = set()
+        self._effects: dict[str, deque[float]] = {name: deque(maxlen=REMEMBERED) for name in self._values}
+        self._random = random.Random(seed)
+        self._last_anomalies: int | None = None  # at the last move, if its effect is still to be observed
+        self.budget = budget
+
+    # --- what can be read and changed at any time ---------------------------------------------------------------------
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The thresholds as they are now."""
+        return dict(self._values)
+
+    @property
+    def loosest(self) -> dict[str, float]:
+        """The thresholds as they were given: the tuner goes no further back."""
+        return dict(self._loosest)
+
+    @property
+    def budget(self) -> int:
+        """How many anomalies are expected."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: int) -> None:
+        if budget < 0:
+            raise LawfulError("threshold-range", f"{budget} is less than none", where="budget")
+        self._budget = budget
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The thresholds that only the user changes."""
+        return frozenset(self._fixed)
+
+    def fix(self, name: str, fixed: bool = True) -> None:
+        """Leave this threshold as it is, or tune it again."""
+        name = self.strategy.threshold(name).name
+        if fixed:
+            self._fixed.add(name)
+        else:
+            self._fixed.discard(name)
+
+    def set(self, name: str, value: float) -> None:
+        """The user's own value. From now on it is the loosest one."""
+        self._values[name] = self._loosest[name] = self.strategy.threshold(name).check(value)
+        self._last_anomalies = None  # what happens next is not the effect of the last move alone
+
+    def go_on(self, values: Mapping[str, float]) -> None:
+        """Begin where another tuner has got to. What is looser than the loosest values of this one is left out."""
+        for name, value in values.items():
+            threshold = self.strategy.threshold(name)
+            if (threshold.check(value) - self._loosest[name]) * threshold.stricter > 0:
+                self._values[name] = value
+        self._last_anomalies = None
+
+    def power(self, name: str) -> float | None:
+        """By how much one step towards the stricter raises the objective: the mean of the last observed effects."""
+        effects = self._effects[self.strategy.threshold(name).name]
+        return sum(effects) / len(effects) if effects else None
+
+    # --- experiments --------------------------------------------------------------------------------------------------
+
+    def step(self, event: int, anomalies: int) -> Move | None:
+        """Observe what the last move did, and make the next one, if one is needed and possible."""
+        objective = float(self.budget - anomalies)
+        last = self.observe(anomalies)
+        if not objective:
+            return None
+        direction = 1 if objective < 0 else -1  # to the stricter, or back
+        free = [threshold for threshold in self.strategy.thresholds if self._room(threshold, direction) > _CLOSE]
+        if not free:
+            return None
+        threshold, stride = self._back(last, free) or self._pick(free, direction, abs(objective))
+        old = self._values[threshold.name]
+        new = round(old + stride * threshold.step * direction * threshold.stricter, 9)
+        self._values[threshold.name] = new
+        move = Move(event, threshold.name, old, new, objective)
+        self.moves.append(move)
+        self.made[threshold.name] += 1
+        self._last_anomalies = anomalies
+        return move
+
+    def observe(self, anomalies: int) -> Move | None:
+        """The last move with what it did, if that was not known before. `step` does this itself."""
+        if self._last_anomalies is None:
+            return None
+        last = self.moves[-1] = self.moves[-1]._replace(after=float(self.budget - anomalies))
+        threshold = self.strategy.threshold(last.variable)
+        steps = (last.new - last.old) / threshold.step * threshold.stricter
+        # The difference of the objectives, had the budget stayed what it was.
+        self._effects[last.variable].append((self._last_anomalies - anomalies) / steps)
+        self._last_anomalies = None
+        return last
+
+    def _back(self, last: Move | None, free: Sequence[Threshold]) -> tuple[Threshold, float] | None:
+        """Half of the way back, if the last move was much too strict: into silence, or further from zero than before.
+
+        Where hardly a rule is enforced, no other variable shows an effect, and all would be loosened in vain.
+        """
+        if last is None or last.after is None or not last.before < 0 < last.after:
+            return None
+        if last.after < min(-last.before, self.budget):
+            return None
+        for threshold in free:
+            if threshold.name == last.variable:
+                steps = abs(last.new - last.old) / threshold.step
+                return threshold, min(max(round(steps / 2), 1), steps)
+        return None
+
+    def _pick(self, free: Sequence[Threshold], direction: int, distance: float) -> tuple[Threshold, float]:
+        """A random choice that favours the variables most likely to bring the objective to zero."""
+        progress = [self._progress(threshold, direction, distance) for threshold in free]
+        most = max((way for way in progress if way is not None), default=0.0)
+        chances = []
+        for way in progress:
+            if way is None:
+                chances.append(1.0)  # it has to be tried, to be known
+            else:
+                chances.append(max(way / most, CURIOSITY) if most > 0 else CURIOSITY)
+        (threshold,) = self._random.choices(free, chances)
+        return threshold, self._stride(threshold, direction, distance)
+
+    def _room(self, threshold: Threshold, direction: int) -> float:
+        """How many steps it can go in this direction."""
+        name = threshold.name
+        if name in self._fixed:
+            return 0.0
+        end = threshold.strictest if direction > 0 else self._loosest[name]
+        return (end - self._values[name]) * threshold.stricter * direction / threshold.step
+
+    def _stride(self, threshold: Threshold, direction: int, distance: float) -> float:
+        """How many steps should bring the objective nearest to zero."""
+        power = self.power(threshold.name)
+        if power:
+            steps = float(round(distance / power)) if power > 0 else 1.0
+        else:
+            # Where steps have no effect, another one of the same length would only show it once more.
+            steps = float(2 ** len(self._effects[threshold.name]))
+        room = self._room(threshold, direction)
+        # Half of the way that is left, at most: an end is where nothing is admitted any more, or everything.
+        return min(max(min(steps, LONGEST_STRIDE, math.ceil(room / 2)), 1.0), room)
+
+    def _progress(self, threshold: Threshold, direction: int, distance: float) -> float | None:
+        """How much nearer to zero the objective should be after a move of this variable, if that is known."""
+        power = self.power(threshold.name)
+        if power is None:
+            return None
+        reached = power * self._stride(threshold, direction, distance)
+        if direction > 0 and reached >= distance + self.budget > distance:
+            return 0.0  # silence, which says nothing about the other variables
+        return distance - abs(distance - reached)
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def drawn(moves: Sequence[Move], width: int = 60) -> str:
+    """The moves as a table: each threshold that was moved, and the objective, from the first move to the last."""
+    if not moves:
+        return "no moves"
+    now: dict[str, float] = {}
+    for move in moves:
+        now.setdefault(move.variable, move.old)
+    lines = {name: [value] for name, value in now.items()}
+    for move in moves:
+        now[move.variable] = move.new
+        for name, line in lines.items():
+            line.append(now[name])
+    made = Counter(move.variable for move in moves)
+    objective = [move.before for move in moves]
+    if moves[-1].after is not None:
+        objective.append(moves[-1].after)
+    rows = [("threshold", "moves", "from", "to", "")]
+    for name, line in sorted(lines.items()):
+        rows.append((name, f"{made[name]:,}", f"{line[0]:g}", f"{line[-1]:g}", _bars(line, width)))
+    rows.append(("objective", "", f"{objective[0]:g}", f"{objective[-1]:g}", _bars(objective, width)))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    table = [
+        "  ".join((row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4])).rstrip()
+        for row in rows
+    ]
+    times = "1 move" if len(moves) == 1 else f"{len(moves):,} moves"
+    return "\n".join([f"{times}, from event {moves[0].event:,} to event {moves[-1].event:,}", *table])
+
+
+def _bars(values: Sequence[float], width: int) -> str:
+    """A bar for each value; if there are more than fit, for the last one of each stretch."""
+    if len(values) > width:
+        values = [values[(column + 1) * len(values) // width - 1] for column in range(width)]
+    low, high = min(values), max(values)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_BARS[round((value - low) * scale)] for value in values)

@@ -1,0 +1,54 @@
+"""What is known at one moment, in one place: the window's numbers, and the words and places that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lawful.learning.model import Counts, Product, Rule, Site, State, Window, Word
+
+Judge = Callable[[int, int, int], State]  # of the numbers of satisfied scenarios, of all scenarios, and of contexts
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A learner as those see it who read its rules and anomalies. Nothing is copied: it is the present."""
+
+    window: Window
+    product: Product
+    templates: Sequence[str]  # their texts, by number
+    words: Sequence[Word]  # by number
+    sites: Sequence[Site]  # by number
+    judge: Judge
+    raising: Mapping[tuple[int, int], Sequence[int]] = field(default_factory=dict)
+    """By word and place: the last objects whose call there ended in an exception, as far as the events tell."""
+
+    def assigned(self, first: int, second: int, number: int) -> tuple[int, int]:
+        """The events that are `a` and `b` in a rule of a pair."""
+        return (second, first) if number & 1 else (first, second)
+
+    def rule(self, first: int, second: int, number: int) -> Rule:
+        """A rule of a pair, by its number in the product. Of a pair that is not kept, nothing is counted."""
+        return self._rule(first, second, number, self.window.counts(first, second))
+
+    def rules(self, first: int, second: int, turned: bool = False) -> Iterator[Rule]:
+        """All rules of a pair: by template, and for each both orders, `first` as `a` before `second`, or `turned`."""
+        counts = self.window.counts(first, second)
+        if counts is not None:
+            for number in range(len(self.product.size)):
+                yield self._rule(first, second, number ^ turned, counts)
+
+    def _rule(self, first: int, second: int, number: int, counts: Counts | None) -> Rule:
+        total, satisfied, contexts = 0, 0, 0
+        if counts is not None:
+            total, satisfied, contexts = counts.total, counts.satisfied[number], counts.contexts[number]
+        a, b = self.assigned(first, second, number)
+        return Rule(
+            self.words[a],
+            self.words[b],
+            self.templates[number >> 1],
+            satisfied,
+            total - satisfied,
+            contexts,
+            self.judge(satisfied, total, contexts),
+        )

@@ -1,0 +1,523 @@
+"""Algorithm 1 of the paper, whole, in pure Python: the twin of the C core's `Window`, and the choice between them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
+
+from lawful import core
+from lawful.learning import model
+from lawful.learning.model import (
+    ALL_EXAMPLES,
+    ALL_USAGES,
+    FEW_EXAMPLES,
+    FEW_USAGES,
+    MOST_CONTEXTS,
+    MOST_EXAMPLES,
+    MOST_TRAIL,
+    MOST_USAGES,
+    Candidate,
+    Counts,
+    Ending,
+    Example,
+    Instruction,
+    Op,
+    Pair,
+    Product,
+    State,
+    Survey,
+)
+
+_BOTH = 3  # the letters of a scenario that has seen both events
+_NOBODY: frozenset[int] = frozenset()
+
+
+def make(product: Product, size: int, most_pairs: int = 0) -> model.Window:
+    """The C core's window, or the twin where there is none."""
+    native = getattr(core.native, "Window", None)
+    if native is not None:
+        return cast(model.Window, native(product, size, most_pairs))
+    return Window(product, size, most_pairs)
+
+
+class _Run:
+    """The expired events of one name on one object, while more of them are in the window."""
+
+    __slots__ = ("position", "site")
+
+    def __init__(self, site: int) -> None:
+        self.site = site
+        self.position = 0
+
+
+class _Scenario:
+    """Of a pair, for one object. While it is no more than a run of one event, it is not written down."""
+
+    __slots__ = ("pair", "site", "state")
+
+    def __init__(self, pair: _Pair, state: int, site: int) -> None:
+        self.pair = pair
+        self.state = state
+        self.site = site
+
+
+_NONE: dict[int, _Scenario] = {}  # never written to
+
+
+class _Slot:
+    """An object with events in the window."""
+
+    __slots__ = ("names", "runs", "shared", "trail")
+
+    def __init__(self) -> None:
+        self.names: dict[int, int] = {}  # how many events of each name are in the window
+        self.runs: dict[int, _Run] = {}
+        self.shared: dict[int, dict[int, _Scenario]] = {}  # by both events, in both orders
+        self.trail: deque[tuple[int, int]] = deque(maxlen=MOST_TRAIL)
+
+
+class _Kept:
+    """An example that is still counted."""
+
+    __slots__ = ("count", "example")
+
+    def __init__(self, example: Example) -> None:
+        self.example = example
+        self.count = 0
+
+    def shown(self) -> Example:
+        return self.example._replace(count=self.count)
+
+
+class _Usage(_Kept):
+    """Runs that began at one place, of one length class, with the same company. See `model.Window`."""
+
+    __slots__ = ("company", "first", "last", "position")
+
+    def __init__(self, example: Example, position: int, company: frozenset[int]) -> None:
+        super().__init__(example)
+        self.position = position
+        self.company = company
+        self.first = self.last = example.seq
+
+
+class _Event:
+    __slots__ = ("runs", "usages")
+
+    def __init__(self, positions: int) -> None:
+        self.runs = [0] * positions  # how many have ended, by length class
+        self.usages: dict[tuple[int, int, frozenset[int]], _Usage] = {}
+
+
+class _Pair:
+    __slots__ = (
+        "apart",
+        "contexts",
+        "created",
+        "ended",
+        "examples",
+        "first",
+        "firsts",
+        "places",
+        "remembered",
+        "second",
+    )
+
+    def __init__(
+        self, first: int, second: int, created: int, apart: tuple[list[int], list[int]], kinds: int, rules: int
+    ) -> None:
+        self.first = first
+        self.second = second
+        self.created = created
+        self.apart = apart  # by letter and length class: the runs of that event which are no scenarios of this pair
+        self.ended = [0] * kinds  # scenarios that were written down
+        self.firsts: dict[int, int] = {}  # by kinds with both letters
+        self.examples: dict[int, dict[int, _Kept]] = {}  # by kind and place
+        self.contexts: dict[int, int] = {}
+        self.places = [0] * rules  # how many contexts have the rule
+        self.remembered = [0] * kinds  # of earlier runs
+
+
+class _Lengths(NamedTuple):
+    """The length classes of runs: those of the same class leave either letter's automaton in the same state."""
+
+    states: list[tuple[int, int]]  # by class: after that many letters 0, and letters 1
+    after: list[int]  # by class: that of a run with one event more
+
+
+def _lengths(product: Product) -> _Lengths:
+    states: list[tuple[int, int]] = []
+    now = (product.step[product.start][0], product.step[product.start][1])
+    while now not in states:
+        states.append(now)
+        now = (product.step[now[0]][0], product.step[now[1]][1])
+    return _Lengths(states, [*range(1, len(states)), states.index(now)])
+
+
+def _check(program: Sequence[Instruction]) -> None:
+    depth = 0
+    for instruction in program:
+        depth += 1 if instruction.op < Op.JOIN else -1
+        if depth < 1:
+            break
+    if depth != 1:
+        raise ValueError("a program that does not leave one state")
+
+
+def _judge(program: Sequence[Instruction], satisfied: int, total: int, contexts: int) -> State:
+    """What a strategy says of a rule."""
+    stack: list[State] = []
+    for op, x, y, z in program:
+        if op == Op.COUNT:
+            verdict = State.ENFORCING if satisfied > x else State.DEAD if satisfied < y else State.LEARNING
+        elif op == Op.RATIO:
+            ratio = satisfied / total if total else 0.0
+            dead = ratio < y and total >= z
+            verdict = State.ENFORCING if total and ratio > x else State.DEAD if dead else State.LEARNING
+        elif op == Op.CONTEXT:
+            verdict = State.ENFORCING if contexts >= x else State.LEARNING
+        else:
+            right = stack.pop()
+            verdict = max(stack.pop(), right) if op == Op.JOIN else min(stack.pop(), right)
+        stack.append(verdict)
+    return stack.pop()
+
+
+class Window:
+    """See `model.Window`.
+
+    Only scenarios in which both events of a pair have a part are followed one by one. Those of one event alone are
+    the runs of that event, which are counted once for all its pairs; each pair knows how many of them it has to leave
+    out: those before its creation, and those that are part of something it follows itself.
+    """
+
+    def __init__(self, product: Product, size: int, most_pairs: int = 0) -> None:
+        self.events = 0
+        self.pairs = 0
+        self.pruned = 0
+        self._usages = 0  # of all events, and
+        self._examples = 0  # of all pairs, pruned ones included
+        self.given_up = 0
+        self._product = product
+        self._most_pairs = most_pairs
+        self._lengths = _lengths(product)
+        self._rules = [
+            [rule for rule in range(len(product.size)) if satisfied >> rule & 1] for satisfied in product.satisfied
+        ]
+        self._queue: deque[tuple[int, int, int]] = deque()
+        self._draining = False
+        self._slots: dict[int, _Slot] = {}
+        self._spare: list[_Slot] = []  # making one takes longer than all that most of them are used for
+        self._events: dict[int, _Event] = {}
+        self._pairs: dict[tuple[int, int], _Pair] = {}
+        self._gone: set[tuple[int, int]] = set()
+        self.size = size
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @size.setter
+    def size(self, size: int) -> None:
+        if size < 0:
+            raise ValueError("a window has no negative size")
+        self._size = size
+        self._shrink(size)
+
+    def feed(self, names: object, sites: object, objects: object) -> None:
+        columns = [memoryview(column).tolist() for column in (names, sites, objects)]  # type: ignore[arg-type]
+        if len({len(column) for column in columns}) > 1:
+            raise ValueError("names, sites and objects are as many numbers each")
+        slots, queue, size, expire = self._slots, self._queue, self._size, self._expire
+        for event in zip(*columns, strict=True):
+            name, _, id_ = event
+            slot = slots.get(id_)
+            if slot is None:
+                slot = slots[id_] = self._spare.pop() if self._spare else _Slot()
+            names = slot.names
+            names[name] = names.get(name, 0) + 1
+            queue.append(event)
+            self.events += 1
+            while len(queue) > size:
+                expire(*queue.popleft())
+
+    def drain(self) -> None:
+        self._draining = True
+        self._shrink(0)
+        self._draining = False
+
+    def _shrink(self, size: int) -> None:
+        while len(self._queue) > size:
+            self._expire(*self._queue.popleft())
+
+    def _expire(self, name: int, site: int, id_: int) -> None:
+        slot = self._slots[id_]
+        waiting = slot.names
+        left = waiting.pop(name) - 1
+        slot.trail.append((name, site))
+        shared = slot.shared.get(name, _NONE)
+        if waiting:
+            unmet = [other for other in waiting if other not in shared]
+            if unmet:
+                for other in sorted(unmet):
+                    self._meet(slot, name, other)
+                shared = slot.shared.get(name, _NONE)
+        run = slot.runs.get(name)
+        if run is None:
+            run = slot.runs[name] = _Run(site)
+        else:
+            run.position = self._lengths.after[run.position]
+        if shared:
+            start, step = self._product.start, self._product.step
+            for other, scenario in shared.items():
+                if scenario.state == start:
+                    scenario.site = site
+                scenario.state = step[scenario.state][name > other]
+        if left:
+            waiting[name] = left
+            return
+        self._end(slot, shared, name, site, id_)
+        if not waiting:
+            del self._slots[id_]
+            slot.shared.clear()
+            slot.trail.clear()
+            self._spare.append(slot)
+
+    def _expired(self) -> int:
+        """The number of the event that left the window last."""
+        return self.events - len(self._queue)
+
+    def _meet(self, slot: _Slot, name: int, other: int) -> None:
+        """Both events have a part in one scenario: from now on it is followed by itself."""
+        first, second = (name, other) if name < other else (other, name)
+        pair = self._pairs.get((first, second)) or self._create(first, second)
+        if pair is None or other in slot.shared.get(name, _NONE):
+            return
+        # So far it may have been a run of this event. It was none of the other one: what that run waits for was in the
+        # window all the time, so this event, which comes before it, was there too, and they would have met.
+        run = slot.runs.get(name)
+        if run is None:
+            self._follow(slot, pair, self._product.start, 0)
+        else:
+            self._follow(slot, pair, self._lengths.states[run.position][name == second], run.site)
+
+    def _create(self, first: int, second: int) -> _Pair | None:
+        key = (first, second)
+        if key in self._gone:
+            return None
+        if self._most_pairs and len(self._pairs) >= self._most_pairs:
+            self.given_up += 1
+            return None
+        before = (list(self._event(first).runs), list(self._event(second).runs))
+        product = self._product
+        pair = _Pair(first, second, self._expired(), before, len(product.satisfied), len(product.size))
+        self._pairs[key] = pair
+        self.pairs += 1
+        for slot in self._slots.values():
+            if first in slot.runs or second in slot.runs:  # the pair has not seen how this run began
+                self._follow(slot, pair, product.start, 0)
+        return pair
+
+    def _event(self, name: int) -> _Event:
+        event = self._events.get(name)
+        if event is None:
+            event = self._events[name] = _Event(len(self._lengths.states))
+        return event
+
+    def _follow(self, slot: _Slot, pair: _Pair, state: int, site: int) -> None:
+        scenario = _Scenario(pair, state, site)
+        slot.shared.setdefault(pair.first, {})[pair.second] = scenario
+        slot.shared.setdefault(pair.second, {})[pair.first] = scenario
+
+    def _end(self, slot: _Slot, shared: dict[int, _Scenario], name: int, site: int, id_: int) -> None:
+        """A run is over, and with it the scenarios whose other event is not in the window either."""
+        run = slot.runs.pop(name)
+        event = self._event(name)
+        event.runs[run.position] += 1
+        kinds, letters = self._product.kind, self._product.letters
+        company: list[int] = []
+        over: list[tuple[int, _Scenario]] = []
+        for other, scenario in shared.items():
+            scenario.pair.apart[name > other][run.position] += 1
+            if other in slot.names:
+                company.append(other)
+                continue
+            over.append((other, scenario))
+            if letters[kinds[scenario.state]] == _BOTH:
+                company.append(other)
+        for other, scenario in over:
+            self._close(slot, scenario, kinds[scenario.state], site, id_)
+            del shared[other], slot.shared[other][name]
+
+        key = (run.site, run.position, frozenset(company) if company else _NOBODY)
+        usage = event.usages.get(key)
+        if usage is None:
+            if len(event.usages) >= (MOST_USAGES if self._usages < ALL_USAGES else FEW_USAGES):
+                return
+            self._usages += 1
+            usage = event.usages[key] = _Usage(self._example(slot, run.site, site, id_), run.position, key[2])
+        usage.count += 1
+        usage.last = self._expired()
+
+    def _close(self, slot: _Slot, scenario: _Scenario, kind: int, site: int, id_: int) -> None:
+        pair = scenario.pair
+        pair.ended[kind] += 1
+        if self._product.letters[kind] != _BOTH:
+            return
+        examples = pair.examples.get(kind)
+        if examples is None:
+            examples = pair.examples[kind] = {}
+            pair.firsts[kind] = self._expired()
+        kept = examples.get(scenario.site)
+        if kept is None and len(examples) < (MOST_EXAMPLES if self._examples < ALL_EXAMPLES else FEW_EXAMPLES):
+            self._examples += 1
+            kept = examples[scenario.site] = _Kept(self._example(slot, scenario.site, site, id_))
+        if kept is not None:
+            kept.count += 1
+        self._satisfy(pair, scenario.site, self._product.satisfied[kind])
+
+    def _example(self, slot: _Slot, first_site: int, last_site: int, id_: int) -> Example:
+        return Example(first_site, last_site, id_, self._expired(), 0, self._draining, tuple(slot.trail))
+
+    def _satisfy(self, pair: _Pair, site: int, satisfied: int) -> None:
+        """A scenario that began at this place satisfied these rules."""
+        known = pair.contexts.get(site, 0)
+        new = satisfied & ~known
+        if new and (known or len(pair.contexts) < MOST_CONTEXTS):
+            pair.contexts[site] = known | new
+            for rule in range(len(pair.places)):
+                pair.places[rule] += new >> rule & 1
+
+    # --- what is known ------------------------------------------------------------------------------------------------
+
+    def _counts(self, pair: _Pair) -> list[int]:
+        """By kind: how many scenarios of the pair ended."""
+        counts = [ended + earlier for ended, earlier in zip(pair.ended, pair.remembered, strict=True)]
+        for letter, name in enumerate((pair.first, pair.second)):
+            runs = zip(self._lengths.states, self._event(name).runs, pair.apart[letter], strict=True)
+            for states, ended, apart in runs:
+                counts[self._product.kind[states[letter]]] += ended - apart
+        return counts
+
+    def _alone(self, pair: _Pair, kind: int) -> Iterator[_Usage]:
+        """The usages behind scenarios of one event that ended in this kind, in the order in which they came up."""
+        letter = self._product.letters[kind] - 1
+        name, other = (pair.second, pair.first) if letter else (pair.first, pair.second)
+        for usage in self._event(name).usages.values():
+            state = self._lengths.states[usage.position][letter]
+            if self._product.kind[state] == kind and other not in usage.company and usage.last > pair.created:
+                yield usage
+
+    def _first(self, pair: _Pair, kind: int) -> int:
+        if pair.remembered[kind]:
+            return 0
+        if self._product.letters[kind] == _BOTH:
+            return pair.firsts[kind]
+        usage = next(self._alone(pair, kind), None)  # the first to come up, though maybe before the pair
+        return max(usage.first if usage else 0, pair.created + 1)
+
+    def _satisfied(self, counts: Sequence[int]) -> list[int]:
+        satisfied = [0] * len(self._product.size)
+        for count, rules in zip(counts, self._rules, strict=True):
+            if count:
+                for rule in rules:
+                    satisfied[rule] += count
+        return satisfied
+
+    def known(self) -> list[tuple[int, int]]:
+        return list(self._pairs)
+
+    def pair(self, first: int, second: int) -> Pair | None:
+        pair = self._pairs.get((first, second))
+        if pair is None:
+            return None
+        endings: list[Ending] = []
+        for kind, count in enumerate(self._counts(pair)):
+            if not count:
+                continue
+            kept: Sequence[_Kept]
+            if self._product.letters[kind] == _BOTH:
+                kept = list(pair.examples.get(kind, {}).values())
+            else:
+                kept = list(self._alone(pair, kind))[:MOST_EXAMPLES]
+            endings.append(Ending(kind, count, self._first(pair, kind), tuple(each.shown() for each in kept)))
+        return Pair(first, second, pair.created, tuple(endings), tuple(pair.contexts.items()))
+
+    def counts(self, first: int, second: int) -> Counts | None:
+        pair = self._pairs.get((first, second))
+        if pair is None:
+            return None
+        counts = self._counts(pair)
+        return Counts(sum(counts), tuple(self._satisfied(counts)), tuple(pair.places))
+
+    def remember(
+        self, first: int, second: int, endings: Sequence[tuple[int, int]], contexts: Sequence[tuple[int, int]]
+    ) -> None:
+        kinds = len(self._product.satisfied)
+        if first >= second or any(not 0 <= kind < kinds or count < 0 for kind, count in endings):
+            raise ValueError("not the endings of a pair")
+        pair = self._pairs.get((first, second)) or self._create(first, second)
+        if pair is None:
+            return
+        for kind, count in endings:
+            pair.remembered[kind] += count
+        for site, rules in contexts[:MOST_CONTEXTS]:
+            self._satisfy(pair, site, rules)
+
+    # --- judging ------------------------------------------------------------------------------------------------------
+
+    def survey(self, program: Sequence[Instruction], prune: bool) -> Survey:
+        _check(program)
+        verdicts: dict[tuple[int, int, int], State] = {}
+        number = [0] * len(State)
+        candidates: list[Candidate] = []
+        dead: list[_Pair] = []
+        for pair in self._pairs.values():
+            counts = self._counts(pair)
+            total = sum(counts)
+            satisfied = self._satisfied(counts)
+            enforcing: list[int] = []
+            alive = False
+            for rule, evidence in enumerate(zip(satisfied, pair.places, strict=True)):
+                key = (evidence[0], total, evidence[1])
+                verdict = verdicts.get(key)
+                if verdict is None:
+                    verdict = verdicts[key] = _judge(program, *key)
+                number[verdict] += 1
+                alive = alive or verdict != State.DEAD
+                if verdict == State.ENFORCING:
+                    enforcing.append(rule)
+            if enforcing:
+                candidates += self._candidates(pair, counts, enforcing)
+            if not alive:
+                dead.append(pair)
+        if prune:
+            for pair in dead:
+                self._forget(pair)
+        return Survey(number[State.ENFORCING], number[State.LEARNING], number[State.DEAD], candidates)
+
+    def _candidates(self, pair: _Pair, counts: Sequence[int], enforcing: Sequence[int]) -> Iterator[Candidate]:
+        """The endings that break the rule that was the best one before they came up."""
+        kinds = [kind for kind, count in enumerate(counts) if count]
+        firsts = {kind: self._first(pair, kind) for kind in kinds}
+        sizes = self._product.size
+        for kind in kinds:
+            limit = max(firsts[kind], 1)
+            before = [
+                counts[other] if other != kind and firsts.get(other, 0) < limit else 0 for other in range(len(counts))
+            ]
+            satisfied = self._satisfied(before)  # of as many for each rule: the ratios compare as these do
+            best = min(enforcing, key=lambda rule: (-satisfied[rule], sizes[rule], rule))
+            if not self._product.satisfied[kind] >> best & 1:
+                yield Candidate(pair.first, pair.second, best, kind)
+
+    def _forget(self, pair: _Pair) -> None:
+        key = (pair.first, pair.second)
+        del self._pairs[key]
+        self._gone.add(key)
+        self.pairs -= 1
+        self.pruned += 1
+        for slot in self._slots.values():
+            if slot.shared.get(pair.first, {}).pop(pair.second, None) is not None:
+                del slot.shared[pair.second][pair.first]

@@ -1,0 +1,62 @@
+"""An anomaly in one sentence: what is done nearly everywhere, how often, and where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lawful.diagnostics import printable
+from lawful.learning.model import Rule, Scene, Word, spelled
+from lawful.learning.ways import BOTH, Breach, Shape, Way
+
+MOST_PLACES = 3  # that are named
+
+
+def sentence(rule: Rule, shape: Shape, way: Way, kept: int, total: int, bad: Sequence[Scene]) -> str:
+    """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 uses; not at `db.py:88`."""
+    claim, exception = _words(rule, shape, way)
+    return f"{claim} in {kept:,} of {total:,} {'use' if total == 1 else 'uses'}; {exception} {_places(bad)}"
+
+
+def _words(rule: Rule, shape: Shape, way: Way) -> tuple[str, str]:
+    """What is usual, and how the exception differs."""
+    events = (_noun(rule.a), _noun(rule.b))
+    letter, other = events[way.letter], events[1 - way.letter]
+    bit = 1 << way.letter
+    if way.breach is Breach.MISSING:
+        if shape.ends == bit:
+            return f"{other} is followed by {letter}", "not"
+        if shape.begins == bit:
+            return f"{other} comes after {letter}", "not"
+        return f"{events[0]} and {events[1]} go together", f"{letter} is missing"
+    if way.breach is Breach.FIRST:
+        return f"{other} comes before {letter}", "after it"
+    if way.breach is Breach.LAST:
+        return f"{letter} is followed by {other}", "not the last one"
+    if way.breach is Breach.AGAIN:
+        if shape.ends == BOTH - bit:
+            return f"each {letter} is followed by {other}", "it comes twice in a row"
+        if shape.begins == BOTH - bit:
+            return f"each {letter} has its own {other} before it", "it comes twice in a row"
+    return f"{events[0]} and {events[1]} keep to `{printable(spelled(rule.pattern, 'a', 'b'))}`", "not"
+
+
+def _noun(word: Word) -> str:
+    """An event as a subject: calls by their name, the others with what happens."""
+    name = f"`{printable(word.label)}`"
+    if word.role:
+        return name
+    return {"new": "a new ", "field_write": "a write of ", "field_read": ""}.get(word.event, "") + name
+
+
+def _places(bad: Sequence[Scene]) -> str:
+    places = list(dict.fromkeys(f"`{printable(str(site))}`" for site in _sites(bad)))
+    if not places:
+        return f"for object {bad[0].object}" if bad else "everywhere"
+    if len(places) > MOST_PLACES:
+        rest = len(places) - MOST_PLACES + 1
+        places[MOST_PLACES - 1 :] = [f"{rest} other places"]
+    return "at " + (f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else places[0])
+
+
+def _sites(bad: Sequence[Scene]) -> list[object]:
+    return [scene.events[-1][1] for scene in bad if scene.events and scene.events[-1][1].file is not None]

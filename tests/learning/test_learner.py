@@ -727,3 +727,16 @@ def test_what_all_processes_know_overrules_one() -> None:
     learner = told([*good[:2], *(("p", 1000 + number, 5) for number in range(500))])
     learner.merge(child.snapshot())
     assert learner.anomalies() == []
+
+
+def test_the_last_move_is_taken_back_if_it_leads_into_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = iter([15, 13, 0, 0])
+    monkeypatch.setattr("lawful.learning.anomalies.count", lambda view, survey: next(numbers))
+    learner = Learner(Parameters(budget=10))
+    learner.feed([{"event": "func_pre", "name": "open", "targetId": 1}])
+    learner.finish()
+    first, second = learner.moves
+    assert (first.before, first.after, second.after) == (-5, -3, 10)
+    thresholds = learner.parameters.thresholds
+    assert thresholds[first.variable] == first.new
+    assert thresholds[second.variable] == second.old

@@ -185,12 +185,18 @@ class Learner:
                 self._tune_at_the_end()
 
     def _tune_at_the_end(self) -> None:
+        budget = self._parameters.budget
         number = anomalies.count(self.view(), self._survey(prune=False))
+        best = abs(budget - number), dict(self._tuner.values)
         for _ in range(MOST_LAST_MOVES):
-            if number <= self._parameters.budget or self._tuner.step(self.events, number) is None:
+            if number <= budget or self._tuner.step(self.events, number) is None:
                 break
             number = anomalies.count(self.view(), self._survey(prune=False))
+            if abs(budget - number) < best[0]:
+                best = abs(budget - number), dict(self._tuner.values)
         self._tuner.observe(number)
+        # The last move may have gone far beyond the budget, into silence. What is too much can still be left out.
+        self._tuner.take_back(best[1])
 
     # -- what is known ----------------------------------------------------------------------------
 
@@ -206,7 +212,7 @@ class Learner:
 
     @property
     def moves(self) -> list[Move]:
-        """What the tuner has done, from the beginning."""
+        """What the tuner has done, and those before it, as far as that is remembered."""
         with self._lock:
             return [*self._past_moves, *self._tuner.moves]
 
@@ -368,7 +374,10 @@ class Learner:
     def _add(self, known: Known) -> tuple[tuple[int, int], list[tuple[int, int]]]:
         first, second = self.intake.word(*known.first), self.intake.word(*known.second)
         known = known if first < second else known.turned()
-        endings = [(self._kinds[satisfied, letters], number) for satisfied, letters, number in known.endings]
+        try:
+            endings = [(self._kinds[satisfied, letters], number) for satisfied, letters, number in known.endings]
+        except KeyError:
+            raise LawfulError("store-unreadable", f"the counts of {known.first.label} cannot be right") from None
         places = [(self.intake.site(*site), rules) for site, rules in known.contexts]
         pair = (min(first, second), max(first, second))
         self._window.remember(*pair, endings, places)

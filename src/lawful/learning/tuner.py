@@ -101,6 +101,10 @@ class Tuner:
                 self._values[name] = value
         self._last_anomalies = None
 
+    def take_back(self, values: Mapping[str, float]) -> None:
+        """Return to values that it had before."""
+        self._values.update(values)
+
     def power(self, name: str) -> float | None:
         """By how much one step towards the stricter raises the objective: the mean of the last observed effects."""
         effects = self._effects[self.strategy.threshold(name).name]

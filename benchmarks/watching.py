@@ -111,6 +111,38 @@ class Lawful:
         return self.seen
 
 
+class Learning:
+    """Rules are learned from the calls while the program runs. The CPU time of the learner's own thread counts."""
+
+    def __init__(self, program: Program, project: Path) -> None:
+        from lawful.sources.python.scope import Scope
+
+        self.scope = Scope(calls=("*", program.package), project=project)
+        self.tracer: Any = None
+        self.learner: Any = None
+
+    def start(self) -> None:
+        from lawful.engine.learned import LiveLearner
+        from lawful.learning.parameters import Parameters
+        from lawful.sources.python import cores
+        from lawful.sources.python.wanted import Watched
+
+        self.learner = LiveLearner(Parameters())
+        make: Callable[..., Any] = cores.choose().make
+        self.tracer = make(Watched([], self.scope, learn=True), self.learner.feed, learner=self.learner)
+        self.learner.start(self.tracer)
+        self.tracer.start()
+
+    def stop(self) -> None:
+        self.tracer.stop()
+        self.learner.finish()
+        if self.tracer.fault is not None:
+            raise self.tracer.fault
+
+    def events(self) -> int | None:
+        return int(self.learner.reached)
+
+
 class Profile(Plain):
     """The profiler of the standard library."""
 
@@ -189,6 +221,7 @@ COLUMNS = [
     Column("law", "a law", lambda program, project: Lawful(program, project, "law"), 1.1),
     Column("calls", "calls", lambda program, project: Lawful(program, project, "calls"), 1.7),
     Column("values", "calls with arguments and results", lambda program, project: Lawful(program, project, "values")),
+    Column("learning", "calls, learning", Learning, 2),
     Column("public", "public functions", lambda program, project: Lawful(program, project, "public"), 1.25),
     Column("cprofile", "cProfile", lambda *_: Profile()),
     Column("viztracer", "viztracer", lambda *_: Viztracer(), needs=(VIZTRACER,)),

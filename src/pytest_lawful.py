@@ -49,7 +49,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--lawful-fail",
         action="store_true",
-        help="exit with 1 if a law was broken, also if all tests passed",
+        help="exit with 1 if something was found, also if all tests passed",
+    )
+    group.addoption(
+        "--lawful-learn",
+        action="store_const",
+        const=True,
+        help="learn rules from what the tests do, and report what breaks them; the default if there is no law",
+    )
+    group.addoption(
+        "--lawful-no-learn",
+        action="store_const",
+        const=False,
+        dest="lawful_learn",
+        help="learn nothing",
+    )
+    group.addoption(
+        "--lawful-store",
+        metavar="FILE",
+        help="begin with what this file knows of earlier runs, and add to it what was counted",
     )
 
 

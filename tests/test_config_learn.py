@@ -32,6 +32,7 @@ def test_what_the_learner_is_told(tmp_path: Path) -> None:
         tune = false
         joins = ["result"]
         store = "history.db"
+        always = true
         [tool.lawful.learn.thresholds]
         ratio.enforce = 0.9
         "ratio.dead" = 0.5
@@ -49,6 +50,7 @@ def test_what_the_learner_is_told(tmp_path: Path) -> None:
         tune=False,
         joins=("result",),
         store=str(tmp_path / "history.db"),
+        always=True,
     )
     above = Learn(budget=0, templates=("aab",), thresholds=(("ratio.enforce", 0.8),), tune=True)
     both = config.combined(Config(learn=found), Config(learn=above)).learn
@@ -63,6 +65,7 @@ def test_what_the_learner_is_told(tmp_path: Path) -> None:
         ("[tool.lawful.learn]\nwindow = 'x'", "config-value", 2, "a whole number"),
         ("[tool.lawful.learn]\nwindow = true", "config-value", 2, "a whole number"),
         ("[tool.lawful.learn]\n\ntune = 1", "config-value", 3, "true or false"),
+        ("[tool.lawful.learn]\nalways = 'yes'", "config-value", 2, "true or false"),
         ("[tool.lawful.learn]\nthresholds = {x = 'y'}", "config-value", 2, "`x` must be a number"),
         ("[tool.lawful.learn]\nwidow = 1", "config-unknown-key", 2, "`widow`"),
     ],

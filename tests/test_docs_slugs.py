@@ -13,7 +13,8 @@ import check_docs
 SOURCE = check_docs.ROOT / "src" / "lawful"
 PAGE = check_docs.ROOT / "docs" / "errors.md"
 
-_SLUG = r"(?:check|core|law|laws|rml|trace)(?:-[a-z0-9]+)+"
+_AREAS = "budget|check|core|law|laws|learn|most|rml|seed|store|strategy|template|threshold|trace|tune|window"
+_SLUG = rf"(?:{_AREAS})(?:-[a-z0-9]+)+"
 WHOLE = re.compile(_SLUG)
 SHOWN = re.compile(rf"(?:error|warning)\[({_SLUG})\]")
 ERRORS = frozenset(("LawfulError", "TraceError", "LawError"))

@@ -14,18 +14,25 @@ if TYPE_CHECKING:
     from lawful.laws import rml
     from lawful.laws.loader import load_law
     from lawful.laws.protocol import Law, Monitor, Outcome, Verdict
+    from lawful.learning.learner import Learner
+    from lawful.learning.model import Anomaly, Rule
+    from lawful.learning.parameters import Parameters
     from lawful.sources.python.emitting import emit
     from lawful.watching import watch, watched
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Anomaly",
     "Finding",
     "Law",
     "LawError",
     "LawfulError",
+    "Learner",
     "Monitor",
     "Outcome",
+    "Parameters",
+    "Rule",
     "TraceError",
     "Verdict",
     "Violation",
@@ -40,12 +47,16 @@ __all__ = [
 # Where each public name lives. It is imported when it is first used: a program that only wants one of them, and every
 # command of the command line, starts without the rest.
 _HOMES = {
+    "Anomaly": "lawful.learning.model",
     "Finding": "lawful.engine.findings",
     "Law": "lawful.laws.protocol",
     "LawError": "lawful.errors",
     "LawfulError": "lawful.errors",
+    "Learner": "lawful.learning.learner",
     "Monitor": "lawful.laws.protocol",
     "Outcome": "lawful.laws.protocol",
+    "Parameters": "lawful.learning.parameters",
+    "Rule": "lawful.learning.model",
     "TraceError": "lawful.errors",
     "Verdict": "lawful.laws.protocol",
     "Violation": "lawful.engine.live",

@@ -7,9 +7,9 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Union, overload
 
 from lawful.engine.live import LiveRun, OnViolation
 from lawful.errors import LawfulError
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from lawful.engine.findings import Finding
     from lawful.engine.session import Session, Settings
     from lawful.laws.protocol import Law
+    from lawful.learning.learner import Learner
+    from lawful.learning.parameters import Parameters
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 Laws = Iterable["str | os.PathLike[str] | Law"]
+Learn = Union[bool, Mapping[str, Any], "Parameters"]
 _CHOICES = ("report", "raise", "stop")
 
 
@@ -34,23 +37,39 @@ class Watch:
     """
 
     def __init__(
-        self, laws: Sequence[Law], settings: Settings, on_finding: Callable[[Finding], None] | None = None
+        self,
+        laws: Sequence[Law],
+        settings: Settings,
+        on_finding: Callable[[Finding], None] | None = None,
     ) -> None:
         self._laws = laws
         self._settings = settings
         self._on_finding = on_finding
         self._session: Session | None = None
         self._live = LiveRun(laws)
+        self._learner: Learner | None = None  # of earlier watches
+        self._before = 0  # events of these
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found so far."""
+        """What was found so far. Anomalies, which are what breaks learned rules, come at the end of the block."""
         return self._run().findings
 
     @property
     def events(self) -> int:
         """How many events there were so far."""
-        return self._run().events
+        events = self._run().events
+        live = None if self._session is None else self._session.learner
+        if live is not None and live.direct and self._live.learner is None:  # which counts them at the end
+            events += live.learner.events - self._before
+        return events
+
+    @property
+    def learner(self) -> Learner | None:
+        """What learns, if something does: it can be asked for rules and anomalies, and changed, at any time."""
+        self._run()
+        live = None if self._session is None else self._session.learner
+        return None if live is None else live.learner
 
     @property
     def warnings(self) -> list[str]:
@@ -67,7 +86,8 @@ class Watch:
 
     def snapshot(self) -> dict[str, Any]:
         """All of it in JSON's types."""
-        return self._run().snapshot()
+        snapshot = self._run().snapshot()
+        return snapshot if self.learner is None else snapshot | {"learned": self.learner.to_json()}
 
     def __repr__(self) -> str:
         state = "not begun" if self._session is None else "ended" if self._live.ended else "at work"
@@ -76,6 +96,8 @@ class Watch:
     def _run(self) -> LiveRun:
         if self._session is not None and not self._live.ended:
             self._session.tracer.flush()
+            if self._session.learner is not None:
+                self._session.learner.catch_up()
         return self._live
 
     def __enter__(self) -> Self:
@@ -84,6 +106,7 @@ class Watch:
         if self._session is not None:
             raise RuntimeError("a watch is used once; make another with lawful.watch(...)")
         session = Session(self._settings, self._laws, on_finding=self._on_finding)
+        self._hand_on_learner(session)
         try:
             session.start()
         except BaseException as error:
@@ -101,8 +124,42 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            self._session.finish()
+        session = self._session
+        if session is None or session.finished:
+            return
+        session.finish()
+        if session.learner is None:
+            return
+        session.learner.learner.renewed = None  # whoever changes it from now on disturbs nobody
+        if session.live.learner is not None and session.learner.direct:
+            session.live.events -= self._before
+        if self._on_finding is not None:
+            try:
+                for finding in session.live.findings:
+                    if finding.anomaly is not None:
+                        self._on_finding(finding)
+            except Exception as error:
+                session.live.fail(error)
+
+    def go_on_with(self, learner: Learner | None) -> None:
+        """Begin with what earlier watches have learned."""
+        self._learner = learner
+        self._before = 0 if learner is None else learner.events
+
+    def of_laws(self) -> dict[str, Any]:
+        """All but the anomalies, to be merged into another run."""
+        snapshot = self._run().snapshot()
+        snapshot["findings"] = [finding for finding in snapshot["findings"] if "anomaly" not in finding]
+        return snapshot
+
+    def _hand_on_learner(self, session: Session) -> None:
+        live = session.learner
+        if self._learner is None or live is None:
+            return
+        self._learner.part()  # objects of other watches are other objects
+        live.learner = self._learner
+        if session.tracer.learns:
+            session.tracer.learner = live  # type: ignore[attr-defined]  # it takes the window anew
 
 
 def watch(
@@ -118,6 +175,7 @@ def watch(
     history: int = 10,
     trace: str | os.PathLike[str] | None = None,
     project: str | os.PathLike[str] | None = None,
+    learn: Learn = False,
 ) -> Watch:
     """Watch what a block of the program does: `with lawful.watch(laws=["files"]) as run: ...`, then `run.findings`.
 
@@ -128,6 +186,10 @@ def watch(
     `on_violation`: "report" only notes it. "raise" raises `lawful.Violation` at the place of a call that breaks a law,
     before the call. "stop" ends the program as `sys.exit(1)` does: each thread where it next does something watched.
     `on_finding` is told of each finding when it is made. `trace` is a file to which all events are written.
+
+    `learn`: True, or parameters as `{"window": 50}` or `lawful.Parameters(window=50)`: learn rules, and find what
+    breaks them. If neither `calls` nor `public` nor `fields` says from what, it is from the calls that own code makes
+    to libraries. `run.learner` is what learns.
     """
     from lawful.engine.session import Settings
     from lawful.sources.python.scope import Scope, find_project
@@ -144,17 +206,39 @@ def watch(
         exclude=_names(exclude),
         project=find_project(_file(sys._getframe(1).f_code) if project is None else project),
     )
+    parameters = _parameters(learn)
+    if parameters is not None:
+        from lawful.engine.teaching import widened
+
+        scope = widened(scope)
     settings = Settings(
         scope=scope,
         trace=None if trace is None else os.fspath(trace),
         history=history,
         on_violation=on_violation,
+        learn=parameters,
     )
     return Watch(_loaded(laws), settings, on_finding)
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _parameters(learn: Learn) -> Parameters | None:
+    """How rules are learned; None: they are not."""
+    if learn is False or learn is None:
+        return None
+    from lawful.learning.parameters import Parameters
+
+    if isinstance(learn, Parameters):
+        return learn
+    if learn is True:
+        return Parameters()
+    if not isinstance(learn, Mapping):
+        hint = "it is True, or the parameters: a dict, or lawful.Parameters"
+        raise LawfulError("watch-option", f"learn is {learn!r:.60}", hint=hint)
+    return Parameters().changed(**learn)
 
 
 def _loaded(laws: Laws | str | os.PathLike[str] | None) -> list[Law]:
@@ -176,7 +260,8 @@ def _loaded(laws: Laws | str | os.PathLike[str] | None) -> list[Law]:
 class Watched:
     """What calls of one function, each under watch, have led to; `function.lawful` is it.
 
-    Calls that overlap, as by recursion or in several threads, are watched together.
+    Calls that overlap, as by recursion or in several threads, are watched together. If rules are learned, each call
+    goes on where the last one was.
     """
 
     def __init__(self, make: Callable[[], Watch]) -> None:
@@ -186,13 +271,16 @@ class Watched:
         self._watch: Watch | None = None
         self._total = LiveRun([])
         self._total.processes = 0
+        self._anomalies: list[Finding] = []  # as they are after the last call
+        self.learner: Learner | None = None
+        """What learns, if something does, from the first call on."""
         self.calls = 0
         """How many times the watch has begun and ended."""
 
     @property
     def findings(self) -> list[Finding]:
         """What was found in all calls that are over."""
-        return self._total.findings
+        return [*self._total.findings, *self._anomalies]
 
     @property
     def events(self) -> int:
@@ -205,7 +293,10 @@ class Watched:
     def __enter__(self) -> None:
         with self._lock:
             if self._watch is None:
-                self._watch = self._make().__enter__()
+                watch = self._make()
+                watch.go_on_with(self.learner)
+                self._watch = watch.__enter__()
+                self.learner = watch.learner
             self._depth += 1
 
     def __exit__(
@@ -216,7 +307,8 @@ class Watched:
             if self._depth == 0 and self._watch is not None:
                 watch, self._watch = self._watch, None
                 watch.__exit__(kind, error, trace)
-                self._total.merge(watch.snapshot())
+                self._anomalies = [finding for finding in watch.findings if finding.anomaly is not None]
+                self._total.merge(watch.of_laws())
                 self._total.processes = 1
                 self.calls += 1
 
@@ -239,6 +331,7 @@ def watched(
     history: int = 10,
     trace: str | os.PathLike[str] | None = None,
     project: str | os.PathLike[str] | None = None,
+    learn: Learn = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
@@ -274,6 +367,11 @@ def _configured(place: str) -> Watch:
 
     folder = find_project(place)
     config = load(os.fspath(folder))
+    learn: Learn = False
+    if config.learn.always:
+        from lawful.engine import teaching
+
+        learn = teaching.parameters(config.learn)
     return watch(
         config.laws,
         calls=config.calls,
@@ -285,6 +383,7 @@ def _configured(place: str) -> Watch:
         history=10 if config.history is None else config.history,
         trace=config.trace,
         project=folder,
+        learn=learn,
     )
 
 

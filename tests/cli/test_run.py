@@ -220,7 +220,7 @@ def test_events_that_find_the_buffer_full_are_counted(folder: Path) -> None:
     [
         ("run", "error[usage]: there is no program to run"),
         ("run --law law.rml", "error[usage]: there is no program to run"),
-        ("run use.py", "error[usage]: there is no law to judge the program by"),
+        ("run --no-learn use.py", "error[usage]: there is no law to judge the program by"),
         ("run --law nowhere.rml use.py", "error[law-not-found]: nowhere.rml"),
         ("run --law nowhere use.py", "error[law-not-found]: nowhere"),
         ("run --law law.rml nowhere.py", "error[run-not-found]: nowhere.py"),

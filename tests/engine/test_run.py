@@ -7,7 +7,9 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -53,9 +55,9 @@ def test_a_law_is_fed_until_it_is_decided(tmp_path: Path, monkeypatch: pytest.Mo
     fed: dict[int, int] = {}
     feed = Case.feed
 
-    def counted(case: Case, batch: list[Event], start: int) -> bool:
-        fed[id(case)] = fed.get(id(case), 0) + len(batch)
-        return feed(case, batch, start)
+    def counted(case: Case, events: list[Event], numbers: Sequence[int]) -> bool:
+        fed[id(case)] = fed.get(id(case), 0) + len(events)
+        return feed(case, events, numbers)
 
     monkeypatch.setattr(Case, "feed", counted)
     result = run(tmp_path, ["Main = a*;", "Main = b;", "Main = a all;"], [A] * LONG)
@@ -146,3 +148,99 @@ def test_standard_input_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     result = TraceRun([compile(HEAD + "Main = a;")], "-", Settings())
     result.run()
     assert (result.name, result.events, result.cases[0].accepted) == ("<stdin>", 1, True)
+
+
+# -- laws that pass over what they do not name -----------------------------------------------------
+
+NAMES = "abcdefgh"
+SELECTIVE = [
+    f"x matches {{event: 'e', name: '{one}'}};\ny matches {{name: '{two}'}};\nxy matches x | y;\n{main}"
+    for one, two in pairwise(NAMES)
+    for main in ("Main = xy >> (x y)*;", "Main = xy >> x none \\/ y*;", "Main = y >> y y;")
+]
+OTHERS = ["a matches {name: 'a'};\nMain = a*;", "Main = any*;", "a matches {name: 'a'};\nMain = a >> a : any*;"]
+
+
+def random_events(random: Random) -> list[Event]:
+    odd: list[Event] = [{}, {"event": "e"}, {"name": "b"}, {"event": ["e"], "name": "c"}, {"event": "e", "name": {}}]
+    names = random.sample(NAMES, random.randint(1, len(NAMES)))
+    return [
+        random.choice(odd) if random.random() < 0.1 else {"event": "e", "name": random.choice(names)}
+        for _ in range(random.randint(0, 8))
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_who_gets_an_event_changes_no_answer(tmp_path: Path, batch: int) -> None:
+    random = Random(batch)
+    laws = [compile(text, name=str(number)) for number, text in enumerate([*SELECTIVE, *OTHERS])]
+    assert [law.selective for law in laws] == [True] * len(SELECTIVE) + [False] * len(OTHERS)
+    seen = set()
+    for _ in range(60):
+        events = random_events(random)
+        path = tmp_path / "t.jsonl"
+        path.write_text("".join(json.dumps(event) + "\n" for event in events))
+        result = TraceRun(laws, str(path), Settings())
+
+        def pieces(reader: TraceReader) -> Iterable[list[Event]]:
+            found = list(reader)
+            return (found[at : at + batch] for at in range(0, len(found), batch))
+
+        result.run(pieces)
+        for case in result.cases:
+            wanted = case.law.check(events)
+            finding = case.finding
+            assert case.accepted is wanted.accepted
+            assert (case.verdict is Verdict.FALSE) is (wanted.verdict is Verdict.FALSE)
+            assert (finding.rejected_at if finding else None) == wanted.rejected_at
+            assert (finding.doomed_at if finding else None) == wanted.doomed_at
+            if finding is not None:
+                at, lost = wanted.rejected_at, wanted.doomed_at
+                assert finding.event == (events[at - 1] if isinstance(at, int) else None)
+                assert finding.doomed_event == (events[lost - 1] if lost else None)
+            seen.add((wanted.rejected_at, wanted.doomed_at))
+    assert len(seen) > 10
+
+
+def test_a_law_is_given_only_what_it_can_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fed: dict[str, list[int]] = {}
+    feed = Case.feed
+
+    def noted(case: Case, events: list[Event], numbers: Sequence[int]) -> bool:
+        fed.setdefault(case.law.name, []).extend(numbers)
+        return feed(case, events, numbers)
+
+    monkeypatch.setattr(Case, "feed", noted)
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps({"event": "e", "name": name}) + "\n" for name in "abbca"))
+    laws = [compile(f"x matches {{name: '{name}'}};\nMain = x >> x*;", name=name) for name in NAMES]
+    TraceRun([*laws, compile("Main = any*;", name="all")], str(path), Settings()).run()
+    assert fed == {"a": [1, 5], "b": [1, 2, 3], "c": [1, 4], **{name: [1] for name in "defgh"}, "all": [1, 2, 3, 4, 5]}
+
+
+def test_warnings_have_the_number_in_the_trace(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    events = [{"name": "a", "v": 1}] * 9 + [{"name": "b", "v": "x"}, {"name": "b", "v": 1}]
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    laws = [compile(f"x matches {{name: '{name}', v: v}} with v > 0;\nMain = x >> x*;") for name in NAMES]
+    result = TraceRun(laws, str(path), Settings())
+    result.run()
+    texts = [text for case in result.cases for text in case.monitor.warnings()]
+    assert len(texts) == 1
+    assert texts[0].endswith("(at event 10)")
+    assert laws[1].check(events).accepted
+
+
+def test_a_law_in_parts_is_judged_by_each(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in [B, A, B, A]))
+    text = HEAD + "Main = One /\\ Two /\\ Three;\nOne = a >> a;\nTwo = b >> b*;\nThree = b >> b;\n"
+    whole = compile(text, name="r")
+    apart = compile("// judged: each part alone\n" + text, name="r")
+    found = []
+    for law in (whole, apart):
+        result = TraceRun([law], str(path), Settings())
+        result.run()
+        found.append({case.law.name: case.finding and case.finding.rejected_at for case in result.cases})
+        assert {case.whole for case in result.cases} == {law}
+    assert found == [{"r": 3}, {"r: One": 4, "r: Two": None, "r: Three": 3}]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from itertools import product
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,7 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lawful import rml
+from lawful.cli.main import main
+from lawful.engine import Settings as TraceSettings
+from lawful.engine import TraceRun
 from lawful.engine.live import LiveRun
+from lawful.laws.loader import load_law
 from lawful.learning import templates, window
 from lawful.learning.export import chosen, to_rml
 from lawful.learning.intake import Intake
@@ -203,12 +209,124 @@ def test_a_law_of_several_rules_is_broken_where_the_first_of_them_is() -> None:
     assert len(outcomes) > 4
 
 
+OPEN = Word("func_pre", "app.Pump.open")
+STEPS = [Word("func_pre", f"app.Pump.step{number}") for number in range(30)]
+THIRTY = [rule(("ab", "ab+", "a+b")[n % 3], a=OPEN, b=step) for n, step in enumerate(STEPS)]
+EQUATIONS = [f"PumpOpenStep{number}" for number in range(30)]
+
+
+def pump(target: int, *, without: int = -1, twice: int = -1, early: int = -1) -> list[Event]:
+    """All events of an object, each on a line of its own."""
+    steps = [early] if early >= 0 else []
+    steps += [-1, *(n for n in range(30) if n != without), *([twice] if twice >= 0 else [])]
+    lines = range(100 * target, 100 * target + 99)
+    return [
+        {
+            "event": "func_pre",
+            "name": (STEPS[n] if n >= 0 else OPEN).name,
+            "targetId": target,
+            "file": "p.py",
+            "line": i,
+        }
+        for n, i in zip(steps, lines, strict=False)
+    ]
+
+
+def failed_rules(events: list[Event]) -> set[str]:
+    """The equations of the rules with a scenario that the learner counts as failed, in a window as long as it all."""
+    found = set()
+    for pattern in ("ab", "ab+", "a+b"):
+        learner = window.make(templates.compile([pattern]), len(events) + 1, 0)
+        intake = Intake()
+        intake.word(*OPEN)
+        intake.add(events)
+        learner.feed(*intake.take())
+        learner.drain()
+        for each, name in zip(THIRTY, EQUATIONS, strict=True):
+            counts = learner.counts(0, intake.word(*each.b))
+            if each.pattern == pattern and counts is not None and counts.total > counts.satisfied[0]:
+                found.add(name)
+    return found
+
+
+def woven(random: Random, *rows: list[Event]) -> list[Event]:
+    queues = [list(row) for row in rows]
+    found = []
+    while queues := [queue for queue in queues if queue]:
+        found.append(random.choice(queues).pop(0))
+    return found
+
+
+def test_thirty_rules_in_a_file_do_not_hide_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = [pump(5, without=3), pump(6, early=7), pump(7, twice=12), pump(8, without=20), pump(9, early=29)]
+    wanted = {"PumpOpenStep3": 5, "PumpOpenStep7": 6, "PumpOpenStep12": 7, "PumpOpenStep20": 8, "PumpOpenStep29": 9}
+    events = pump(1) + woven(Random(30), *bad, *(pump(target) for target in range(10, 20)))
+    assert failed_rules(events) == set(wanted)
+    (tmp_path / "rules.rml").write_text(to_rml(THIRTY))
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
+    arguments = ["check", str(tmp_path / "rules.rml"), "--trace", str(tmp_path / "t.jsonl")]
+
+    assert main([*arguments, "--format", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert [each["law"] for each in report["laws"]] == [f"{tmp_path}/rules.rml: {name}" for name in EQUATIONS]
+    found = {}
+    for each in report["laws"]:
+        assert each["accepted"] is (each["rejected_at"] is None)
+        if not each["accepted"]:
+            number = each["rejected_at"]
+            assert number == "end" or each["event"] == events[number - 1]
+            about = each["event"]["targetId"] if each["event"] else each["bindings"]["o"]
+            found[each["law"].rpartition(": ")[2]] = about
+    assert found == wanted
+
+    assert main(arguments) == 1
+    out = capsys.readouterr().out
+    assert out.count("BROKEN") == 5
+    assert "25 of 30 parts" in " ".join(out.split())
+
+    run = LiveRun([load_law(tmp_path / "rules.rml", name="rules.rml")])
+    run.deliver(events)
+    run.end()
+    live = {each.law: each.event["targetId"] if each.event else each.expectation.bindings["o"] for each in run.findings}
+    assert live == {f"rules.rml: {name}": target for name, target in wanted.items()}
+    assert run.violations == 5
+
+
+def test_the_rules_of_a_file_fail_where_the_learner_says_so(tmp_path: Path) -> None:
+    random = Random(31)
+    (tmp_path / "rules.rml").write_text(to_rml(THIRTY))
+    compiled = load_law(tmp_path / "rules.rml", name="rules.rml")
+    sizes = set()
+    for _ in range(10):
+        rows = [pump(target) for target in range(2, random.randint(4, 12))]
+        rows = [[each for each in row if random.random() > 0.01] for row in rows]
+        events = pump(1) + woven(random, *rows)
+        broken = {f"rules.rml: {name}" for name in failed_rules(events)}
+        assert {part.name for part in compiled.parts if not part.check(events).accepted} == broken
+        run = LiveRun([compiled])
+        run.deliver(events)
+        run.end()
+        assert {each.law for each in run.findings} == broken
+        (tmp_path / "t.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
+        checked = TraceRun([compiled], str(tmp_path / "t.jsonl"), TraceSettings())
+        checked.run()
+        assert {case.law.name for case in checked.broken} == broken
+        sizes.add(len(broken))
+    assert len(sizes) > 2
+    assert main(["check", str(tmp_path / "rules.rml"), "--trace", str(tmp_path / "t.jsonl"), "-q"]) == bool(broken)
+
+
+def test_there_is_nothing_to_warn_of() -> None:
+    assert law(*THREE, *THIRTY).warnings == ()
+
+
 def test_the_file_is_readable() -> None:
     text = to_rml([rule("ab", satisfied=41, failed=1), rule("ab?", a=C, b=A)], window=25)
     assert "file_open(o) matches {event: 'func_pre', name: 'app.File.open', targetId: o};" in text
     assert "// app.File.open app.File.close\n// kept in 41 of 42 scenarios, at 3 places\nFileOpenClose = " in text
     assert "(file_open(o) file_close(o))+" in text
     assert "window of 25 events" in text
+    assert "\n// judged: each part alone\n" in text
     assert "Main =\n    FileOpenClose /\\\n    FileNewOpen;\n" in text
 
 

@@ -335,3 +335,15 @@ def test_without_joins_the_other_way_gives_the_same(kinds: list[str], data: st.D
     joined.add(events)
     assert (plain.passed, plain.read, plain.taken) == (joined.passed, joined.read, joined.taken)
     assert read(plain) == read(joined)
+
+
+def test_what_makes_an_object_is_a_new_one_although_the_call_comes_first() -> None:
+    intake = Intake()
+    intake.add(
+        [
+            {"event": "func_pre", "name": "shop.Cart", "args": []},
+            {"event": "new", "name": "shop.Cart", "targetId": 1},
+            {"event": "func_pre", "name": "shop.Cart.add", "targetId": 1},
+        ]
+    )
+    assert {word.label: word.event for word in intake.words} == {"shop.Cart": "new", "shop.Cart.add": "func_pre"}

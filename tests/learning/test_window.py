@@ -351,7 +351,7 @@ def test_what_was_never_seen_is_not_there(make: Make) -> None:
     assert made.pair(0, 1) is None
     assert made.counts(0, 1) is None
     assert made.pair(7, 900) is None
-    assert made.survey([Instruction(Op.COUNT, 4, 0)], True) == Survey(0, 0, 0, [])
+    assert made.survey([Instruction(Op.COUNT, 4, 0)], True) == Survey(0, 0, 0, [], 0)
 
 
 @pytest.mark.parametrize("make", CORES)
@@ -417,6 +417,7 @@ def expected_survey(made: model.Window, product: Product, program: Sequence[Inst
     """By what the window itself says of its pairs."""
     number = dict.fromkeys(State, 0)
     candidates = []
+    spoken_for = 0
     for key in made.known():
         pair, counts = made.pair(*key), made.counts(*key)
         assert pair is not None
@@ -427,6 +428,7 @@ def expected_survey(made: model.Window, product: Product, program: Sequence[Inst
         ]
         for state in states:
             number[state] += 1
+        spoken_for += State.ENFORCING in states
         for ending in pair.endings:
             before = [
                 other
@@ -442,7 +444,7 @@ def expected_survey(made: model.Window, product: Product, program: Sequence[Inst
                     best = rank if best is None or rank > best else best
             if best is not None and not product.satisfied[ending.kind] >> -best[2] & 1:
                 candidates.append(Candidate(*key, -best[2], ending.kind))
-    return Survey(number[State.ENFORCING], number[State.LEARNING], number[State.DEAD], candidates)
+    return Survey(number[State.ENFORCING], number[State.LEARNING], number[State.DEAD], candidates, spoken_for)
 
 
 @pytest.mark.parametrize("make", CORES)

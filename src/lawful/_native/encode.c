@@ -21,7 +21,7 @@ int encode_setup(void) {
 }
 
 /* A primitive value as JSON can say it; a new reference. */
-static PyObject *primitive(PyObject *value) {
+PyObject *encode_primitive(PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == &PyUnicode_Type) {
         if (PyUnicode_GET_LENGTH(value) > LONGEST) return PyUnicode_Substring(value, 0, LONGEST);
@@ -50,7 +50,7 @@ static int encoded(Tracer *tracer, PyObject *object, PyObject **value, PyObject 
         *value = Py_NewRef(Py_None);
         *id = PyLong_FromUnsignedLongLong(number);
     } else {
-        *value = primitive(object);
+        *value = encode_primitive(object);
         *id = Py_NewRef(Py_None);
     }
     if (*value != NULL && *id != NULL) return 0;

@@ -2,6 +2,7 @@
 #define Py_BUILD_CORE 1
 #undef _PyGC_FINALIZED /* which the next header defines anew */
 #include "internal/pycore_frame.h"
+#include "internal/pycore_interp.h"
 #include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE
 
@@ -41,5 +42,10 @@ static inline int frame_depth(PyThreadState *thread, int depth) {
 /* Which thread runs the handlers of signals, between two instructions. */
 static inline unsigned long *signal_thread(void) { return &_PyRuntime.main_thread; }
 
-/* Has it look for signals. Here a request that it could not follow stays. */
-static inline void signals_again(PyThreadState *thread) { (void)thread; }
+/* Has it look for signals, and for pending calls: a request that it could not follow may have been forgotten when another
+   thread had its turn. */
+static inline void signals_again(PyThreadState *thread) {
+    if (_Py_atomic_load_relaxed(&_PyRuntime.ceval.signals_pending) ||
+        _Py_atomic_load_relaxed(&thread->interp->ceval.pending.calls_to_do))
+        _Py_atomic_store_relaxed(&thread->interp->ceval.eval_breaker, 1);
+}

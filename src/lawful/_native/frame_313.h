@@ -42,4 +42,7 @@ static inline int frame_depth(PyThreadState *thread, int depth) {
 static inline unsigned long *signal_thread(void) { return &_PyRuntime.main_thread; }
 
 /* Has it look for signals: a request that it could not follow is forgotten. */
-static inline void signals_again(PyThreadState *thread) { _Py_set_eval_breaker_bit(thread, _PY_SIGNALS_PENDING_BIT); }
+static inline void signals_again(PyThreadState *thread) {
+    _Py_set_eval_breaker_bit(thread, _PY_SIGNALS_PENDING_BIT);
+    _Py_set_eval_breaker_bit(thread, _PY_CALLS_TO_DO_BIT); /* pending calls of the main thread were put off with them */
+}

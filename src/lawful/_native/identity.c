@@ -11,70 +11,94 @@
 
 /* ---- tables by address ---------------------------------------------------------------------------------------------- */
 
+/* What is known about a key beside its id lies apart: most questions are for the id, and few lines of memory must do. */
 typedef struct {
-    void *key;          /* NULL: free */
-    Id id;              /* of an object; 0: only its death is of interest */
     void *value;        /* objects: the weak reference, or NULL; references: the object; classes: their own finaliser */
     PyObject *name;     /* objects: the class name, if deaths are told */
-} Entry;
+} Rest;
 
 typedef struct {
-    Entry *entries;
+    IdEntry *entries;   /* ids are of objects only; 0: only its death is of interest */
+    Rest *rests;
     size_t mask, used;
 } Table;
 
-static inline size_t home(const Table *table, const void *key) {
-    return ((uintptr_t)key >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 20 & table->mask;
-}
+/* Of the objects' table. */
+IdEntry *identity_entries;
+size_t identity_mask;
 
-static Entry *table_find(Table *table, const void *key) {
-    if (table->entries == NULL) return NULL;
-    for (size_t i = home(table, key);; i = (i + 1) & table->mask) {
-        if (table->entries[i].key == key) return &table->entries[i];
-        if (table->entries[i].key == NULL) return NULL;
+#define NONE SIZE_MAX
+
+static inline size_t table_find(const Table *table, const void *key) {
+    if (table->entries == NULL) return NONE;
+    for (size_t i = identity_home(key, table->mask);; i = (i + 1) & table->mask) {
+        if (table->entries[i].key == key) return i;
+        if (table->entries[i].key == NULL) return NONE;
     }
 }
 
-static Entry *place(Table *table, void *key) {
-    size_t i = home(table, key);
+static size_t put(Table *table, void *key) {
+    size_t i = identity_home(key, table->mask);
     while (table->entries[i].key != NULL) i = (i + 1) & table->mask;
     table->entries[i].key = key;
-    return &table->entries[i];
+    return i;
 }
 
+static Table objects, references, classes;
+
 static int table_resize(Table *table, size_t room) {
-    Entry *old = table->entries;
-    size_t size = old ? table->mask + 1 : 0;
-    Entry *entries = calloc(room, sizeof(Entry));
-    if (entries == NULL) {
+    Table old = *table;
+    IdEntry *entries = calloc(room, sizeof(IdEntry));
+    Rest *rests = calloc(room, sizeof(Rest));
+    if (entries == NULL || rests == NULL) {
+        free(entries);
+        free(rests);
         PyErr_NoMemory();
         return -1;
     }
     table->entries = entries;
+    table->rests = rests;
     table->mask = room - 1;
-    for (size_t i = 0; i < size; i++)
-        if (old[i].key != NULL) *place(table, old[i].key) = old[i];
-    free(old);
+    for (size_t i = 0; old.entries != NULL && i <= old.mask; i++) {
+        if (old.entries[i].key == NULL) continue;
+        size_t at = put(table, old.entries[i].key);
+        entries[at] = old.entries[i];
+        rests[at] = old.rests[i];
+    }
+    free(old.entries);
+    free(old.rests);
+    if (table == &objects) {
+        identity_entries = entries;
+        identity_mask = table->mask;
+    }
     return 0;
 }
 
-/* The key must be new. */
-static Entry *table_add(Table *table, void *key) {
-    size_t size = table->entries ? table->mask + 1 : 0;
-    if (2 * (table->used + 1) > size && table_resize(table, size ? 2 * size : 256) < 0) return NULL;
-    table->used++;
-    return place(table, key);
+static void table_free(Table *table) {
+    free(table->entries);
+    free(table->rests);
+    memset(table, 0, sizeof *table);
+    if (table == &objects) identity_entries = NULL;
 }
 
-static void table_remove(Table *table, Entry *entry) {
-    size_t gap = entry - table->entries;
+/* The key must be new. */
+static size_t table_add(Table *table, void *key) {
+    size_t size = table->entries ? table->mask + 1 : 0;
+    if (2 * (table->used + 1) > size && table_resize(table, size ? 2 * size : 256) < 0) return NONE;
+    table->used++;
+    return put(table, key);
+}
+
+static void table_remove(Table *table, size_t gap) {
     for (size_t i = (gap + 1) & table->mask; table->entries[i].key != NULL; i = (i + 1) & table->mask) {
-        size_t wanted = home(table, table->entries[i].key);
+        size_t wanted = identity_home(table->entries[i].key, table->mask);
         if (((i - wanted) & table->mask) < ((i - gap) & table->mask)) continue;
         table->entries[gap] = table->entries[i];
+        table->rests[gap] = table->rests[i];
         gap = i;
     }
-    memset(&table->entries[gap], 0, sizeof(Entry));
+    table->entries[gap] = (IdEntry){NULL, 0};
+    table->rests[gap] = (Rest){NULL, NULL};
     table->used--;
     size_t size = table->mask + 1;
     if (size > 1024 && table->used < size / 8) {
@@ -86,7 +110,6 @@ static void table_remove(Table *table, Entry *entry) {
     }
 }
 
-static Table objects, references, classes;
 static Id last;
 static Tracer *watchers[MOST_TRACERS];
 static int watching;
@@ -97,13 +120,13 @@ static destructor class_dealloc;      /* of classes made in Python */
 /* ---- death ------------------------------------------------------------------------------------------------------------ */
 
 static void forget(PyObject *object) {
-    Entry *entry = table_find(&objects, object);
-    if (entry == NULL || PyInterpreterState_Get() != interpreter) return;
-    Id id = entry->id;
-    PyObject *name = entry->name, *reference = entry->value;
-    table_remove(&objects, entry);
-    if (reference != NULL && (entry = table_find(&references, reference)) != NULL) table_remove(&references, entry);
-    if (classes.used && (entry = table_find(&classes, object)) != NULL) table_remove(&classes, entry);
+    size_t at = table_find(&objects, object);
+    if (at == NONE || PyInterpreterState_Get() != interpreter) return;
+    Id id = objects.entries[at].id;
+    PyObject *name = objects.rests[at].name, *reference = objects.rests[at].value;
+    table_remove(&objects, at);
+    if (reference != NULL && (at = table_find(&references, reference)) != NONE) table_remove(&references, at);
+    if (classes.used && (at = table_find(&classes, object)) != NONE) table_remove(&classes, at);
     if (name != NULL && id)
         for (int i = 0; i < MOST_TRACERS; i++)
             if (watchers[i] != NULL && watchers[i]->gone) record_gone(watchers[i], id, name);
@@ -112,8 +135,8 @@ static void forget(PyObject *object) {
 }
 
 static PyObject *referent_died(PyObject *self, PyObject *reference) {
-    Entry *entry = table_find(&references, reference);
-    if (entry != NULL) forget(entry->value);
+    size_t at = table_find(&references, reference);
+    if (at != NONE) forget(references.rests[at].value);
     Py_RETURN_NONE;
 }
 
@@ -121,10 +144,10 @@ static PyMethodDef death_method = {"object_died", referent_died, METH_O, NULL};
 
 static void finaliser(PyObject *self) {
     /* A subclass made later inherits this slot, and a class of its own is not known here: its base is. */
-    Entry *entry = NULL;
-    for (PyTypeObject *type = Py_TYPE(self); type != NULL && entry == NULL; type = type->tp_base)
-        if (type->tp_finalize == finaliser) entry = table_find(&classes, type);
-    destructor original = entry ? (destructor)entry->value : NULL;
+    size_t at = NONE;
+    for (PyTypeObject *type = Py_TYPE(self); type != NULL && at == NONE; type = type->tp_base)
+        if (type->tp_finalize == finaliser) at = table_find(&classes, type);
+    destructor original = at == NONE ? NULL : (destructor)classes.rests[at].value;
     if (original != NULL) original(self); /* what its `__del__` does is still done by this object */
     forget(self);
 }
@@ -170,21 +193,21 @@ static bool is_hooked(PyTypeObject *type) {
     return false;
 }
 
-static Entry *note(Tracer *tracer, PyObject *object);
+static size_t note(Tracer *tracer, PyObject *object);
 
 /* Sees to it that deaths of objects of this type, which has no weak references, are noticed. 1: done; 0: it cannot be. */
 static int watch_type(Tracer *tracer, PyTypeObject *type) {
     if (type->tp_dealloc == class_dealloc) {
-        if (table_find(&classes, type) != NULL && type->tp_finalize == finaliser) return 1;
-        if (note(tracer, (PyObject *)type) == NULL) return -1; /* its own death counts too */
-        Entry *entry = table_find(&classes, type);
-        if (entry == NULL && (entry = table_add(&classes, type)) == NULL) return -1;
-        if (type->tp_finalize != finaliser) entry->value = (void *)type->tp_finalize;
+        if (table_find(&classes, type) != NONE && type->tp_finalize == finaliser) return 1;
+        if (note(tracer, (PyObject *)type) == NONE) return -1; /* its own death counts too */
+        size_t at = table_find(&classes, type);
+        if (at == NONE && (at = table_add(&classes, type)) == NONE) return -1;
+        if (type->tp_finalize != finaliser) classes.rests[at].value = (void *)type->tp_finalize;
         else {
-            Entry *base = NULL;
-            for (PyTypeObject *each = type->tp_base; each != NULL && base == NULL; each = each->tp_base)
+            size_t base = NONE;
+            for (PyTypeObject *each = type->tp_base; each != NULL && base == NONE; each = each->tp_base)
                 base = table_find(&classes, each);
-            entry->value = base ? base->value : NULL;
+            classes.rests[at].value = base == NONE ? NULL : classes.rests[base].value;
         }
         type->tp_finalize = finaliser;
         return 1;
@@ -209,28 +232,21 @@ static void unwatch_types(void) {
     hook_count = 0;
     for (size_t i = 0; classes.entries && i <= classes.mask; i++) {
         PyTypeObject *type = classes.entries[i].key;
-        if (type != NULL && type->tp_finalize == finaliser) type->tp_finalize = (destructor)classes.entries[i].value;
+        if (type != NULL && type->tp_finalize == finaliser) type->tp_finalize = (destructor)classes.rests[i].value;
     }
     /* Subclasses that inherited the slot keep it: it finds no entry, and does nothing. */
-    free(classes.entries);
-    memset(&classes, 0, sizeof classes);
+    table_free(&classes);
 }
 
 /* ---- ids ---------------------------------------------------------------------------------------------------------------- */
 
-bool identity_needed(PyObject *object) {
-    PyTypeObject *type = Py_TYPE(object);
-    return !(type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
-             object == Py_None);
-}
-
-/* Sees to it that the object's death is noticed. NULL with an exception. */
-static Entry *note(Tracer *tracer, PyObject *object) {
-    Entry *entry = table_find(&objects, object);
-    if (entry != NULL) return entry;
+/* Sees to it that the object's death is noticed. NONE with an exception. */
+static size_t note(Tracer *tracer, PyObject *object) {
+    size_t at = table_find(&objects, object);
+    if (at != NONE) return at;
     PyTypeObject *type = Py_TYPE(object);
     PyObject *name = NULL, *reference = NULL;
-    if (tracer->gone && (name = plan_class_name(tracer, type)) == NULL) return NULL;
+    if (tracer->gone && (name = plan_class_name(tracer, type)) == NULL) return NONE;
     /* An object whose finaliser has run once, and which lived on, is not finalised again. */
     bool finalised = PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object);
     if (type->tp_weaklistoffset != 0 && (type->tp_dealloc != class_dealloc || finalised)) {
@@ -241,38 +257,37 @@ static Entry *note(Tracer *tracer, PyObject *object) {
         int noticed = finalised && type->tp_dealloc == class_dealloc ? 0 : watch_type(tracer, type);
         if (noticed < 0) {
             Py_XDECREF(name);
-            return NULL;
+            return NONE;
         }
         if (!noticed) Py_INCREF(object); /* it lives on until the program ends: better than an id used twice */
     }
     /* Making these may have run code, and found the object itself. */
-    entry = table_find(&objects, object);
-    if (entry != NULL) {
+    at = table_find(&objects, object);
+    if (at != NONE) {
         Py_XDECREF(name);
         Py_XDECREF(reference);
-        return entry;
+        return at;
     }
     if (reference != NULL) {
-        entry = table_add(&references, reference);
-        if (entry == NULL) goto failed;
-        entry->value = object;
+        at = table_add(&references, reference);
+        if (at == NONE) goto failed;
+        references.rests[at].value = object;
     }
-    entry = table_add(&objects, object);
-    if (entry == NULL) goto failed;
-    entry->value = reference;
-    entry->name = name;
-    return entry;
+    at = table_add(&objects, object);
+    if (at == NONE) goto failed;
+    objects.rests[at] = (Rest){reference, name};
+    return at;
 failed:
     Py_XDECREF(name);
     Py_XDECREF(reference);
-    return NULL;
+    return NONE;
 }
 
-Id identity_of(Tracer *tracer, PyObject *object) {
-    Entry *entry = note(tracer, object);
-    if (entry == NULL) return 0;
-    if (entry->id == 0) entry->id = ++last;
-    return entry->id;
+Id identity_anew(Tracer *tracer, PyObject *object) {
+    size_t at = note(tracer, object);
+    if (at == NONE) return 0;
+    if (objects.entries[at].id == 0) objects.entries[at].id = ++last;
+    return objects.entries[at].id;
 }
 
 void identity_base(Id base) { last = base; }
@@ -299,14 +314,14 @@ void identity_unwatch(Tracer *tracer) {
     unwatch_types();
     Table gone = objects;
     memset(&objects, 0, sizeof objects);
-    free(references.entries);
-    memset(&references, 0, sizeof references);
+    identity_entries = NULL;
+    table_free(&references);
     for (size_t i = 0; gone.entries && i <= gone.mask; i++) {
         if (gone.entries[i].key == NULL) continue;
-        Py_XDECREF(gone.entries[i].name);
-        Py_XDECREF((PyObject *)gone.entries[i].value);
+        Py_XDECREF(gone.rests[i].name);
+        Py_XDECREF((PyObject *)gone.rests[i].value);
     }
-    free(gone.entries);
+    table_free(&gone);
 }
 
 int identity_setup(void) {

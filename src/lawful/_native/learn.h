@@ -237,7 +237,7 @@ typedef struct {
 } Candidate;
 
 typedef struct {
-    uint64_t enforcing, learning, dead;
+    uint64_t enforcing, learning, dead, pairs;
     Candidate *candidates;
     size_t count, room;
 } Survey;
@@ -255,7 +255,9 @@ void survey_rules(Window *window, const Pair *pair, uint64_t *total, uint64_t *s
 /* ---- the stream (stream.c) --------------------------------------------------------------------------------------------- */
 
 int stream_start(Window *window);
-int stream_hand_over(Window *window); /* the chunk that is being filled; it may let go of the interpreter lock */
+/* The chunk that is being filled. If `patient`, it waits while too many are there already, and lets go of the interpreter
+   lock; whoever serves the ticks must not, since the thread may wait for a tick. */
+int stream_hand_over(Window *window, bool patient);
 int stream_wait(Window *window, double seconds, bool idle);
 void stream_resume(Window *window);
 void stream_stop(Window *window);
@@ -268,7 +270,7 @@ static inline int stream_push(Window *window, uint32_t name, uint32_t site, uint
     if (chunk == NULL && (chunk = stream_chunk(window)) == NULL) return -1;
     chunk->events[chunk->count++] = (LearnEvent){name, site, object};
     window->pushed++;
-    return chunk->count == CHUNK_EVENTS ? stream_hand_over(window) : 0;
+    return chunk->count == CHUNK_EVENTS ? stream_hand_over(window, true) : 0;
 }
 
 #endif

@@ -260,7 +260,7 @@ static PyObject *window_survey(Window *window, PyObject *args) {
     }
     free(survey.candidates);
     if (list == NULL) return NULL;
-    return PyObject_CallFunction(made_survey, "KKKN", survey.enforcing, survey.learning, survey.dead, list);
+    return PyObject_CallFunction(made_survey, "KKKNK", survey.enforcing, survey.learning, survey.dead, list, survey.pairs);
 }
 
 static PyObject *window_known(Window *window, PyObject *unused) {
@@ -484,7 +484,7 @@ static PyObject *window_wait(Window *window, PyObject *args) {
     double seconds;
     int idle = 1;
     if (!PyArg_ParseTuple(args, "d|p", &seconds, &idle)) return NULL;
-    stream_hand_over(window);
+    stream_hand_over(window, false);
     return PyLong_FromLong(stream_wait(window, seconds, idle));
 }
 
@@ -494,7 +494,7 @@ static PyObject *window_resume(Window *window, PyObject *unused) {
 }
 
 static PyObject *window_stop(Window *window, PyObject *unused) {
-    stream_hand_over(window);
+    stream_hand_over(window, false);
     stream_stop(window);
     return finished(window, 0);
 }

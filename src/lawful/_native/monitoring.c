@@ -15,13 +15,53 @@ static PyObject *monitoring, *disable;
 
 /* ---- what the interpreter calls ------------------------------------------------------------------------------------------ */
 
-static PyObject *keep(int answer) {
+static inline PyObject *keep(int answer) {
     if (answer < 0) return NULL;
     return Py_NewRef(answer ? Py_None : disable);
 }
 
-static PyObject *on_start(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    Tracer *tracer = (Tracer *)self;
+/* What is registered: an object that the interpreter calls without further ado. */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc function;
+    Tracer *tracer;
+} Callback;
+
+static void callback_dealloc(Callback *self) {
+    Py_DECREF(self->tracer);
+    PyObject_Free(self);
+}
+
+static PyTypeObject CallbackType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Callback",
+    .tp_basicsize = sizeof(Callback),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_vectorcall_offset = offsetof(Callback, function),
+    .tp_call = PyVectorcall_Call,
+    .tp_dealloc = (destructor)callback_dealloc,
+};
+
+static PyObject *new_callback(Tracer *tracer, vectorcallfunc function) {
+    Callback *self = PyObject_New(Callback, &CallbackType);
+    if (self == NULL) return NULL;
+    self->function = function;
+    self->tracer = (Tracer *)Py_NewRef((PyObject *)tracer);
+    return (PyObject *)self;
+}
+
+#define CALLBACK(name) static PyObject *name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords)
+#define TRACER (((Callback *)self)->tracer)
+
+/* An offset in code. */
+static inline long offset_of(PyObject *number) {
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyUnstable_Long_IsCompact((PyLongObject *)number)) return (long)PyUnstable_Long_CompactValue((PyLongObject *)number);
+#endif
+    return PyLong_AsLong(number);
+}
+
+CALLBACK(on_start) {
+    Tracer *tracer = TRACER;
     if (!tracer->running || tracer->broken) return keep(0);
     PyCodeObject *code = (PyCodeObject *)args[0];
     RunFrame *frame = frame_current(PyThreadState_Get());
@@ -36,14 +76,14 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, Py_ssize_t coun
     return keep(info->callee == NULL ? 0 : function_start(tracer, info, frame));
 }
 
-static PyObject *on_instruction(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    Tracer *tracer = (Tracer *)self;
+CALLBACK(on_instruction) {
+    Tracer *tracer = TRACER;
     if (!tracer->running || tracer->broken) return keep(0);
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
     if (info == NULL || info->n_probes == 0) return keep(0);
-    long unit = PyLong_AsLong(args[1]) / 2;
+    long unit = offset_of(args[1]) / 2;
     if (unit < 0 || unit >= info->units) return keep(0);
-    int before = info->probe_at[unit], after = info->result_at[unit], answer = 0;
+    int before = info->at[unit].probe, after = info->at[unit].result, answer = 0;
     if (!before && !after) return keep(0);
     RunFrame *frame = frame_current(PyThreadState_Get());
     if (after) answer = probe_result(tracer, info, &info->probes[after - 1], frame);
@@ -55,59 +95,52 @@ static PyObject *on_instruction(PyObject *self, PyObject *const *args, Py_ssize_
 }
 
 #define WITH_INFO \
-    Tracer *tracer = (Tracer *)self; \
+    Tracer *tracer = TRACER; \
     if (!tracer->running || tracer->broken) Py_RETURN_NONE; \
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]); \
     if (info == NULL) Py_RETURN_NONE; \
     RunFrame *frame = frame_current(PyThreadState_Get());
 
-static PyObject *on_return(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+CALLBACK(on_return) {
     WITH_INFO
     return keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2]));
 }
 
-static PyObject *on_yield(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+CALLBACK(on_yield) {
     WITH_INFO
     return keep(info->callee == NULL ? 1 : function_yield(tracer, info, frame, args[2]));
 }
 
-static PyObject *on_resume(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+CALLBACK(on_resume) {
     WITH_INFO
     return keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame));
 }
 
 /* Of these three an event cannot be disabled. */
-static PyObject *on_throw(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+CALLBACK(on_throw) {
     WITH_INFO
     if (info->callee != NULL && function_resume(tracer, info, frame) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
-static PyObject *on_unwind(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+CALLBACK(on_unwind) {
     WITH_INFO
     if (info->callee != NULL && function_unwind(tracer, info, frame, exception_payload(tracer, NULL, args[2])) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
-static PyObject *on_raise(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+CALLBACK(on_raise) {
     WITH_INFO
-    if (info->n_probes && probe_raise(tracer, info, frame, (int)PyLong_AsLong(args[1]), args[2]) < 0) return NULL;
+    if (info->n_probes && probe_raise(tracer, info, frame, (int)offset_of(args[1]), args[2]) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
-static struct {
+static const struct {
     int event;
-    PyMethodDef method;
+    vectorcallfunc function;
 } callbacks[] = {
-#define CALLBACK(event, function) {event, {#function, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}}
-    CALLBACK(EVENT_PY_START, on_start),
-    CALLBACK(EVENT_INSTRUCTION, on_instruction),
-    CALLBACK(EVENT_PY_RETURN, on_return),
-    CALLBACK(EVENT_PY_YIELD, on_yield),
-    CALLBACK(EVENT_PY_RESUME, on_resume),
-    CALLBACK(EVENT_PY_THROW, on_throw),
-    CALLBACK(EVENT_PY_UNWIND, on_unwind),
-    CALLBACK(EVENT_RAISE, on_raise),
+    {EVENT_PY_START, on_start},   {EVENT_INSTRUCTION, on_instruction}, {EVENT_PY_RETURN, on_return}, {EVENT_PY_YIELD, on_yield},
+    {EVENT_PY_RESUME, on_resume}, {EVENT_PY_THROW, on_throw},          {EVENT_PY_UNWIND, on_unwind}, {EVENT_RAISE, on_raise},
 };
 #define CALLBACKS (sizeof callbacks / sizeof callbacks[0])
 
@@ -132,6 +165,7 @@ int delivery_setup(void) {
         PyErr_SetString(PyExc_RuntimeError, "this interpreter has no sys.monitoring");
         return -1;
     }
+    if (PyType_Ready(&CallbackType) < 0) return -1;
     disable = PyObject_GetAttrString(module, "DISABLE");
     if (disable == NULL) return -1;
     monitoring = Py_NewRef(module);
@@ -185,7 +219,7 @@ int delivery_begin(Tracer *tracer) {
 
 int delivery_start(Tracer *tracer) {
     for (size_t i = 0; i < CALLBACKS; i++) {
-        PyObject *function = PyCFunction_New(&callbacks[i].method, (PyObject *)tracer);
+        PyObject *function = new_callback(tracer, callbacks[i].function);
         int failed = function == NULL || call("register_callback", "(iiO)", tracer->tool, callbacks[i].event, function) < 0;
         Py_XDECREF(function);
         if (failed) return -1;

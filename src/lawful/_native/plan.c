@@ -14,17 +14,14 @@
 #  define request_extra _PyEval_RequestCodeExtraIndex
 #endif
 
-static Py_ssize_t extra_index = -1;
+Py_ssize_t plan_index = PY_SSIZE_T_MAX;
 static PyObject *text_plan, *text_callee, *text_receiver_callee, *text_operation, *text_field, *text_class_name,
     *text_dunder_name;
 static char class_names; /* its address is a key */
 
 /* ---- code objects ---------------------------------------------------------------------------------------------------- */
 
-static void forget_recent(Tracer *tracer, PyCodeObject *code);
-
 static void free_info(CodeInfo *info) {
-    forget_recent(info->tracer, info->code);
     if (info->before != NULL) info->before->after = info->after;
     else if (info->tracer != NULL) info->tracer->infos = info->after;
     if (info->after != NULL) info->after->before = info->before;
@@ -34,8 +31,8 @@ static void free_info(CodeInfo *info) {
     }
     Py_XDECREF(info->file);
     PyMem_RawFree(info->probes);
-    PyMem_RawFree(info->probe_at);
-    PyMem_RawFree(info->result_at);
+    PyMem_RawFree(info->at);
+    PyMem_RawFree(info->spots);
     PyMem_RawFree(info);
 }
 
@@ -50,27 +47,11 @@ static void free_infos(void *extra) {
 
 static CodeInfo *infos_of(PyCodeObject *code) {
     void *extra = NULL;
-    if (get_extra((PyObject *)code, extra_index, &extra) < 0) {
+    if (get_extra((PyObject *)code, plan_index, &extra) < 0) {
         PyErr_Clear();
         return NULL;
     }
     return extra;
-}
-
-CodeInfo *plan_search(Tracer *tracer, PyCodeObject *code) {
-    CodeInfo *info = infos_of(code);
-    while (info != NULL && info->tracer != tracer) info = info->other;
-    if (info != NULL) {
-        size_t at = ((uintptr_t)code >> 6) % RECENT;
-        tracer->recent[at].code = code;
-        tracer->recent[at].info = info;
-    }
-    return info;
-}
-
-static void forget_recent(Tracer *tracer, PyCodeObject *code) {
-    size_t at = ((uintptr_t)code >> 6) % RECENT;
-    if (tracer != NULL && tracer->recent[at].code == code) tracer->recent[at].code = NULL;
 }
 
 static void remove_info(CodeInfo *info) {
@@ -79,7 +60,7 @@ static void remove_info(CodeInfo *info) {
         /* Setting it would free what was there: the chain goes on without this one. */
         CodeInfo *rest = info->other;
         if (rest == NULL) {
-            set_extra((PyObject *)info->code, extra_index, NULL);
+            set_extra((PyObject *)info->code, plan_index, NULL);
             return;
         }
         /* Exchange contents would move a CodeInfo that others point to: mark it as nobody's instead. */
@@ -87,7 +68,6 @@ static void remove_info(CodeInfo *info) {
         else info->tracer->infos = info->after;
         if (info->after != NULL) info->after->before = info->before;
         info->before = info->after = NULL;
-        forget_recent(info->tracer, info->code);
         info->tracer = NULL;
         info->callee = NULL;
         return;
@@ -100,11 +80,12 @@ static void remove_info(CodeInfo *info) {
 static int read_probe(PyObject *item, Probe *probe, Py_ssize_t units) {
     PyObject *name, *keywords;
     int operation, line;
-    int quiet;
-    if (!PyArg_ParseTuple(item, "iiiiOO!iip", &probe->offset, &operation, &probe->base, &probe->count, &name, &PyTuple_Type,
-                          &keywords, &probe->result, &line, &quiet))
+    int quiet, habit;
+    if (!PyArg_ParseTuple(item, "iiiiOO!iipp", &probe->offset, &operation, &probe->base, &probe->count, &name, &PyTuple_Type,
+                          &keywords, &probe->result, &line, &quiet, &habit))
         return -1;
     probe->quiet = quiet;
+    probe->habit = habit;
     if (probe->offset < 0 || probe->offset / 2 >= units || probe->result / 2 >= units || operation < 0 ||
         operation >= OPERATIONS) {
         PyErr_SetString(PyExc_ValueError, "a probe outside the code");
@@ -123,9 +104,8 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
     if (count == 0) return 0;
     if (count > INT16_MAX) count = INT16_MAX; /* code of a size that no person wrote */
     info->probes = PyMem_RawCalloc(count, sizeof(Probe));
-    info->probe_at = PyMem_RawCalloc(info->units, sizeof(int16_t));
-    info->result_at = PyMem_RawCalloc(info->units, sizeof(int16_t));
-    if (info->probes == NULL || info->probe_at == NULL || info->result_at == NULL) {
+    info->at = PyMem_RawCalloc(info->units, sizeof *info->at);
+    if (info->probes == NULL || info->at == NULL) {
         PyErr_NoMemory();
         return -1;
     }
@@ -133,9 +113,21 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
         Probe *probe = &info->probes[i];
         if (read_probe(PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
         info->n_probes++;
-        info->probe_at[probe->offset / 2] = (int16_t)(i + 1);
-        if (probe->result >= 0) info->result_at[probe->result / 2] = (int16_t)(i + 1);
+        probe->base += info->code->co_nlocalsplus;
+        info->at[probe->offset / 2].probe = (int16_t)(i + 1);
+        if (probe->result >= 0) info->at[probe->result / 2].result = (int16_t)(i + 1);
     }
+    return 0;
+}
+
+/* For one more. -1: there is none. */
+static int make_room(void **items, uint32_t *room, uint32_t count, size_t size) {
+    if (count < *room) return 0;
+    uint32_t more = *room ? 2 * *room : 64;
+    void *grown = PyMem_RawRealloc(*items, more * size);
+    if (grown == NULL) return -1;
+    *items = grown;
+    *room = more;
     return 0;
 }
 
@@ -146,11 +138,15 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
             (class_name == NULL ? callee->class_name == NULL
                                 : callee->class_name != NULL && PyUnicode_Compare(callee->class_name, class_name) == 0))
             return callee;
-    Callee *callee = PyMem_RawCalloc(1, sizeof(Callee));
+    Callee *callee = NULL;
+    if (make_room((void **)&tracer->callee_list, &tracer->callee_room, tracer->callee_count, sizeof(Callee *)) == 0)
+        callee = PyMem_RawCalloc(1, sizeof(Callee));
     if (callee == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
+    tracer->callee_list[tracer->callee_count++] = callee;
+    callee->number = tracer->callee_count;
     callee->name = Py_NewRef(name);
     callee->class_name = Py_XNewRef(class_name);
     callee->wants = wants;
@@ -161,13 +157,13 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
 
 /* Asks Python. The program may be at the end of its recursion limit, which is its own affair. Signals wait: what their
    handlers do or raise is not ours. */
-static PyObject *ask(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further) {
+PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyThreadState *thread = PyThreadState_Get();
     int depth = frame_depth(thread, 0), collecting = PyGC_Disable();
     Held held = hold_signals();
-    PyObject *answer = PyObject_CallMethodObjArgs(tracer->wanted, method, subject, further, NULL);
+    PyObject *answer = PyObject_CallMethodObjArgs(whom, method, first, second, NULL);
     let_signals(held);
     if (collecting) PyGC_Enable();
     frame_depth(thread, depth);
@@ -181,6 +177,10 @@ static PyObject *ask(Tracer *tracer, PyObject *method, PyObject *subject, PyObje
     return answer;
 }
 
+static inline PyObject *ask(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further) {
+    return plan_ask(tracer->wanted, method, subject, further);
+}
+
 /* From a model.Callee or None. */
 static Callee *read_callee(Tracer *tracer, PyObject *answer, PyTypeObject *receiver) {
     if (answer == Py_None) return &tracer->unwanted;
@@ -190,6 +190,8 @@ static Callee *read_callee(Tracer *tracer, PyObject *answer, PyTypeObject *recei
     }
     long wants = PyLong_AsLong(PyTuple_GET_ITEM(answer, 1));
     if (wants == -1 && PyErr_Occurred()) return NULL;
+    if (wants & WANT_LEARN && tracer->window == NULL) /* the learner gets events like everybody else */
+        wants = (wants & ~WANT_LEARN) | (wants & WANT_LEARN) >> LEARN_SHIFT | WANT_SITE;
     PyObject *class_name = NULL;
     if (receiver != NULL && (class_name = plan_class_name(tracer, receiver)) == NULL) return NULL;
     Callee *callee = intern(tracer, PyTuple_GET_ITEM(answer, 0), class_name, (int)wants);
@@ -204,6 +206,19 @@ static int rearm(Tracer *tracer) {
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
         bool off = false;
         for (int i = 0; i < info->n_probes; i++) off |= info->probes[i].off && info->probes[i].name == NULL;
+        if (off && delivery_again(tracer, info) < 0) return -1;
+    }
+    return 0;
+}
+
+int plan_wanted_name(Tracer *tracer, PyObject *name) {
+    if (tracer->called == NULL && (tracer->called = PySet_New(NULL)) == NULL) return -1;
+    int known = PySet_Contains(tracer->called, name);
+    if (known) return known < 0 ? -1 : 0;
+    if (PySet_Add(tracer->called, name) < 0) return -1;
+    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
+        bool off = false;
+        for (int i = 0; i < info->n_probes; i++) off |= info->probes[i].off && info->probes[i].name == name;
         if (off && delivery_again(tracer, info) < 0) return -1;
     }
     return 0;
@@ -245,7 +260,7 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
         CodeInfo *first = info->other;
         info->other = first->other;
         first->other = info;
-    } else if (set_extra((PyObject *)code, extra_index, info) < 0) {
+    } else if (set_extra((PyObject *)code, plan_index, info) < 0) {
         goto failed;
     }
     goto done;
@@ -257,7 +272,73 @@ done:
     return info;
 }
 
+/* ---- places ------------------------------------------------------------------------------------------------------------- */
+
+Spot *plan_spot(Tracer *tracer, PyCodeObject *code, int offset) {
+    CodeInfo *info = plan_find(tracer, code);
+    int unit = offset / 2;
+    if (info != NULL && unit >= 0 && unit < info->units) {
+        if (info->spots == NULL && (info->spots = PyMem_RawCalloc(info->units, sizeof(Spot))) == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        return &info->spots[unit];
+    }
+    size_t at = (((uintptr_t)code >> 4) + (size_t)offset * 31) % SPOTS;
+    if (tracer->spots[at].code != code || tracer->spots[at].offset != offset) {
+        Py_XSETREF(tracer->spots[at].code, (PyCodeObject *)Py_NewRef((PyObject *)code));
+        tracer->spots[at].offset = offset;
+        tracer->spots[at].spot = (Spot){0, 0};
+    }
+    return &tracer->spots[at].spot;
+}
+
+static int number_place(Tracer *tracer, PyObject *file, int line, uint32_t *number) {
+    PyObject *key = Py_BuildValue("(Oi)", file, line), *value = NULL;
+    int failed = -1;
+    if (key == NULL || (tracer->place_numbers == NULL && (tracer->place_numbers = PyDict_New()) == NULL)) goto done;
+    PyObject *known = PyDict_GetItemWithError(tracer->place_numbers, key);
+    if (known != NULL) {
+        *number = (uint32_t)PyLong_AsUnsignedLong(known);
+        failed = 0;
+        goto done;
+    }
+    if (make_room((void **)&tracer->place_list, &tracer->place_room, tracer->place_count, sizeof *tracer->place_list) < 0 ||
+        (value = PyLong_FromUnsignedLong(tracer->place_count + 1)) == NULL ||
+        PyDict_SetItem(tracer->place_numbers, key, value) < 0)
+        goto done;
+    tracer->place_list[tracer->place_count].file = Py_NewRef(file);
+    tracer->place_list[tracer->place_count].line = line;
+    *number = ++tracer->place_count;
+    failed = 0;
+done:
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+    return failed;
+}
+
+uint32_t plan_place(Tracer *tracer, Spot *spot, PyCodeObject *code, int offset) {
+    if (spot->place) return spot->place;
+    CodeInfo *info = plan_find(tracer, code);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* some callbacks run while an exception is on its way */
+    if (number_place(tracer, info && info->file ? info->file : code->co_filename, PyCode_Addr2Line(code, offset), &spot->place) < 0)
+        PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    return spot->place;
+}
+
 /* ---- callees ------------------------------------------------------------------------------------------------------------ */
+
+static unsigned deaths;     /* of what slots have */
+static PyObject *note_death;
+
+static PyObject *noted_death(PyObject *self, PyObject *reference) {
+    deaths++;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef noted_death_method = {"callee_died", noted_death, METH_O, NULL};
 
 typedef struct Slot {
     const void *key;      /* NULL: free */
@@ -265,6 +346,7 @@ typedef struct Slot {
     PyObject *key_holder; /* a weak reference where there can be one, else a strong one; NULL: it lives forever */
     PyObject *type_ref;   /* a weak reference; NULL: it lives forever */
     Callee *callee;
+    unsigned deaths;      /* when it was last seen to live */
 } Slot;
 
 static inline size_t slot_home(const Tracer *tracer, const void *key, const PyTypeObject *type) {
@@ -282,9 +364,13 @@ static inline bool slot_lives(const Slot *slot) { return lives(slot->key_holder)
 static const Slot *find_slot(const Tracer *tracer, const void *key, const PyTypeObject *type) {
     if (tracer->slots == NULL) return NULL;
     for (size_t i = slot_home(tracer, key, type);; i = (i + 1) & tracer->slot_mask) {
-        const Slot *slot = &tracer->slots[i];
+        Slot *slot = &tracer->slots[i];
         if (slot->key == NULL) return NULL;
-        if (slot->key == key && slot->type == type && slot_lives(slot)) return slot;
+        if (slot->key != key || slot->type != type) continue;
+        if (slot->deaths == deaths) return slot;
+        if (!slot_lives(slot)) continue;
+        slot->deaths = deaths;
+        return slot;
     }
 }
 
@@ -295,11 +381,10 @@ static inline Callee *known(const Tracer *tracer, const void *key, const PyTypeO
 
 /* The same where it is mostly asked for the same as last time. */
 static inline Callee *known_again(const Tracer *tracer, LastAnswer *last_answer, const void *key, PyTypeObject *type) {
-    if (last_answer->key == key && last_answer->type == type && last_answer->rebuilt == tracer->rebuilt && slot_lives(last_answer->slot))
-        return last_answer->slot->callee;
+    if (last_answer->key == key && last_answer->type == type && last_answer->deaths == deaths) return last_answer->callee;
     const Slot *slot = find_slot(tracer, key, type);
     if (slot == NULL) return NULL;
-    *last_answer = (LastAnswer){key, type, slot, tracer->rebuilt};
+    *last_answer = (LastAnswer){key, type, slot->callee, deaths};
     return slot->callee;
 }
 
@@ -322,7 +407,6 @@ static int grow(Tracer *tracer) {
     tracer->slots = slots;
     tracer->slot_mask = room - 1;
     tracer->slot_count = 0;
-    tracer->rebuilt++;
     for (size_t i = 0; i < size; i++) {
         if (old[i].key == NULL) continue;
         if (!slot_lives(&old[i])) {
@@ -339,17 +423,17 @@ static int grow(Tracer *tracer) {
 }
 
 static PyObject *type_reference(PyTypeObject *type) {
-    return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? PyWeakref_NewRef((PyObject *)type, NULL) : NULL;
+    return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? PyWeakref_NewRef((PyObject *)type, note_death) : NULL;
 }
 
 /* NULL with an exception; `callee` may be NULL with one already. */
 static Callee *store(Tracer *tracer, const void *key, PyObject *holder, PyTypeObject *type, Callee *callee) {
     if (callee == NULL) return NULL;
     if ((tracer->slots == NULL || 2 * tracer->slot_count > tracer->slot_mask) && grow(tracer) < 0) return NULL;
-    Slot slot = {.key = key, .type = type, .callee = callee};
+    Slot slot = {.key = key, .type = type, .callee = callee, .deaths = deaths};
     if (holder != NULL) {
         bool weak = PyCode_Check(holder) || PyType_Check(holder) || PyFunction_Check(holder);
-        slot.key_holder = weak ? PyWeakref_NewRef(holder, NULL) : Py_NewRef(holder);
+        slot.key_holder = weak ? PyWeakref_NewRef(holder, note_death) : Py_NewRef(holder);
         if (slot.key_holder == NULL) return NULL;
     }
     if (type != NULL && (slot.type_ref = type_reference(type)) == NULL && PyErr_Occurred()) {
@@ -445,6 +529,16 @@ Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type) {
 /* ---- beginning and end -------------------------------------------------------------------------------------------------- */
 
 void plan_forget(Tracer *tracer) {
+    Py_CLEAR(tracer->called);
+    for (int i = 0; i < SPOTS; i++) Py_CLEAR(tracer->spots[i].code);
+    for (uint32_t i = 0; i < tracer->place_count; i++) Py_DECREF(tracer->place_list[i].file);
+    PyMem_RawFree(tracer->place_list);
+    tracer->place_list = NULL;
+    tracer->place_count = tracer->place_room = 0;
+    Py_CLEAR(tracer->place_numbers);
+    PyMem_RawFree(tracer->callee_list);
+    tracer->callee_list = NULL;
+    tracer->callee_count = tracer->callee_room = 0;
     while (tracer->infos != NULL) remove_info(tracer->infos);
     for (size_t i = 0; tracer->slots != NULL && i <= tracer->slot_mask; i++)
         if (tracer->slots[i].key != NULL) free_slot(&tracer->slots[i]);
@@ -462,17 +556,30 @@ void plan_forget(Tracer *tracer) {
     }
 }
 
+void plan_forget_numbers(Tracer *tracer) {
+    for (int i = 0; i < CALLEE_BUCKETS; i++)
+        for (Callee *callee = tracer->callees[i]; callee != NULL; callee = callee->next)
+            memset(callee->words, 0, sizeof callee->words);
+    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
+        for (int i = 0; i < info->n_probes; i++) info->probes[i].spot.site = 0;
+        for (int i = 0; info->spots != NULL && i < info->units; i++) info->spots[i].site = 0;
+    }
+    for (int i = 0; i < SPOTS; i++) tracer->spots[i].spot.site = 0;
+}
+
 int plan_setup(void) {
-    if (extra_index >= 0) return 0;
+    if (plan_index != PY_SSIZE_T_MAX) return 0;
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
     TEXT(plan) TEXT(callee) TEXT(receiver_callee) TEXT(operation) TEXT(field) TEXT(class_name)
 #undef TEXT
+    if ((note_death = PyCFunction_New(&noted_death_method, NULL)) == NULL) return -1;
     if ((text_dunder_name = PyUnicode_InternFromString("__name__")) == NULL) return -1;
-    extra_index = request_extra(free_infos);
-    if (extra_index < 0) {
+    Py_ssize_t index = request_extra(free_infos);
+    if (index < 0) {
         PyErr_SetString(PyExc_RuntimeError, "no room for notes on code objects");
         return -1;
     }
+    plan_index = index;
     return 0;
 }
 

@@ -1,9 +1,8 @@
 /* What happens before, after and instead of the end of a probed instruction, and at the start and end of functions that
    report themselves: operands are taken from the frame, callees looked up, and records made. */
-#include "tracer.h"
+#include "sink.h"
 
 #ifndef LAWFUL_NO_TRACER
-
 
 #define CELL_KIND 0x40 /* CO_FAST_CELL: this local variable is in a cell */
 
@@ -67,12 +66,13 @@ static void drop_dead(Tracer *tracer, ThreadData *data) {
     memmove(data->stack, data->stack + live, data->depth * sizeof(Pending));
 }
 
-static int push_pending(Tracer *tracer, Pending pending) {
+/* A new one on the stack; takes a reference to the payload. The offset is that of the probe; callee side: -1. */
+static Pending *push_pending(Tracer *tracer, Callee *callee, RunFrame *frame, int offset, Id target, PyObject *payload) {
+    static Pending nobody; /* there is no place for it: the tracer has stopped */
     ThreadData *data = thread_data(tracer);
-    if (data == NULL) return 0;
+    if (data == NULL) return &nobody;
     /* A frame is in the middle of one instruction only. */
-    while (pending.offset >= 0 && data->depth && data->stack[data->depth - 1].frame == pending.frame &&
-           data->stack[data->depth - 1].offset >= 0)
+    while (offset >= 0 && data->depth && data->stack[data->depth - 1].frame == frame && data->stack[data->depth - 1].offset >= 0)
         settle(tracer, &data->stack[--data->depth]);
     if (data->depth == data->room && data->room) drop_dead(tracer, data);
     if (data->depth == data->room) {
@@ -80,15 +80,23 @@ static int push_pending(Tracer *tracer, Pending pending) {
         Pending *stack = PyMem_RawRealloc(data->stack, room * sizeof(Pending));
         if (stack == NULL) {
             PyErr_NoMemory();
-            return -1;
+            return NULL;
         }
         if (data->stack == NULL && has_thread_key) pthread_setspecific(thread_key, lawful_threads);
         data->stack = stack;
         data->room = room;
     }
-    Py_XINCREF(pending.payload);
-    data->stack[data->depth++] = pending;
-    return 0;
+    Pending *pending = &data->stack[data->depth++];
+    pending->callee = callee;
+    pending->frame = frame;
+    pending->payload = Py_XNewRef(payload);
+    pending->type = NULL;
+    pending->asks = false;
+    pending->gone = NULL;
+    pending->target = target;
+    pending->place = 0;
+    pending->offset = offset;
+    return pending;
 }
 
 /* Takes the pending call of a frame at an offset off the stack, and those above it, which never ended. The caller settles
@@ -115,11 +123,12 @@ static inline PyTypeObject *receiver_type(PyObject *receiver) {
     return PyType_Check(receiver) ? (PyTypeObject *)receiver : Py_TYPE(receiver);
 }
 
-/* The id of the receiver, or its value in the payload. */
-static int take_receiver(Tracer *tracer, PyObject *receiver, Id *target, PyObject **payload) {
+/* The id of the receiver, or its value in the payload; or as the payload, if that has nothing else to come. */
+static inline int take_receiver(Tracer *tracer, PyObject *receiver, Id *target, PyObject **payload, bool alone) {
     *target = 0;
     if (receiver == NULL) return 0;
     if (identity_needed(receiver)) return (*target = identity_of(tracer, receiver)) == 0 ? -1 : 0;
+    if (*payload == NULL && alone) return (*payload = encode_primitive(receiver)) == NULL ? -1 : 0;
     if (*payload == NULL && (*payload = PyDict_New()) == NULL) return -1;
     return encode_value(tracer, *payload, receiver, text_target, text_target);
 }
@@ -170,6 +179,10 @@ PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *ex
     Py_XDECREF(name);
     Py_XDECREF(id);
     return payload;
+}
+
+static inline uint32_t place_of(Tracer *tracer, CodeInfo *info, Probe *probe) {
+    return probe->spot.place ? probe->spot.place : plan_place(tracer, &probe->spot, info->code, probe->offset);
 }
 
 /* Something of ours failed: the program goes on without being watched. */
@@ -238,19 +251,21 @@ static void look_at_call(Call *call, Probe *probe, PyObject **operands) {
         call->receiver = PyMethod_GET_SELF(callable);
     }
     PyObject *function = call->key = call->function;
-    if (PyFunction_Check(function)) {
+    if (is_method_descriptor(function)) {
+        first_is_receiver(call);
+    } else if (PyFunction_Check(function)) {
         PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
         /* The functions of a decorator share their code, but not their names. */
         if (((PyFunctionObject *)function)->func_qualname == code->co_qualname) call->key = (PyObject *)code;
-    } else if (PyCFunction_Check(function)) {
-        PyObject *self = PyCFunction_GET_SELF(function);
-        call->key = (PyObject *)((PyCFunctionObject *)function)->m_ml;
-        call->receiver = self != NULL && !PyModule_Check(self) ? self : NULL;
-    } else if (is_method_descriptor(function)) {
-        first_is_receiver(call);
     } else if (PyType_Check(function)) {
         call->type = (PyTypeObject *)function;
         call->receiver = NULL;
+    } else if (PyCFunction_Check(function)) {
+        PyCFunctionObject *builtin = (PyCFunctionObject *)function;
+        call->key = (PyObject *)builtin->m_ml;
+        /* Those of a module have its name. */
+        bool of_module = builtin->m_self != NULL && (builtin->m_module ? PyModule_Check(builtin->m_self) : PyModule_CheckExact(builtin->m_self));
+        call->receiver = of_module || builtin->m_ml->ml_flags & METH_STATIC ? NULL : builtin->m_self;
     } else {
         call->other = true;
         call->receiver = function;
@@ -289,38 +304,81 @@ static PyObject *call_payload(Tracer *tracer, Callee *callee, const Call *call) 
     return payload;
 }
 
+/* `type(x)` makes no object. */
+static bool asks_for_type(const Call *call) { return call->type == &PyType_Type && call->count == 1 && !call->keywords; }
+
+/* Is there an object that the learner is to be told of? */
+static inline bool learnable(const Callee *callee, PyObject *receiver) {
+    return callee->wants & LEARN(WANT_PRE) && receiver != NULL && identity_needed(receiver);
+}
+
+static inline bool makes_object(const Callee *callee, const Call *call) {
+    return callee->wants & LEARN(WANT_NEW) && !asks_for_type(call);
+}
+
+#define HABIT 32 /* calls of nothing that is wanted, after which a place is left alone */
+
 /* What is common to all that has a before and an after. Takes over the payload. */
 static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Callee *callee, PyObject *receiver,
                  PyObject *payload, const Call *call) {
+    if (!(callee->wants & (WANT_TOLD | LEARN(WANT_NEW)))) {
+        /* The learner's numbers are all there is to it. */
+        Id object = learnable(callee, receiver) ? identity_of(tracer, receiver) : 0;
+        if (object == 0) return PyErr_Occurred() ? fault(tracer) : 1;
+        return learn(tracer, WORD_PRE, callee, &probe->spot, info->code, probe->offset, object) < 0 ? fault(tracer) : 1;
+    }
     Id target;
     if ((payload == NULL && callee->wants & WANT_ARGS && PyErr_Occurred()) ||
-        take_receiver(tracer, receiver, &target, &payload) < 0) {
+        take_receiver(tracer, receiver, &target, &payload, !(callee->wants & WANT_END)) < 0) {
         Py_XDECREF(payload);
         return fault(tracer);
     }
     int failed = 0;
     if (callee->wants & WANT_PRE)
-        failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), info->code, probe->offset);
-    if (!failed && callee->wants & WANT_END && probe->result >= 0) {
-        Pending pending = {.callee = callee, .frame = frame, .payload = payload, .target = target,
-                           .offset = probe->offset};
-        if (call != NULL) {
-            pending.type = call->type;
-            pending.asks = call->type == &PyType_Type && call->count == 1 && !call->keywords; /* `type(x)` makes none */
-        }
+        failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), place_of(tracer, info, probe));
+    if (!failed && callee->wants & (WANT_END | LEARN(WANT_NEW)) && probe->result >= 0) {
+        Pending *pending = NULL;
         probe->expects = true;
-        if (probe->result_off && delivery_again(tracer, info) < 0) fault(tracer);
-        else if (push_pending(tracer, pending) < 0) fault(tracer);
+        if (!probe->result_off || delivery_again(tracer, info) == 0)
+            pending = push_pending(tracer, callee, frame, probe->offset, target, payload);
+        if (pending == NULL) fault(tracer);
+        else if (call != NULL) {
+            pending->type = call->type;
+            pending->asks = asks_for_type(call);
+        }
     }
     Py_XDECREF(payload);
     if (failed) return -1;
     if (callee->wants & WANT_EXIT && record_flush(tracer, true) < 0) return -1;
+    if (callee->wants & LEARN(WANT_PRE) && target &&
+        learn(tracer, WORD_PRE, callee, &probe->spot, info->code, probe->offset, target) < 0)
+        return fault(tracer);
     return 1;
+}
+
+/* Nothing that is wanted is called here. Is the place left alone? */
+static int pass_over(Tracer *tracer, Probe *probe, const Call *call) {
+    /* Where a method is called, the next receiver may be of another class, with a method of this name that matters.
+       Through a variable anything may be called, once something that matters was put into one. */
+    if (probe->name == NULL) probe->off = probe->quiet && !tracer->escaped;
+    else if (call->receiver == NULL || probe->quiet) probe->off = called_by_name(probe, call->function);
+    else if (probe->habit && !probe->busy && ++probe->idle >= HABIT) {
+        probe->idle = HABIT;
+        probe->off = tracer->called == NULL || PySet_Contains(tracer->called, probe->name) == 0;
+    }
+    return !probe->off;
+}
+
+/* The first time that something that is wanted is called here. */
+static int gets_busy(Tracer *tracer, Probe *probe) {
+    probe->busy = true;
+    return probe->habit && probe->name != NULL ? plan_wanted_name(tracer, probe->name) : 0;
 }
 
 static int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
     Call call;
     look_at_call(&call, probe, operands);
+    if (call.receiver != NULL) identity_prefetch(call.receiver);
     PyTypeObject *type = call.receiver ? receiver_type(call.receiver) : NULL;
     Callee *callee = call.other ? plan_operation(tracer, &probe->last_answer, text_call, Py_TYPE(call.function))
                                 : plan_call(tracer, &probe->last_answer, call.function, call.key, type);
@@ -330,13 +388,10 @@ static int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
             callee = plan_call(tracer, &probe->last_answer, call.function, call.key, receiver_type(call.receiver));
     }
     if (callee == NULL) return fault(tracer);
-    if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) {
-        /* Where a method is called, the next receiver may be of another class, with a method of this name that matters.
-           Through a variable anything may be called, once something that matters was put into one. */
-        if (probe->name == NULL) probe->off = probe->quiet && !tracer->escaped;
-        else probe->off = (call.receiver == NULL || probe->quiet) && called_by_name(probe, call.function);
-        return !probe->off;
-    }
+    if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return pass_over(tracer, probe, &call);
+    if (!(callee->wants & WANT_TOLD) && !learnable(callee, call.receiver) && !makes_object(callee, &call))
+        return pass_over(tracer, probe, &call);
+    if (!probe->busy && gets_busy(tracer, probe) < 0) return fault(tracer);
     return begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), &call);
 }
 
@@ -420,7 +475,7 @@ static int before_operation(Tracer *tracer, CodeInfo *info, Probe *probe, RunFra
     if ((probe->operation == OP_NEXT || probe->operation == OP_ASYNC_NEXT) && callee->wants & WANT_NEXT) {
         Id target = identity_of(tracer, receiver);
         if (target == 0) return fault(tracer);
-        if (record_add(tracer, KIND_NEXT, callee, target, NULL, info->code, probe->offset) < 0) return -1;
+        if (record_add(tracer, KIND_NEXT, callee, target, NULL, place_of(tracer, info, probe)) < 0) return -1;
         if (!(callee->wants & (WANT_PRE | WANT_POST | WANT_RAISE))) return 1;
     }
     PyObject *payload = operation_payload(tracer, callee, probe->operation, operands);
@@ -432,27 +487,32 @@ static int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *
     if (owner == NULL || probe->name == NULL || !identity_needed(owner)) return 1;
     Callee *callee = plan_field(tracer, &probe->last_answer, probe->name, receiver_type(owner));
     if (callee == NULL) return fault(tracer);
-    if (callee->name == NULL || !(callee->wants & (probe->operation == OP_GET_FIELD ? WANT_READ : WANT_WRITE))) return 1;
+    int wanted = probe->operation == OP_GET_FIELD ? WANT_READ : WANT_WRITE;
+    if (callee->name == NULL || !(callee->wants & (wanted | LEARN(wanted)))) return 1;
     Id target = identity_of(tracer, owner);
     if (target == 0) return fault(tracer);
-    if (probe->operation == OP_GET_FIELD && callee->wants & WANT_RESULT && probe->result >= 0) {
+    if (callee->wants & WANT_READ && probe->operation == OP_GET_FIELD && callee->wants & WANT_RESULT && probe->result >= 0) {
         /* It is told with the value that was read, when that is known. */
-        Pending pending = {.callee = callee, .frame = frame, .target = target, .offset = probe->offset};
         probe->expects = true;
         if (probe->result_off && delivery_again(tracer, info) < 0) return fault(tracer);
-        return push_pending(tracer, pending) < 0 ? fault(tracer) : 1;
+        return push_pending(tracer, callee, frame, probe->offset, target, NULL) == NULL ? fault(tracer) : 1;
     }
-    PyObject *payload = NULL;
-    if (probe->operation == OP_SET_FIELD) {
-        payload = result_payload(tracer, callee, NULL, operands[0]);
-        if (payload == NULL && PyErr_Occurred()) return fault(tracer);
+    if (callee->wants & wanted) {
+        PyObject *payload = NULL;
+        if (probe->operation == OP_SET_FIELD) {
+            payload = result_payload(tracer, callee, NULL, operands[0]);
+            if (payload == NULL && PyErr_Occurred()) return fault(tracer);
+        }
+        int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_WRITE;
+        if (record_add(tracer, kind, callee, target, payload, place_of(tracer, info, probe)) < 0) return -1;
     }
-    int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_WRITE;
-    return record_add(tracer, kind, callee, target, payload, info->code, probe->offset) < 0 ? -1 : 1;
+    if (!(callee->wants & LEARN(wanted))) return 1;
+    int word = probe->operation == OP_GET_FIELD ? WORD_READ : WORD_WRITE;
+    return learn(tracer, word, callee, &probe->spot, info->code, probe->offset, target) < 0 ? fault(tracer) : 1;
 }
 
 int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
-    PyObject **operands = frame_stack(frame) + probe->base;
+    PyObject **operands = frame->localsplus + probe->base;
     switch (probe->operation) {
     case OP_CALL:
     case OP_CALL_EX:
@@ -470,39 +530,47 @@ int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) 
 
 /* ---- results -------------------------------------------------------------------------------------------------------------------- */
 
-static int constructed(Tracer *tracer, CodeInfo *info, Pending *pending, PyObject *object) {
-    Callee *callee = plan_with_class(tracer, pending->callee, Py_TYPE(object));
-    Id id = callee ? identity_of(tracer, object) : 0;
+static int constructed(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pending, PyObject *object) {
+    Callee *callee = pending->callee;
+    Id id = identity_of(tracer, object);
     if (id == 0) return fault(tracer);
-    return record_add(tracer, KIND_NEW, callee, id, Py_XNewRef(pending->payload), info->code, pending->offset);
+    if (callee->wants & LEARN(WANT_NEW) && learn(tracer, WORD_NEW, callee, &probe->spot, info->code, probe->offset, id) < 0)
+        return fault(tracer);
+    if (!(callee->wants & WANT_NEW)) return 0;
+    callee = plan_with_class(tracer, callee, Py_TYPE(object));
+    if (callee == NULL) return fault(tracer);
+    return record_add(tracer, KIND_NEW, callee, id, Py_XNewRef(pending->payload), place_of(tracer, info, probe));
 }
 
 /* Is the object what the call of a class, or of a function that stands for one, was to make? */
 static bool is_new(const Pending *pending, PyObject *object) {
-    if (!(pending->callee->wants & WANT_NEW) || pending->asks || !identity_needed(object)) return false;
+    if (!(pending->callee->wants & (WANT_NEW | LEARN(WANT_NEW))) || pending->asks || !identity_needed(object)) return false;
     return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
 }
 
 static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pending, PyObject *result) {
     int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_POST;
     if (kind == KIND_POST) {
-        if (is_new(pending, result) && constructed(tracer, info, pending, result) < 0) return -1;
+        if (is_new(pending, result) && constructed(tracer, info, probe, pending, result) < 0) return -1;
         if (!(pending->callee->wants & WANT_POST)) return 0;
     }
     PyObject *payload = result_payload(tracer, pending->callee, pending, result);
     if (payload == NULL && PyErr_Occurred()) return fault(tracer);
-    return record_add(tracer, kind, pending->callee, pending->target, payload, info->code, probe->offset);
+    if (record_add(tracer, kind, pending->callee, pending->target, payload, place_of(tracer, info, probe)) < 0) return -1;
+    if (kind == KIND_POST || !(pending->callee->wants & LEARN(WANT_READ))) return 0;
+    return learn(tracer, WORD_READ, pending->callee, &probe->spot, info->code, probe->offset, pending->target) < 0
+               ? fault(tracer) : 0;
 }
 
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
     Pending pending;
-    if (!pop_pending(tracer, frame, probe->offset, &pending)) {
+    if (!probe->expects || !pop_pending(tracer, frame, probe->offset, &pending)) {
         if (probe->expects && !probe->off) return 1;
         probe->result_off = true;
         return 0;
     }
     int slot = shapes[probe->operation].result;
-    PyObject *result = slot < 0 ? Py_None : frame_stack(frame)[probe->base + slot];
+    PyObject *result = slot < 0 ? Py_None : frame->localsplus[probe->base + slot];
     if (result == NULL) result = Py_None;
     if (probe->operation == OP_CONTAINS && probe->count && PyBool_Check(result))
         result = result == Py_True ? Py_False : Py_True; /* `not in`: what `__contains__` said is the contrary */
@@ -521,8 +589,8 @@ static int waiting(Tracer *tracer, RunFrame *frame) {
 
 int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception) {
     int at = waiting(tracer, frame);
-    if (at < 0 || at / 2 >= info->units || info->probe_at[at / 2] == 0) return 0;
-    Probe *probe = &info->probes[info->probe_at[at / 2] - 1];
+    if (at < 0 || at / 2 >= info->units || info->at[at / 2].probe == 0) return 0;
+    Probe *probe = &info->probes[info->at[at / 2].probe - 1];
     /* It may be noticed in the caches that follow the instruction. If it comes out of a Python function, 3.13 tells of the
        code unit before the call. */
     if (offset < at - 2 || (probe->result >= 0 && offset >= probe->result)) return 0;
@@ -531,7 +599,8 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
     int failed = 0;
     if (pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD) {
         PyObject *payload = exception_payload(tracer, &pending, exception);
-        failed = payload == NULL ? fault(tracer) : record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, info->code, probe->offset);
+        failed = payload == NULL ? fault(tracer)
+                                 : record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, place_of(tracer, info, probe));
     }
     settle(tracer, &pending);
     return failed;
@@ -604,6 +673,7 @@ static int look_at_function(Tracer *tracer, CodeInfo *info, RunFrame *frame, Cal
     *callee = info->callee;
     *receiver = first_argument(frame);
     if (*receiver == NULL) return 1;
+    identity_prefetch(*receiver);
     *callee = plan_receiver(tracer, info, receiver_type(*receiver));
     if (*callee == NULL) return -1;
     if (!((*callee)->wants & WANT_RECEIVER)) *receiver = NULL;
@@ -617,30 +687,45 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     if (kind == KIND_RESUME && frame_offset(frame) / 2 < info->code->_co_firsttraceable) return 1;
     int found = look_at_function(tracer, info, frame, &callee, &receiver);
     if (found <= 0) return found < 0 ? fault(tracer) : 1;
+    if (!(callee->wants & WANT_TOLD) && !learnable(callee, receiver)) {
+        /* A function that has no object to learn about will hardly get one. */
+        if (info->idle < HABIT) info->idle++;
+        return info->idle < HABIT || info->busy;
+    }
+    info->busy = true;
     PyObject *before = info->code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR) ? wake(tracer, frame) : NULL;
     if (kind == KIND_PRE) Py_CLEAR(before);
     if (callee->wants & WANT_ARGS && kind == KIND_PRE && (payload = parameters(tracer, frame, receiver != NULL)) == NULL)
         return fault(tracer);
     Id target;
-    if (take_receiver(tracer, receiver, &target, &payload) < 0) {
+    if (take_receiver(tracer, receiver, &target, &payload, false) < 0) {
         Py_XDECREF(payload);
         Py_XDECREF(before);
         return fault(tracer);
     }
-    Pending pending = {.callee = callee, .frame = frame, .payload = before ? before : payload, .target = target, .offset = -1};
-    pending.code = place(tracer, frame, &pending.place);
-    int failed = 0;
-    if (callee->wants & wanted)
-        failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), pending.code, pending.place);
-    if (!failed && callee->wants & (WANT_END | WANT_YIELD) && push_pending(tracer, pending) < 0) fault(tracer);
+    int offset = 0, failed = 0;
+    PyCodeObject *code = place(tracer, frame, &offset);
+    if (callee->wants & WANT_TOLD) {
+        Spot *spot = code ? plan_spot(tracer, code, offset) : NULL;
+        uint32_t number = spot ? plan_place(tracer, spot, code, offset) : 0;
+        if (code != NULL && spot == NULL) fault(tracer);
+        if (callee->wants & wanted) failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), number);
+        if (!failed && callee->wants & (WANT_END | WANT_YIELD)) {
+            Pending *pending = push_pending(tracer, callee, frame, -1, target, before ? before : payload);
+            if (pending == NULL) fault(tracer);
+            else pending->place = number;
+        }
+    }
     Py_XDECREF(payload);
     Py_XDECREF(before);
-    return failed ? -1 : 1;
+    if (failed) return -1;
+    if (kind != KIND_PRE || !(callee->wants & LEARN(WANT_PRE)) || target == 0 || code == NULL) return 1;
+    return sink_learn_at(tracer, WORD_PRE, callee, code, offset, target) < 0 ? fault(tracer) : 1;
 }
 
 /* Takes over the payload. */
 static int leave(Tracer *tracer, int kind, Pending *pending, PyObject *payload) {
-    int failed = record_add(tracer, kind, pending->callee, pending->target, payload, pending->code, pending->place);
+    int failed = record_add(tracer, kind, pending->callee, pending->target, payload, pending->place);
     settle(tracer, pending);
     return failed ? -1 : 1;
 }
@@ -652,8 +737,7 @@ static int leave_with(Tracer *tracer, RunFrame *frame, int kind, int wanted, PyO
     bool wants = pending.callee->wants & wanted;
     if (kind == KIND_POST && pending.callee->wants & WANT_NEW && pending.target) {
         /* The end of an `__init__` that stands for its class: the receiver is complete. */
-        if (record_add(tracer, KIND_NEW, pending.callee, pending.target, Py_XNewRef(pending.payload), pending.code,
-                       pending.place) < 0) {
+        if (record_add(tracer, KIND_NEW, pending.callee, pending.target, Py_XNewRef(pending.payload), pending.place) < 0) {
             settle(tracer, &pending);
             return -1;
         }

@@ -157,7 +157,7 @@ static int instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     }
     int unit = frame_offset(frame) / 2;
     if (!info->n_probes || unit < 0 || unit >= info->units) return 0;
-    int before = info->probe_at[unit], after = info->result_at[unit], answer = 0;
+    int before = info->at[unit].probe, after = info->at[unit].result, answer = 0;
     if (after) answer = probe_result(tracer, info, &info->probes[after - 1], frame);
     if (before && answer >= 0) answer = probe_before(tracer, info, &info->probes[before - 1], frame);
     return answer;

@@ -3,6 +3,7 @@
 
 #ifndef LAWFUL_NO_TRACER
 
+#include <sys/mman.h>
 #include <time.h>
 
 static PyObject *kinds[KINDS];
@@ -11,7 +12,7 @@ static PyObject *text_event, *text_name, *text_class, *text_targetId, *text_file
 
 int record_setup(void) {
     static const char *const names[KINDS] = {"func_pre", "func_post", "func_raise", "new", "gone", "field_write",
-                                             "field_read", "iter_next", "yield", "resume", "emit"};
+                                             "field_read", "iter_next", "yield", "resume", "emit", "epoch"};
     if (text_event != NULL) return 0;
     for (int i = 0; i < KINDS; i++)
         if ((kinds[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
@@ -55,27 +56,96 @@ void measure_ticks(Tracer *tracer) {
 
 /* ---- in ------------------------------------------------------------------------------------------------------------ */
 
-static RecordChunk *room(Tracer *tracer) {
-    RecordChunk *chunk = tracer->spare ? tracer->spare : malloc(sizeof(RecordChunk) + CHUNK_RECORDS * sizeof(Record));
+#define SMALL_CHUNK 4096                /* records */
+#define LARGE_CHUNK ((size_t)2 << 20)   /* bytes */
+#define SPARE_CHUNKS 32
+
+static RecordChunk *spare_chunks; /* large ones, for the next watch */
+static int spare_count;
+
+/* Where records are not delivered for long, memory that was never used before is a good part of their cost: it is taken in
+   pieces of the size of the processor's large pages. */
+static RecordChunk *large_chunk(void) {
+    RecordChunk *chunk = spare_chunks;
+    if (chunk != NULL) {
+        spare_chunks = chunk->next;
+        spare_count--;
+        return chunk;
+    }
+#if defined(MADV_HUGEPAGE)
+    char *mapping = mmap(NULL, 2 * LARGE_CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) return NULL;
+    char *start = (char *)(((uintptr_t)mapping + LARGE_CHUNK - 1) & ~(uintptr_t)(LARGE_CHUNK - 1));
+    if (start > mapping) munmap(mapping, start - mapping);
+    if (start < mapping + LARGE_CHUNK) munmap(start + LARGE_CHUNK, mapping + LARGE_CHUNK - start);
+    madvise(start, LARGE_CHUNK, MADV_HUGEPAGE); /* if not, not */
+    chunk = (RecordChunk *)start;
+#else
+    chunk = calloc(1, LARGE_CHUNK);
+    if (chunk == NULL) return NULL;
+#endif
+    chunk->large = true;
+    chunk->room = (LARGE_CHUNK - sizeof(RecordChunk)) / sizeof(Record);
+    return chunk;
+}
+
+static RecordChunk *small_chunk(void) {
+    RecordChunk *chunk = malloc(sizeof(RecordChunk) + SMALL_CHUNK * sizeof(Record));
+    if (chunk == NULL) return NULL;
+    memset(chunk, 0, sizeof *chunk);
+    chunk->room = SMALL_CHUNK;
+    return chunk;
+}
+
+static RecordChunk *next_chunk(Tracer *tracer, int64_t tick) {
+    RecordChunk *chunk = tracer->spare;
+    if (chunk == NULL) chunk = tracer->chunks == NULL ? small_chunk() : large_chunk();
     if (chunk == NULL) return NULL;
     tracer->spare = NULL;
     chunk->next = NULL;
-    chunk->count = 0;
+    chunk->count = chunk->payload_count = 0;
+    chunk->first = chunk->epoch = tick;
     if (tracer->chunks == NULL) tracer->chunks = chunk;
     else tracer->last_chunk->next = chunk;
     return tracer->last_chunk = chunk;
 }
 
-static inline Record *push(Tracer *tracer) {
+static int add_payload(RecordChunk *chunk, PyObject *payload) {
+    if (chunk->payload_count == chunk->payload_room) {
+        size_t room = chunk->payload_room ? 2 * chunk->payload_room : 256;
+        PyObject **payloads = realloc(chunk->payloads, room * sizeof(PyObject *));
+        if (payloads == NULL) return -1;
+        chunk->payloads = payloads;
+        chunk->payload_room = room;
+    }
+    chunk->payloads[chunk->payload_count++] = payload;
+    return 0;
+}
+
+/* Takes over the reference to payload. */
+static inline void push(Tracer *tracer, int kind, uint32_t callee, Id target, PyObject *payload, uint32_t place) {
+    int64_t tick = ticks();
     RecordChunk *chunk = tracer->last_chunk;
     if ((tracer->limit && tracer->count >= tracer->limit) ||
-        ((chunk == NULL || chunk->count == CHUNK_RECORDS) && (chunk = room(tracer)) == NULL)) {
-        tracer->dropped++;
-        return NULL;
+        ((chunk == NULL || chunk->count == chunk->room) && (chunk = next_chunk(tracer, tick)) == NULL))
+        goto dropped;
+    uint64_t passed = tick < chunk->epoch ? 0 : (uint64_t)(tick - chunk->epoch) / TICKS;
+    if (passed > UINT32_MAX) {
+        chunk->records[chunk->count++] = (Record){.kind = KIND_EPOCH, .target = (Id)tick};
+        chunk->epoch = tick;
+        passed = 0;
+        if (chunk->count == chunk->room && (chunk = next_chunk(tracer, tick)) == NULL) goto dropped;
     }
+    if (payload != NULL && add_payload(chunk, payload) < 0) goto dropped;
+    ThreadData *thread = thread_data(tracer);
     tracer->events++;
     tracer->count++;
-    return &chunk->records[chunk->count++];
+    chunk->records[chunk->count++] = (Record){.target = target, .callee = callee, .place = place, .time = (uint32_t)passed,
+                                              .thread = thread ? thread->number : 0, .kind = kind, .loaded = payload != NULL};
+    return;
+dropped:
+    tracer->dropped++;
+    Py_XDECREF(payload);
 }
 
 /* The id of the asyncio task that is running in this thread, or 0. */
@@ -105,17 +175,13 @@ static Id current_task(Tracer *tracer) {
     return id;
 }
 
-static inline void fill(Tracer *tracer, Record *record, int kind) {
-    ThreadData *thread = thread_data(tracer);
-    *record = (Record){.kind = kind, .time = ticks(), .thread = thread ? thread->number : 0};
-}
-
 /* The payload with the task. */
 static PyObject *with_task(Tracer *tracer, PyObject *payload) {
     Id task = current_task(tracer);
     if (task == 0) return payload;
-    PyObject *number = PyLong_FromUnsignedLongLong(task), *extended = payload ? PyDict_Copy(payload) : PyDict_New();
-    if (number == NULL || extended == NULL || PyDict_SetItem(extended, text_task, number) < 0) {
+    PyObject *number = PyLong_FromUnsignedLongLong(task), *extended = payload && PyDict_CheckExact(payload) ? PyDict_Copy(payload) : PyDict_New();
+    if (number == NULL || extended == NULL || PyDict_SetItem(extended, text_task, number) < 0 ||
+        (payload != NULL && !PyDict_CheckExact(payload) && PyDict_SetItem(extended, text_target, payload) < 0)) {
         PyErr_Clear();
         Py_CLEAR(extended);
     }
@@ -125,19 +191,9 @@ static PyObject *with_task(Tracer *tracer, PyObject *payload) {
     return extended;
 }
 
-int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, PyCodeObject *code, int offset) {
+int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place) {
     if (tracer->tasks) payload = with_task(tracer, payload);
-    Record *record = push(tracer);
-    if (record == NULL) {
-        Py_XDECREF(payload);
-        return 0;
-    }
-    fill(tracer, record, kind);
-    record->callee = callee;
-    record->target = target;
-    record->payload = payload;
-    record->code = (PyCodeObject *)Py_XNewRef((PyObject *)code);
-    record->offset = offset;
+    push(tracer, kind, callee->number, target, payload, place);
     if (tracer->synchronous || tracer->count >= tracer->flush_at) return record_flush(tracer, false);
     return 0;
 }
@@ -151,30 +207,14 @@ int record_gone(Tracer *tracer, Id id, PyObject *class_name) {
         pending->gone = Py_NewRef(class_name);
         return 0;
     }
-    Record *record = push(tracer);
-    if (record == NULL) return 0;
-    fill(tracer, record, KIND_GONE);
-    record->target = id;
-    record->payload = Py_NewRef(class_name);
+    push(tracer, KIND_GONE, 0, id, Py_NewRef(class_name), 0);
     return 0;
 }
 
 int record_emit(Tracer *tracer, PyObject *event) {
-    PyObject *payload = tracer->tasks ? with_task(tracer, Py_NewRef(event)) : Py_NewRef(event);
-    Record *record = push(tracer);
-    if (record == NULL) {
-        Py_DECREF(payload);
-        return 0;
-    }
-    fill(tracer, record, KIND_EMIT);
-    record->payload = payload;
+    push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, Py_NewRef(event)) : Py_NewRef(event), 0);
     if (tracer->synchronous || tracer->count >= tracer->flush_at) return record_flush(tracer, false);
     return 0;
-}
-
-static void release(Record *record) {
-    Py_XDECREF(record->payload);
-    Py_XDECREF((PyObject *)record->code);
 }
 
 /* Takes all records out of the tracer. */
@@ -185,18 +225,42 @@ static RecordChunk *take(Tracer *tracer) {
     return chunks;
 }
 
+static void release(RecordChunk *chunk) {
+    for (size_t i = 0; i < chunk->payload_count; i++) Py_DECREF(chunk->payloads[i]);
+    chunk->payload_count = 0;
+}
+
+static void free_chunk(RecordChunk *chunk) {
+    if (chunk == NULL) return;
+    if (chunk->large && spare_count < SPARE_CHUNKS) {
+        chunk->next = spare_chunks;
+        spare_chunks = chunk;
+        spare_count++;
+        return;
+    }
+    free(chunk->payloads);
+#if defined(MADV_HUGEPAGE)
+    if (chunk->large) {
+        munmap(chunk, LARGE_CHUNK);
+        return;
+    }
+#endif
+    free(chunk);
+}
+
 static void give_back(Tracer *tracer, RecordChunk *chunk) {
-    if (tracer->spare == NULL) tracer->spare = chunk;
-    else free(chunk);
+    release(chunk);
+    if (tracer->spare == NULL && !chunk->large) tracer->spare = chunk;
+    else free_chunk(chunk);
 }
 
 void record_discard(Tracer *tracer) {
     for (RecordChunk *chunk = take(tracer), *next; chunk != NULL; chunk = next) {
         next = chunk->next;
-        for (size_t i = 0; i < chunk->count; i++) release(&chunk->records[i]);
-        free(chunk);
+        release(chunk);
+        free_chunk(chunk);
     }
-    free(tracer->spare);
+    free_chunk(tracer->spare);
     tracer->spare = NULL;
 }
 
@@ -209,63 +273,79 @@ static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
     return failed;
 }
 
-static int set_place(Tracer *tracer, PyObject *event, Record *record) {
-    CodeInfo *info = plan_find(tracer, record->code);
-    PyObject *file = info && info->file ? info->file : record->code->co_filename;
-    if (PyDict_SetItem(event, text_file, file) < 0) return -1;
-    int line = PyCode_Addr2Line(record->code, (int)record->offset);
+static int set_place(Tracer *tracer, PyObject *event, uint32_t place) {
+    if (PyDict_SetItem(event, text_file, tracer->place_list[place - 1].file) < 0) return -1;
+    int line = tracer->place_list[place - 1].line;
     return line < 0 ? 0 : set_taken(event, text_line, PyLong_FromLong(line));
 }
 
-static PyObject *event_of(Tracer *tracer, Record *record) {
-    PyObject *event = record->kind == KIND_EMIT ? PyDict_Copy(record->payload) : PyDict_New();
+static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payload, int64_t tick) {
+    PyObject *event = record->kind == KIND_EMIT ? PyDict_Copy(payload) : PyDict_New();
     if (event == NULL) return NULL;
     int failed = 0;
     if (record->kind == KIND_GONE) {
-        failed = PyDict_SetItem(event, text_event, kinds[KIND_GONE]) || PyDict_SetItem(event, text_name, record->payload) ||
+        failed = PyDict_SetItem(event, text_event, kinds[KIND_GONE]) || PyDict_SetItem(event, text_name, payload) ||
                  set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
     } else if (record->kind != KIND_EMIT) {
-        Callee *callee = record->callee;
+        Callee *callee = tracer->callee_list[record->callee - 1];
         failed = PyDict_SetItem(event, text_event, kinds[record->kind]) || PyDict_SetItem(event, text_name, callee->name);
         if (!failed && record->target) {
             failed = (callee->class_name != NULL && PyDict_SetItem(event, text_class, callee->class_name)) ||
                      set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
         }
-        if (!failed && record->payload != NULL) {
-            PyObject *target = PyDict_GetItemWithError(record->payload, text_target);
-            failed = (target != NULL && PyDict_SetItem(event, text_target, target)) || PyDict_Update(event, record->payload);
+        if (!failed && payload != NULL && !PyDict_CheckExact(payload)) {
+            failed = PyDict_SetItem(event, text_target, payload);
+        } else if (!failed && payload != NULL) {
+            PyObject *target = PyDict_GetItemWithError(payload, text_target);
+            failed = (target != NULL && PyDict_SetItem(event, text_target, target)) || PyDict_Update(event, payload);
         }
     }
-    if (!failed && record->code != NULL) failed = set_place(tracer, event, record);
+    if (!failed && record->place) failed = set_place(tracer, event, record->place);
     if (!failed) failed = set_taken(event, text_thread, PyLong_FromLong(record->thread));
     if (!failed) {
-        double passed = (double)tracer->first_time + (double)(record->time - tracer->first_tick) * tracer->tick;
-        failed = set_taken(event, text_time, PyFloat_FromDouble(passed < 0 ? 0 : passed * 1e-9));
+        double passed = (double)tracer->first_time + (double)(tick - tracer->first_tick) * tracer->tick;
+        /* The length of a tick is measured again and again. */
+        if (passed < tracer->last_time) passed = tracer->last_time;
+        tracer->last_time = passed;
+        failed = set_taken(event, text_time, PyFloat_FromDouble(passed * 1e-9));
     }
     if (!failed && tracer->process) failed = set_taken(event, text_process, PyLong_FromLong(tracer->process));
     if (failed) Py_CLEAR(event);
     return event;
 }
 
-static PyObject *events_of(Tracer *tracer, Record *records, Py_ssize_t count) {
-    PyObject *events = PyList_New(count);
-    for (Py_ssize_t i = 0; events != NULL && i < count; i++) {
-        PyObject *event = event_of(tracer, &records[i]);
-        if (event == NULL) Py_CLEAR(events);
-        else PyList_SET_ITEM(events, i, event);
+/* How far a chunk has been delivered. */
+typedef struct {
+    size_t record, payload;
+    int64_t epoch;
+} Progress;
+
+#define BATCH 8192
+
+static PyObject *some_events(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
+    PyObject *events = PyList_New(0);
+    for (; events != NULL && at->record < chunk->count && PyList_GET_SIZE(events) < BATCH; at->record++) {
+        const Record *record = &chunk->records[at->record];
+        if (record->kind == KIND_EPOCH) {
+            at->epoch = (int64_t)record->target;
+            continue;
+        }
+        PyObject *payload = record->loaded ? chunk->payloads[at->payload++] : NULL;
+        PyObject *event = event_of(tracer, record, payload, at->epoch + (int64_t)record->time * TICKS);
+        if (event == NULL || PyList_Append(events, event) < 0) Py_CLEAR(events);
+        Py_XDECREF(event);
     }
     return events;
 }
 
-static int deliver(Tracer *tracer, Record *records, Py_ssize_t count) {
+static int deliver(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
     /* A collection would run finalisers of the program inside Lawful, where they are not watched. */
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
     int depth = frame_depth(thread, 0); /* the program may be at the end of its recursion limit */
     Held held = hold_signals();
     measure_ticks(tracer);
-    PyObject *events = events_of(tracer, records, count);
-    for (Py_ssize_t i = 0; i < count; i++) release(&records[i]);
+    PyObject *events = some_events(tracer, chunk, at);
     PyObject *result = events == NULL ? NULL : PyObject_CallOneArg(tracer->deliver, events);
     Py_XDECREF(events);
     Py_XDECREF(result);
@@ -304,9 +384,8 @@ int record_flush(Tracer *tracer, bool wait) {
     if (tracer->count && !tracer->broken) {
         for (RecordChunk *chunk = take(tracer), *next; chunk != NULL; chunk = next) {
             next = chunk->next;
-            if (failed || tracer->broken)
-                for (size_t i = 0; i < chunk->count; i++) release(&chunk->records[i]);
-            else failed = deliver(tracer, chunk->records, (Py_ssize_t)chunk->count);
+            Progress at = {.epoch = chunk->first};
+            while (!failed && !tracer->broken && at.record < chunk->count) failed = deliver(tracer, chunk, &at);
             give_back(tracer, chunk);
         }
     }

@@ -37,7 +37,7 @@ static void call_wake(Window *window) {
     PyErr_Restore(type, value, trace);
 }
 
-int stream_hand_over(Window *window) {
+int stream_hand_over(Window *window, bool patient) {
     LearnChunk *chunk = window->chunk;
     if (chunk == NULL || !chunk->count) return 0;
     window->chunk = NULL; /* other threads go on with another one while this one waits */
@@ -53,7 +53,7 @@ int stream_hand_over(Window *window) {
         call_wake(window);
         return 0;
     }
-    if (full && window->threaded) {
+    if (full && patient && window->threaded) {
         pthread_mutex_unlock(&window->gate); /* never wait for one lock while holding the other */
         Py_BEGIN_ALLOW_THREADS
         pthread_mutex_lock(&window->gate);

@@ -159,6 +159,7 @@ int survey_all(Window *window, const Instruction *program, int length, bool prun
             continue;
         }
         window->pairs[kept++] = pair;
+        survey->pairs += enforcing != 0;
         if (enforcing) failed = group(window, pair, enforcing, by_kind, firsts, survey);
     }
     window->pair_count = kept;

@@ -1,5 +1,5 @@
 /* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/model.py. */
-#include "tracer.h"
+#include "sink.h"
 
 #ifndef LAWFUL_NO_TRACER
 
@@ -114,19 +114,43 @@ static PyObject *tracer_after_fork(Tracer *self, PyObject *process) {
     Py_RETURN_NONE;
 }
 
+/* ---- the learner ----------------------------------------------------------------------------------------------------------- */
+
+static PyObject *get_learner(Tracer *self, void *unused) { return Py_NewRef(self->learner ? self->learner : Py_None); }
+static PyObject *get_learns(Tracer *self, void *unused) { return PyBool_FromLong(self->window != NULL); }
+
+/* A learner whose window is not ours gets events like everybody else. */
+static int take_learner(Tracer *self, PyObject *learner) {
+    PyObject *window = PyObject_GetAttrString(learner, "window");
+    if (window == NULL) return -1;
+    if (PyObject_TypeCheck(window, &WindowType)) {
+        plan_forget_numbers(self);
+        Py_XSETREF(self->learner, Py_NewRef(learner));
+        Py_XSETREF(self->window, (Window *)Py_NewRef(window));
+    }
+    Py_DECREF(window);
+    return 0;
+}
+
+static int set_learner(Tracer *self, PyObject *learner, void *unused) {
+    if (learner != NULL && self->window != NULL) return take_learner(self, learner);
+    PyErr_SetString(PyExc_AttributeError, "a tracer has a learner from the beginning, or never");
+    return -1;
+}
+
 /* ---- life ------------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"wanted", "deliver", "flush_at", "synchronous", "gone", "limit", "began", NULL};
-    PyObject *wanted, *deliver;
+    static char *names[] = {"wanted", "deliver", "flush_at", "synchronous", "gone", "limit", "began", "learner", NULL};
+    PyObject *wanted, *deliver, *learner = Py_None;
     Py_ssize_t flush_at = 4096, limit = 0;
     int synchronous = 0, gone = 0;
     double began = -1;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$nppnd:Tracer", names, &wanted, &deliver, &flush_at, &synchronous,
-                                     &gone, &limit, &began))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$nppndO:Tracer", names, &wanted, &deliver, &flush_at, &synchronous,
+                                     &gone, &limit, &began, &learner))
         return NULL;
     if (identity_setup() < 0 || encode_setup() < 0 || record_setup() < 0 || plan_setup() < 0 || probe_setup() < 0 ||
-        delivery_setup() < 0)
+        delivery_setup() < 0 || sink_setup() < 0)
         return NULL;
     Tracer *self = (Tracer *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
@@ -146,6 +170,7 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         Py_DECREF(self);
         return PyErr_NoMemory();
     }
+    if (learner != Py_None && take_learner(self, learner) < 0) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
@@ -153,6 +178,8 @@ static int tracer_traverse(Tracer *self, visitproc visit, void *arg) {
     Py_VISIT(self->wanted);
     Py_VISIT(self->deliver);
     Py_VISIT(self->fault);
+    Py_VISIT(self->learner);
+    Py_VISIT(self->window);
     return 0;
 }
 
@@ -160,6 +187,8 @@ static int tracer_clear(Tracer *self) {
     Py_CLEAR(self->wanted);
     Py_CLEAR(self->deliver);
     Py_CLEAR(self->fault);
+    Py_CLEAR(self->learner);
+    Py_CLEAR(self->window);
     return 0;
 }
 
@@ -210,6 +239,8 @@ static PyGetSetDef properties[] = {
     {"fault", (getter)get_fault, NULL, "What stopped it, if something inside Lawful failed.", NULL},
     {"dropped", (getter)get_dropped, NULL, "Events that found the buffer full.", NULL},
     {"events", (getter)get_events, NULL, "How many there were.", NULL},
+    {"learner", (getter)get_learner, (setter)set_learner, "Who gives numbers to names and places. Set: take its window anew.", NULL},
+    {"learns", (getter)get_learns, NULL, "Do events for the learner go to its window, and not to `deliver`?", NULL},
     {"pending", (getter)get_pending, NULL, "How many are not delivered yet.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -218,7 +249,7 @@ PyTypeObject TracerType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Tracer",
     .tp_basicsize = sizeof(Tracer),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "Tracer(wanted, deliver, *, flush_at=4096, synchronous=False, gone=False, limit=0, began=-1)\n--\n\n"
+    .tp_doc = "Tracer(wanted, deliver, *, flush_at=4096, synchronous=False, gone=False, limit=0, began=-1, learner=None)\n--\n\n"
               "Makes events out of what the program does.",
     .tp_new = tracer_new,
     .tp_dealloc = (destructor)tracer_dealloc,

@@ -3,6 +3,7 @@
    identity.c   ids of objects, and their deaths
    encode.c     values as parts of events
    record.c     the buffer of compact records, and events made from them
+   sink.c       events as numbers, for the learner
    plan.c       what is known about code objects and callees, asked of Python once
    probe.c      what happens before, after and instead of the end of a probed instruction; starts and ends of functions
    monitoring.c delivery by sys.monitoring (3.12 and newer)
@@ -34,6 +35,12 @@ enum {
     WANT_EXIT = 4096, WANT_SITE = 8192
 };
 #define WANT_END (WANT_POST | WANT_RAISE | WANT_NEW)
+/* The same events, for the learner. */
+#define LEARN_SHIFT 14
+#define LEARN(wants) ((wants) << LEARN_SHIFT)
+#define WANT_LEARN LEARN(WANT_PRE | WANT_NEW | WANT_READ | WANT_WRITE)
+/* What is told otherwise. */
+#define WANT_TOLD (WANT_END | WANT_PRE | WANT_READ | WANT_WRITE | WANT_NEXT | WANT_YIELD | WANT_EXIT)
 
 typedef struct Tracer Tracer;
 
@@ -42,8 +49,44 @@ typedef struct Tracer Tracer;
 typedef uint64_t Id; /* 0: none */
 
 int identity_setup(void);
-bool identity_needed(PyObject *object);    /* not of primitive values */
-Id identity_of(Tracer *tracer, PyObject *object); /* 0 with an exception set */
+Id identity_anew(Tracer *tracer, PyObject *object); /* of an object that may have none yet; 0 with an exception set */
+
+/* Not of primitive values. */
+static inline bool identity_needed(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    return !(type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
+             object == Py_None);
+}
+
+/* Objects by address. */
+typedef struct {
+    void *key;          /* NULL: free */
+    Id id;              /* 0: none yet */
+} IdEntry;
+extern IdEntry *identity_entries;
+extern size_t identity_mask;
+
+/* Objects that lie together, as those do that were made together, are together here, too. */
+static inline size_t identity_home(const void *key, size_t mask) {
+    return (((uintptr_t)key >> 4) ^ ((uintptr_t)key >> 20) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & mask;
+}
+
+/* It will be asked for soon. */
+static inline void identity_prefetch(PyObject *object) {
+#if defined(__GNUC__)
+    if (identity_entries != NULL) __builtin_prefetch(&identity_entries[identity_home(object, identity_mask)]);
+#endif
+}
+
+/* 0 with an exception set. */
+static inline Id identity_of(Tracer *tracer, PyObject *object) {
+    if (identity_entries != NULL) {
+        const IdEntry *entry = &identity_entries[identity_home(object, identity_mask)];
+        if (entry->key == object && entry->id) return entry->id;
+    }
+    return identity_anew(tracer, object);
+}
+
 void identity_base(Id base);               /* ids go on from here: a child process has its own */
 int identity_watch(Tracer *tracer);        /* is told of deaths from now on */
 void identity_unwatch(Tracer *tracer);     /* when nobody watches, everything is forgotten and undone */
@@ -57,27 +100,39 @@ typedef struct Callee {
     PyObject *name;         /* NULL: it is not wanted */
     PyObject *class_name;   /* of the receiver's type, or NULL */
     int wants;
+    uint32_t number;        /* from 1 */
+    uint32_t words[4];      /* the learner's numbers of its events, from 1; see sink.h */
 } Callee;
 
-/* An answer of the hash table, good as long as the table is not rebuilt and both live. */
+/* An answer of the hash table, good until something dies that is in it. */
 typedef struct {
     const void *key;
     PyTypeObject *type;
-    const struct Slot *slot;
-    unsigned rebuilt;
+    Callee *callee;
+    unsigned deaths;
 } LastAnswer;
 
+/* Numbers of a place in the source, from 1: the tracer's and the learner's. */
 typedef struct {
-    PyObject *name;         /* or NULL */
-    PyObject *keywords;     /* a tuple, or NULL */
+    uint32_t place, site;
+} Spot;
+
+typedef struct {
+    LastAnswer last_answer; /* what was called here last */
+    Spot spot;
+    int base;               /* from the frame's first variable */
     int offset, result;     /* in bytes; result may be -1 */
-    int base, count;
+    int count;
     unsigned char operation;
     bool quiet;             /* nothing that is wanted has this name */
     bool off;               /* the instruction is disabled, or could be */
     bool result_off;        /* the instruction where its result is seen is disabled */
     bool expects;           /* its result was asked for once */
-    LastAnswer last_answer;              /* what was called here last */
+    bool habit;             /* it is left alone if it calls nothing that is wanted for a while */
+    bool busy;              /* it has called something that is wanted */
+    uint8_t idle;           /* how often it called something else */
+    PyObject *name;         /* or NULL */
+    PyObject *keywords;     /* a tuple, or NULL */
 } Probe;
 
 typedef struct CodeInfo {
@@ -88,14 +143,17 @@ typedef struct CodeInfo {
     PyObject *file;                 /* as events have it; of own code only */
     Callee *callee;                 /* on the callee side */
     Probe *probes;
-    int16_t *probe_at, *result_at;  /* by code unit: number of the probe from 1, or 0 */
+    struct {
+        int16_t probe, result;      /* numbers of probes from 1, or 0 */
+    } *at;                          /* by code unit */
+    Spot *spots;                    /* by code unit, or NULL */
     int n_probes, units, toggles;
-    bool own;
+    uint8_t idle;                   /* how often it started without an object to learn about */
+    bool own, busy;                 /* busy: it started with one */
     LastAnswer last_answer;                      /* the type of first argument it had last */
 } CodeInfo;
 
 int plan_setup(void);
-CodeInfo *plan_search(Tracer *tracer, PyCodeObject *code);           /* NULL: none */
 /* Asks Python. NULL without an exception: it is of no interest. */
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
 Callee *plan_call(Tracer *tracer, LastAnswer *last_answer, PyObject *function, PyObject *key, PyTypeObject *receiver);
@@ -105,36 +163,49 @@ Callee *plan_field(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTy
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type);       /* a new reference */
 Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type);
 void plan_forget(Tracer *tracer);                                    /* everything */
+void plan_forget_numbers(Tracer *tracer);                            /* the learner's */
+/* The numbers of a place; NULL with an exception. */
+Spot *plan_spot(Tracer *tracer, PyCodeObject *code, int offset);
+uint32_t plan_place(Tracer *tracer, Spot *spot, PyCodeObject *code, int offset); /* 0: there is no memory */
+/* Calls a method with one argument or two. */
+PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second);
+/* Something is wanted that is called by this name: places where it is, and that were left alone, are looked at again. */
+int plan_wanted_name(Tracer *tracer, PyObject *name);
 
 /* ---- records (record.c) ------------------------------------------------------------------------------------------- */
 
 enum {
     KIND_PRE, KIND_POST, KIND_RAISE, KIND_NEW, KIND_GONE, KIND_WRITE, KIND_READ, KIND_NEXT, KIND_YIELD, KIND_RESUME,
-    KIND_EMIT, KINDS
+    KIND_EMIT, KIND_EPOCH, KINDS
 };
 
 typedef struct {
-    Callee *callee;        /* NULL for gone and emit */
-    PyObject *payload;     /* a dict with further fields; gone: the class name; emit: the event */
-    PyCodeObject *code;    /* the place, or NULL */
-    Id target;
-    int64_t time;          /* in ticks */
-    uint32_t offset;       /* in the code */
+    Id target;             /* EPOCH: ticks, from which times count on */
+    uint32_t callee;       /* its number, 0 for gone and emit */
+    uint32_t place;        /* its number, or 0 */
+    uint32_t time;         /* in units of TICKS, since the last epoch */
     uint16_t thread;
     uint8_t kind;
+    bool loaded;           /* there is a payload */
 } Record;
+#define TICKS 32
 
 /* Records in memory that is never moved. One chunk serves again and again as long as records are delivered in time. */
-#define CHUNK_RECORDS 8192
 typedef struct RecordChunk {
     struct RecordChunk *next;
-    size_t count;
+    size_t count, room;
+    int64_t first, epoch;  /* ticks: of the first record, of the last epoch */
+    bool large;
+    /* In the order of their records: dicts with further fields, or only the receiver, which is a value; gone: the class
+       name; emit: the event. */
+    PyObject **payloads;
+    size_t payload_count, payload_room;
     Record records[];
 } RecordChunk;
 
 /* Takes over the reference to payload. Where it is a place to run Python code, the buffer is emptied when it is full;
    -1 with an exception that goes on into the program. */
-int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, PyCodeObject *code, int offset);
+int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place);
 int record_gone(Tracer *tracer, Id id, PyObject *class_name); /* never runs Python code */
 int record_emit(Tracer *tracer, PyObject *event);
 int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
@@ -167,6 +238,7 @@ int encode_setup(void);
 /* A dict to which args, argIds, kwargs, kwargIds are added as needed. The last arguments are by keyword. */
 int encode_arguments(Tracer *tracer, PyObject *payload, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
 int encode_mapping(Tracer *tracer, PyObject *payload, PyObject *keywords); /* of `**keywords` */
+PyObject *encode_primitive(PyObject *value); /* of a value that has no id */
 int encode_value(Tracer *tracer, PyObject *payload, PyObject *value, PyObject *key, PyObject *id_key);
 extern PyObject *text_res, *text_resultId, *text_target;
 
@@ -179,9 +251,8 @@ typedef struct {
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
     bool asks;             /* it makes no object, though a class is called */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
-    PyCodeObject *code;    /* the place that callee-side events have; it lives as long as the call */
     Id target;
-    int place;             /* in that code */
+    uint32_t place;        /* that callee-side events have */
     int offset;            /* of the probe; callee side: -1 */
 } Pending;
 
@@ -221,7 +292,7 @@ int delivery_again(Tracer *tracer, CodeInfo *info);  /* what was switched off in
 
 #define MOST_TRACERS 6
 #define CALLEE_BUCKETS 512
-#define RECENT 64
+#define SPOTS 64
 
 struct Tracer {
     PyObject_HEAD
@@ -235,13 +306,10 @@ struct Tracer {
     bool synchronous, gone, running, broken;
     bool tasks;                /* a coroutine was seen */
     bool escaped;              /* what is wanted may be called through variables */
-    unsigned rebuilt;          /* how often the hash table was */
-    struct {
-        PyCodeObject *code;
-        CodeInfo *info;
-    } recent[RECENT];          /* plans by code */
+    PyObject *called;          /* by which names something was called that is wanted, or NULL */
     int64_t first_tick, first_time; /* ticks, and nanoseconds since `began`, at the start */
     double tick;               /* its length in nanoseconds */
+    double last_time;          /* of the last event that was delivered, in nanoseconds */
     int slot;                  /* among the running tracers, -1 if it does not run */
     unsigned long serial;
     int64_t began;
@@ -253,15 +321,33 @@ struct Tracer {
     struct Slot *slots;        /* hash table of plan.c */
     size_t slot_mask, slot_count;
     Callee *callees[CALLEE_BUCKETS];
+    Callee **callee_list;      /* by number */
+    uint32_t callee_count, callee_room;
+    struct {
+        PyObject *file;
+        int line;              /* -1: unknown */
+    } *place_list;             /* by number */
+    uint32_t place_count, place_room;
+    PyObject *place_numbers;   /* by file and line */
     Callee unwanted;           /* stands for all that is not */
+    PyObject *learner;         /* or NULL */
+    struct Window *window;     /* of the learner */
+    struct {
+        PyCodeObject *code;    /* a strong reference, or NULL */
+        int offset;
+        Spot spot;
+    } spots[SPOTS];            /* of code that is not planned */
     PyObject *get_loop, *get_task;
     PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
     int tool;                  /* of sys.monitoring */
 };
 
+extern Py_ssize_t plan_index; /* of notes on code objects */
+
 static inline CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code) {
-    size_t at = ((uintptr_t)code >> 6) % RECENT;
-    return tracer->recent[at].code == code ? tracer->recent[at].info : plan_search(tracer, code);
+    CodeInfo *info = code_note(code, plan_index);
+    while (info != NULL && info->tracer != tracer) info = info->other;
+    return info;
 }
 
 /* Reached in one instruction: a few hundred bytes fit into what is left of the memory for it. */

@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import groupby
 from typing import IO, Any, Literal
 
 import click
@@ -254,9 +255,17 @@ class _Text(_Report):
     def trace(self, run: TraceRun) -> None:
         from lawful.reports.text import case_lines
 
-        for case in run.cases:
-            if id(case.finding) not in self.told and not (self._quiet and case.finding is None):
-                self._show(case_lines(run, case, self._width))
+        for law, group in groupby(run.cases, key=lambda case: case.whole):
+            cases = list(group)
+            # Of a law in parts, which may be hundreds, those that were kept are told together.
+            kept = sum(bool(case.accepted) and case.finding is None for case in cases) if len(cases) > 1 else 0
+            for case in cases:
+                if id(case.finding) in self.told or (self._quiet and case.finding is None):
+                    continue
+                if not kept or case.finding is not None or not case.accepted:
+                    self._show(case_lines(run, case, self._width))
+            if kept and not self._quiet:
+                self._show(_kept_parts(law, run, kept, len(cases), self._width))
         self.done.append(run)
 
     def end(self, runs: list[TraceRun], skipped: int) -> None:
@@ -267,6 +276,16 @@ class _Text(_Report):
             if skipped:
                 traces = "1 trace was" if skipped == 1 else f"{skipped} traces were"
                 self._show(iter([[Span(f"{traces} not read")]]))
+
+
+def _kept_parts(law: Law, run: TraceRun, kept: int, parts: int, width: int) -> Iterator[Any]:
+    from lawful.reports.text import Span, folded
+
+    title = "accepted".ljust(12)
+    how_many = f"all {count(parts, 'part')}" if kept == parts else f"{kept:,} of {count(parts, 'part')}"
+    for line in folded(f"{printable(law.name)} on {printable(run.name)}: {how_many}", width - len(title)):
+        yield [Span(title, "green"), Span(line)]
+        title = " " * len(title)
 
 
 def _printer(target: IO[str]) -> tuple[Callable[[Iterator[Any]], None], int]:

@@ -255,23 +255,23 @@ def open_report(path: str | None, keep: Sequence[str | None]) -> IO[str] | None:
     return open(path, "w", encoding="utf-8")
 
 
-def write_report(session: Session, file: IO[str] | None, form: str, quiet: bool) -> None:
+def write_report(session: Session, file: IO[str] | None, form: str, quiet: bool, details: bool = False) -> None:
     """The report, to standard error if there is no file: standard output is the program's."""
+    if quiet and form != "json" and not session.live.findings:
+        for text in session.live.faults:
+            say(text)
+        return
     from lawful.reports import live
 
     if form == "json":
         _put(file, live.render_json(session.live).decode())
         return
-    if quiet and not session.live.findings:
-        for text in session.live.faults:
-            say(text)
-        return
     folder = session.settings.scope.project
     target = file if file is not None else sys.stderr
     if file is None and target is not None and target.isatty():
-        _in_colour(live.report_lines(session.live, folder=folder), target)
+        _in_colour(live.report_lines(session.live, folder=folder, details=details), target)
     else:
-        _put(file, live.render_text(session.live, folder=folder))
+        _put(file, live.render_text(session.live, folder=folder, details=details))
 
 
 def _put(file: IO[str] | None, text: str) -> None:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from lawful import config
 from lawful.cli import hosting
+from lawful.cli import learner as options
 from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.engine.session import Session, Settings
+    from lawful.engine.teaching import Memory
+    from lawful.learning.learner import Learner
 
 _EXAMPLES = """
 \b
 Examples:
+  lawful run app.py
+  lawful run --public app --store history.db -m app
   lawful run --law files.rml app.py --port 8000
   lawful run --law files --law locks -m app
   lawful run --law sql.rml --calls sqlite3 --trace run.jsonl app.py
@@ -63,6 +73,16 @@ Examples:
     help="How many earlier events to show with a finding.  [default: 10]",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing if nothing was found.")
+@click.option(
+    "--learn/--no-learn",
+    default=None,
+    help="Learn rules, and report what breaks them.  [default: if there is no law]",
+)
+@options.learner_options
+@click.option("--verbose", "-v", is_flag=True, help="Show the rules that were learned, and by which parameters.")
+@click.option(
+    "--export", metavar="FILE.rml", type=click.Path(readable=False), help="Write the enforced rules there, as a law."
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -71,27 +91,95 @@ def command(
     output: str | None,
     form: Literal["text", "json"],
     quiet: bool,
+    verbose: bool,
+    learn: bool | None,
+    export: str | None,
     **flags: Any,
 ) -> Callable[[], int]:
-    """Run a program under watch and judge what it does.
+    """Run a program under watch: judge what it does, or learn what it does.
 
     The program runs as `python SCRIPT ARGUMENTS` or `python -m MODULE ARGUMENTS` would run it, with the same output
     and the same exit code. Options of Lawful come before its name. What is watched is what the laws can match, and
-    what --calls, --public and --fields ask for. More is read from [tool.lawful] in the pyproject.toml of the
-    program's project.
+    what --calls, --public and --fields ask for. Without a law, rules are learned while the program runs: by default
+    from the calls that its own code makes to objects of libraries. More is read from [tool.lawful] in the
+    pyproject.toml of the program's project.
 
-    Exit code: the program's own; if that is 0 and a law was broken, 1.
+    Exit code: the program's own; if that is 0 and something was found, 1.
     """
     ready = hosting.prepare(ctx, program)
-    given = config.Config(**flags)
-    both, settings = hosting.settled(ready, given)
-    if not (both.laws or settings.trace):
+    told = {name: flags.pop(name) for name in config.LEARN_NAMES if name in flags}
+    both, settings = hosting.settled(ready, config.Config(**flags, learn=options.given(told)))
+    learns = bool(not both.laws or both.learn.always) if learn is None else learn
+    if not (both.laws or settings.trace or learns):
         hint = "--law FILE, a name of the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
         raise LawfulError("usage", "there is no law to judge the program by, and no trace to write", hint=hint)
+    told_what = both.laws or both.calls or both.public or both.fields  # somebody knows what is to be watched
+    if learns:
+        settings = _learning(settings, both.learn)
+    else:
+        _refuse(told, export, laws=bool(both.laws))
     laws = hosting.load_laws(both.laws)
-    file = hosting.open_report(output, [*both.laws, settings.trace])
-    host = hosting.Host(
-        ready, settings, laws, lambda session: hosting.write_report(session, file, form, quiet), both.fail_on
-    )
+    memory = _memory(both.learn.store) if learns else None
+    needed = [*both.laws, settings.trace, both.learn.store]
+    export = options.look_at_export(export, [*needed, output])
+    file = hosting.open_report(output, [*needed, export])
+
+    def report(session: Session) -> None:
+        if session.learner is not None:
+            _keep(session.learner.learner, memory, export)
+        hosting.write_report(session, file, form, quiet, verbose)
+        if not (quiet or told_what or session.live.findings or session.learner is None or form == "json"):
+            _help(session.learner.learner)
+
+    host = hosting.Host(ready, settings, laws, report, both.fail_on)
+    if memory is not None and host.session.learner is not None:
+        memory.recall(host.session.learner.learner)
     hosting.warn_before(host.session, both)
     return host
+
+
+def _help(learner: Learner) -> None:
+    """For whoever tries it the first time, on a program that has little to do with objects of libraries."""
+    from lawful.learning.model import State
+
+    if not any(rule.state == State.ENFORCING for rule in learner.rules()):
+        hosting.say("only calls of libraries were watched; --public MODULE watches methods of the program's own")
+
+
+def _refuse(told: Mapping[str, Any], export: str | None, *, laws: bool) -> None:
+    """Options of the learner say nothing if nothing is learned."""
+    if export is not None or any(value not in (None, ()) for value in told.values()):
+        hint = "add --learn: with laws, rules are learned only if it is asked for" if laws else "leave out --no-learn"
+        raise LawfulError("usage", "there are options for learning, but nothing is learned", hint=hint)
+
+
+def _learning(settings: Settings, asked: config.Learn) -> Settings:
+    from lawful.engine import teaching
+
+    # What a store should keep must not be pruned away.
+    told = teaching.parameters(asked, all_rules=asked.store is not None)
+    return replace(settings, scope=teaching.widened(settings.scope), learn=told)
+
+
+def _memory(path: str | None) -> Memory | None:
+    if path is None:
+        return None
+    from lawful.engine.teaching import Memory
+
+    return Memory(path)
+
+
+def _keep(learner: Learner, memory: Memory | None, export: str | None) -> None:
+    """What the run has counted goes into the store, and what it has learned into a file."""
+    steps: list[Callable[[], None]] = []
+    if memory is not None:
+        steps += [partial(memory.keep, learner), partial(learner.change, all_rules=False)]
+    if export is not None:
+        steps.append(partial(options.export, learner, export))
+    for step in steps:
+        try:
+            step()
+        except LawfulError as error:
+            hosting.say(f"what was learned is not kept: {error.where}: {error.message}")
+        except OSError as error:
+            hosting.say(f"what was learned is not kept: {error}")

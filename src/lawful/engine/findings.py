@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lawful.laws.protocol import Expectation
+
+if TYPE_CHECKING:
+    from lawful.learning.model import Anomaly
 
 Event = dict[str, Any]
 
@@ -36,6 +39,7 @@ class Finding:
     last_time: float | None = None  # of the last event that was counted
     contexts: dict[str, int] = field(default_factory=dict)  # how often in each test (or other part of the run)
     origin: Event | None = None  # where it began, if no event broke it, or one that has no place in the source
+    anomaly: Anomaly | None = None  # if the law is one that nobody wrote
 
     @property
     def place_event(self) -> Event | None:
@@ -64,6 +68,8 @@ class Finding:
     @property
     def key(self) -> tuple[object, ...]:
         """Findings with the same key are one."""
+        if self.anomaly is not None:
+            return self.law, str(self.anomaly.rule)
         return finding_key(self.law, self.rejected_at, self.place_event)
 
     def again(self, count: int, last_time: float | None, contexts: Mapping[str, int]) -> None:
@@ -77,7 +83,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """All of it in JSON's types."""
-        return {
+        data: dict[str, Any] = {
             "law": self.law,
             "file": self.file,
             "line": self.line,
@@ -97,6 +103,11 @@ class Finding:
             "history_note": self.history_note,
             "origin": self.origin,
         }
+        if self.anomaly is not None:
+            import msgspec  # only they need it, and it takes a while
+
+            data["anomaly"] = msgspec.to_builtins(self.anomaly)
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Finding:
@@ -117,7 +128,18 @@ class Finding:
             data["last_time"],
             dict(data["contexts"]),
             data["origin"],
+            _anomaly(data.get("anomaly")),
         )
+
+
+def _anomaly(data: Any) -> Anomaly | None:
+    if data is None:
+        return None
+    import msgspec
+
+    from lawful.learning.model import Anomaly
+
+    return msgspec.convert(data, Anomaly)
 
 
 def finding_key(law: str, rejected_at: int | str | None, event: Event | None) -> tuple[object, ...]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from lawful.engine.evidence import Recollection, by_object, values_of
 from lawful.engine.findings import Event, Finding, Numbered, finding_key, has_place, time_of
+from lawful.engine.routing import Routes
 from lawful.errors import TraceError
 from lawful.events.model import mentioned_ids
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
+    from lawful.engine.learned import LiveLearner
     from lawful.events.writer import TraceWriter
 
 OnViolation = Literal["report", "raise", "stop"]
@@ -65,37 +67,24 @@ class LiveLaw:
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
         self.inbox: list[tuple[int, Event]] = []  # with the numbers that events have in the run
 
-    def matches(self, kind: Any, name: Any) -> bool:
-        """Can the law match an event of this kind about something of this name?"""
-        watches = self.law.watches
-        if watches is None:
-            return True
-        given = {"event": kind, "name": name}
-        return any(
-            all(values is None or key not in given or given[key] in values for key, values in watch.keys)
-            for watch in watches
-        )
-
     def judge(self, broken: Callable[[LiveLaw, Event, int], None]) -> None:
         """Take the events that have come, and tell of those that break the law while it is as it was before them."""
         entries, self.inbox = self.inbox, []
-        events = [event for _, event in entries]
+        numbers, events = [number for number, _ in entries], [event for _, event in entries]
         monitor = self.monitor
         while events:
-            before = monitor.events
-            verdict = monitor.feed(events)
+            verdict = monitor.feed(events, numbers)
             if verdict is not Verdict.FALSE:
                 self.over = verdict is Verdict.TRUE
                 return
             place = monitor.rejected_at if monitor.doomed_at is None else monitor.doomed_at
             assert isinstance(place, int)
-            index = place - before - 1
-            number, event = entries[index]
-            broken(self, event, number)
+            index = bisect_left(numbers, place)
+            broken(self, events[index], place)
             if not monitor.forgive():
                 self.over = True
                 return
-            entries, events = entries[index + 1 :], events[index + 1 :]
+            numbers, events = numbers[index + 1 :], events[index + 1 :]
 
 
 class LiveRun:
@@ -118,7 +107,7 @@ class LiveRun:
         writer: TraceWriter | None = None,
     ) -> None:
         """`on_finding` is told of each finding once, when it is first made; its count may still grow."""
-        self.laws = [LiveLaw(law) for law in laws]
+        self.laws = [LiveLaw(part) for law in laws for part in law.parts]
         self.events = 0
         self.threads = 0
         self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
@@ -128,13 +117,14 @@ class LiveRun:
         self.fault: BaseException | None = None
         self.faults: list[str] = []  # of this and of merged runs, in words
         self.ended = False
+        self.learner: LiveLearner | None = None  # at the end, if rules were learned
         self.on_violation = on_violation
         self._on_finding = on_finding
         self._writer = writer
         self._findings: dict[tuple[object, ...], Finding] = {}
         self._by_law: dict[str, int] = {}
         self._warnings: dict[str, None] = {}
-        self._routes: dict[tuple[Any, Any], tuple[LiveLaw, ...]] = {}
+        self._routes = Routes((each, each.law) for each in self.laws if not each.over)
         self._history = history
         self._recollection = Recollection(max(history, 1))  # where it began is told in any case
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
@@ -217,8 +207,8 @@ class LiveRun:
             event = entry[1]
             try:
                 concerned = routes[event["event"], event.get("name")]
-            except (KeyError, TypeError):
-                concerned = self._route(event)
+            except (KeyError, TypeError):  # it has no kind, or its name is no word
+                concerned = routes.find(event.get("event"), event.get("name"))
             if concerned:
                 kept.append(entry)
                 for each in concerned:
@@ -232,18 +222,11 @@ class LiveRun:
             if each.inbox:
                 each.judge(self._broken)
                 if each.over:
-                    self._routes.clear()
+                    routes.drop(each)
         self._explain()
         if len(self._findings) > known:
             new += list(self._findings.values())[known:]
         return self._offence
-
-    def _route(self, event: Event) -> tuple[LiveLaw, ...]:
-        kind, name = event.get("event"), event.get("name")
-        concerned = tuple(each for each in self.laws if not each.over and each.matches(kind, name))
-        with suppress(TypeError):  # a key of an event that is no word
-            self._routes[kind, name] = concerned
-        return concerned
 
     def _write(self, batch: list[Event]) -> None:
         if self._writer is not None:
@@ -363,6 +346,14 @@ class LiveRun:
         except Exception as error:
             self.fail(error)
         self.ended = True
+
+    def learned(self, learner: LiveLearner) -> None:
+        """Take over what was learned. Events that only the learner saw are events like the others."""
+        if learner.direct:
+            self.events += learner.learner.events
+        self.learner = learner
+        for finding in learner.findings():
+            self._add((finding.law, str(finding.anomaly and finding.anomaly.rule)), finding)
 
     def _judge_end(self, live: LiveLaw) -> None:
         monitor = live.monitor

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lawful.engine.evidence import merged, met, values_of
 from lawful.engine.findings import Event, Finding
 from lawful.engine.history import Recent, Search, read_again
+from lawful.engine.routing import Routes
 from lawful.errors import TraceError
 from lawful.events.reader import TraceReader, open_trace
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 _NOTHING = Expectation((), {})
+_FEW_LAWS = 3  # a law passes over an event as fast as one can tell whether it would
 
 
 @dataclass
@@ -27,8 +30,9 @@ class Settings:
 class Case:
     """One law on one trace."""
 
-    def __init__(self, law: Law) -> None:
+    def __init__(self, law: Law, whole: Law | None = None) -> None:
         self.law = law
+        self.whole = law if whole is None else whole  # of which it may be a part
         self.monitor: Monitor = law.monitor()
         # The monitor may be in the middle of a batch when the run is interrupted: this is what it said last.
         self.verdict: Verdict = self.monitor.verdict
@@ -41,16 +45,16 @@ class Case:
     def broken(self) -> bool:
         return self.verdict is Verdict.FALSE or self.accepted is False
 
-    def feed(self, batch: list[Event], start: int) -> bool:
-        """Judge a batch, `start` being the number of its first event; is this law decided now?"""
+    def feed(self, events: list[Event], numbers: Sequence[int]) -> bool:
+        """Judge further events, which have these numbers in the trace; is this law decided now?"""
         monitor = self.monitor
-        self.verdict = monitor.feed(batch)
+        self.verdict = monitor.feed(events, numbers)
         if self.verdict is not Verdict.FALSE:
             return self.verdict is Verdict.TRUE
-        if self.doomed_event is None and monitor.doomed_at is not None and monitor.doomed_at >= start:
-            self.doomed_event = batch[monitor.doomed_at - start]
+        if self.doomed_event is None and monitor.doomed_at is not None and monitor.doomed_at >= numbers[0]:
+            self.doomed_event = events[bisect_left(numbers, monitor.doomed_at)]
         if isinstance(monitor.rejected_at, int):
-            self.event = batch[monitor.rejected_at - start]
+            self.event = events[bisect_left(numbers, monitor.rejected_at)]
             self.accepted = False
             return True
         return False
@@ -77,7 +81,7 @@ class TraceRun:
 
         It can be told twice of a law: when it is lost, and when an event is rejected.
         """
-        self.cases = [Case(law) for law in laws]
+        self.cases = [Case(part, law) for law in laws for part in law.parts]
         self.name = source if source != "-" else "<stdin>"
         self.events = 0
         """How many were judged; more may have been read."""
@@ -114,19 +118,22 @@ class TraceRun:
         self.conclude()
 
     def _judge(self, reader: TraceReader, watched: Callable[[TraceReader], Iterable[list[Event]]]) -> None:
-        undecided = self.cases
+        shares = _Shares(self.cases)
         size = 0
         for batch in watched(reader):
-            start = self.events + 1
-            decided = [case for case in undecided if case.feed(batch, start)]
+            fed, decided = [], []
+            for case, events, numbers in shares.of(batch, self.events + 1):
+                fed.append(case)
+                if case.feed(events, numbers):
+                    decided.append(case)
             self.events += len(batch)
             if self._recent is not None:
                 self._recent.add(batch, reader.bytes_read - size)
                 size = reader.bytes_read
-                self._report_live(undecided)
+                self._report_live(fed)
             if decided:
-                undecided = [case for case in undecided if case not in decided]
-                if not undecided or (self._settings.fail_fast and any(case.broken for case in decided)):
+                shares.leave(decided)
+                if not shares.cases or (self._settings.fail_fast and any(case.broken for case in decided)):
                     self.complete = self._recent is None and _is_over(reader)
                     break
         else:
@@ -193,6 +200,53 @@ class TraceRun:
         place = rejected_at if rejected_at is not None else doomed_at or 0
         before = self.events + 1 if place == "end" else int(place)
         return finding, Search(monitor, values, before, self._settings.history)
+
+
+class _Shares:
+    """Which events of a batch each law is given: all, or where the law does not mind, only those that it can match."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.cases = list(cases)  # that are not decided
+        selective = [case for case in cases if case.law.selective]
+        self._routes = Routes((case, case.law) for case in selective) if len(selective) > _FEW_LAWS else None
+        self._inboxes: dict[Case, list[int]] = {case: [] for case in selective} if self._routes is not None else {}
+
+    def of(self, batch: list[Event], start: int) -> Iterator[tuple[Case, list[Event], Sequence[int]]]:
+        """The laws that are concerned, in order, with their events and the numbers of these."""
+        if not batch:
+            return
+        self._sort(batch, start)
+        every = range(start, start + len(batch))
+        for case in self.cases:
+            numbers = self._inboxes.get(case)
+            if numbers is None:
+                yield case, batch, every
+            elif numbers:
+                self._inboxes[case] = []
+                yield case, [batch[number - start] for number in numbers], numbers
+
+    def _sort(self, batch: list[Event], start: int) -> None:
+        routes, inboxes = self._routes, self._inboxes
+        if routes is None:
+            return
+        if start == 1:  # which every law must be given
+            for inbox in inboxes.values():
+                inbox.append(1)
+        for number, event in enumerate(batch[1:] if start == 1 else batch, 2 if start == 1 else start):
+            try:
+                concerned = routes[event["event"], event.get("name")]
+            except (KeyError, TypeError):  # it has no kind, or its name is no word
+                concerned = routes.find(event.get("event"), event.get("name"))
+            for case in concerned:
+                inboxes[case].append(number)
+
+    def leave(self, decided: Iterable[Case]) -> None:
+        """These need no more events."""
+        gone = set(decided)
+        self.cases = [case for case in self.cases if case not in gone]
+        for case in gone:
+            if self._routes is not None and self._inboxes.pop(case, None) is not None:
+                self._routes.drop(case)
 
 
 def _is_over(reader: TraceReader) -> bool:

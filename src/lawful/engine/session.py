@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,8 +20,10 @@ from lawful.sources.python.wanted import Watched
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
+    from lawful.engine.learned import LiveLearner
     from lawful.events.writer import TraceWriter
     from lawful.laws.protocol import Law
+    from lawful.learning.parameters import Parameters
 
 Event = dict[str, Any]
 
@@ -29,6 +32,13 @@ BUFFER = 4096
 
 _TRACE = ".jsonl"
 _FINDINGS = ".json"
+_PROGRESS = ".learned"
+_LEARNED = "learned"
+
+# To tell what was learned takes time, which grows with it: so many seconds, and every so many-th second.
+_TELLING = 0.1
+_SHARE = 20
+_CALM = 0.02  # seconds: a process that was at rest and is not, is not soon so again
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class Settings:
     drop: bool = False  # events that find the buffer full, rather than let the program wait
     core: str | None = None
     judge: bool = True  # or only see what the laws can match
+    learn: Parameters | None = None  # learn rules, this way
 
 
 class Session:
@@ -68,8 +79,13 @@ class Session:
             on_finding=on_finding,
             writer=self.writer,
         )
-        self.watched = Watched(self.laws, settings.scope, main=settings.main)
-        self._watching = children.Watching(self.watched)
+        self.learner = _learner(settings.learn)
+        # What is written into a trace, and what joins objects, is told with all its parts.
+        detail = settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
+        self.watched = Watched(
+            self.laws, settings.scope, main=settings.main, learn=self.learner is not None and not detail
+        )
+        self._watching = children.Watching(self.watched, messages=self.learner is not None)
         self.core = cores.choose(settings.core or "")
         options: dict[str, Any] = {"flush_at": settings.buffer}
         if settings.drop and self.core.name != "python":  # which always lets the program wait
@@ -79,17 +95,28 @@ class Session:
             self._deliver,
             synchronous=settings.on_violation != "report",
             gone=self.watched.gone,
+            learner=None if detail else self.learner,
             **options,
         )
         self._adjustable: Any = self.tracer  # if it has a `flush_at` that can be changed
-        self._flusher = Flusher(self.tracer.flush)
+        self._flusher = Flusher(self._beat)
         self._on_exit = on_exit
         self._folder: children.Folder | None = None
         self._number = 0  # of this process; 0 is the first
         self._forked = False
         self._began = 0.0
+        self._born = 0.0  # when this process began
         self._late = 0.0  # what is to be added to times, if the tracer began after the first process's
         self._restart = False
+        self._deliverer: int | None = None  # the thread that delivers
+        self._handing = threading.RLock()
+        self._handed = 0  # events of which the learner has told
+        self._telling = 0.0  # seconds that this took
+        self._busy = False  # is it said that there is something that was not handed in?
+        self._settled = 0.0  # when that was last taken back
+        self._before = 0  # events for the learner, when the clock last ticked
+        self._forking = False
+        self._gone = False  # is it said that this process has ended, by becoming another program?
         self.finished = False
 
     # -- begin and end ----------------------------------------------------------------------------
@@ -99,6 +126,8 @@ class Session:
         self._began = time.monotonic()
         # For children. What is registered first is called last: the program's own handlers are watched.
         atexit.register(self.leave)
+        if self.learner is not None:
+            self.learner.start(self.tracer)
         self.tracer.start()
         children.join(self)
         emitting.attach(self.tracer, self.settings.scope, self.fail)
@@ -112,7 +141,14 @@ class Session:
         if self.finished:
             return
         self.finished = True
-        for step in (self._watch_no_more, self.tracer.stop, self._judge_rest, self._close_trace, self._hand_over):
+        for step in (
+            self._watch_no_more,
+            self.tracer.stop,
+            self._learn_rest,
+            self._judge_rest,
+            self._close_trace,
+            self._hand_over,
+        ):
             try:
                 step()
             except Exception as error:
@@ -127,8 +163,14 @@ class Session:
     def _watch_no_more(self) -> None:
         atexit.unregister(self.leave)
         emitting.detach(self.tracer)
-        self._flusher.stop()
+        # In the middle of a delivery, at `os._exit`, the clock may wait for it to be over.
+        self._flusher.stop(wait=self._deliverer != threading.get_ident())
         children.part(self)
+
+    def _learn_rest(self) -> None:
+        if self.learner is not None:
+            with self._handing:
+                self.learner.finish()
 
     def _judge_rest(self) -> None:
         live = self.live
@@ -149,32 +191,76 @@ class Session:
     def _hand_over(self) -> None:
         if self._number:
             self._hand_in(over=True)
-        elif self._folder is not None:
+            return
+        if self._folder is not None:
             self._gather(self._folder)
+        if self.learner is not None:
+            self.live.learned(self.learner)
+
+    def _beat(self) -> None:
+        """Ten times a second."""
+        self.tracer.flush()
+        self._progress()
 
     def _deliver(self, batch: list[Event]) -> None:
-        last = batch[-1]
-        leaving = last.get("name") == children.EXIT and last.get("event") == "func_pre"
-        if leaving and not self._watching.exit_wanted:
-            batch = batch[:-1]
+        self._deliverer = threading.get_ident()
+        try:
+            self._take(batch)
+        finally:
+            self._deliverer = None
+
+    def _take(self, batch: list[Event]) -> None:
+        whole = len(batch) >= self.settings.buffer
+        batch, ours = self._watching.part(batch)
+        woken = not self._busy
+        self._stir()
         if self._late:
             for event in batch:
                 event["time"] += self._late
-        self.live.deliver(batch)
+        if batch:
+            self.live.deliver(batch)
+            if self.learner is not None and not self.learner.direct:
+                self.learner.feed(batch)
         if self._restart:
             self._go_on()
-        if self._number and not self.finished:
-            self._hand_in()
-        if leaving:
-            self._leave_at_once(last.get("args"))
+        names = {name for name, _ in ours}
+        if self._number and not self.finished and children.EXIT not in names:
+            if batch:
+                self._hand_in()
+            calm = not whole and (not woken or time.monotonic() > self._settled + _CALM)
+            if calm or children.SEND in names:
+                self._settle()
+        for name, event in ours:
+            self._heed(name, event)
 
-    def _leave_at_once(self, args: object) -> None:
+    def _heed(self, name: str, event: Event) -> None:
+        """This process ends, ends another one, or becomes another program."""
+        if event["event"] != "func_pre":
+            return
+        args = event.get("args")
+        first, second = [*args, None, None][:2] if isinstance(args, list) else (None, None)
+        if name == children.EXIT:
+            self._leave_at_once(first if isinstance(first, int) else 0)
+        elif name in children.KILLS.values():
+            if self._folder is not None and isinstance(first, int):
+                self._folder.condemn(-first if name == "os.killpg" else first, second)
+        elif name in children.EXECS.values():
+            self._become_another()
+
+    def _leave_at_once(self, code: int) -> None:
         """The last moment before `os._exit`."""
         if self._number:
             self.leave()
         elif self._on_exit is not None:
-            code = args[0] if isinstance(args, list) and args else 0
-            self._on_exit(code if isinstance(code, int) else 0)
+            self._on_exit(code)
+
+    def _become_another(self) -> None:
+        """The last moment before another program takes the place of this one, if it is there and can."""
+        if self._number and self._folder is not None and not self.finished:
+            self._tell(always=True)
+            self._gone = True
+            self._folder.leave(self._number)
+            self._adjustable.flush_at = 1  # the next event, if there is one, is told
 
     def _go_on(self) -> None:
         """Let the clock tick again, after a fork."""
@@ -185,14 +271,22 @@ class Session:
     # -- children.Member --------------------------------------------------------------------------
 
     def before_fork(self) -> None:
+        self._forking = True
         self._flusher.stop()
         self.tracer.flush()
         if self._folder is None:
             self._folder = children.Folder.make()
+        self._handing.acquire()
         self.live.before_fork()
+        if self.learner is not None:
+            self.learner.before_fork()
 
     def after_fork_in_parent(self) -> None:
+        if self.learner is not None:
+            self.learner.after_fork_in_parent()
         self.live.after_fork_in_parent()
+        self._handing.release()
+        self._forking = False
         # A thread that began here would be counted when the interpreter, a moment later, warns of forks with threads.
         try:
             self._adjustable.flush_at = 1  # the next event brings the clock back
@@ -203,11 +297,15 @@ class Session:
 
     def after_fork_in_child(self) -> None:
         assert self._folder is not None
+        self._handing = threading.RLock()
         self._flusher.forget()
         self._forked = True
+        self._deliverer = None
+        self._busy = self._gone = self._forking = False
+        self._handed, self._telling = 0, 0.0
+        if self.learner is not None:
+            self.learner.after_fork_in_child()
         self._become(self._folder)
-        if not self.finished:
-            self._flusher.start()
 
     def _become(self, folder: children.Folder) -> None:
         """Be a child process of the run."""
@@ -218,6 +316,11 @@ class Session:
             self._give_up()
             return
         self.tracer.after_fork(self._number)
+        self._born = time.monotonic()
+        if self.learner is not None:
+            self.learner.on_progress = self._progress
+            self.learner.on_news = self._stir
+        self._adjustable.flush_at = 1  # the first event is told
         path = folder.file(self._number, _TRACE)
         self.writer = _writer(path) if self.settings.trace is not None else None
         self.live.after_fork_in_child(writer=self.writer)
@@ -244,37 +347,120 @@ class Session:
             self.finish()
             raise
 
+    # -- what a child hands in, also for the case that it is killed the next moment ----------------
+
     def _hand_in(self, *, over: bool = False) -> None:
-        """Leave what was found so far where the first process finds it, also if this one is killed the next moment."""
+        """Leave what was found so far where the first process finds it."""
+        assert self._folder is not None
+        with self._handing, suppress(OSError):
+            report = self.live.snapshot()
+            if over and self.learner is not None:
+                report[_LEARNED] = self.learner.learner.snapshot()
+            self._put(_FINDINGS, report)
+            if over:
+                self._folder.leave(self._number)
+
+    def _put(self, suffix: str, report: dict[str, Any]) -> None:
         import msgspec
 
         assert self._folder is not None
-        path = self._folder.file(self._number, _FINDINGS)
-        with suppress(OSError):
-            with open(path + ".part", "wb") as file:
-                file.write(msgspec.json.encode(self.live.snapshot()))
-            os.replace(path + ".part", path)
-            if over:
-                self._folder.leave(self._number)
+        path = self._folder.file(self._number, suffix)
+        with open(path + ".part", "wb") as file:
+            file.write(msgspec.json.encode(report))
+        os.replace(path + ".part", path)
+
+    def _tell(self, *, always: bool = False) -> bool:
+        """Leave what was learned so far, if that may take time; is there nothing that was not told?"""
+        learner = self.learner
+        if learner is None:
+            return True
+        with self._handing:
+            reached = learner.reached
+            if reached == self._handed:
+                return True
+            if not always and self._telling > _TELLING + (time.monotonic() - self._born) / _SHARE:
+                return False
+            began = time.thread_time()
+            learner.catch_up()
+            with suppress(OSError):
+                self._put(_PROGRESS, learner.learner.snapshot())
+            self._handed = reached
+            self._telling += time.thread_time() - began
+            return True
+
+    def _progress(self) -> None:
+        """On a thread of ours, which must not wait for those of the program while these wait for it."""
+        learner = self.learner
+        if learner is None or not self._number or not self._handing.acquire(blocking=False):
+            return
+        try:
+            if self.finished:
+                return
+            reached = learner.reached
+            if reached != self._handed:
+                self._stir()
+                self._tell()
+            elif reached == self._before:  # nothing has happened for a while
+                self._settle()
+            self._before = reached
+        finally:
+            self._handing.release()
+
+    def _settle(self) -> None:
+        """Say that all is handed in, if it is so."""
+        if self._folder is None or not self._tell():
+            return
+        self._settled = time.monotonic()
+        if self._busy:
+            self._busy = False
+            self._folder.rest(self._number)
+        self._adjustable.flush_at = 1  # the next event ends it
+
+    def _stir(self) -> None:
+        """There is something new to hand in, or will be soon."""
+        if not self._number or self._folder is None or self.finished:
+            return
+        if self._gone:
+            self._gone = False
+            self._folder.rest(self._number)
+        if not self._forking:
+            self._flusher.start()
+        if self.settings.on_violation == "report":  # otherwise each event is handed in at once
+            self._adjustable.flush_at = self.settings.buffer
+            if not self._busy:
+                self._busy = True
+                self._folder.stir(self._number)
 
     # -- the first process ------------------------------------------------------------------------
 
     def _gather(self, folder: children.Folder) -> None:
-        import msgspec
-
-        killed = running = 0
+        killed = running = ended = 0
         parts: list[str] = []
         for number in folder.members():
-            with suppress(OSError, msgspec.DecodeError), open(folder.file(number, _FINDINGS), "rb") as file:
-                self.live.merge(msgspec.json.decode(file.read()))
+            report = _read(folder.file(number, _FINDINGS))
+            if report is not None:
+                self.live.merge(report)
+            else:
+                self.live.processes += 1  # it has seen nothing
+            if self.learner is not None:
+                # What was learned up to the end, or up to the last time that there was time to tell it.
+                learned = (report or {}).get(_LEARNED) or _read(folder.file(number, _PROGRESS))
+                if learned is not None:
+                    self.learner.learner.merge(learned)
             if os.path.exists(folder.file(number, _TRACE)):
                 parts.append(folder.file(number, _TRACE))
             if not folder.has_left(number):
                 if folder.is_running(number):
                     running += 1
-                elif not children.terminates:
+                elif not folder.is_condemned(number):
                     killed += 1
-        for count, what in ((killed, "ended before it could say so"), (running, "is still running")):
+                elif folder.is_busy(number):
+                    ended += 1
+        for count, what in (
+            (killed, "ended before it could say so"),
+            (ended, "was ended by the program"),
+            (running, "is still running"),
+        ):
             if count:
                 who = "a child process" if count == 1 else f"each of {count} child processes"
                 self.live.warn(f"{who} {what}: the last of what it did may be missing here")
@@ -323,11 +509,30 @@ def arrive(settings: Settings, laws: tuple[Law, ...], folder: str, began: float)
     return "lawful"
 
 
+def _read(path: str) -> dict[str, Any] | None:
+    """What a child has left there, if it could."""
+    import msgspec
+
+    try:
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 def _join_traces(path: str, parts: list[str]) -> None:
     """Put the events of child processes into the trace, by time; behind its end, if it is no file but a stream."""
     whole = os.path.isfile(path)
     with _writer(path, atomic=whole) as writer:
         children.merge_traces([path, *parts] if whole else parts, writer.write_many)
+
+
+def _learner(parameters: Parameters | None) -> LiveLearner | None:
+    if parameters is None:
+        return None
+    from lawful.engine.learned import LiveLearner  # a run that learns nothing must not wait for it
+
+    return LiveLearner(parameters)
 
 
 def _writer(path: str, *, atomic: bool = False) -> TraceWriter:

@@ -26,6 +26,8 @@ _SAID = frozenset(
 
 def message(finding: Finding) -> str:
     """What a law has against what a running program did, in one line."""
+    if finding.anomaly is not None:
+        return finding.anomaly.message
     if finding.rejected_at == "end":
         wanted = expected(finding.expectation)
         return f"the program may not end here: expected {wanted}" if wanted else "the program may not end here"

@@ -70,7 +70,7 @@ class Monitor(Protocol):
 
     @property
     def events(self) -> int:
-        """How many events were seen."""
+        """How many events were seen: the number of the last."""
         ...
 
     @property
@@ -83,8 +83,11 @@ class Monitor(Protocol):
         """Take one event. Once an event had no step the verdict stays FALSE and events are only counted."""
         ...
 
-    def feed(self, events: Iterable[Event]) -> Verdict:
-        """Take many events at once: the same as `step` on each, and much faster."""
+    def feed(self, events: Iterable[Event], numbers: Sequence[int] | None = None) -> Verdict:
+        """Take many events at once: the same as `step` on each, and much faster.
+
+        `numbers` are those that they have, growing, where the law is not given all events.
+        """
         ...
 
     def forgive(self) -> bool:
@@ -136,6 +139,16 @@ class Law(Protocol):
     @property
     def watches(self) -> tuple[Watch, ...] | None:
         """The kinds of events it can match, those it names first. None: any event, and it names none."""
+        ...
+
+    @property
+    def selective(self) -> bool:
+        """Does it take no notice of events that none of `watches` fits? Only its first event it must be given."""
+        ...
+
+    @property
+    def parts(self) -> Sequence[Law]:
+        """The laws as which it wants to be judged: usually itself alone. It is kept if all of them are."""
         ...
 
     def monitor(self) -> Monitor: ...

@@ -52,7 +52,7 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
         if key not in counts_of:
             counts_of[key] = view.window.counts(first, second)
         counts = counts_of[key]
-        if counts is None or ranking.at_most(view, counts, rule, way) < least:
+        if counts is None or ranking.at_most(counts, rule, way) < least:
             continue  # without a look at its examples, which takes longer
         if key not in pairs:
             pairs[key] = view.window.pair(first, second)

@@ -96,6 +96,8 @@ class Intake:
                 number = len(self.words)
                 self.words.append(word)
                 self._labels[word.label] = number
+            elif event == "new" and self.words[number].event == "func_pre":
+                self.words[number] = word  # a call that makes an object is told twice: this says more
             self._numbers[event, name, role] = number
         return number
 

@@ -113,6 +113,7 @@ class Survey(NamedTuple):
     learning: int
     dead: int
     candidates: list[Candidate]
+    pairs: int  # that have an enforced rule
 
 
 class Window(Protocol):

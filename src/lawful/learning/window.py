@@ -473,6 +473,7 @@ class Window:
         number = [0] * len(State)
         candidates: list[Candidate] = []
         dead: list[_Pair] = []
+        spoken_for = 0
         for pair in self._pairs.values():
             counts = self._counts(pair)
             total = sum(counts)
@@ -489,13 +490,14 @@ class Window:
                 if verdict == State.ENFORCING:
                     enforcing.append(rule)
             if enforcing:
+                spoken_for += 1
                 candidates += self._candidates(pair, counts, enforcing)
             if not alive:
                 dead.append(pair)
         if prune:
             for pair in dead:
                 self._forget(pair)
-        return Survey(number[State.ENFORCING], number[State.LEARNING], number[State.DEAD], candidates)
+        return Survey(number[State.ENFORCING], number[State.LEARNING], number[State.DEAD], candidates, spoken_for)
 
     def _candidates(self, pair: _Pair, counts: Sequence[int], enforcing: Sequence[int]) -> Iterator[Candidate]:
         """The endings that break the rule that was the best one before they came up."""

@@ -186,8 +186,8 @@ def _over_budget(learner: Learner, found: Report) -> list[Span]:
 
 def number_of_rules(learner: Learner) -> str:
     """How much was learned, in a few words."""
-    enforcing = _survey(learner).enforcing
-    return f"{count(enforcing, 'rule')} learned" if enforcing else "no rules learned yet"
+    pairs = _survey(learner).pairs  # of the rules of a pair, one speaks
+    return f"{count(pairs, 'rule')} learned" if pairs else "no rules learned yet"
 
 
 def learned_lines(learner: Learner, width: int = WIDTH) -> Iterator[Line]:

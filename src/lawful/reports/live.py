@@ -16,6 +16,7 @@ from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled, pl
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding, Numbered
     from lawful.engine.live import LiveRun
+    from lawful.learning.learner import Learner
 
 _MOST_CONTEXTS = 5
 _INDENT = 4
@@ -24,18 +25,34 @@ _INDENT = 4
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def render_text(run: LiveRun, *, width: int = WIDTH, folder: str | os.PathLike[str] = ".") -> str:
+def render_text(
+    run: LiveRun, *, width: int = WIDTH, folder: str | os.PathLike[str] = ".", details: bool = False
+) -> str:
     """The whole report without colour. `folder`: that of the project, below which the files of events are."""
-    return plain(report_lines(run, width=width, folder=folder))
+    return plain(report_lines(run, width=width, folder=folder, details=details))
 
 
-def report_lines(run: LiveRun, *, width: int = WIDTH, folder: str | os.PathLike[str] = ".") -> Iterator[Line]:
-    """The whole report: all findings, then the summary."""
+def report_lines(
+    run: LiveRun, *, width: int = WIDTH, folder: str | os.PathLike[str] = ".", details: bool = False
+) -> Iterator[Line]:
+    """The whole report: all findings, then the summary; with `details`, also which rules were learned, and how."""
     source = SourceLines(folder)
+    number = 0
     for finding in run.findings:
-        yield from finding_lines(finding, source, width)
+        if finding.anomaly is not None:
+            from lawful.reports.learned import anomaly_lines
+
+            number += 1
+            yield from anomaly_lines(number, finding.anomaly, source, width)
+        else:
+            yield from finding_lines(finding, source, width)
         yield []
-    yield from summary_lines(run, width)
+    if run.learner is not None and details:
+        from lawful.reports.learned import rule_lines
+
+        yield from rule_lines(run.learner.learner, enforced=True)
+        yield []
+    yield from summary_lines(run, width, details=details)
 
 
 def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:
@@ -62,18 +79,49 @@ def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> 
         yield from labelled(label, f"({printable(finding.history_note)})", width)
 
 
-def summary_lines(run: LiveRun, width: int = WIDTH) -> Iterator[Line]:
+def summary_lines(run: LiveRun, width: int = WIDTH, *, details: bool = False) -> Iterator[Line]:
     """How much of what, and what went wrong in watching."""
+    if run.learner is not None:
+        yield from _learned_summary(run, run.learner.learner, width, details)
+    else:
+        yield [*_total(run), Span(f" in {', '.join(_counted(run))}")]
+    for text in _remarks(run):
+        yield from ([Span(part, "yellow")] for part in folded(text, width))
+
+
+def _learned_summary(run: LiveRun, learner: Learner, width: int, details: bool) -> Iterator[Line]:
+    from lawful.reports import learned
+
+    if not (run.findings or run.laws or learner.events):
+        yield [Span("nothing was learned: there were no events of objects", "yellow")]
+        return
+    parts = _total(run) if run.findings or run.laws else [Span("nothing unusual", "green")]
+    anomalies = sum(finding.anomaly is not None for finding in run.findings)
+    parts += learned.over_budget(learner, anomalies)
+    counted = _counted(run) if run.laws else [count(learner.events, "event"), *_processes(run)]
+    yield [*parts, Span(f" in {', '.join(counted)}; {learned.number_of_rules(learner)}")]
+    yield from learned.learned_lines(learner, width) if details else learned.warning_lines(learner, width)
+
+
+def _total(run: LiveRun) -> list[Span]:
     found = len(run.findings)
     parts = [Span(count(found, "finding"), "bold red" if found else "green")]
     if run.violations > found:
         parts.append(Span(f" ({count(run.violations, 'violation')})"))
-    counted = [count(len(run.laws), "law"), count(run.events, "event"), count(run.threads, "thread")]
-    if run.processes > 1:
-        counted.append(count(run.processes, "process", "processes"))
-    yield [*parts, Span(f" in {', '.join(counted)}")]
-    for text in _remarks(run):
-        yield from ([Span(part, "yellow")] for part in folded(text, width))
+    return parts
+
+
+def _counted(run: LiveRun) -> list[str]:
+    return [
+        count(len(run.laws), "law"),
+        count(run.events, "event"),
+        count(run.threads, "thread"),
+        *_processes(run),
+    ]
+
+
+def _processes(run: LiveRun) -> list[str]:
+    return [count(run.processes, "process", "processes")] if run.processes > 1 else []
 
 
 def _remarks(run: LiveRun) -> Iterator[str]:
@@ -145,6 +193,16 @@ def render_json(run: LiveRun) -> bytes:
         {**data, "law": encodable(data["law"]), "message": message(finding)}
         for data, finding in zip(report["findings"], run.findings, strict=True)
     ]
+    if run.learner is not None:
+        from lawful.reports.learned import clean, plain_json
+
+        learner = run.learner.learner
+        report["learned"] = plain_json(learner)
+        for at, finding in enumerate(run.findings):
+            if finding.anomaly is not None:
+                report["findings"][at] = clean(
+                    report["findings"][at] | {"anomaly": learner.anomaly_json(finding.anomaly)}
+                )
     try:
         return msgspec.json.encode(report, enc_hook=plain_value) + b"\n"
     except RecursionError:  # an event that nests as deeply as can be stands deeper in here

@@ -20,6 +20,7 @@ _P = ParamSpec("_P")
 
 _NAME = "lawful-watching"
 _OUTPUT = "lawful"  # under which a worker's findings travel
+_DETAILS = 2  # how often -v is given, to see what was learned
 _FAILED = pytest.ExitCode.TESTS_FAILED
 
 
@@ -159,9 +160,14 @@ class Plugin:
         if self._gathered is not None:
             live.processes = 0  # this one has seen nothing
             self._gathered.merge_into(live)
+            if self._watch.learns:
+                self._watch.learn_from(self._gathered.learned())
         if self._is_worker:
-            self._config.workeroutput[_OUTPUT] = pack(live)  # type: ignore[attr-defined]
-        elif self._choice.fail and live.findings and session.exitstatus == pytest.ExitCode.OK:
+            packed = pack(live, learned=self._watch.learned())
+            self._config.workeroutput[_OUTPUT] = packed  # type: ignore[attr-defined]
+            return
+        self._watch.keep()
+        if self._choice.fail and live.findings and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = _FAILED
 
     @property
@@ -199,7 +205,9 @@ class Plugin:
 
     def pytest_report_header(self) -> str:
         scope = self._choice.settings.scope
-        parts = [count(self._watch.laws, "law")]
+        parts = [count(self._watch.laws, "law")] if self._watch.laws or not self._watch.learns else []
+        if self._watch.learns:
+            parts.append("learning")
         for what, names in (("calls into", scope.calls), ("public", scope.public), ("fields of", scope.fields)):
             if names:
                 parts.append(f"{what} {', '.join(names)}")
@@ -216,7 +224,9 @@ class Plugin:
         if self._watch.refused:
             writer.line(f"not watched: {self._watch.refused}", yellow=True)
             return
-        for line in report_lines(live, width=writer.fullwidth, folder=self._choice.settings.scope.project):
+        folder = self._choice.settings.scope.project
+        details = self._config.option.verbose >= _DETAILS
+        for line in report_lines(live, width=writer.fullwidth, folder=folder, details=details):
             for span in line:
                 writer.write(span.text, **_markup(span.style))
             writer.line()

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lawful import config
 from lawful.engine.findings import Finding
 from lawful.engine.live import LiveRun
 from lawful.engine.session import BUFFER, Session, Settings
+from lawful.errors import LawfulError
 from lawful.laws.loader import find_laws, load_law
 from lawful.laws.protocol import Law
 from lawful.sources.python.scope import Scope, find_project
+
+if TYPE_CHECKING:
+    from lawful.engine.learned import LiveLearner
+    from lawful.engine.teaching import Memory
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,7 @@ class Choice:
     settings: Settings
     laws: tuple[Law, ...]
     fail: bool  # findings make the run fail
+    memory: Memory | None = None  # of earlier sessions, if rules are learned
 
 
 def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Choice:
@@ -36,6 +44,7 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         fields=tuple(options.lawful_fields),
         trace=options.lawful_trace,
         fail_on="finding" if options.lawful_fail else None,
+        learn=config.Learn(store=options.lawful_store),
     )
     both = config.combined(config.load(os.fspath(project)), given)
     named = {name: path for word in both.laws for name, path in find_laws(word).items()}
@@ -49,7 +58,25 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         core=both.core,
     )
     laws = tuple(load_law(path, name=name) for name, path in named.items())
-    return Choice(settings, laws, fail=both.fail_on == "finding")
+    learns: bool | None = options.lawful_learn
+    if learns is None:
+        learns = bool(not laws or both.learn.always)
+    fail = both.fail_on == "finding"
+    if learns:
+        return _learning(Choice(settings, laws, fail), both.learn)
+    if options.lawful_store is not None:
+        raise LawfulError("usage", "there is a store, but nothing is learned", hint="add --lawful-learn")
+    return Choice(settings, laws, fail)
+
+
+def _learning(choice: Choice, asked: config.Learn) -> Choice:
+    from lawful.engine import teaching
+
+    # What a store should keep must not be pruned away.
+    told = teaching.parameters(asked, all_rules=asked.store is not None)
+    settings = replace(choice.settings, scope=teaching.widened(choice.settings.scope), learn=told)
+    memory = None if asked.store is None else teaching.Memory(asked.store)
+    return replace(choice, settings=settings, memory=memory)
 
 
 def _of_worker(trace: str, worker: str | None) -> str:
@@ -68,6 +95,7 @@ class Watch:
     def __init__(self, choice: Choice) -> None:
         self._settings = settings = choice.settings
         self._laws = choice.laws
+        self._memory = choice.memory
         self._session: Session | None = None
         self._idle = LiveRun(self._laws, history=settings.history)
         self.refused: str | None = None  # why nothing is watched
@@ -91,6 +119,8 @@ class Watch:
         if self._session is not None or self.refused is not None:
             return
         session = Session(self._settings, self._laws, on_exit=self._close_trace)
+        if session.learner is not None:
+            self._recall(session.learner)
         try:
             session.start()
         except Exception as error:  # a fault of ours, or too many watch this process already
@@ -116,6 +146,42 @@ class Watch:
         """Watch no more."""
         if self._session is not None:
             self._session.finish()
+
+    # -- what is learned --------------------------------------------------------------------------
+
+    @property
+    def learns(self) -> bool:
+        return self._settings.learn is not None
+
+    def learned(self) -> dict[str, Any] | None:
+        """What this process has counted, for another one that brings it together."""
+        return None if self.live.learner is None else self.live.learner.learner.snapshot()
+
+    def learn_from(self, processes: Iterable[Mapping[str, Any]]) -> None:
+        """Bring together what other processes have counted."""
+        from lawful.engine.learned import LiveLearner
+
+        assert self._settings.learn is not None
+        live = LiveLearner(self._settings.learn)
+        self._recall(live)
+        for snapshot in processes:
+            live.learner.merge(snapshot)
+        live.finish()
+        self.live.learned(live)
+
+    def _recall(self, live: LiveLearner) -> None:
+        if self._memory is not None:
+            self._memory.recall(live.learner)
+
+    def keep(self) -> None:
+        """Add what was counted to the store."""
+        if self._memory is None or self.live.learner is None:
+            return
+        try:
+            self._memory.keep(self.live.learner.learner)
+        except LawfulError as error:
+            self.live.warn(f"what was learned is not kept: {error.message}")
+        self.live.learner.learner.change(all_rules=False)
 
     def fail(self, error: Exception) -> None:
         """A fault of ours: tell it, and let the session go on without us."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lawful.engine.findings import Finding
@@ -12,11 +12,19 @@ from lawful.engine.live import LiveRun
 Snapshot = dict[str, Any]
 
 
-def pack(run: LiveRun, findings: Iterable[Finding] | None = None) -> str:
-    """A run's snapshot, with all or only some of its findings, as text that every channel can carry."""
+_LEARNED = "learned"
+
+
+def pack(run: LiveRun, findings: Iterable[Finding] | None = None, *, learned: Mapping[str, Any] | None = None) -> str:
+    """A run's snapshot, with all or only some of its findings, as text that every channel can carry.
+
+    Without anomalies: these are looked for when what all workers have `learned` is together.
+    """
     snapshot = run.snapshot()
-    if findings is not None:
-        snapshot["findings"] = [finding.to_json() for finding in findings]
+    findings = run.findings if findings is None else findings
+    snapshot["findings"] = [finding.to_json() for finding in findings if finding.anomaly is None]
+    if learned is not None:
+        snapshot[_LEARNED] = learned
     return json.dumps(snapshot)
 
 
@@ -50,9 +58,19 @@ class Gathered:
         """A worker is down, and this is all it has found."""
         self._whole[worker] = json.loads(packed)
 
+    def learned(self) -> Iterator[Mapping[str, Any]]:
+        """What the workers have counted, of those that had a last word."""
+        for worker in sorted(self._whole, key=_in_order):
+            if _LEARNED in self._whole[worker]:
+                yield self._whole[worker][_LEARNED]
+
     def merge_into(self, run: LiveRun) -> None:
-        for worker in sorted({*self._parts, *self._whole}, key=lambda name: (len(name), name)):
+        for worker in sorted({*self._parts, *self._whole}, key=_in_order):
             snapshot = self._whole.get(worker)
             if snapshot is None:
                 snapshot = self._parts[worker] | {"findings": list(self._findings[worker].values())}
             run.merge(snapshot)
+
+
+def _in_order(worker: str) -> tuple[int, str]:
+    return len(worker), worker

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,16 +95,99 @@ def test_grandchildren(tmp_path: Path) -> None:
     assert (counted(report), report["processes"]) == (3, 3)
 
 
-def test_a_killed_child_leaves_what_it_did_and_the_report_says_so(tmp_path: Path) -> None:
+KILL = "subprocess.run([sys.executable, '-c', f'import os; os.kill({child}, 9)'])"  # somebody does
+KILLED = "a child process ended before it could say so: the last of what it did may be missing here"
+ENDED = "a child process was ended by the program: the last of what it did may be missing here"
+
+
+@pytest.mark.parametrize(
+    ("kill", "warnings"),
+    [
+        (KILL, [KILLED]),
+        (f"os.kill(child, 0); os.kill(child, signal.SIGCONT.value); {KILL}", [KILLED]),
+        ("os.kill(child, signal.SIGKILL)", []),
+        ("os.kill(child, 9)", []),
+        ("os.killpg(os.getpgid(child), 9)", []),
+        ("os.kill(-os.getpgid(child), 9)", []),
+    ],
+)
+def test_a_killed_child_leaves_what_it_did(kill: str, warnings: list[str], tmp_path: Path) -> None:
     text = (
-        f"import os, signal, time\n{USE}child = os.fork()\nif child == 0:\n    use()\n    time.sleep(60)\n"
-        "time.sleep(1)\nos.kill(child, signal.SIGKILL)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+        f"import os, signal, subprocess, sys, time\n{USE}child = os.fork()\n"
+        "if child == 0:\n    os.setpgid(0, 0)\n    use()\n    time.sleep(60)\n"
+        f"time.sleep(1)\n{kill}\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
     )
     result, report, trace = run(tmp_path, text)
     assert result.out == f"{-signal.SIGKILL}\n"
     assert processes(trace) == {1: 1}
     assert counted(report) == 1
-    assert "a child process ended before it could say so" in report["warnings"][0]
+    assert report["warnings"] == warnings
+
+
+TWO = """\
+import multiprocessing, os, signal, subprocess, sys, time
+def wait(use_more):
+    use()
+    time.sleep(0.5)
+    ready.release()
+    if use_more:
+        use()
+        signal.raise_signal(signal.SIGSTOP)
+    time.sleep(60)
+context = multiprocessing.get_context("fork")
+ready = context.Semaphore(0)
+children = [context.Process(target=wait, args=(more,)) for more in (False, True, False)]
+for process in children: process.start()
+for process in children: ready.acquire()
+time.sleep(0.01)
+"""
+
+
+def test_it_is_told_apart_who_killed_which_child(tmp_path: Path) -> None:
+    text = (
+        f"{USE}{TWO}children[0].terminate()\nchildren[1].kill()\nchild = children[2].pid\n{KILL}\n"
+        "for process in children: process.join()\nprint([process.exitcode for process in children])\n"
+    )
+    result, report, trace = run(tmp_path, text)
+    assert result.out == f"{[-signal.SIGTERM, -signal.SIGKILL, -signal.SIGKILL]}\n"
+    assert report["processes"] == 4
+    # The second one was stopped in the middle of its work: there are events of which it has not told.
+    assert report["warnings"] == [KILLED, ENDED]
+    assert {1, 2, 3} == processes(trace).keys()
+
+
+def test_a_child_that_was_dead_already_was_not_killed_by_the_program(tmp_path: Path) -> None:
+    text = (
+        f"import os, signal, subprocess, sys, time\n{USE}child = os.fork()\nif child == 0:\n    use()\n"
+        f"    time.sleep(60)\ntime.sleep(1)\n{KILL}\nos.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)\n"
+        "os.kill(child, 9)\nos.wait()\n"
+    )
+    _, report, _ = run(tmp_path, text)
+    assert report["warnings"] == [KILLED]
+
+
+def test_a_child_that_becomes_another_program_has_told_all(tmp_path: Path) -> None:
+    text = (
+        f"import os, sys\n{USE}child = os.fork()\nif child == 0:\n    use()\n"
+        "    os.execv(sys.executable, [sys.executable, '-c', 'print(1)'])\n"
+        "print(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+    )
+    result, report, trace = run(tmp_path, text)
+    assert (result.out, result.err) == ("1\n0\n", "")
+    assert processes(trace) == {1: 1}
+    assert (counted(report), report["warnings"]) == (1, [])
+
+
+def test_events_about_processes_are_only_told_to_those_who_ask(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(
+        "import multiprocessing, os, signal, time\nsignal.signal(signal.SIGUSR1, lambda *_: None)\n"
+        "os.kill(os.getpid(), signal.SIGUSR1)\ncontext = multiprocessing.get_context('fork')\n"
+        "child = context.Process(target=time.sleep, args=(60,))\nchild.start()\nchild.terminate()\nchild.join()\n"
+    )
+    for options, expected in (["--calls", "time"], []), (["--calls", "os"], ["os.getpid", "os.kill"]):
+        assert hosted(tmp_path, "record", "-o", "t.jsonl", *options, "prog.py").code == 0
+        found = [event["name"] for event in events(tmp_path / "t.jsonl") if event["event"] == "func_pre"]
+        assert found == expected
 
 
 PROGRAM = (
@@ -176,9 +260,13 @@ def test_multiprocessing(way: str, how: str, tmp_path: Path) -> None:
 def test_the_folder_numbers_its_members(tmp_path: Path) -> None:
     folder = Folder(str(tmp_path))
     assert [folder.enter(), folder.enter()] == [1, 2]
+    folder.stir(1)
     folder.leave(2)
     assert folder.members() == [1, 2]
     assert [folder.has_left(number) for number in (1, 2)] == [False, True]
+    assert [folder.is_busy(number) for number in (1, 2, 3)] == [True, False, False]
+    folder.rest(1)
+    assert not folder.is_busy(1)
     assert folder.is_running(1)
     child = os.fork()
     if child == 0:
@@ -190,6 +278,40 @@ def test_the_folder_numbers_its_members(tmp_path: Path) -> None:
     assert not folder.is_running(1)
     folder.remove()
     assert folder.members() == []
+    assert not folder.is_condemned(1)
+
+
+def test_many_numbers_are_given_without_gaps(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    assert [folder.enter() for _ in range(70)] == list(range(1, 71))
+
+
+def test_who_is_condemned(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        signal.pause()
+        os._exit(0)
+    try:
+        with suppress(OSError):
+            os.setpgid(child, child)
+        number = folder.enter()
+        Path(folder.file(number, ".pid")).write_text(str(child))
+        for mild in (0, signal.SIGCONT, signal.SIGWINCH):
+            folder.condemn(child, mild)
+        folder.condemn(0, 15)  # another group
+        folder.condemn(os.getpid(), 15)
+        assert not folder.is_condemned(number)
+        folder.condemn(-child, None)
+        assert folder.is_condemned(number)
+        Path(folder.file(number, ".pid")).write_text(str(child))
+        later = os.stat(folder.file(number, ".pid")).st_mtime + 1
+        os.utime(folder.file(number, ".pid"), (later, later))
+        assert not folder.is_condemned(number)  # that was another process with the same id
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_traces_are_merged_by_time_and_keep_their_order(tmp_path: Path) -> None:

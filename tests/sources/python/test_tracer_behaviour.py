@@ -105,6 +105,52 @@ async def main():
     assert [event["task"] for event in events if event["name"] == "prog.step"] == [*counts] * 3
 
 
+def test_a_value_on_which_a_method_is_called(make: Make, prog: Run) -> None:
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"str.upper": BRIEF, "int.bit_length": Want.PRE | Want.POST | Want.SITE})
+    tracer.start()
+    module = prog("""
+import asyncio
+async def shout(text):
+    text.upper()
+def work():
+    "a".upper(); (7).bit_length()
+""")
+    module.work()
+    asyncio.run(module.shout("b"))
+    tracer.stop()
+    assert [(event["name"], event["target"], "task" in event) for event in events] == [
+        ("str.upper", "a", False),
+        ("int.bit_length", 7, False),
+        ("int.bit_length", 7, False),
+        ("str.upper", "b", True),
+    ]
+    assert list(events[0])[:4] == ["event", "name", "target", "file"]
+
+
+def test_many_events_wait_in_memory(make: Make, prog: Run) -> None:
+    for _ in range(2):  # the second tracer may have the memory of the first
+        events: list[Event] = []
+        batches: list[int] = []
+
+        def deliver(some: list[Event], events: list[Event] = events, batches: list[int] = batches) -> None:
+            batches.append(len(some))
+            events += some
+
+        tracer = make(deliver, calls={"list.append": PRE, "list.pop": BRIEF}, flush_at=10**9)
+        n = 1_000 if tracer.name == "python" else 60_000
+        tracer.start()
+        prog(f"some = []\nfor i in range({n}): some.append(i); some.pop()\n")
+        assert events == []
+        tracer.stop()
+        assert sum(batches) == 2 * n
+        assert names(events) == ["func_pre list.append", "func_pre list.pop"] * n
+        assert [event["args"] for event in events if "args" in event] == [[i] for i in range(n)]
+        times = [event["time"] for event in events]
+        assert times == sorted(times)
+        assert {event["line"] for event in events} == {2}
+
+
 def test_no_task_outside_of_asyncio(make: Make, prog: Run) -> None:
     events: list[Event] = []
     tracer = make(events.extend, own={"prog.Thing.f": BRIEF})

@@ -381,6 +381,8 @@ class _Checker:
                     owner = next((owner for owner_text, owner in owners if owner_text != text), None)
                     if owner is None or (other, item) in seen or not self._overlap(other, item, unbound):
                         continue
+                    if isinstance(root, Shuffle) and _generalises(item, other, unbound):
+                        continue  # what has an instance goes to it, and a new one begins with what is left
                     seen.add((other, item))
                     yield _rival_warning(root, owner, operand, other, item)
                     break
@@ -419,6 +421,16 @@ def _rival_warning(root: Or | Shuffle, owner: Expression, operand: Expression, o
         owner.span,
         hint,
         ((operand.span, f"also begins with {_quote(other)}"),),
+    )
+
+
+def _generalises(general: Item, special: Item, unbound: frozenset[str]) -> bool:
+    """Are they the same event type, the one with any value where the other has one that is known?"""
+    if (general.name, len(general.args)) != (special.name, len(special.args)) or general.args == special.args:
+        return False
+    return all(
+        one == other or (one == (((), ANY),) and not any(_is_free(atom, unbound) for _, atom in other))
+        for one, other in zip(general.args, special.args, strict=True)
     )
 
 

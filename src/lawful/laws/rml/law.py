@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Literal
@@ -15,10 +15,12 @@ from lawful.laws.rml.checker import check
 from lawful.laws.rml.compiler import compile_specification
 from lawful.laws.rml.expectation import expectation, pending
 from lawful.laws.rml.machine import Machine
-from lawful.laws.rml.outline import watches
+from lawful.laws.rml.outline import is_selective, watches
 from lawful.laws.rml.parser import parse
+from lawful.laws.rml.parts import asks_for_parts, parts
 from lawful.laws.rml.planner import Planner
 from lawful.laws.rml.portable import pack, unpack
+from lawful.laws.rml.printer import format_spec
 from lawful.laws.rml.recursion import deeply
 from lawful.laws.rml.values import identical
 
@@ -59,6 +61,25 @@ class RmlLaw:
     def watches(self) -> tuple[Watch, ...] | None:
         return deeply(lambda: watches(self))
 
+    @cached_property
+    def selective(self) -> bool:
+        return is_selective(self.specification)
+
+    @property
+    def parts(self) -> tuple[RmlLaw, ...]:
+        return self._parts or (self,)
+
+    @cached_property
+    def _parts(self) -> tuple[RmlLaw, ...]:
+        if not asks_for_parts(self.source):
+            return ()
+        # What is to be said about their text was said about the whole.
+        return deeply(
+            lambda: tuple(
+                RmlLaw(format_spec(part), f"{self.name}: {name}", part, ()) for name, part in parts(self.specification)
+            )
+        )
+
     def monitor(self) -> RmlMonitor:
         return RmlMonitor(self)
 
@@ -87,6 +108,7 @@ class RmlMonitor:
         self.law = law
         self._warnings: dict[str, str] = {}
         self.events = 0
+        self._numbers: Sequence[int] = ()  # of the events that are being fed
         self._machine = self._new_machine()
         self.rejected_at: int | Literal["end"] | None = None
         self.doomed_at: int | None = 0 if self._machine.doomed else None
@@ -99,8 +121,8 @@ class RmlMonitor:
 
     def _warn(self, message: str) -> None:
         if message not in self._warnings and len(self._warnings) < _MOST_WARNINGS:
-            machine = getattr(self, "_machine", None)  # None: it is just being made
-            place = "before the first event" if machine is None else f"at event {self.events + machine.at + 1}"
+            number = self._numbers[self._machine.at] if self._numbers else self.events
+            place = f"at event {number}" if number else "before the first event"
             self._warnings[message] = f"{message} ({place})"
 
     def warnings(self) -> tuple[str, ...]:
@@ -111,18 +133,22 @@ class RmlMonitor:
     def step(self, event: Event) -> Verdict:
         return self.feed([event])
 
-    def feed(self, events: Iterable[Event]) -> Verdict:
+    def feed(self, events: Iterable[Event], numbers: Sequence[int] | None = None) -> Verdict:
         if not isinstance(events, list):
             events = list(events)
+        if not events:
+            return self.verdict
+        self._numbers = numbers or range(self.events + 1, self.events + len(events) + 1)
         position = 0
         while position < len(events) and not self._machine.failed:
             position = self._machine.feed(events, position, self.doomed_at is None)
             if self._machine.failed:
-                self.rejected_at = self.events + position + 1
+                self.rejected_at = self._numbers[position]
             elif position < len(events):
+                self.doomed_at = self._numbers[position]
                 position += 1
-                self.doomed_at = self.events + position
-        self.events += len(events)
+        self.events = self._numbers[-1]
+        self._numbers = ()
         return self.verdict
 
     def forgive(self) -> bool:

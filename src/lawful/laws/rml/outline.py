@@ -99,6 +99,31 @@ def watches(law: RmlLaw) -> tuple[Watch, ...] | None:
     return (*found, Watch(())) if found else None
 
 
+def is_selective(specification: syntax.Specification) -> bool:
+    """As the protocol of laws has it: is `Main` a filter that lets everything else pass, or an intersection of such?
+
+    A filter stays around what becomes of its body. So, once `Main` has been replaced by what it stands for, which the
+    first event does, an event that it does not match leaves the very same state. The names of what it matches are among
+    the law's watches.
+    """
+    bodies = {equation.name: equation.body for equation in specification.equations}
+    pending: list[syntax.Expression] = [bodies.pop("Main")]
+    while pending:
+        match pending.pop():
+            case syntax.Filter(_, _, None | syntax.All()) | syntax.All():
+                pass
+            case syntax.And(left, right):
+                pending += (left, right)
+            case syntax.Let(_, body):
+                pending.append(body)
+            case syntax.Call(name):
+                if name in bodies:  # not seen yet
+                    pending.append(bodies.pop(name))
+            case _:
+                return False
+    return True
+
+
 # -- recursion -----------------------------------------------------------------------------------
 
 

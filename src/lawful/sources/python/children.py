@@ -1,16 +1,18 @@
 """Child processes of the watched program: forked ones, and those that multiprocessing starts. They are watched too.
 
 What a child has seen lies in the folder of the run, which the first process makes before it has its first child:
-`NUMBER.pid` says that there is (or was) a child process and which; whatever else a child leaves there also begins with
-its number. Numbers are 1, 2, ... in the order in which children, and children of children, begin.
+`NUMBER.pid` says that there is (or was) a child process and which, and by its mode how far it is; whatever else a child
+leaves there also begins with its number. Numbers are 1, 2, ... in the order in which children, and children of
+children, begin. `kill.PID` is left by a process that is about to end another one.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from itertools import count
 from types import CodeType
@@ -29,8 +31,38 @@ _CALLS = frozenset({Operation.CALL, Operation.CALL_EX})
 EXIT = "os._exit"
 """The name of the event after which there is nothing."""
 
-_ENDED = ".end"
+SEND = f"{_CONNECTION}.{_SEND}"
+"""The name of the event of a message that is about to be sent: who gets it may end us at once."""
+
+KILLS = {function: f"os.{name}" for name in ("kill", "killpg") if (function := getattr(os, name, None)) is not None}
+"""Functions with which a process ends another one, and the names of their events."""
+
+EXECS = {
+    getattr(os, name): f"os.{name}"
+    for name in ("execl", "execle", "execlp", "execlpe", "execv", "execve", "execvp", "execvpe")
+}
+"""Functions after which this process is another program, and the names of their events."""
+
+_NAMES = frozenset(function.__name__ for function in (*KILLS, *EXECS))
+
+# What a process survives if it has no handler for it.
+_MILD = frozenset(
+    number
+    for name in ("SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGWINCH")
+    if (number := getattr(signal, name, None)) is not None
+)
+
+_KINDS = {"func_pre": Want.PRE, "func_post": Want.POST, "func_raise": Want.RAISE}
+_ALL = ~Want(0)
+
 _PID = ".pid"
+_KILL = "kill."
+
+# Modes of the first file: it is much quicker to change one than to make another file.
+_RESTS = 0o600
+_BUSY = 0o700
+_LEFT = 0o400
+
 _BATCH = 1000
 
 
@@ -94,43 +126,81 @@ class Watching:
     Modules of multiprocessing are reached when their code first runs: no import hook, no cost for those without.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, *, messages: bool = False) -> None:
+        """With `messages`, there are events of what is sent to other processes; else only a flush before it."""
         self._wanted = wanted
+        self._messages = messages
         self.receiver_callee = wanted.receiver_callee
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
-        self.exit_wanted = False
-        """Is somebody interested in the event of `os._exit`? It is there in any case."""
+        self._files: set[str] = set()  # that are of interest only to us
+        self._noted: dict[str, tuple[str, Want]] = {}  # by names of events: our own names, and what others want of them
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         plan = self._wanted.plan(code, module)
         if module.startswith("multiprocessing."):
             if module in _LAUNCHERS:
-                _reach_multiprocessing(code.co_name)
-            elif module == _CONNECTION and _SEND in code.co_names:
+                _reach_multiprocessing()
+            elif module == _CONNECTION:
                 # Whoever gets this may end us at once, as a pool does with its workers when it has their results.
-                return _with_calls(plan, code, _SEND)
-        return plan
+                return _with_calls(plan, code, {_SEND})
+        if _NAMES.isdisjoint(code.co_names) or module.partition(".")[0] == "lawful":
+            return plan
+        if plan is None:
+            self._files.add(code.co_filename)
+        return _with_calls(plan, code, _NAMES)
 
     def callee(self, function: object, receiver: type | None) -> Callee | None:
         callee = self._wanted.callee(function, receiver)
+        found = self._of_processes(function)
+        if found is None:
+            return callee
+        if callee is None or (found.name == SEND and not callee.wants & Want.CALLEE_SIDE):
+            # What the scope asks for is meant for own code, which does not call it.
+            self._noted[found.name] = found.name, Want(0)
+            return found
+        self._noted[callee.name] = found.name, callee.wants
+        return callee._replace(wants=callee.wants | found.wants)
+
+    def _of_processes(self, function: object) -> Callee | None:
+        told = Want.PRE | Want.EXIT | Want.ARGS
         if function is os._exit:
-            self.exit_wanted = callee is not None and bool(callee.wants & Want.PRE)
-            wants = Want.PRE | Want.EXIT | Want.ARGS
-            return Callee(EXIT, wants) if callee is None else callee._replace(wants=callee.wants | wants)
+            return Callee(EXIT, told)
+        try:
+            name = KILLS.get(function) or EXECS.get(function)
+        except TypeError:  # it is something that can be called, but not hashed
+            return None
+        if name is not None:
+            return Callee(name, told)
         if getattr(function, "__name__", None) == _SEND and getattr(function, "__module__", None) == _CONNECTION:
-            name = f"{_CONNECTION}.{_SEND}"
-            return Callee(name, Want.EXIT) if callee is None else callee._replace(wants=callee.wants | Want.EXIT)
-        return callee
+            return Callee(SEND, Want.PRE | Want.EXIT if self._messages else Want.EXIT)
+        return None
+
+    def part(self, batch: list[Event]) -> tuple[list[Event], list[tuple[str, Event]]]:
+        """The events that others want, and those that are about processes, with their names."""
+        if not self._noted:
+            return batch, []
+        wanted, ours = [], []
+        for event in batch:
+            name, others = self._noted.get(event.get("name", ""), ("", _ALL))
+            if name:
+                ours.append((name, event))
+            if others & _KINDS.get(event["event"], _ALL) and not (name and event.get("file") in self._files):
+                wanted.append(event)
+        return wanted, ours
 
 
-def _with_calls(plan: CodePlan | None, code: CodeType, name: str) -> CodePlan:
-    """The plan, with probes at the calls of what has this name."""
+def _with_calls(plan: CodePlan | None, code: CodeType, names: Set[str]) -> CodePlan | None:
+    """The plan, with probes at the calls of what has such a name."""
+    if names.isdisjoint(code.co_names):
+        return plan
+    known = {probe.offset for probe in plan.probes} if plan is not None else ()
+    more = [probe for probe in probes(code, _CALLS) if probe.name in names and probe.offset not in known]
+    if not more:
+        return plan
     if plan is None:
         plan = CodePlan(None, (), code.co_filename, False)
-    known = {probe.offset for probe in plan.probes}
-    more = [probe for probe in probes(code, _CALLS) if probe.name == name and probe.offset not in known]
     return plan._replace(probes=tuple(sorted([*plan.probes, *more], key=lambda probe: probe.offset)))
 
 
@@ -141,15 +211,10 @@ class _Here:
 _here = _Here()
 _original: Callable[[str], dict[str, object]] | None = None
 
-terminates = False
-"""Has the program ended a child of its own, as pools do? It is not said of these that somebody killed them."""
 
-
-def _reach_multiprocessing(function: str = "") -> None:
+def _reach_multiprocessing() -> None:
     """Make multiprocessing's children join, and leave in order."""
-    global _original, terminates
-    if function in ("terminate", "kill", "_send_signal"):
-        terminates = True
+    global _original
     from multiprocessing import util
 
     util.register_after_fork(_here, _when_bootstrapped)
@@ -197,9 +262,9 @@ class Folder:
 
     def enter(self) -> int:
         """Say that this process is there; its number."""
-        for number in count(1):
+        for number in count(self._free()):
             try:
-                file = os.open(self.file(number, _PID), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+                file = os.open(self.file(number, _PID), os.O_CREAT | os.O_EXCL | os.O_WRONLY, _RESTS)
             except FileExistsError:
                 continue
             os.write(file, str(os.getpid()).encode())
@@ -207,10 +272,62 @@ class Folder:
             return number
         raise AssertionError
 
+    def _free(self) -> int:
+        """A number before which there is none that is free, and which may be so itself. They are given without gaps."""
+        taken, free = 0, 1
+        while os.path.exists(self.file(free, _PID)):
+            taken, free = free, 2 * free
+        while free - taken > 1:
+            middle = (taken + free) // 2
+            taken, free = (middle, free) if os.path.exists(self.file(middle, _PID)) else (taken, middle)
+        return free
+
     def leave(self, number: int) -> None:
-        """Say that this process has handed over all it had."""
-        with open(self.file(number, _ENDED), "wb"):
-            pass
+        """Say that this process has handed over all it had, and ends."""
+        self._say(number, _LEFT)
+
+    def stir(self, number: int) -> None:
+        """Say that this process has something to hand over."""
+        self._say(number, _BUSY)
+
+    def rest(self, number: int) -> None:
+        """Say that it has nothing, but goes on."""
+        self._say(number, _RESTS)
+
+    def _say(self, number: int, mode: int) -> None:
+        with suppress(OSError):  # the run may be over
+            os.chmod(self.file(number, _PID), mode)
+
+    def _said(self, number: int) -> int:
+        try:
+            return os.stat(self.file(number, _PID)).st_mode & 0o700
+        except OSError:
+            return _RESTS
+
+    def condemn(self, pid: int, number: int | None) -> None:
+        """Say that this process is about to send a signal, as `os.kill` would do. The signal may be unknown."""
+        if number == 0 or number in _MILD:
+            return
+        if pid > 0:
+            pids = [pid]
+        else:
+            group = -pid or os.getpgrp()
+            pids = [each for each in map(self._pid, self.members()) if each and group in (1, _group(each))]
+        for each in pids:
+            if each != os.getpid() and _is_alive(each):
+                path = os.path.join(self.path, f"{_KILL}{each}")
+                with suppress(OSError):  # the run may be over
+                    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+                    os.utime(path)
+
+    def is_condemned(self, number: int) -> bool:
+        """Has a process of the program sent it a signal of which it may have died?"""
+        try:
+            # Another process may have had the same id before.
+            begun = os.stat(self.file(number, _PID)).st_mtime_ns
+            return os.stat(os.path.join(self.path, f"{_KILL}{self._pid(number)}")).st_mtime_ns >= begun
+        except OSError:
+            return False
 
     def file(self, number: int, suffix: str) -> str:
         return os.path.join(self.path, f"{number}{suffix}")
@@ -222,18 +339,22 @@ class Folder:
         return []
 
     def has_left(self, number: int) -> bool:
-        return os.path.exists(self.file(number, _ENDED))
+        return self._said(number) == _LEFT
+
+    def is_busy(self, number: int) -> bool:
+        return self._said(number) == _BUSY
 
     def is_running(self, number: int) -> bool:
+        pid = self._pid(number)
+        return bool(pid) and _is_alive(pid)
+
+    def _pid(self, number: int) -> int:
+        """Its process id, or 0."""
         try:
             with open(self.file(number, _PID), "rb") as file:
-                pid = int(file.read() or b"0")
-            if not pid:
-                return False
-            os.kill(pid, 0)
+                return int(file.read() or b"0")
         except (OSError, ValueError):
-            return False
-        return not _is_zombie(pid)
+            return 0
 
     def remove(self) -> None:
         import shutil
@@ -241,12 +362,26 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _is_zombie(pid: int) -> bool:
+def _group(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
+
+
+def _is_alive(pid: int) -> bool:
+    """Is there such a process, and has it not ended, even if nobody has waited for it yet?"""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        pass
+    except OSError:
+        return False
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+            return file.read().rpartition(b")")[2].split()[0] != b"Z"
     except (OSError, IndexError):
-        return False
+        return True
 
 
 def merge_traces(parts: list[str], write: Callable[[list[Event]], None]) -> None:

@@ -16,9 +16,13 @@ _PATIENCE = 1.0
 class Flusher:
     """A thread of the interpreter's lowest kind: `threading` does not list it and does not wait for it."""
 
-    def __init__(self, flush: Callable[[], None], interval: float = INTERVAL) -> None:
+    def __init__(
+        self, flush: Callable[[], None], interval: float = INTERVAL, ready: Callable[[], bool] | None = None
+    ) -> None:
+        """`ready` is asked before each time, and may wait for a while until something is to be done."""
         self._flush = flush
         self._interval = interval
+        self._ready = ready
         self._stop: _thread.LockType | None = None
         self._stopped = _thread.allocate_lock()
         self._native: int | None = None
@@ -41,18 +45,16 @@ class Flusher:
             return
         self._stop, self._stopped = stop, stopped
 
-    def stop(self) -> None:
-        """End, and wait until the thread is gone."""
+    def stop(self, *, wait: bool = True) -> None:
+        """End, and wait until the thread is gone; not if the caller itself is what the thread may be waiting for."""
         if self._stop is None:
             return
         self._stop.release()
         self._stop = None
+        if not wait:
+            return
         self._stopped.acquire()
-        # The interpreter counts the system's threads when it forks. This one is about to leave.
-        gone = time.monotonic() + _PATIENCE
-        task = f"/proc/self/task/{self._native}"
-        while os.path.exists(task) and time.monotonic() < gone:
-            time.sleep(0)
+        wait_until_gone(self._native)
 
     def forget(self) -> None:
         """In a child process the thread does not exist."""
@@ -64,6 +66,8 @@ class Flusher:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             while not stop.acquire(timeout=self._interval):
+                if self._ready is not None and not self._ready():
+                    continue
                 # A collection could free objects of the program, and run its finalisers on this thread.
                 collecting = gc.isenabled()
                 gc.disable()
@@ -74,3 +78,10 @@ class Flusher:
                         gc.enable()
         finally:
             stopped.release()
+
+
+def wait_until_gone(native: int | None) -> None:
+    """Wait for a thread that is about to leave: the interpreter counts the system's threads when it forks."""
+    end = time.monotonic() + _PATIENCE
+    while os.path.exists(f"/proc/self/task/{native}") and time.monotonic() < end:
+        time.sleep(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum, IntFlag
 from types import CodeType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 Event = dict[str, Any]
 
@@ -59,6 +59,9 @@ class Probe(NamedTuple):
     line: int  # in the source, 0 if unknown
     quiet: bool = False  # of a call: nothing that is wanted has this name, so that a place that calls something else
     # by it can be left alone; of a call without a name: the same as long as nothing that is wanted has escaped
+    habit: bool = (
+        False  # of a call: only a learner wants it; it can be left alone once it has often called other things
+    )
 
 
 class Want(IntFlag):
@@ -78,6 +81,22 @@ class Want(IntFlag):
     RECEIVER = 2048  # the first argument is the receiver, also if it was passed as a plain argument
     EXIT = 4096  # the process ends in this call (`os._exit`): everything must be handed over before it
     SITE = 8192  # file and line
+    # The same events, for the learner. Of what has no id there are none.
+    LEARN = 16384  # func_pre
+    LEARN_NEW = 131072
+    LEARN_READ = 1048576
+    LEARN_WRITE = 2097152
+
+
+LEARNING: Final = Want.LEARN | Want.LEARN_NEW | Want.LEARN_READ | Want.LEARN_WRITE
+_LEARN_SHIFT: Final = 14
+
+
+def told(wants: Want) -> Want:
+    """What is to be told where nobody learns from numbers: the learner gets events like everybody else."""
+    if not wants & LEARNING:
+        return wants
+    return wants & ~LEARNING | Want((wants & LEARNING) >> _LEARN_SHIFT) | Want.SITE
 
 
 class Callee(NamedTuple):
@@ -139,20 +158,39 @@ class Wanted(Protocol):
         ...
 
 
+class Learner(Protocol):
+    """Learns while the program runs. Its numbers are asked for once for each name and place, and remembered."""
+
+    @property
+    def window(self) -> object:
+        """If it is one of the C core, events for the learner are put into it as numbers."""
+        ...
+
+    def word(self, event: str, name: str) -> int: ...
+
+    def site(self, file: str | None, line: int | None) -> int: ...
+
+
 class Tracer(Protocol):
     """Makes events out of what the program does.
 
-    `Tracer(wanted, deliver, flush_at=..., synchronous=..., gone=...)`. Events are gathered, and handed to `deliver` in
-    batches, in the order in which they happened: when `flush_at` are there, and on `flush`. If `synchronous`, every
-    event is handed over at once, in the thread it happens on, and an exception that `deliver` raises
-    goes on into the program, in front of the call that is about to happen. Otherwise an exception of `deliver`, like
-    any fault inside the tracer, stops it and is kept in `fault`. If `gone`, there is an event when an object with an id
-    dies. Nothing the tracer or `deliver` does makes events.
+    `Tracer(wanted, deliver, flush_at=..., synchronous=..., gone=..., learner=...)`. Events are gathered, and handed to
+    `deliver` in batches, in the order in which they happened: when `flush_at` are there, and on `flush`. If
+    `synchronous`, every event is handed over at once, in the thread it happens on, and an exception that `deliver`
+    raises goes on into the program, in front of the call that is about to happen. Otherwise an exception of `deliver`,
+    like any fault inside the tracer, stops it and is kept in `fault`. If `gone`, there is an event when an object with
+    an id dies. Nothing the tracer or `deliver` does makes events.
+
+    What `Want.LEARN` and its like ask for goes into the learner's window if the tracer `learns`: if it is one of the C
+    cores, and so is the window. Otherwise `deliver` gets it with the other events.
     """
 
     name: str  # "monitoring", "profile" or "python"
     fault: BaseException | None
     dropped: int  # events that found the buffer full, if it is not to be emptied by the program's own threads
+
+    @property
+    def learns(self) -> bool: ...
 
     def start(self) -> None:
         """Watch all threads, those to come included."""

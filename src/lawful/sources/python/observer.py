@@ -30,7 +30,7 @@ from lawful.sources.python.encode import (
 )
 from lawful.sources.python.frames import MISSING, Read, stack_bottom
 from lawful.sources.python.identity import Identity, Remembered, is_a
-from lawful.sources.python.model import Callee, CodePlan, Event, Operation, Probe, Want, Wanted
+from lawful.sources.python.model import Callee, CodePlan, Event, Operation, Probe, Want, Wanted, told
 from lawful.sources.python.sites import RESULT_ABOVE_BASE
 
 _VARARGS = 0x04
@@ -54,7 +54,7 @@ class Code:
     def __init__(self, code: CodeType, plan: CodePlan, forget: Callable[[object], None]) -> None:
         self.ref = weakref.ref(code, forget)
         self.own = plan.own
-        self.callee = plan.callee
+        self.callee = _told(plan.callee)
         self.file = plan.file
         self.probes = {probe.offset: probe for probe in plan.probes}
         self.results = frozenset(probe.result for probe in self.probes.values() if probe.result >= 0)
@@ -219,7 +219,7 @@ class Observer:
         known = self._receivers.get(code, kind)
         if known is not None:
             return known[0]
-        callee = self._wanted.receiver_callee(code, kind)
+        callee = _told(self._wanted.receiver_callee(code, kind))
         self._receivers.put(callee, code, kind)
         return callee
 
@@ -497,7 +497,7 @@ class Observer:
         known = self._callees.get(subject, receiver)
         if known is not None:
             return known[0]
-        callee = self._wanted.callee(function, receiver)
+        callee = _told(self._wanted.callee(function, receiver))
         self._callees.put(callee, subject, receiver)
         return callee
 
@@ -508,7 +508,7 @@ class Observer:
         known = answers.get(kind)
         if known is not None:
             return known[0]
-        callee = self._wanted.operation(name, kind)
+        callee = _told(self._wanted.operation(name, kind))
         answers.put(callee, kind)
         return callee
 
@@ -519,7 +519,7 @@ class Observer:
         known = answers.get(kind)
         if known is not None:
             return known[0]
-        callee = self._wanted.field(name, kind)
+        callee = _told(self._wanted.field(name, kind))
         answers.put(callee, kind)
         return callee
 
@@ -587,6 +587,10 @@ def _behind(called: Any, args: list[Any] | None, method: bool) -> tuple[Any, Any
     if entry is not None and type(entry[1]) in _CALL_FUNCTIONS and names.wrapped(called) is called:
         return entry[1], called, args
     return called, MISSING, args
+
+
+def _told(callee: Callee | None) -> Callee | None:
+    return None if callee is None else callee._replace(wants=told(callee.wants))
 
 
 def _receiver_type(receiver: Any) -> type:

@@ -26,7 +26,7 @@ from typing import Protocol
 
 from lawful.sources.python import frames
 from lawful.sources.python.identity import Identity
-from lawful.sources.python.model import Deliver, Event, Wanted
+from lawful.sources.python.model import Deliver, Event, Learner, Wanted
 from lawful.sources.python.observer import Observer, current_task
 
 
@@ -60,6 +60,7 @@ class PythonTracer:
     """Implements `Tracer`."""
 
     name = "python"
+    learns = False
 
     def __init__(
         self,
@@ -69,7 +70,9 @@ class PythonTracer:
         flush_at: int = 1024,
         synchronous: bool = False,
         gone: bool = False,
+        learner: Learner | None = None,
     ) -> None:
+        """`learner` is not used: see `learns`."""
         self.fault: BaseException | None = None
         self.dropped = 0
         self.thread = Thread()

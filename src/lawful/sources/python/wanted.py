@@ -14,13 +14,20 @@ from typing import Any, Final, NamedTuple
 
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
-from lawful.sources.python.model import Callee, CodePlan, Operation, Probe, Want
+from lawful.sources.python.identity import PRIMITIVE
+from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Want
 from lawful.sources.python.points import CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, spellings, united
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.sites import UnknownBytecodeError, probes
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """What is noted of that which only a scope asks for."""
+
+_EVENTS: Final = FUNCTION | FIELD | Want.NEW | Want.NEXT | Want.EXIT | LEARNING
+_OF_FUNCTION: Final = FUNCTION | NOTES | Want.LEARN
+_OF_CALL: Final = CALL | NOTES | Want.LEARN
+_OF_CLASS: Final = CALL | NOTES | Want.NEW | Want.LEARN_NEW
+_OF_FIELD: Final = FIELD | Want.RESULT | Want.SITE | Want.LEARN_READ | Want.LEARN_WRITE
 
 NO_NAMES: Final[frozenset[str]] = frozenset()
 _CALLS: Final = frozenset({Operation.CALL, Operation.CALL_EX})
@@ -60,6 +67,7 @@ class _Known(NamedTuple):
     callee: Callee | None  # what it reports, whatever its first argument is
     perhaps: bool  # it may be a method that a law names by another class
     makes: bool = False  # it is an `__init__` that may tell of new objects
+    scoped: Want = NOTHING  # what the scope asks for besides, if laws name it
 
     @property
     def reports(self) -> bool:
@@ -69,7 +77,8 @@ class _Known(NamedTuple):
 class Watched:
     """Implements `Wanted`. `main`: the name laws may use for the main module, beside `__main__`.
 
-    `detail` is what is noted of that which a scope asks for, `more` what is noted besides of that which laws name.
+    `detail` is what is noted of that which a scope asks for, `more` what is noted besides of that which laws name. If
+    `learn`, the scope says what is learned from; then nothing is noted of it unless `detail` says so.
     """
 
     def __init__(
@@ -78,12 +87,17 @@ class Watched:
         scope: Scope,
         *,
         main: str | None = None,
-        detail: Want = SCOPE_DETAIL,
+        detail: Want | None = None,
         more: Want = NOTHING,
+        learn: bool = False,
     ) -> None:
         self.scope = scope
         self.main = main
-        self._detail = detail | Want.SITE
+        self._learn = learn
+        if detail is None:
+            detail = NOTHING if learn else SCOPE_DETAIL
+        self._only_learn = learn and not detail & (CALL | Want.NEW)
+        self._detail = detail | Want.SITE | (LEARNING if learn else NOTHING) | (NOTHING if self._only_learn else FIELD)
         self._points = Points(laws, main, more)
         self.unnamed = self._points.unnamed  # laws about events of any name: they see only what others cause
         self.gone = self._points.gone  # is a law about the end of objects?
@@ -117,7 +131,7 @@ class Watched:
         if callee is None and (known.perhaps or known.makes):
             wants = united(point.wants for point in self._points.by_name.values())
             mask = (FUNCTION if known.perhaps else NOTHING) | (Want.NEW if known.makes else NOTHING)
-            callee = Callee(names.code_name(code, module), wants & (mask | NOTES))
+            callee = Callee(names.code_name(code, module), wants & (mask | NOTES) | known.scoped)
         own = self.scope.own(filename)
         callers = NO_NAMES
         if own:
@@ -133,10 +147,11 @@ class Watched:
         if not code.co_flags & inspect.CO_OPTIMIZED:
             return _Known(None, False)  # the body of a module or a class
         name = names.code_name(code, module)
+        scoped = self._learned(name, module, code) & _OF_FUNCTION if self._points.functions else NOTHING
         for spelling in spellings(name, self.main):
             point = self._points.by_name.get(spelling)
             if point is not None and point.wants & FUNCTION:
-                return _Known(_function(point), False)
+                return _Known(_function(point, scoped), False, scoped=scoped)
         perhaps = False
         for point in self._points.functions:
             # A function may have been put there under another name than it was written with.
@@ -147,13 +162,22 @@ class Watched:
                 perhaps = perhaps or _may_inherit(point, code, module)
             elif point.has(code):
                 if place.definer is None or place.definer is place.holder:
-                    return _Known(_function(point), perhaps)
+                    return _Known(_function(point, scoped), perhaps, scoped=scoped)
                 perhaps = True
         if self._makers and self._makes(code, module):
             return _Known(None, perhaps, True)
         if self.scope.public and self.scope.reports(spellings(name, self.main), code.co_filename):
-            return _Known(Callee(name, self._detail & (FUNCTION | NOTES)), perhaps)
-        return _Known(None, perhaps)
+            return _Known(Callee(name, self._detail & _OF_FUNCTION), perhaps, scoped=scoped)
+        return _Known(None, perhaps, scoped=scoped)
+
+    def _learned(self, name: str, module: str, code: CodeType) -> Want:
+        """What the scope asks for of a Python function that laws name: the learner must miss nothing of it."""
+        if not self._learn:
+            return NOTHING
+        scope, filename = self.scope, code.co_filename
+        public = bool(scope.public) and scope.reports(spellings(name, self.main), filename)
+        called = bool(scope.calls) and scope.called(name, names.main_module(module), own=scope.own(filename))
+        return self._detail if public or called else NOTHING
 
     def _makes(self, code: CodeType, module: str) -> bool:
         """Can it be the `__init__` of a class that laws name, or of one that inherits from it?"""
@@ -195,7 +219,7 @@ class Watched:
         extra = Want.RECEIVER if found.method.receiver else NOTHING
         point = self._points.of_method(receiver, found.definer, found.attribute)
         if point is not None and point.wants & FUNCTION:
-            return _with(_function(point), extra)
+            return _with(_function(point, known.scoped), extra)
         return _with(known.callee, extra)
 
     # -- places in own code -----------------------------------------------------------------------
@@ -211,14 +235,19 @@ class Watched:
             self._unreadable.append(f"{code.co_qualname} ({self.scope.event_file(code.co_filename)})")
             return ()
         return tuple(
-            probe._replace(quiet=True) if self._is_quiet(probe, callers) else probe
+            probe._replace(quiet=self._is_quiet(probe, callers), habit=self._is_habit(probe, callers))
+            if probe.operation in _CALLS
+            else probe
             for probe in found
             if (probe.operation in operations or probe.name == "_exit")
             and (probe.operation not in _FIELDS or bool(self.scope.fields) or probe.name in self._field_names)
         )
 
     def _is_quiet(self, probe: Probe, callers: frozenset[str]) -> bool:
-        return not self.scope.calls and probe.operation in _CALLS and probe.name not in callers
+        return not self.scope.calls and probe.name not in callers
+
+    def _is_habit(self, probe: Probe, callers: frozenset[str]) -> bool:
+        return self._only_learn and bool(self.scope.calls) and probe.name is not None and probe.name not in callers
 
     def _operations(self) -> frozenset[Operation]:
         """What own code is watched for: not for calls, if all that laws name reports itself."""
@@ -298,10 +327,12 @@ class Watched:
         if found is not None:
             name = f"{self.class_name(found.definer)}.{found.attribute}"
         extra = Want.RECEIVER if receiver is not None or _is_method(name, code) else NOTHING
+        learned = _OF_CALL if extra else _OF_CALL & ~Want.LEARN
         if late is not None and late.wants & CALL:
-            return Callee(late.name, late.wants & (CALL | NOTES) | extra)
+            also = self._learned(name, module, code) & learned if scoped else NOTHING
+            return Callee(late.name, late.wants & (CALL | NOTES) | also | extra)
         if scoped and self.scope.called(name, module, own=self.scope.own(code.co_filename)):
-            return Callee(name, self._detail & (CALL | NOTES) | extra)
+            return _unless_idle(Callee(name, self._detail & learned | extra))
         return None
 
     def _class(self, kind: type) -> Callee | None:
@@ -309,14 +340,20 @@ class Watched:
         if point is not None:
             if point in self._makers and self._tells(kind):
                 return None
-            return Callee(point.name, point.wants & (CALL | Want.NEW | NOTES))
+            wants = point.wants & (CALL | Want.NEW | NOTES)
+            if self._learn and self._class_called(kind):
+                wants |= self._detail & _OF_CLASS
+            return Callee(point.name, wants)
+        if not self._class_called(kind):
+            return None
+        mask = _OF_CLASS & ~Want.LEARN_NEW if id(kind) in PRIMITIVE else _OF_CLASS
+        return _unless_idle(Callee(self.class_name(kind), self._detail & mask))
+
+    def _class_called(self, kind: type) -> bool:
         if not self.scope.calls:
-            return None
+            return False
         module = names.class_module(kind)
-        name = self.class_name(kind)
-        if not self.scope.called(name, module, own=self._is_own_module(module)):
-            return None
-        return Callee(name, self._detail & (CALL | Want.NEW | NOTES))
+        return self.scope.called(self.class_name(kind), module, own=self._is_own_module(module))
 
     def _is_own_module(self, module: str) -> bool:
         namespace = names.module_dict(module)
@@ -326,13 +363,14 @@ class Watched:
     def _builtin(self, function: object) -> Callee | None:
         """A function of a C module, or a static method of a C class."""
         name = names.function_name(function) or names.UNKNOWN
-        masked = CALL | NOTES | Want.NEW if function is _MAKES_LOCK else CALL | NOTES
+        masked = _OF_CLASS if function is _MAKES_LOCK else CALL | NOTES
         point = self._points.of_builtin(function, name)
+        called = bool(self.scope.calls) and self.scope.called(name, names.owner_module(function), own=False)
         found: Callee | None = None
         if point is not None and point.wants & (CALL | Want.NEW) & masked:
-            found = Callee(point.name, point.wants & masked)
-        elif self.scope.calls and self.scope.called(name, names.owner_module(function), own=False):
-            found = Callee(name, self._detail & masked)
+            found = Callee(point.name, (point.wants | (self._detail if self._learn and called else NOTHING)) & masked)
+        elif called:
+            found = _unless_idle(Callee(name, self._detail & masked))
         if function is not _EXIT:
             return found
         return Callee(name, Want.EXIT | Want.SITE) if found is None else _with(found, Want.EXIT)
@@ -340,14 +378,12 @@ class Watched:
     def _method(self, definer: type, name: str, receiver: type, *, scoped: bool = True) -> Callee | None:
         """A method of a C class."""
         point = self._points.of_method(receiver, definer, name)
-        if point is not None and point.wants & CALL:
-            return Callee(point.name, point.wants & (CALL | NOTES) | Want.RECEIVER)
-        if not scoped or not self.scope.calls:
-            return None
         full = f"{self.class_name(definer)}.{name}"
-        if not self.scope.called(full, names.class_module(definer), own=False):
-            return None
-        return Callee(full, self._detail & (CALL | NOTES) | Want.RECEIVER)
+        called = scoped and bool(self.scope.calls) and self.scope.called(full, names.class_module(definer), own=False)
+        if point is not None and point.wants & CALL:
+            also = self._detail if self._learn and called else NOTHING
+            return Callee(point.name, point.wants & (CALL | NOTES) | also & _OF_CALL | Want.RECEIVER)
+        return _unless_idle(Callee(full, self._detail & _OF_CALL | Want.RECEIVER)) if called else None
 
     # -- what instructions do ---------------------------------------------------------------------
 
@@ -381,24 +417,23 @@ class Watched:
 
     def field(self, name: str, owner: type) -> Callee | None:
         point = self._points.of_field(owner, name)
+        callee = self._scope_field(name, owner) if self.scope.fields and (point is None or self._learn) else None
         if point is not None:
-            callee: Callee | None = Callee(point.name, point.wants & (FIELD | Want.RESULT | Want.SITE))
-        else:
-            callee = self._scope_field(name, owner) if self.scope.fields else None
+            also = NOTHING if callee is None else callee.wants
+            callee = Callee(point.name, point.wants & (FIELD | Want.RESULT | Want.SITE) | also)
         if callee is None:
             return None
         entry = names.lookup(owner, name)
         if entry is not None and names.is_function(entry[1]):  # to fetch a method is not to read a field
-            callee = callee._replace(wants=callee.wants & ~Want.READ)
-        return callee if callee.wants & FIELD else None
+            callee = callee._replace(wants=callee.wants & ~(Want.READ | Want.LEARN_READ))
+        return _unless_idle(callee)
 
     def _scope_field(self, name: str, owner: type) -> Callee | None:
         if name.startswith("__") and name.endswith("__"):
             return None
         for each in names.mro(owner):
             if any(self.scope.has_field(spelling, name) for spelling in spellings(names.class_name(each), self.main)):
-                wants = FIELD | self._detail & (Want.RESULT | Want.SITE)
-                return Callee(f"{self.class_name(each)}.{name}", wants)
+                return Callee(f"{self.class_name(each)}.{name}", self._detail & _OF_FIELD)
         return None
 
     def class_name(self, kind: type) -> str:
@@ -416,8 +451,13 @@ def _escapes(code: CodeType, found: tuple[Probe, ...], callers: frozenset[str]) 
     return loaded > sum(probe.operation in _CALLS and probe.name in callers for probe in found)
 
 
-def _function(point: Point) -> Callee:
-    return Callee(point.name, point.wants & (FUNCTION | NOTES))
+def _function(point: Point, scoped: Want) -> Callee:
+    return Callee(point.name, point.wants & (FUNCTION | NOTES) | scoped)
+
+
+def _unless_idle(callee: Callee) -> Callee | None:
+    """None if there is nothing to tell."""
+    return callee if callee.wants & _EVENTS else None
 
 
 def _with(callee: Callee | None, wants: Want) -> Callee | None:

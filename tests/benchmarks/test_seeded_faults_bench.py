@@ -1,0 +1,134 @@
+"""The benchmark of seeded faults: its tables, and how it judges. It needs no package index and runs no program."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "seeded_faults.py"
+TEXT = """\
+def before():
+    return 1
+
+
+class Store:
+    def save(self):
+        file = open("x")
+        file.flush()
+        file.close()
+
+    def load(self):
+        return open("x")
+"""
+
+
+@pytest.fixture(scope="module")
+def bench() -> Any:
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(name, SCRIPT.with_name(f"{name}.py"))
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses look there, and the one imports the other
+        spec.loader.exec_module(module)
+        return module
+
+    load("real_packages")
+    return load("seeded_faults")
+
+
+def fault(bench: Any, **changes: Any) -> Any:
+    given = {
+        "name": "toy",
+        "subject": "toy",
+        "kind": "close missing",
+        "file": "a.py",
+        "old": "        file.flush()\n        file.close()\n",
+        "new": "        file.flush()\n",
+        "events": ("*.close",),
+        "uses": ("File",),
+        "keeps": ("*.close", "*.__exit__"),
+    }
+    return bench.Fault(**given | changes)
+
+
+def anomaly(a: str, b: str, *sites: str, others: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
+    besides = [{"a": one, "b": other, "pattern": "ab"} for one, other in others]
+    rule = {"a": a, "b": b, "pattern": "ab"}
+    return {"rule": rule, "sites": list(sites), "events": [], "message": f"{a} {b}", "others": besides}
+
+
+def said(*anomalies: dict[str, Any]) -> dict[str, Any]:
+    return {"events": 1, "anomalies": list(anomalies)}
+
+
+def test_tables(bench: Any) -> None:
+    subjects = bench.read(bench.Subject, bench.TABLES / "subjects.toml")
+    faults = bench.read(bench.Fault, bench.TABLES / "faults.toml")
+    verdicts = bench.read(bench.Verdict, bench.TABLES / "verdicts.toml")
+    names = {each.name for each in subjects}
+    assert len(faults) >= 30 and len({each.kind for each in faults}) >= 8
+    assert max(Counter(each.name for each in [*faults, *subjects]).values()) == 1
+    assert {each.subject for each in faults} == names >= {each.subject for each in verdicts}
+    assert all("==" in need for each in subjects for need in (each.package, *each.needs))
+    assert all(each.old != each.new and each.events and each.uses and each.keeps for each in faults)
+    assert all(each.verdict in bench.VERDICTS and each.why for each in verdicts)
+
+
+def test_a_fault_must_fit_exactly_once(bench: Any) -> None:
+    assert "close" not in fault(bench).apply(TEXT)
+    with pytest.raises(ValueError, match="stands 0 times"):
+        fault(bench, old="nothing").apply(TEXT)
+    with pytest.raises(ValueError, match="stands 2 times"):
+        fault(bench, old='open("x")').apply(TEXT)
+
+
+def test_the_place_is_the_changed_function(bench: Any) -> None:
+    one = fault(bench)
+    (place,) = bench.regions(one, TEXT, {"a.py": one.apply(TEXT)})
+    assert [line for line in range(1, 13) if place.has(f"a.py:{line}")] == [6, 7, 8]
+    assert not place.has("b.py:7") and not place.has("?")
+    (_, more) = bench.regions(fault(bench, also=("a.py::load",)), TEXT, {"a.py": TEXT})
+    assert more.has("a.py:12") and not more.has("a.py:8")
+    assert bench.enclosing(TEXT, 3) == "" and bench.enclosing(TEXT, 12) == "Store.load"
+
+
+def test_rank(bench: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT, encoding="utf-8")
+    other, hit = anomaly("list.append", "list.pop", "a.py:8"), anomaly("File.flush", "File.close", "a.py:8")
+    elsewhere = anomaly("File.flush", "File.close", "a.py:11")
+    judge = bench.judge
+    assert judge(fault(bench), tmp_path, said(), said(other, elsewhere, hit)).rank == 3
+    assert judge(fault(bench), tmp_path, said(), said(other, elsewhere)).rank is None
+    assert judge(fault(bench), tmp_path, said(), said(*[other] * 10, hit)).rank is None  # beyond the budget
+    assert judge(fault(bench), tmp_path, said(hit), said(hit)).rank is None  # it was there before
+
+
+def test_a_rule_that_is_only_besides_is_not_found(bench: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT, encoding="utf-8")
+    beside = anomaly("list.append", "list.pop", "a.py:8", others=(("File.flush", "File.close"),))
+    result = bench.judge(fault(bench), tmp_path, said(), said(beside))
+    assert (result.rank, result.near) == (None, 1)
+
+
+def test_kept_counts_whole_lives(bench: Any, tmp_path: Path) -> None:
+    rows = [(1, "File"), (2, "File"), (3, "File"), (4, "Other"), (1, "File.close"), (3, "File.__exit__")]
+    events = [{"event": "func_pre", "name": name, "targetId": id_} for id_, name in rows]
+    events += [{"event": "func_post", "name": "File.close", "targetId": 2}, {"event": "func_pre", "name": "f"}]
+    trace = tmp_path / "t.jsonl"
+    trace.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    assert bench.kept(fault(bench), bench.lives(trace)) == (2, 3)
+
+
+def test_all_faults_count_in_the_share(bench: Any) -> None:
+    clear = bench.Result(fault(bench), 1, 1, "", 1, None, 9, 10)
+    unclear = bench.Result(fault(bench), 1, None, "", 1, None, 5, 10)
+    lines = list(bench.shares([clear, unclear]))
+    assert lines[0].startswith("Found: 1 of 2 (50%)") and "MISSED" in lines[0]
+    assert lines[-1].startswith("Of the 1 faults") and lines[-1].endswith("1 found.")

@@ -176,7 +176,16 @@ def memory(events: int) -> Iterator[str]:
 def whole(options: argparse.Namespace) -> int:
     """The programs of `watching.py`, with and without learning."""
     command = [sys.executable, str(Path(__file__).with_name("watching.py")), "--no-start-up", "--way", "learning"]
-    command += ["--way", "calls", "--way", "sites", "--processes", str(options.processes), "--pairs", str(options.pairs)]
+    command += [
+        "--way",
+        "calls",
+        "--way",
+        "sites",
+        "--processes",
+        str(options.processes),
+        "--pairs",
+        str(options.pairs),
+    ]
     if options.quick:
         command.append("--quick")
     return subprocess.run(command, check=False).returncode
@@ -186,7 +195,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what learning costs.")
     parser.add_argument("--events", type=int, default=1_000_000, help="of a stream (default: a million)")
     parser.add_argument("--memory-events", type=int, default=100_000_000, help="for the memory (default: 100 million)")
-    parser.add_argument("--part", action="append", choices=("speed", "memory", "programs"), help="only this (repeatable)")
+    parser.add_argument(
+        "--part", action="append", choices=("speed", "memory", "programs"), help="only this (repeatable)"
+    )
     parser.add_argument("--processes", type=int, default=2, help="for each program (default: 2)")
     parser.add_argument("--pairs", type=int, default=3, help="of runs in a process (default: 3)")
     parser.add_argument("--quick", action="store_true", help="little of everything: to see that it runs")

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from lawful.errors import LawError
 
@@ -117,6 +117,17 @@ def quoted(text: str) -> str:
 def encodable(text: str) -> str:
     """The text as UTF-8 can say it: bytes of a file's name that are no UTF-8 are surrogates in Python."""
     return _SURROGATE.sub("\ufffd", text)
+
+
+def all_encodable(value: Any) -> Any:
+    """The same for every text in a value of JSON's types."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {all_encodable(key): all_encodable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [all_encodable(each) for each in value]
+    return value
 
 
 def printable(text: str) -> str:

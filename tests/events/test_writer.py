@@ -132,7 +132,6 @@ def test_lines_reach_the_file_before_it_is_closed(tmp_path: Path) -> None:
     ("event", "slug"),
     [
         ({"a": object()}, "trace-cannot-encode"),
-        ({"a": "\ud800"}, "trace-cannot-encode"),
         ({(1, 2): 3}, "trace-cannot-encode"),
         ({"a": 10**5000}, "trace-cannot-encode"),
         ([1], "trace-not-an-object"),
@@ -198,3 +197,13 @@ def test_an_error_in_the_block_keeps_what_was_written(tmp_path: Path) -> None:
         writer.write(EVENTS[0])
         raise RuntimeError
     assert read(path) == EVENTS[:1]
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
+def test_half_a_surrogate_pair_does_not_cut_a_trace_short(tmp_path: Path, name: str) -> None:
+    events = [{"name": "before"}, {"name": "odd", "args": ["\ud800x", {"\udcff": ["\udfff"]}]}, {"name": "after"}]
+    with TraceWriter(tmp_path / name) as writer:
+        writer.write_many(events)
+    with open_trace(tmp_path / name) as reader:
+        read = list(reader)
+    assert read == [{"name": "before"}, {"name": "odd", "args": ["�x", {"�": ["�"]}]}, {"name": "after"}]

@@ -15,6 +15,7 @@ from typing import IO, Any, Literal, Protocol, Self
 
 import msgspec
 
+from lawful.diagnostics import all_encodable
 from lawful.errors import TraceError
 from lawful.events.streams import os_error
 
@@ -217,6 +218,12 @@ class TraceWriter:
     def _text(self, events: list[Mapping[str, Any]]) -> bytes:
         if not all(isinstance(event, Mapping) for event in events):
             raise TraceError("trace-not-an-object", "an event to be written must be a mapping", where=self.name)
+        try:
+            return self._encoded(events)
+        except UnicodeEncodeError:  # half of a surrogate pair: Python's strings may have it, UTF-8 has no word for it
+            return self._encoded([all_encodable(dict(event)) for event in events])
+
+    def _encoded(self, events: list[Mapping[str, Any]]) -> bytes:
         first = not self.events
         try:
             if self.format == "jsonl":
@@ -227,6 +234,8 @@ class TraceWriter:
                 text = b"".join(msgspec.json.format(self._encoder.encode(event)) + b"\n" for event in events)
         except RecursionError as error:
             raise TraceError("trace-too-deep", "values of an event are nested too deeply", where=self.name) from error
+        except UnicodeEncodeError:
+            raise
         except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
             raise TraceError(
                 "trace-cannot-encode", f"an event holds something that JSON cannot say: {error}", where=self.name

@@ -115,7 +115,7 @@ class Learner:
         self._tuner.go_on({name: value for name, value in old.values.items() if name in shared - given.keys()})
 
     def _renew(self, product: Product, window: Window) -> None:
-        self._past_events += self._window.events
+        old = self._window
         self._product, self._window = product, window
         self._kinds = _kinds(product)
         self._prior = {}
@@ -123,6 +123,7 @@ class Learner:
         self._ended_at = self._kept_at = -1
         if self.renewed is not None:
             self.renewed(self._window)
+        self._past_events += old.events  # what was on its way has arrived now
 
     def hold(self) -> None:
         """Let no other thread in until `let_go`: before the process forks, or a child would wait for ever."""

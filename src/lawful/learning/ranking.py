@@ -69,7 +69,7 @@ def score(evidence: Evidence) -> float:
     uses = bound(evidence.kept, evidence.kept + evidence.broken)
     # Someone wrote each place; that a loop went through it a thousand times proves little more.
     places = evidence.places * (1 + _LOOP * log10(max(1.0, evidence.kept / max(1, evidence.places))))
-    value = sqrt(uses * bound(places, places + evidence.against))
+    value: float = sqrt(uses * bound(places, places + evidence.against))
     # Scenarios with one event only, as a `close` of what was never written, say nothing of `write` and `close`. But if
     # both are there, only in the wrong order, those where they have nothing to do with each other speak against a slip.
     if evidence.breach is not Breach.MISSING:

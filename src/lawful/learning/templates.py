@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from lawful.diagnostics import quoted
@@ -26,6 +27,11 @@ def compile(texts: Sequence[str]) -> Product:
         raise LawfulError("template-empty", "there is no template, so nothing can be learned", hint=_EXAMPLES)
     if len(texts) > MOST_TEMPLATES:
         raise LawfulError("template-too-many", f"{len(texts)} templates, where {MOST_TEMPLATES} are the most")
+    return _compiled(tuple(texts))
+
+
+@lru_cache(maxsize=16)  # a forked child begins with the same
+def _compiled(texts: tuple[str, ...]) -> Product:
     return _product([scenario(text) for text in texts])
 
 

@@ -247,7 +247,9 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     gc.collect()
     gc.disable()
     before = timed(run, rounds)
-    unwatched, watched, events = [], [], 0
+    unwatched: list[tuple[float, float]] = []
+    watched: list[tuple[float, float]] = []
+    events = 0
     for _ in range(job["pairs"]):
         way.start()
         # The interpreter adapts code as it runs, anew after every change of what is watched.
@@ -260,18 +262,20 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         unwatched.append(timed(run, rounds))
         gc.collect()
     return {
-        "before": before,
-        "unwatched": unwatched,
-        "watched": watched,
+        "before": before[0],
+        "unwatched": [cpu for cpu, _ in unwatched],
+        "watched": [cpu for cpu, _ in watched],
+        "wall": [after[1] / ahead[1] for ahead, after in zip(unwatched, watched, strict=True)],
         "events": events * rounds / (rounds + warm) if events else None,
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 
-def timed(run: Callable[[int], object], rounds: int) -> float:
-    began = time.process_time()
+def timed(run: Callable[[int], object], rounds: int) -> tuple[float, float]:
+    """CPU and wall time."""
+    began, moment = time.process_time(), time.perf_counter()
     run(rounds)
-    return time.process_time() - began
+    return time.process_time() - began, time.perf_counter() - moment
 
 
 # -- the run -----------------------------------------------------------------------------------------------------------
@@ -283,6 +287,7 @@ class Cell:
 
     pairs: list[tuple[float, float]] = field(default_factory=list)  # unwatched, watched: seconds
     before: list[float] = field(default_factory=list)
+    walls: list[float] = field(default_factory=list)  # ratios of wall time
     events: float | None = None
 
     @property
@@ -345,6 +350,7 @@ class Bench:
         result = json.loads(done.stdout.splitlines()[-1])
         cell.pairs += zip(result["unwatched"], result["watched"], strict=True)
         cell.before.append(result["before"])
+        cell.walls += result["wall"]
         cell.events = result["events"]
 
     def start(self, repetitions: int) -> None:
@@ -401,6 +407,8 @@ def report(bench: Bench) -> Iterator[str]:
     yield from table(
         ["way", *programs, "geometric mean", "target", ""], [ratios(bench, each) for each in bench.columns]
     )
+    yield from ["", "The same in wall time: what has a thread of its own takes less of it if a core is free.", ""]
+    yield from table(["way", *programs, "geometric mean"], [walls(bench, each) for each in bench.columns])
     yield from ["", "Events in a run, and nanoseconds for each.", ""]
     yield from table(["way", *programs], counts(bench))
     yield from ["", "The unwatched program after watching, as ratio to the program that was never watched.", ""]
@@ -428,6 +436,13 @@ def ratios(bench: Bench, column: Column) -> list[str]:
     if column.limit is None or mean is None:
         return [*row, "", ""]
     return [*row, f"{column.limit:g}", "ok" if mean <= column.limit else "MISSED"]
+
+
+def walls(bench: Bench, column: Column) -> list[str]:
+    cells = [bench.cells[program.name, column.key] for program in bench.programs]
+    known = [statistics.median(cell.walls) for cell in cells if cell.walls]
+    mean = f"{statistics.geometric_mean(known):.2f}" if known else "-"
+    return [column.title, *(f"{statistics.median(cell.walls):.2f}" if cell.walls else "-" for cell in cells), mean]
 
 
 def counts(bench: Bench) -> Iterator[list[str]]:

@@ -77,7 +77,7 @@ class Mode:
             options.append("--lawful-calls=stdlib")
         if self.laws:
             options += [f"--lawful-law={law}" for law in laws]
-        return ["--lawful", *options] if options else []
+        return ["--lawful", "--lawful-no-learn", *options] if options else []
 
 
 PLAIN = Mode("plain", "plain")

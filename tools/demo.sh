@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make demo` shows: a mistake found, real programs watched, a published law, and the speed of it.
+# What `make demo` shows: mistakes found with a law and without, real programs watched, a published law, and the speed of it.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
@@ -16,10 +16,13 @@ lawful --version
 say "1. A shop with a mistake, and a law about its carts. (examples/watching)"
 show lawful run --law examples/watching/cart.rml examples/watching/shop.py
 
-say "2. The same law while its tests run. They pass."
+say "2. No law at all: a program that closes its cursors, but for one. (examples/learning)"
+show lawful run examples/learning/orders.py
+
+say "3. The first law while its tests run. They pass."
 (cd examples/watching && show pytest -q -p no:cacheprovider --lawful)
 
-say "3. A real program: Pygments colours the source of Python's typing module, under all laws of the catalogue's profile std."
+say "4. A real program: Pygments colours the source of Python's typing module, under all laws of the catalogue's profile std."
 cp -R "$(home pygments dirname)" "$work/pygments" # from the installed packages into a project: now it is own code
 typing=$(home typing abspath)
 (
@@ -33,7 +36,7 @@ typing=$(home typing abspath)
     awk "BEGIN { printf \"%.1f s alone, %.1f s watched and judged by the laws of std\n\", $middle - $start, $end - $middle }"
 )
 
-say "4. A real mistake: a file that Python's own optparse leaves open."
+say "5. A real mistake: a file that Python's own optparse leaves open."
 cp "$(home optparse abspath)" "$work/optparse.py"
 echo "colour = 'green'" > "$work/settings.conf"
 cat > "$work/options.py" << 'PROGRAM'
@@ -45,14 +48,15 @@ print(options)
 PROGRAM
 (cd "$work" && show lawful run --law files options.py)
 
-say "5. Any program's events, recorded: Python's zipfile packs the sources."
+say "6. Any program's events, recorded: Python's zipfile packs the sources. How near are the events of one object?"
 show lawful record -o "$work/zipfile.jsonl" --public zipfile -m zipfile -c "$work/sources.zip" src
 show lawful trace info "$work/zipfile.jsonl" --top 3
+show lawful locality "$work/zipfile.jsonl"
 
-say "6. The published law of safe hash sets, on a trace of a Java program: a set is changed while it is an element."
+say "7. The published law of safe hash sets, on a trace of a Java program: a set is changed while it is an element."
 show lawful check examples/rml/safe_hash_set.rml --trace examples/rml/safe_hash_set.rejected.11.jsonl
 
-say "7. Speed: a million events over 1,000 files that are open at once, read from JSON."
+say "8. Speed: a million events over 1,000 files that are open at once, read from JSON."
 python tools/make_trace.py "$work/files.jsonl" 1000000 1000
 start=$(now)
 show lawful check examples/rml/files.rml --trace "$work/files.jsonl" --no-progress

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import platform
 import sys
 from collections import Counter
 from pathlib import Path
@@ -46,6 +47,7 @@ def bench() -> Any:
 def fault(bench: Any, **changes: Any) -> Any:
     given = {
         "name": "toy",
+        "set": "programs",
         "subject": "toy",
         "kind": "close missing",
         "file": "a.py",
@@ -73,10 +75,15 @@ def test_tables(bench: Any) -> None:
     faults = bench.read(bench.Fault, bench.TABLES / "faults.toml")
     verdicts = bench.read(bench.Verdict, bench.TABLES / "verdicts.toml")
     names = {each.name for each in subjects}
-    assert len(faults) >= 30 and len({each.kind for each in faults}) >= 8
+    for kind in bench.SETS:
+        mine = [each for each in faults if each.set == kind]
+        assert len(mine) >= 30 and len({each.kind for each in mine}) >= 8
+    assert {each.set for each in faults} == set(bench.SETS)
     assert max(Counter(each.name for each in [*faults, *subjects]).values()) == 1
     assert {each.subject for each in faults} == names >= {each.subject for each in verdicts}
     assert all("==" in need for each in subjects for need in (each.package, *each.needs))
+    assert all(bool(each.run) != bool(each.driver) for each in subjects)
+    assert {each.driver for each in subjects} - {""} == {each.name for each in (bench.TABLES / "drivers").glob("*.py")}
     assert all(each.old != each.new and each.events and each.uses and each.keeps for each in faults)
     assert all(each.verdict in bench.VERDICTS and each.why for each in verdicts)
 
@@ -132,3 +139,29 @@ def test_all_faults_count_in_the_share(bench: Any) -> None:
     lines = list(bench.shares([clear, unclear]))
     assert lines[0].startswith("Found: 1 of 2 (50%)") and "MISSED" in lines[0]
     assert lines[-1].startswith("Of the 1 faults") and lines[-1].endswith("1 found.")
+
+
+def test_each_set_has_its_own_share(bench: Any) -> None:
+    found = bench.Result(fault(bench), 1, 1, "", 1, None, 9, 10)
+    missed = bench.Result(fault(bench, set="suites"), 1, None, "", 1, None, 9, 10)
+    plain = {"toy": said()}
+    subject = bench.Subject("toy", "toy==1", ("x.py",))
+    lines = list(bench.report(None, [subject], [missed, found], plain, []))
+    heads = [line.strip() for line in lines if "##" in line]
+    assert heads == ["## programs (held out)", "## suites (for training)"]
+    assert [line.split(";")[0] for line in lines if line.startswith("Found")] == [
+        "Found: 1 of 1 (100%)",
+        "Found: 0 of 1 (0%)",
+    ]
+
+
+def test_a_driver_is_not_watched_itself(bench: Any) -> None:
+    driven = bench.Subject("toy", "toy==1", driver="x.py", calls=("*",))
+    assert driven.scope == ["--calls", "*", "--exclude", bench.DRIVER]
+    assert bench.Subject("toy", "toy==1", ("x.py",), calls=("*",)).scope == ["--calls", "*"]
+
+
+def test_the_standard_library_of_another_version_is_left_out(bench: Any) -> None:
+    assert bench.Subject("toy", f"CPython=={platform.python_version()}", driver="x.py").here
+    assert not bench.Subject("toy", "CPython==2.7.18", driver="x.py").here
+    assert bench.Subject("toy", "toy==1", ("x.py",)).here

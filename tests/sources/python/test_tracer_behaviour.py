@@ -9,12 +9,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import pytest
 
 from lawful.sources.python.model import Event, Tracer, Want
+from lawful.sources.python.pytracer import PythonTracer
 from sources.python.tracer_programs import BRIEF, CALL, NEW, READ, WRITE, ByName
 
 Make = Callable[..., Tracer]
@@ -716,3 +717,28 @@ def test_fields_without_values(make: Make, prog: Run) -> None:
     tracer.stop()
     assert names(events) == ["field_write prog.A.x", "field_read prog.A.x"]
     assert all("res" not in event for event in events)
+
+
+def test_an_interrupt_in_the_middle_of_our_work_reaches_the_program() -> None:
+    """The pure-Python core: a signal's handler runs wherever the interpreter is, also in Lawful."""
+
+    class Interrupted:
+        def plan(self, code: CodeType, module: str) -> None:
+            if code.co_name == "work":
+                raise KeyboardInterrupt
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_: None
+
+    def work() -> str:
+        return "done"
+
+    tracer = PythonTracer(Interrupted(), lambda batch: None)
+    tracer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        tracer.stop()
+    assert isinstance(tracer.fault, KeyboardInterrupt)
+    assert work() == "done"

@@ -77,7 +77,7 @@ class PythonTracer:
         self.dropped = 0
         self.thread = Thread()
         self._deliver = deliver
-        self._flush_at = max(1, flush_at)
+        self.flush_at = max(1, flush_at)
         self._synchronous = synchronous
         self._buffer: deque[Event] = deque()
         self._lock = threading.RLock()  # of the buffer, and of the numbers of threads
@@ -180,11 +180,15 @@ class PythonTracer:
             self._hooks.remove()
 
     def carry(self, error: BaseException) -> BaseException | None:
-        """The exception of `deliver` that must reach the program, or nothing: a fault of the tracer must not."""
+        """The exception that must reach the program, or nothing: a fault of the tracer must not.
+
+        One that `deliver` raised must, and so must an interrupt: a signal has struck in the middle of our work, of
+        which nobody knows now how far it has got, so that the watching ends.
+        """
         if isinstance(error, DeliveredError):
             return error.error
         self.failed(error)
-        return None
+        return None if isinstance(error, Exception) else error
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -195,7 +199,7 @@ class PythonTracer:
         task = current_task()
         number = None if task is None else self._identity.of(task)
         self._append(event, number)
-        if self._synchronous or len(self._buffer) >= self._flush_at:
+        if self._synchronous or len(self._buffer) >= self.flush_at:
             self._deliver_some()
 
     def _append(self, event: Event, task: int | None) -> None:
@@ -228,7 +232,7 @@ class PythonTracer:
     def _deliver_some(self) -> None:
         if self.thread.delivering:
             return
-        if self._synchronous or len(self._buffer) < _OVERFULL * self._flush_at:
+        if self._synchronous or len(self._buffer) < _OVERFULL * self.flush_at:
             # A thread may hold what `deliver`, at work in another thread, waits for: events can wait, threads must not.
             free = self._delivery.acquire(blocking=self._synchronous)
         else:

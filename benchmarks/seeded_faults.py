@@ -1,0 +1,577 @@
+"""Faults put into real programs, one at a time: does the learner find them, at which rank, and what else does it say?
+
+A fault is one protocol call removed or moved (`seeded_faults/faults.toml`) in a program or its tests
+(`seeded_faults/subjects.toml`). Every program is recorded once as it is and once with each fault; the learner sees the
+trace only. What it says about the programs as they are has been judged by hand (`seeded_faults/verdicts.toml`).
+
+There are two sets. The faults of `suites` are in packages' tests; the ranking may be improved on them. Those of
+`programs` are in programs and libraries themselves, at work; they are held out: nothing is chosen by looking at them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeVar
+
+import real_packages
+from real_packages import say, table
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLES = Path(__file__).resolve().parent / "seeded_faults"
+CACHE = ROOT / ".cache" / "seeded-faults"
+EXAMPLES = "EXAMPLES"  # in a command: the script that runs all scripts of a folder
+DRIVER = "drive.py"  # its name in a project; what it does itself is not watched
+INTERPRETER = "CPython"  # as a package: the standard library
+SETS = {"programs": "held out", "suites": "for training"}
+LIMIT = 300  # seconds
+BUDGET = 10  # anomalies that a person looks at
+LEAST_USES, LEAST_KEPT = 5, 0.8  # that there is a protocol
+FOUND_TARGET = 2 / 3
+WORTH_TARGET = 1 / 2
+Entry = TypeVar("Entry")
+
+VERDICTS = {"true": True, "worth a look": True, "false": False}
+
+# -- the tables --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A program, how it is run, and what of it is watched."""
+
+    name: str
+    package: str  # name==version
+    run: tuple[str, ...] = ()
+    driver: str = ""  # instead of `run`: a script in `drivers` that puts the program to use
+    path: str = ""
+    own: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> list[str]:
+        """Options of `lawful record`."""
+        asked = (("--calls", self.calls), ("--public", self.public), ("--fields", self.fields))
+        options = [each for option, names in asked for name in names for each in (option, name)]
+        return [*options, "--exclude", DRIVER] if self.driver else options
+
+    @property
+    def here(self) -> bool:
+        """It can be run: the standard library is that of one version."""
+        name, _, version = self.package.partition("==")
+        return name != INTERPRETER or version == platform.python_version()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of one file, and how an anomaly that tells of it looks."""
+
+    name: str
+    set: str
+    subject: str
+    kind: str
+    file: str
+    old: str
+    new: str
+    events: tuple[str, ...]  # patterns of names; an anomaly's rule has one of them
+    uses: tuple[str, ...]  # of an object: with one of these calls
+    keeps: tuple[str, ...]  # it has one of these, too
+    also: tuple[str, ...] = ()  # FILE::FUNCTION: where it may show, beside the function that is changed
+
+    def apply(self, text: str) -> str:
+        if (times := text.count(self.old)) != 1:
+            raise ValueError(f"{self.name}: the old text stands {times} times in {self.file}")
+        return text.replace(self.old, self.new)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a person thinks of an anomaly in a program without a fault."""
+
+    subject: str
+    a: str
+    b: str
+    site: str  # file, and the function if there is one: FILE::FUNCTION
+    verdict: str
+    why: str
+
+
+def read(kind: type[Entry], file: Path) -> list[Entry]:
+    """The entries of a table, in their order."""
+    rows: list[dict[str, Any]] = next(iter(tomllib.loads(file.read_text(encoding="utf-8")).values()), [])
+    return [kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in row.items()}) for row in rows]
+
+
+# -- where a fault is --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Region:
+    """Lines of a file, both ends included."""
+
+    file: str
+    first: int
+    last: int
+
+    def has(self, site: str) -> bool:
+        file, _, line = site.rpartition(":")
+        return file == self.file and line.isdigit() and self.first <= int(line) <= self.last
+
+
+def functions(text: str) -> list[tuple[str, int, int]]:
+    """Qualified names and lines of all functions, outer ones before inner ones."""
+    found: list[tuple[str, int, int]] = []
+
+    def visit(node: ast.AST, outer: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            name = outer
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = f"{outer}.{child.name}" if outer else child.name
+                if not isinstance(child, ast.ClassDef):
+                    first = min([child.lineno, *(each.lineno for each in child.decorator_list)])
+                    found.append((name, first, child.end_lineno or child.lineno))
+            visit(child, name)
+
+    visit(ast.parse(text), "")
+    return found
+
+
+def enclosing(text: str, line: int) -> str:
+    """The innermost function around a line; nothing for the module itself."""
+    return next((name for name, first, last in reversed(functions(text)) if first <= line <= last), "")
+
+
+def regions(fault: Fault, original: str, files: dict[str, str]) -> list[Region]:
+    """Where the fault may show in these files. `original` is its file without it."""
+    same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(fault.old, fault.new, strict=False)))
+    line = original[: original.index(fault.old) + same].count("\n") + 1
+    # The line after the change may be out of the function, the one before is in it.
+    name = enclosing(fault.apply(original), line) or enclosing(original, line)
+    found = []
+    for each in (f"{fault.file}::{name or '*'}", *fault.also):
+        file, _, name = each.partition("::")
+        if name == "*":
+            found.append(Region(file, 1, sys.maxsize))
+            continue
+        for qualified, first, last in functions(files[file]):
+            if qualified == name or qualified.rpartition(".")[2] == name:
+                found.append(Region(file, first, last))
+    return found
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+class Environment(real_packages.Environment):
+    """A virtual environment with what the programs need, and Lawful as a user would install it."""
+
+    def __init__(self, cache: Path) -> None:
+        super().__init__(cache)
+        self.traces = self.folder / "traces"
+
+    def ready(self, subjects: Sequence[Subject]) -> None:
+        self.prepare([])
+        mark = self.folder / "needs.installed"
+        there = set(mark.read_text().split()) if mark.exists() else set()
+        if missing := {need for subject in subjects for need in subject.needs} - there:
+            say("installing what the programs need")
+            self.pip("install", *sorted(missing))
+            mark.write_text("\n".join(sorted(there | missing)))
+        for subject in subjects:
+            self.unpacked(subject)
+        self.traces.mkdir(parents=True, exist_ok=True)
+
+    def unpacked(self, subject: Subject) -> Path:
+        """The source distribution."""
+        if subject.package.partition("==")[0] == INTERPRETER:
+            return Path(sysconfig.get_path("stdlib"))
+        folder = self.folder / "source" / subject.package
+        if not folder.exists():
+            name = subject.package.partition("==")[0]
+            with tempfile.TemporaryDirectory(prefix="lawful-bench-") as scratch:
+                self.pip(
+                    "download", "--no-deps", "--no-build-isolation", "--no-binary", name, "-d", scratch, subject.package
+                )
+                (file,) = Path(scratch).iterdir()
+                unpack(file, Path(scratch, "unpacked"))
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(next(Path(scratch, "unpacked").iterdir()), folder)
+        return folder
+
+    def record(self, subject: Subject, fault: Fault | None, again: bool) -> Path:
+        """The trace of a run, with a fault or without."""
+        trace = self.traces / f"{fault.name if fault else subject.name}.jsonl"
+        if trace.exists() and not again:
+            return trace
+        source = self.unpacked(subject)
+        with tempfile.TemporaryDirectory(prefix="lawful-bench-") as scratch:
+            project = Path(scratch, subject.name)
+            project.mkdir()
+            for part in subject.own or (".",):
+                copy(source / part, project / part)
+            (project / "setup.cfg").touch()  # so that it is a project
+            settings = Path(scratch, "pytest.ini")  # none: what a package asks for may not be installed
+            settings.write_text("[pytest]\n", encoding="utf-8")
+            command = list(subject.run) or [DRIVER]
+            if subject.driver:
+                shutil.copy(TABLES / "drivers" / subject.driver, project / DRIVER)
+            elif command[0] == EXAMPLES:
+                shutil.copy(TABLES / "examples.py", project / "run_examples.py")
+                command[0] = "run_examples.py"
+            else:
+                command += ["-q", "-c", str(settings), "--rootdir=.", "-p", "no:cacheprovider"]
+                command.append(f"--basetemp={Path(scratch, 'tests')}")
+            if fault:
+                file = project / fault.file
+                file.write_text(fault.apply(file.read_text(encoding="utf-8")), encoding="utf-8")
+            if subject.driver:
+                path = [project / subject.path]
+            else:
+                path = [project / subject.path, source / subject.path] if not subject.own else [source / subject.path]
+            temporary = Path(scratch, "tmp")  # some programs use fixed names there
+            temporary.mkdir()
+            settled = {"CI": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(map(str, path))}
+            settled["TMPDIR"] = str(temporary)
+            others = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+            unfinished = trace.with_suffix(".part.jsonl")
+            done = subprocess.run(
+                [str(self.python), "-m", "lawful", "record", "-o", str(unfinished), *subject.scope, *command],
+                cwd=project,
+                env=others | settled,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=LIMIT,
+                check=False,
+            )
+            trace.with_suffix(".log").write_bytes(done.stdout)
+            unfinished.rename(trace)
+        return trace
+
+    def learn(self, trace: Path, options: Sequence[str] = ()) -> dict[str, Any]:
+        """What the learner says about a trace."""
+        command = [str(self.python), "-m", "lawful", "learn", str(trace), "--format", "json", *options]
+        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=LIMIT, check=False)
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"lawful learn ended with {done.returncode} on {trace.name}")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+
+def copy(source: Path, target: Path) -> None:
+    """A file or a folder, without what was compiled."""
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as parts:
+            parts.extractall(folder)
+    else:
+        with tarfile.open(archive) as parts:
+            parts.extractall(folder, filter="data")
+
+
+# -- the protocols -----------------------------------------------------------------------------------------------------
+
+NOT_CALLS = {"func_post", "func_raise", "gone", "yield", "resume", "iter_next", "field_read"}
+
+
+def lives(trace: Path) -> list[set[str]]:
+    """What happened to each object, in its whole life."""
+    found: dict[int, set[str]] = {}
+    with open(trace, encoding="utf-8") as lines:
+        for line in lines:
+            event = json.loads(line)
+            if "targetId" in event and event["event"] not in NOT_CALLS:
+                found.setdefault(event["targetId"], set()).add(event.get("name", event["event"]))
+    return list(found.values())
+
+
+def kept(fault: Fault, objects: Iterable[set[str]]) -> tuple[int, int]:
+    """How many objects keep the protocol, of how many that it is about."""
+    about = [names for names in objects if matches(names, fault.uses)]
+    return sum(matches(names, fault.keeps) for names in about), len(about)
+
+
+def matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+# -- judging -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Result:
+    """What became of one fault."""
+
+    fault: Fault
+    events: int
+    rank: int | None
+    message: str
+    said: int  # anomalies within the budget
+    near: int | None = None  # rank of one at its place with another rule, that breaks a rule with the call besides
+    keep: int = 0  # objects that keep the protocol in the program without the fault,
+    uses: int = 0  # of so many
+
+    @property
+    def kept(self) -> bool:
+        """The program without the fault keeps the protocol."""
+        return self.keep >= LEAST_USES and self.keep >= LEAST_KEPT * self.uses
+
+
+def tells_of(anomaly: dict[str, Any], fault: Fault, where: Iterable[Region], rules: Iterable[dict[str, Any]]) -> bool:
+    """One of the rules has the call that is missing or out of place, and the place is that of the fault."""
+    if not any(matches((rule["a"], rule["b"]), fault.events) for rule in rules):
+        return False
+    sites = [*anomaly["sites"], *(f"{event['file']}:{event['line']}" for event in anomaly["events"])]
+    return any(region.has(site) for site in sites for region in where)
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Two anomalies of the same rule."""
+    return all(one["rule"][key] == other["rule"][key] for key in ("a", "b", "pattern"))
+
+
+def judge(fault: Fault, source: Path, plain: dict[str, Any], faulty: dict[str, Any]) -> Result:
+    """At which rank the fault is told. What is said there of the program as it is does not count."""
+    files = {file: (source / file).read_text(encoding="utf-8") for file in {fault.file, *places(fault)}}
+    original = files[fault.file]
+    before = regions(fault, original, files)
+    after = regions(fault, original, files | {fault.file: fault.apply(original)})
+    known = [each for each in plain["anomalies"][:BUDGET] if tells_of(each, fault, before, [each["rule"]])]
+    said = faulty["anomalies"][:BUDGET]
+    result = Result(fault, faulty["events"], None, "", len(said))
+    for rank, anomaly in enumerate(said, 1):
+        if any(same(anomaly, each) for each in known):
+            continue
+        if result.rank is None and tells_of(anomaly, fault, after, [anomaly["rule"]]):
+            result.rank, result.message = rank, anomaly["message"]
+        if result.near is None and tells_of(anomaly, fault, after, anomaly.get("others", [])):
+            result.near = rank
+    return result
+
+
+def places(fault: Fault) -> list[str]:
+    return [each.partition("::")[0] for each in fault.also]
+
+
+def place(anomaly: dict[str, Any], source: Path) -> str:
+    """The function that an anomaly is in, since lines move from version to version."""
+    file, _, line = str(anomaly["sites"][0] if anomaly["sites"] else "?").rpartition(":")
+    if not line.isdigit() or not (source / file).is_file():
+        return file or line
+    name = enclosing((source / file).read_text(encoding="utf-8"), int(line))
+    return f"{file}::{name}" if name else file
+
+
+def verdict_on(subject: Subject, anomaly: dict[str, Any], source: Path, verdicts: Iterable[Verdict]) -> Verdict | None:
+    rule, site = anomaly["rule"], place(anomaly, source)
+    for each in verdicts:
+        if (each.subject, each.site) == (subject.name, site) and {each.a, each.b} == {rule["a"], rule["b"]}:
+            return each
+    return None
+
+
+# -- the report --------------------------------------------------------------------------------------------------------
+
+
+def report(
+    environment: Environment,
+    subjects: Sequence[Subject],
+    results: Sequence[Result],
+    plain: dict[str, dict[str, Any]],
+    verdicts: Sequence[Verdict],
+) -> Iterator[str]:
+    yield f"CPython {platform.python_version()}, {platform.machine()}; a budget of {BUDGET} anomalies."
+    for kind, use in SETS.items():
+        mine = [each for each in results if each.fault.set == kind]
+        if mine:
+            names = {each.fault.subject for each in mine}
+            yield f"\n## {kind} ({use})\n"
+            yield from faults_found(mine)
+            yield "\nSaid about the programs as they are, by hand:\n"
+            yield from alarms(environment, [each for each in subjects if each.name in names], plain, verdicts)
+
+
+def faults_found(results: Sequence[Result]) -> Iterator[str]:
+    head = ["fault", "kind", "events", "kept", "rank", "besides", "of"]
+    rows = []
+    for each in results:
+        row = [each.fault.name, each.fault.kind, f"{each.events:,}", f"{each.keep:,} of {each.uses:,}"]
+        rows.append([*row, str(each.rank or "-"), str(each.near or "-"), str(each.said)])
+    yield from table(head, rows)
+    yield ""
+    yield from shares(results)
+    by_kind = Counter(each.fault.kind for each in results)
+    told = Counter(each.fault.kind for each in results if each.rank)
+    yield "By kind: " + ", ".join(f"{kind} {told[kind]} of {number}" for kind, number in sorted(by_kind.items())) + "."
+
+
+def alarms(
+    environment: Environment,
+    subjects: Sequence[Subject],
+    plain: dict[str, dict[str, Any]],
+    verdicts: Sequence[Verdict],
+) -> Iterator[str]:
+    """What is said about the programs without faults, and what a person thinks of it."""
+    marks: Counter[str] = Counter()
+    rows = []
+    for subject in subjects:
+        mine: Counter[str] = Counter()
+        for anomaly in plain[subject.name]["anomalies"][:BUDGET]:
+            found = verdict_on(subject, anomaly, environment.unpacked(subject), verdicts)
+            mine[found.verdict if found else "not judged"] += 1
+        marks += mine
+        rows.append(
+            [subject.name, f"{plain[subject.name]['events']:,}", *(str(mine[key]) for key in (*VERDICTS, "not judged"))]
+        )
+    yield from table(["program", "events", *VERDICTS, "not judged"], rows)
+    judged = sum(marks[key] for key in VERDICTS)
+    if judged:
+        worth = sum(marks[key] for key, good in VERDICTS.items() if good) / judged
+        yield ""
+        yield f"Worth looking at: {worth:.0%} of {judged}; target {WORTH_TARGET:.0%}: {met(worth, WORTH_TARGET)}."
+
+
+def shares(results: Sequence[Result]) -> Iterator[str]:
+    """The share of all faults is the result; that of faults against a kept protocol tells what could be learned."""
+    if not results:
+        return
+    ranks = [each.rank for each in results if each.rank]
+    share = len(ranks) / len(results)
+    end = f"target {FOUND_TARGET:.0%}: {met(share, FOUND_TARGET)}"
+    yield f"Found: {len(ranks)} of {len(results)} ({share:.0%}); {end}."
+    if ranks:
+        yield f"Ranks: median {statistics.median(ranks):g}, first in {ranks.count(1)} of {len(ranks)}."
+    beside = sum(1 for each in results if each.near and not each.rank)
+    yield f"Only besides, in an anomaly at the place that is about other calls: {beside}."
+    clear = [each for each in results if each.kept]
+    told = sum(1 for each in clear if each.rank)
+    bar = f"at least {LEAST_USES} uses, {LEAST_KEPT:.0%} of them right"
+    yield f"Of the {len(clear)} faults against a protocol that the program keeps ({bar}): {told} found."
+
+
+def met(value: float, target: float) -> str:
+    return "ok" if value >= target else "MISSED"
+
+
+def unjudged(
+    environment: Environment, subject: Subject, plain: dict[str, Any], verdicts: Sequence[Verdict]
+) -> Iterator[str]:
+    """Rows for the table of verdicts, to be filled in by hand."""
+    source = environment.unpacked(subject)
+    for anomaly in plain["anomalies"][:BUDGET]:
+        if verdict_on(subject, anomaly, source, verdicts) is None:
+            yield f"# {anomaly['message']}\n# {' '.join(anomaly['sites'])}"
+            yield f"[[verdict]]\nsubject = {json.dumps(subject.name)}"
+            yield f"a = {json.dumps(anomaly['rule']['a'])}\nb = {json.dumps(anomaly['rule']['b'])}"
+            yield f'site = {json.dumps(place(anomaly, source))}\nverdict = ""\nwhy = ""\n'
+
+
+# -- the run -----------------------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="programs or faults; all if none is named")
+    parser.add_argument("--keep", action="store_true", help="learn from the traces that were recorded before, if any")
+    parser.add_argument("--check", action="store_true", help="only see whether each fault can be put in")
+    parser.add_argument("--unjudged", action="store_true", help="print rows for the table of verdicts")
+    parser.add_argument("--messages", action="store_true", help="print what is said, too")
+    parser.add_argument("--set", choices=SETS, help="only these faults")
+    parser.add_argument("--join", metavar="WORDS", help="let the learner join objects; not the figure that counts")
+    parser.add_argument("--protocols", action="store_true", help="only count what keeps the protocols")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args(arguments)
+    subjects = read(Subject, TABLES / "subjects.toml")
+    faults = read(Fault, TABLES / "faults.toml")
+    verdicts = read(Verdict, TABLES / "verdicts.toml")
+    if options.set:
+        faults = [each for each in faults if each.set == options.set]
+    if options.names:
+        faults = [each for each in faults if {each.name, each.subject} & set(options.names)]
+    wanted = {*options.names, *(fault.subject for fault in faults)}
+    for each in subjects:
+        if each.name in wanted and not each.here:
+            say(f"{each.name}: needs {each.package}, left out")
+    subjects = [each for each in subjects if each.name in wanted and each.here]
+    faults = [each for each in faults if each.subject in {subject.name for subject in subjects}]
+    named = {each.name: each for each in subjects}
+    environment = Environment(CACHE)
+    environment.ready(subjects)
+    for fault in faults:
+        text = (environment.unpacked(named[fault.subject]) / fault.file).read_text(encoding="utf-8")
+        compile(fault.apply(text), fault.file, "exec")
+    if options.check:
+        print(f"{len(faults)} faults can be put in.")
+        return
+
+    if options.protocols:
+        for subject in subjects:
+            objects = lives(environment.record(subject, None, again=not options.keep))
+            for fault in faults:
+                if fault.subject == subject.name:
+                    keep, uses = kept(fault, objects)
+                    print(f"{fault.name}: kept by {keep} of {uses}")
+        return
+    joined = ("--join", options.join) if options.join else ()
+
+    def study(subject: Subject, fault: Fault | None) -> dict[str, Any]:
+        trace = environment.record(subject, fault, again=not options.keep)
+        answer = environment.learn(trace, joined)
+        name = fault.name if fault else subject.name
+        say(f"{name}: {answer['events']:,} events, {len(answer['anomalies'])} anomalies")
+        return answer
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        first = {each.name: pool.submit(study, each, None) for each in subjects}
+        second = [(fault, pool.submit(study, named[fault.subject], fault)) for fault in faults]
+        plain = {name: each.result() for name, each in first.items()}
+        faulty = [(fault, each.result()) for fault, each in second]
+    results = []
+    traced = {each.name: lives(environment.traces / f"{each.name}.jsonl") for each in subjects}
+    for fault, answer in faulty:
+        result = judge(fault, environment.unpacked(named[fault.subject]), plain[fault.subject], answer)
+        result.keep, result.uses = kept(fault, traced[fault.subject])
+        results.append(result)
+    for line in report(environment, subjects, results, plain, verdicts):
+        print(line)
+    if options.messages:
+        print()
+        for result in results:
+            print(f"{result.fault.name}: {result.message or 'not found'}")
+    if options.unjudged:
+        for subject in subjects:
+            for line in unjudged(environment, subject, plain[subject.name], verdicts):
+                print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -47,7 +47,7 @@ class Stream(NamedTuple):
 
 
 def scattered(count: int, names: int, objects: int) -> Stream:
-    """Every event may happen to every object: nearly all scenarios have one event, and each event very many partners."""
+    """Every event may happen to every object: nearly all scenarios have one event, and each event many partners."""
     chance = random.Random(1)
     stream = Stream(array("I"), array("I"), array("Q"))
     for _ in range(count):

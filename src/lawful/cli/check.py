@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from typing import IO, Any, Literal
 
 import click
 
+from lawful.cli import reading
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine import Case, Settings, TraceRun
 from lawful.errors import LawError, LawfulError
@@ -109,7 +108,7 @@ def command(
     _look_before(laws, traces, output)
     loaded = _load(laws)
     settings = Settings(skip_bad=skip_bad, fail_fast=fail_fast, history=history)
-    with _opened(output) as target, _rare_collections():
+    with reading.opened(output) as target, reading.rare_collections():
         report = _Json(target) if form == "json" else _Text(target, quiet)
         return _check(loaded, traces, settings, report, progress=not (quiet or no_progress))
 
@@ -244,7 +243,7 @@ class _Text(_Report):
     def __init__(self, target: IO[str], quiet: bool) -> None:
         super().__init__()
         self._quiet = quiet
-        self._show, self._width = _printer(target)
+        self._show, self._width = reading.printer(target)
 
     def live(self, run: TraceRun, case: Case) -> None:
         from lawful.reports.text import case_lines
@@ -286,56 +285,3 @@ def _kept_parts(law: Law, run: TraceRun, kept: int, parts: int, width: int) -> I
     for line in folded(f"{printable(law.name)} on {printable(run.name)}: {how_many}", width - len(title)):
         yield [Span(title, "green"), Span(line)]
         title = " " * len(title)
-
-
-def _printer(target: IO[str]) -> tuple[Callable[[Iterator[Any]], None], int]:
-    """How lines are shown, and in how many columns: in colour on a terminal, where alone it is worth importing rich."""
-    from lawful.reports.text import WIDTH, plain
-
-    if not target.isatty():
-
-        def write(lines: Iterator[Any]) -> None:
-            target.write(plain(lines))
-            target.flush()
-
-        return write, WIDTH
-
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(file=target, highlight=False)
-
-    def show(lines: Iterator[Any]) -> None:
-        for line in lines:
-            console.print(Text.assemble(*line), soft_wrap=True)
-
-    return show, max(60, min(console.width, 120))
-
-
-@contextmanager
-def _opened(output: str | None) -> Iterator[IO[str]]:
-    try:
-        with nullcontext(sys.stdout) if output is None else open(output, "w", encoding="utf-8") as target:
-            yield target
-    except OSError as error:
-        if error.filename is None:
-            error.filename = output  # which a failed write does not name
-        raise
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Let the cyclic garbage collector rest for most of the run.
-
-    Every batch brings thousands of dicts and drops them again by counting references; looking for cycles among them
-    finds nothing and costs time. Collections are made rare, not switched off: memory must stay bounded whatever a
-    monitor leaves behind. This is the command line's own process, so nobody else is affected.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(200_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()

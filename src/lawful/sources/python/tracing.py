@@ -63,6 +63,7 @@ class Tracing:
         read, _ = frames.reader()
         self._top = None if read is None else frames.make_top(read)
         self._before: tuple[Any, Any] = (None, None)
+        self._thread = 0  # where it was installed
         # Bound once: they are compared by identity.
         self._profile_function: Trace = self._profile
         self._trace_function: Trace = self._no_trace
@@ -74,6 +75,7 @@ class Tracing:
         if any(each is not None and not callable(each) for each in self._before):
             raise RuntimeError("another profiler is at work")
         self._running = True
+        self._thread = threading.get_ident()
         threading.setprofile(self._profile_function)
         sys.setprofile(self._profile_function)
         self._look_at_running(sys._getframe())
@@ -109,7 +111,7 @@ class Tracing:
     def _leave_thread(self, profile: Any) -> None:
         if sys.getprofile() is self._profile_function:
             sys.setprofile(profile)
-        elif self._tracer.fault is None:
+        elif self._tracer.fault is None and self._thread == threading.get_ident():  # not if a thread of ours ends it
             self._tracer.fault = RuntimeError("another profiler took the place of the tracer")
         if sys.gettrace() is self._trace_function:
             sys.settrace(None)

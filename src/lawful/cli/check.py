@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
@@ -15,8 +14,7 @@ from lawful.cli import reading
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine import Case, Settings, TraceRun
 from lawful.errors import LawError, LawfulError
-from lawful.events.reader import TraceReader, open_trace
-from lawful.events.streams import os_error
+from lawful.events.reader import TraceReader
 from lawful.laws.loader import is_law_name, load_law
 from lawful.laws.protocol import Law
 from lawful.reports.core import count
@@ -119,19 +117,7 @@ def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | N
         meant = " ".join(printable(name) for name in laws if not is_law_name(name))
         hint = f"write `--trace {meant}`" if meant else "--trace FILE, or --trace - for standard input"
         raise LawfulError("usage", "there is no trace to check", hint=hint)
-    if traces.count("-") > 1:
-        raise LawfulError("usage", "standard input can be read only once", hint="give --trace - only once")
-    for trace in traces:
-        if trace == "-":
-            continue
-        try:
-            mode = os.stat(trace).st_mode
-        except OSError as error:
-            raise os_error(error, trace) from error
-        except ValueError:  # a null byte in the name: opening it tells
-            mode = 0
-        if not stat.S_ISFIFO(mode):  # which would wait for its writer
-            open_trace(trace).close()
+    reading.look_at_traces(traces)
     if output is not None and os.path.exists(output):
         for path in (*laws, *traces):
             if os.path.exists(path) and os.path.samefile(path, output):

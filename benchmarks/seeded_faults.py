@@ -348,7 +348,7 @@ class Result:
 
 def tells_of(anomaly: dict[str, Any], fault: Fault, where: Iterable[Region], rules: Iterable[dict[str, Any]]) -> bool:
     """One of the rules has the call that is missing or out of place, and the place is that of the fault."""
-    if not any(matches((rule["a"], rule["b"]), fault.events) for rule in rules):
+    if not any(matches((rule["a"], rule["b"], *rule.get("or", ())), fault.events) for rule in rules):
         return False
     sites = [*anomaly["sites"], *(f"{event['file']}:{event['line']}" for event in anomaly["events"])]
     return any(region.has(site) for site in sites for region in where)

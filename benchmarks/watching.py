@@ -111,6 +111,46 @@ class Lawful:
         return self.seen
 
 
+class Sampled:
+    """A law about objects that are in much use: samples of them, or none any more."""
+
+    def __init__(self, program: Program, project: Path, rate: float) -> None:
+        from lawful.laws import rml
+
+        self.kind = program.hot.kind
+        self.law = rml.compile(program.hot.law)
+        self.project = project
+        self.rate = rate
+        self.tracer: Any = None
+        self.seen = 0
+
+    def start(self) -> None:
+        from lawful.sources.python import cores
+        from lawful.sources.python.model import Sampling
+        from lawful.sources.python.scope import Scope
+        from lawful.sources.python.wanted import Watched
+
+        self.seen = 0
+        make: Callable[..., Any] = cores.choose().make
+        wanted = Watched([self.law], Scope(project=self.project), sampling=Sampling({self.kind: 1}))
+        self.monitor = self.law.monitor()
+        self.tracer = make(wanted, self.deliver, flush_at=BATCH)
+        self.tracer.sample(1, self.rate)
+        self.tracer.start()
+
+    def deliver(self, events: list[Any]) -> None:
+        self.seen += len(events)
+        self.monitor.feed([event for event in events if event["event"] not in ("born", "gone")])
+
+    def stop(self) -> None:
+        self.tracer.stop()
+        if self.tracer.fault is not None:
+            raise self.tracer.fault
+
+    def events(self) -> int | None:
+        return self.seen
+
+
 class Learning:
     """Rules are learned from the calls while the program runs. The CPU time of the learner's own thread counts."""
 
@@ -221,6 +261,9 @@ COLUMNS = [
     Column("law", "a law", lambda program, project: Lawful(program, project, "law"), 1.1),
     Column("calls", "calls", lambda program, project: Lawful(program, project, "calls"), 1.7),
     Column("values", "calls with arguments and results", lambda program, project: Lawful(program, project, "values")),
+    Column("objects", "objects in much use, all", lambda *job: Sampled(*job, 1)),
+    Column("sampled", "one in 64 of them", lambda *job: Sampled(*job, 1 / 64), 1.15),
+    Column("off", "none of them any more", lambda *job: Sampled(*job, 0), 1.02),
     Column("learning", "calls, learning", Learning, 2),
     Column("public", "public functions", lambda program, project: Lawful(program, project, "public"), 1.25),
     Column("cprofile", "cProfile", lambda *_: Profile()),

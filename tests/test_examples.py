@@ -16,9 +16,20 @@ from lawful import Law, Outcome, Verdict
 from lawful.events import open_trace
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-LAWS = sorted(EXAMPLES.rglob("*.rml"))
+LAWS = sorted((*EXAMPLES.rglob("*.rml"), *EXAMPLES.rglob("*.view")))
 TRACES = sorted(EXAMPLES.rglob("*.jsonl"))
-PROGRAMS = sorted((*EXAMPLES.glob("programs/*.py"), *EXAMPLES.glob("watching/*.py"), *EXAMPLES.glob("watching/*.toml")))
+OTHERS = (
+    "programs/*.py",
+    "replication/*.g",
+    "watching/*.py",
+    "watching/*.toml",
+    "invariants/*",
+    "sampling/bank*",
+    "sampling/*.policy",
+)
+PROGRAMS = sorted((*(path for each in OTHERS for path in EXAMPLES.glob(each)), EXAMPLES / "vfs" / "README.md"))
+
+LANGUAGES = (".rml", ".view")
 
 # N is the number of the event that the law rejects, or `end` where the trace must not end.
 NAME = re.compile(r"(?P<law>\w+)\.(?:accepted|rejected\.(?P<at>[1-9][0-9]*|end))(?:\.[\w-]+)?\.jsonl")
@@ -33,7 +44,9 @@ def promise(trace: Path) -> tuple[Path, int | str | None]:
     name = NAME.fullmatch(trace.name)
     assert name is not None, f"{trace.name} does not say what to expect"
     at = name["at"]
-    return trace.with_name(f"{name['law']}.rml"), int(at) if at and at != "end" else at
+    laws = [law for suffix in LANGUAGES if (law := trace.with_name(name["law"] + suffix)).exists()]
+    assert len(laws) == 1, f"{trace.name} belongs to one law"
+    return laws[0], int(at) if at and at != "end" else at
 
 
 def test_there_are_examples() -> None:
@@ -66,7 +79,7 @@ def stepped(law: Law, trace: Path) -> Outcome:
 
 @pytest.mark.parametrize("path", LAWS, ids=named)
 def test_a_law_has_no_warnings_and_shows_both_sides(path: Path) -> None:
-    assert lawful.rml.compile(path.read_text(encoding="utf-8")).warnings == ()
+    assert not lawful.load_law(path).warnings
     promises = [promise(trace)[1] for trace in TRACES if promise(trace)[0] == path]
     assert None in promises, "nothing shows what the law accepts"
     assert any(at is not None for at in promises), "nothing shows what the law rejects"

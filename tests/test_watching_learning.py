@@ -85,6 +85,26 @@ def test_anomalies_are_findings_when_the_block_is_over(learn: Any) -> None:
     assert Finding.from_json(plain["findings"][0]) == finding
 
 
+def test_ends_are_missed_however_far_away_they_are() -> None:
+    with lawful.watch(learn={"window": 3}, calls=["io"]) as run:
+        for number in range(12):
+            stream = io.StringIO()
+            stream.write("a")
+            keep(1)
+            if number % 2:
+                stream.close()
+            else:
+                stream.__exit__(None, None, None)
+        lost = io.StringIO()
+        lost.write("b")
+        keep(1)
+    assert run.learner is not None
+    anomaly = run.learner.anomalies()[0]
+    ends = "`io.StringIO.close` or `io.IOBase.__exit__`"
+    assert anomaly.message.startswith(f"a new `io.StringIO` is followed by {ends} in 51 of 52 lives; not at ")
+    assert (anomaly.rule.life, anomaly.rule.satisfied, anomaly.rule.failed) == (True, 51, 1)
+
+
 def test_without_asking_nothing_is_learned() -> None:
     with lawful.watch(calls=["io"]) as run:
         keep(3)

@@ -20,6 +20,28 @@ Run = Callable[[int], object]  # a number of rounds
 
 
 @dataclass(frozen=True)
+class Hot:
+    """A class of which a program makes many objects, or uses them much: what a law about its objects might name."""
+
+    kind: str
+    methods: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()  # that are written
+
+    @property
+    def law(self) -> str:
+        kinds = {"new": [self.kind]}
+        kinds["func_pre"] = [f"{self.kind}.{method}" for method in self.methods]
+        kinds["field_write"] = [f"{self.kind}.{name}" for name in self.fields]
+        lines = [
+            f"{kind} matches {{event: '{kind}', name: {' | '.join(map(repr, names))}, targetId: _}};"
+            for kind, names in kinds.items()
+            if names
+        ]
+        either = " \\/ ".join(kind for kind, names in kinds.items() if names)
+        return "\n".join([*lines, f"Main = ({either})*;"])
+
+
+@dataclass(frozen=True)
 class Program:
     """Its code lies in a folder of its own, which stands for the project of somebody who watches it."""
 
@@ -30,6 +52,7 @@ class Program:
     build: Callable[[Path, Path], None]  # from an installation into the project
     load: Callable[[Path], Run]
     law: str
+    hot: Hot
 
     def prepare(self, cache: Path) -> Path:
         """The project, with the program in it."""
@@ -238,6 +261,7 @@ PROGRAMS = [
         benchmark("richards"),
         load_richards,
         made_before_use("richards.Task", "richards.Task.hold", "richards.Task.release"),
+        Hot("richards.TaskState", ("isTaskHoldingOrWaiting",), ("packet_pending", "task_waiting", "task_holding")),
     ),
     Program(
         "deltablue",
@@ -247,6 +271,7 @@ PROGRAMS = [
         benchmark("deltablue"),
         load_deltablue,
         made_before_use("deltablue.Plan", "deltablue.Plan.execute", "deltablue.Plan.add_constraint"),
+        Hot("deltablue.Variable", ("add_constraint",), ("value", "mark", "walk_strength", "stay", "determined_by")),
     ),
     Program(
         "collections",
@@ -256,6 +281,7 @@ PROGRAMS = [
         build_collections,
         load_collections,
         made_before_use("collections.deque", "collections.deque.rotate", "collections.deque.clear"),
+        Hot("collections.deque", ("append", "popleft", "rotate", "clear")),
     ),
     Program(
         "json",
@@ -269,6 +295,7 @@ PROGRAMS = [
             "purejson.decoder.JSONDecoder.decode",
             "purejson.decoder.JSONDecoder.raw_decode",
         ),
+        Hot("purejson.encoder.JSONEncoder", ("iterencode", "encode", "default"), ("indent", "sort_keys")),
     ),
     Program(
         "sqlparse",
@@ -282,6 +309,7 @@ PROGRAMS = [
             "sqlparse.engine.filter_stack.FilterStack.enable_grouping",
             "sqlparse.engine.filter_stack.FilterStack.run",
         ),
+        Hot("sqlparse.sql.Token", ("match", "within", "has_ancestor", "flatten"), ("parent", "value")),
     ),
     Program(
         "docutils",
@@ -296,5 +324,6 @@ PROGRAMS = [
             "docutils.nodes.document.set_id",
             "docutils.nodes.document.note_implicit_target",
         ),
+        Hot("docutils.nodes.Node", ("walk", "walkabout", "dispatch_visit"), ("parent", "source", "line")),
     ),
 ]

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from lawful.engine.findings import Finding
     from lawful.engine.live import Violation
     from lawful.errors import LawError, LawfulError, TraceError
-    from lawful.laws import rml
+    from lawful.laws import grammar, invariants, rml
+    from lawful.laws.invariants import invariant
     from lawful.laws.loader import load_law
     from lawful.laws.protocol import Law, Monitor, Outcome, Verdict
     from lawful.learning.learner import Learner
@@ -38,6 +39,9 @@ __all__ = [
     "Violation",
     "__version__",
     "emit",
+    "grammar",
+    "invariant",
+    "invariants",
     "load_law",
     "rml",
     "watch",
@@ -61,6 +65,9 @@ _HOMES = {
     "Verdict": "lawful.laws.protocol",
     "Violation": "lawful.engine.live",
     "emit": "lawful.sources.python.emitting",
+    "grammar": "lawful.laws",
+    "invariant": "lawful.laws.invariants",
+    "invariants": "lawful.laws",
     "load_law": "lawful.laws.loader",
     "rml": "lawful.laws",
     "watch": "lawful.watching",
@@ -74,7 +81,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = import_module(f"{home}.{name}") if name == "rml" else getattr(import_module(home), name)
+    value = import_module(f"{home}.{name}") if home == "lawful.laws" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -11,7 +11,7 @@ from lawful.errors import LawfulError
 
 FILE = "pyproject.toml"
 
-ON_VIOLATION = ("report", "raise", "stop")
+ON_VIOLATION = ("report", "raise", "stop", "count")
 FAIL_ON = ("finding", "never")
 WHEN_FULL = ("block", "drop")
 CORES = ("monitoring", "profile", "python")
@@ -35,6 +35,23 @@ class Learn:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """How sure a project wants to be, and at what cost: its table `[tool.lawful.sampling]`. None: it does not say."""
+
+    confidence: float | None = None
+    error_rate: float | None = None
+    policy: str | None = None
+    overhead: str | None = None
+    seed: int | None = None
+    store: str | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Is anything to be sampled at all?"""
+        return any(each is not None for each in (self.confidence, self.error_rate, self.policy, self.overhead))
+
+
+@dataclass(frozen=True)
 class Config:
     """What a project asks for. None: it does not say."""
 
@@ -44,7 +61,7 @@ class Config:
     fields: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    on_violation: Literal["report", "raise", "stop"] | None = None
+    on_violation: Literal["report", "raise", "stop", "count"] | None = None
     fail_on: str | None = None
     history: int | None = None
     trace: str | None = None
@@ -52,6 +69,7 @@ class Config:
     when_full: str | None = None
     core: str | None = None
     learn: Learn = Learn()
+    sampling: Sampling = Sampling()
     file: str | None = None  # where it was read
 
 
@@ -98,24 +116,30 @@ def parse(content: bytes, path: str) -> Config:
     if "trace" in values:
         values["trace"] = os.path.join(folder, values["trace"])
     if "learn" in values:
-        values["learn"] = _learn(values["learn"], path, text)
+        values["learn"] = Learn(**_inner("learn", values["learn"], LEARN_KEYS, path, text))
+    if "sampling" in values:
+        values["sampling"] = Sampling(**_inner("sampling", values["sampling"], SAMPLING_KEYS, path, text))
     return Config(**values)
 
 
-def _learn(table: dict[str, Any], path: str, text: str) -> Learn:
+def _inner(name: str, table: dict[str, Any], keys: dict[str, Read], path: str, text: str) -> dict[str, Any]:
+    """The values of a table in ours."""
     values: dict[str, Any] = {}
     for key, value in table.items():
-        where = _where(path, text, key, "tool.lawful.learn")
-        if key not in LEARN_KEYS:
-            raise _unknown(key, where, LEARN_KEYS)
-        values[key.replace("-", "_")] = LEARN_KEYS[key](key, value, where)
+        where = _where(path, text, key, f"tool.lawful.{name}")
+        if key not in keys:
+            raise _unknown(key, where, keys)
+        values[key.replace("-", "_")] = keys[key](key, value, where)
+    folder = os.path.dirname(path)
     if "store" in values:
-        values["store"] = os.path.join(os.path.dirname(path), values["store"])
-    return Learn(**values)
+        values["store"] = os.path.join(folder, values["store"])
+    if "policy" in values:
+        values["policy"] = _located(values["policy"], folder)
+    return values
 
 
 def _located(law: str, folder: str) -> str:
-    """A file's name as it is from here. What looks like no file, and is none, is a name of the catalogue."""
+    """A file's name as it is from here. What looks like no file, and is none, is a name of something of Lawful's."""
     path = os.path.join(folder, law)
     if os.path.isfile(path) or os.path.splitext(law)[1]:
         return os.path.relpath(path) if not os.path.isabs(law) else law
@@ -152,6 +176,19 @@ def _whole(key: str, value: Any, where: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise LawfulError("config-value", f"`{key}` must be a whole number", where=where)
     return value
+
+
+def _number(key: str, value: Any, where: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise LawfulError("config-value", f"`{key}` must be a number", where=where)
+    return float(value)
+
+
+def _share(key: str, value: Any, where: str) -> str:
+    """A share as `"5%"` or 0.05: what it means, is told where it is used."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    return _string(key, value, where)
 
 
 def _flag(key: str, value: Any, where: str) -> bool:
@@ -210,6 +247,7 @@ KEYS: dict[str, Read] = {
     "when-full": _one_of(WHEN_FULL),
     "core": _one_of(CORES),
     "learn": _table,
+    "sampling": _table,
 }
 
 LEARN_KEYS: dict[str, Read] = {
@@ -226,6 +264,16 @@ LEARN_KEYS: dict[str, Read] = {
     "always": _flag,
 }
 
+SAMPLING_KEYS: dict[str, Read] = {
+    "confidence": _number,
+    "error-rate": _number,
+    "policy": _string,
+    "overhead": _share,
+    "seed": _whole,
+    "store": _string,
+}
+
+SAMPLING_NAMES = tuple(key.replace("-", "_") for key in SAMPLING_KEYS)
 LEARN_NAMES = tuple(key.replace("-", "_") for key in LEARN_KEYS)
 
 
@@ -256,10 +304,11 @@ def combined(base: Config, given: Config) -> Config:
     """A project's configuration with what was given besides: lists add up, for all else what was given comes first."""
     values = _combined(base, given, KEYS)
     values["learn"] = Learn(**_combined(base.learn, given.learn, LEARN_KEYS))
+    values["sampling"] = Sampling(**_combined(base.sampling, given.sampling, SAMPLING_KEYS))
     return Config(**values, file=base.file)
 
 
-def _combined(base: Config | Learn, given: Config | Learn, keys: dict[str, Read]) -> dict[str, Any]:
+def _combined(base: Any, given: Any, keys: dict[str, Read]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key in keys:
         name = key.replace("-", "_")

@@ -15,7 +15,11 @@ from lawful.engine.live import LiveRun, OnViolation
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
+    from lawful.confidence.engine import Demand
+    from lawful.confidence.model import Policy
+    from lawful.confidence.summary import ClassSummary
     from lawful.engine.findings import Finding
+    from lawful.engine.sampling import Surety
     from lawful.engine.session import Session, Settings
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
@@ -26,7 +30,7 @@ R = TypeVar("R")
 
 Laws = Iterable["str | os.PathLike[str] | Law"]
 Learn = Union[bool, Mapping[str, Any], "Parameters"]
-_CHOICES = ("report", "raise", "stop")
+_CHOICES = ("report", "raise", "stop", "count")
 
 
 class Watch:
@@ -47,6 +51,7 @@ class Watch:
         self._on_finding = on_finding
         self._session: Session | None = None
         self._live = LiveRun(laws)
+        self._store: str | None = None
         self._learner: Learner | None = None  # of earlier watches
         self._before = 0  # events of these
 
@@ -72,6 +77,12 @@ class Watch:
         return None if live is None else live.learner
 
     @property
+    def confidence(self) -> list[ClassSummary]:
+        """How sure one may be by now of each law about objects, by class, if objects are sampled."""
+        lives = self._run().lives
+        return [] if lives is None else lives.confidence.summary()
+
+    @property
     def warnings(self) -> list[str]:
         """What went wrong with the watching: what was lost, and why, and values that laws could not do with."""
         run = self._run()
@@ -86,7 +97,13 @@ class Watch:
 
     def snapshot(self) -> dict[str, Any]:
         """All of it in JSON's types."""
-        snapshot = self._run().snapshot()
+        run = self._run()
+        snapshot = run.snapshot()
+        if run.lives is not None:
+            from lawful.reports.confidence import plain_json
+
+            del snapshot["lives"]
+            snapshot["confidence"] = plain_json(run.lives.confidence.summary())
         return snapshot if self.learner is None else snapshot | {"learned": self.learner.to_json()}
 
     def __repr__(self) -> str:
@@ -107,6 +124,9 @@ class Watch:
             raise RuntimeError("a watch is used once; make another with lawful.watch(...)")
         session = Session(self._settings, self._laws, on_finding=self._on_finding)
         self._hand_on_learner(session)
+        surety = self._surety()
+        if surety is not None and session.sampler is not None:
+            surety.recall(session.sampler.confidence)
         try:
             session.start()
         except BaseException as error:
@@ -128,6 +148,9 @@ class Watch:
         if session is None or session.finished:
             return
         session.finish()
+        surety = self._surety()
+        if surety is not None and session.sampler is not None:
+            surety.keep(session.sampler.confidence)
         if session.learner is None:
             return
         session.learner.learner.renewed = None  # whoever changes it from now on disturbs nobody
@@ -140,6 +163,18 @@ class Watch:
                         self._on_finding(finding)
             except Exception as error:
                 session.live.fail(error)
+
+    def _surety(self) -> Surety | None:
+        """What earlier runs have counted, if that is kept."""
+        if self._settings.demand is None or self._store is None:
+            return None
+        from lawful.engine.sampling import Surety
+
+        return Surety(self._store, self._laws)
+
+    def keep_in(self, store: str | None) -> None:
+        """Keep in this file how sure one is, and begin with what it knows."""
+        self._store = store
 
     def go_on_with(self, learner: Learner | None) -> None:
         """Begin with what earlier watches have learned."""
@@ -176,6 +211,12 @@ def watch(
     trace: str | os.PathLike[str] | None = None,
     project: str | os.PathLike[str] | None = None,
     learn: Learn = False,
+    confidence: float | None = None,
+    error_rate: float | None = None,
+    policy: str | os.PathLike[str] | Policy | None = None,
+    overhead: float | str | None = None,
+    seed: int | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> Watch:
     """Watch what a block of the program does: `with lawful.watch(laws=["files"]) as run: ...`, then `run.findings`.
 
@@ -190,6 +231,12 @@ def watch(
     `learn`: True, or parameters as `{"window": 50}` or `lawful.Parameters(window=50)`: learn rules, and find what
     breaks them. If neither `calls` nor `public` nor `fields` says from what, it is from the calls that own code makes
     to libraries. `run.learner` is what learns.
+
+    `confidence`, `error_rate`, `policy` or `overhead`: judge laws about objects on samples, until one can be sure, with
+    this confidence, that fewer objects than the error rate break them. `policy` says how many objects are followed: a
+    name, a file, or a `lawful.confidence.model.Policy`; `overhead`, as 0.05, is a share of the program's time to keep
+    to. `run.confidence` tells how sure one is; `store` is a file that keeps it from run to run. With `on_violation`
+    "count", a violation is no finding, and only counted.
     """
     from lawful.engine.session import Settings
     from lawful.sources.python.scope import Scope, find_project
@@ -217,8 +264,43 @@ def watch(
         history=history,
         on_violation=on_violation,
         learn=parameters,
+        demand=_demand(confidence, error_rate, policy, overhead, seed),
     )
-    return Watch(_loaded(laws), settings, on_finding)
+    if settings.demand is None and (on_violation == "count" or store is not None):
+        hint = "say confidence=0.999, or error_rate, policy or overhead"
+        raise LawfulError("watch-option", "nothing is sampled, so there is nothing to count or to store", hint=hint)
+    made = Watch(_loaded(laws), settings, on_finding)
+    made.keep_in(None if store is None else os.fspath(store))
+    return made
+
+
+def _demand(
+    confidence: float | None,
+    error_rate: float | None,
+    policy: str | os.PathLike[str] | Policy | None,
+    overhead: float | str | None,
+    seed: int | None,
+) -> Demand | None:
+    """How sure one wants to be; None: nothing is sampled."""
+    from lawful.config import Sampling
+
+    for name, value, kinds in (
+        ("confidence", confidence, (int, float)),
+        ("error_rate", error_rate, (int, float)),
+        ("overhead", overhead, (int, float, str)),
+        ("seed", seed, int),
+    ):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
+            raise LawfulError("watch-option", f"{name} is {value!r:.60}", hint="it is a number")
+    word = os.fspath(policy) if isinstance(policy, str | os.PathLike) else None
+    given = None if isinstance(policy, str | os.PathLike) else policy
+    share = overhead if isinstance(overhead, str | None) else repr(overhead)
+    asked = Sampling(confidence, error_rate, word, share, seed)
+    if given is None and not asked.asked:
+        return None
+    from lawful.engine.sampling import demand
+
+    return demand(asked, policy=given)
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
@@ -332,6 +414,12 @@ def watched(
     trace: str | os.PathLike[str] | None = None,
     project: str | os.PathLike[str] | None = None,
     learn: Learn = False,
+    confidence: float | None = None,
+    error_rate: float | None = None,
+    policy: str | os.PathLike[str] | Policy | None = None,
+    overhead: float | str | None = None,
+    seed: int | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
@@ -362,7 +450,7 @@ def _file(code: CodeType) -> str:
 
 
 def _configured(place: str) -> Watch:
-    from lawful.config import load
+    from lawful.config import SAMPLING_NAMES, load
     from lawful.sources.python.scope import find_project
 
     folder = find_project(place)
@@ -384,6 +472,7 @@ def _configured(place: str) -> Watch:
         trace=config.trace,
         project=folder,
         learn=learn,
+        **{name: getattr(config.sampling, name) for name in SAMPLING_NAMES},
     )
 
 

@@ -15,7 +15,8 @@ import pytest
 
 from cli.gold_files import assert_gold
 from lawful.cli.main import main
-from lawful.learning.store import APPLICATION, VERSION, Store
+from lawful.database import APPLICATION, VERSION
+from lawful.learning.store import Store
 
 GOLD = Path(__file__).parent / "gold" / "learn"
 

@@ -300,4 +300,4 @@ def test_the_shell_is_given_the_commands() -> None:
     offered = [
         line.partition(",")[2].partition("\t")[0] for line in done.stdout.splitlines() if line.startswith("plain")
     ]
-    assert offered == ["check", "completion"]
+    assert offered == ["check", "confidence", "completion"]

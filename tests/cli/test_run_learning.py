@@ -131,7 +131,7 @@ def test_raising_and_learning(folder: Path) -> None:
 def test_always_in_the_configuration(folder: Path) -> None:
     (folder / "pyproject.toml").write_text(TABLE + "always = true\nbudget = 0\n")
     result = hosted(folder, "run", "--law", "files", "app.py")
-    assert result.err.startswith("0 findings in 2 laws, ") and " learned" in result.err
+    assert result.err.startswith("0 findings ") and " in 2 laws, " in result.err and " learned" in result.err
     told = hosted(folder, "run", "--law", "files", "--budget", "3", "app.py")
     assert ANOMALY in in_one_line(told)
     none = hosted(folder, "run", "--law", "files", "--no-learn", "app.py")

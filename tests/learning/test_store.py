@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from lawful.confidence.store import ConfidenceStore, Counts, Subject
+from lawful.database import APPLICATION, VERSION
 from lawful.errors import LawfulError
 from lawful.learning.model import Known, Site, Word
-from lawful.learning.store import APPLICATION, VERSION, Run, Store, minus, new_run_id
+from lawful.learning.store import Run, Store, minus, new_run_id
 
 TEMPLATES = ("ab", "ab?", "a+b")
 WORDS = [
@@ -340,3 +342,15 @@ def test_there_is_never_less_than_nothing() -> None:
     less = Known(WORDS[1], WORDS[0], ((0b10, 3, 3), (0b01, 2, 4), (0b00, 3, 1)), ())
     assert list(minus([less], [more])) == [Known(WORDS[1], WORDS[0], ((0b00, 3, 1),), ())]
     assert list(minus([more], [less])) == [Known(WORDS[0], WORDS[1], ((0b01, 3, 2),), ())]
+
+
+def test_a_file_that_holds_only_samples(tmp_path: Path) -> None:
+    path, subject = tmp_path / "s.db", Subject("law", "text", "m.F")
+    with ConfidenceStore(path) as samples:
+        samples.add("run:1", {subject: Counts(5)})
+    with Store(path) as store:
+        assert (store.runs(), store.known(TEMPLATES), store.has("x")) == ([], [], False)
+        store.add([run(1)], TEMPLATES, some(random.Random(1)))
+        assert store.runs() == [run(1)]
+    with ConfidenceStore(path) as samples:
+        assert samples.totals()[subject].counts == Counts(5)

@@ -15,10 +15,11 @@
 typedef struct {
     void *value;        /* objects: the weak reference, or NULL; references: the object; classes: their own finaliser */
     PyObject *name;     /* objects: the class name, if deaths are told */
+    PyTypeObject *type; /* objects: the class that counts it */
 } Rest;
 
 typedef struct {
-    IdEntry *entries;   /* ids are of objects only; 0: only its death is of interest */
+    IdEntry *entries;   /* ids are of objects, 0: only its death is of interest; classes: how many objects they count */
     Rest *rests;
     size_t mask, used;
 } Table;
@@ -98,7 +99,7 @@ static void table_remove(Table *table, size_t gap) {
         gap = i;
     }
     table->entries[gap] = (IdEntry){NULL, 0};
-    table->rests[gap] = (Rest){NULL, NULL};
+    table->rests[gap] = (Rest){NULL, NULL, NULL};
     table->used--;
     size_t size = table->mask + 1;
     if (size > 1024 && table->used < size / 8) {
@@ -119,17 +120,29 @@ static destructor class_dealloc;      /* of classes made in Python */
 
 /* ---- death ------------------------------------------------------------------------------------------------------------ */
 
+static void finaliser(PyObject *self);
+
+/* A class without objects that have ids needs no finaliser of ours: it costs something for each of its objects. */
+static void leave_class(PyTypeObject *type) {
+    size_t at = table_find(&classes, type);
+    if (at == NONE || classes.entries[at].id == 0 || --classes.entries[at].id > 0) return;
+    if (type->tp_finalize == finaliser) type->tp_finalize = (destructor)classes.rests[at].value;
+}
+
 static void forget(PyObject *object) {
     size_t at = table_find(&objects, object);
     if (at == NONE || PyInterpreterState_Get() != interpreter) return;
     Id id = objects.entries[at].id;
+    if (objects.rests[at].type == Py_TYPE(object)) leave_class(Py_TYPE(object));
     PyObject *name = objects.rests[at].name, *reference = objects.rests[at].value;
     table_remove(&objects, at);
     if (reference != NULL && (at = table_find(&references, reference)) != NONE) table_remove(&references, at);
     if (classes.used && (at = table_find(&classes, object)) != NONE) table_remove(&classes, at);
-    if (name != NULL && id)
-        for (int i = 0; i < MOST_TRACERS; i++)
-            if (watchers[i] != NULL && watchers[i]->gone) record_gone(watchers[i], id, name);
+    for (int i = 0; i < MOST_TRACERS; i++) {
+        Tracer *watcher = watchers[i];
+        Group *group = watcher ? sample_lost(watcher, object) : NULL;
+        if (name != NULL && id && (group != NULL || (watcher != NULL && watcher->gone))) record_gone(watcher, id, name, group);
+    }
     Py_XDECREF(name);
     Py_XDECREF(reference);
 }
@@ -143,10 +156,10 @@ static PyObject *referent_died(PyObject *self, PyObject *reference) {
 static PyMethodDef death_method = {"object_died", referent_died, METH_O, NULL};
 
 static void finaliser(PyObject *self) {
-    /* A subclass made later inherits this slot, and a class of its own is not known here: its base is. */
+    /* A subclass made later inherits this slot, and a class of its own is not known here: its base is, even if that has got
+       its own finaliser back. */
     size_t at = NONE;
-    for (PyTypeObject *type = Py_TYPE(self); type != NULL && at == NONE; type = type->tp_base)
-        if (type->tp_finalize == finaliser) at = table_find(&classes, type);
+    for (PyTypeObject *type = Py_TYPE(self); type != NULL && at == NONE; type = type->tp_base) at = table_find(&classes, type);
     destructor original = at == NONE ? NULL : (destructor)classes.rests[at].value;
     if (original != NULL) original(self); /* what its `__del__` does is still done by this object */
     forget(self);
@@ -275,7 +288,14 @@ static size_t note(Tracer *tracer, PyObject *object) {
     }
     at = table_add(&objects, object);
     if (at == NONE) goto failed;
-    objects.rests[at] = (Rest){reference, name};
+    objects.rests[at] = (Rest){reference, name, NULL};
+    if (reference == NULL && type->tp_dealloc == class_dealloc) {
+        size_t class_at = table_find(&classes, type);
+        if (class_at != NONE) {
+            classes.entries[class_at].id++;
+            objects.rests[at].type = type;
+        }
+    }
     return at;
 failed:
     Py_XDECREF(name);
@@ -288,6 +308,14 @@ Id identity_anew(Tracer *tracer, PyObject *object) {
     if (at == NONE) return 0;
     if (objects.entries[at].id == 0) objects.entries[at].id = ++last;
     return objects.entries[at].id;
+}
+
+int identity_name(Tracer *tracer, PyObject *object) {
+    PyObject *name = plan_class_name(tracer, Py_TYPE(object));
+    size_t at = name ? table_find(&objects, object) : NONE;
+    if (at != NONE && objects.rests[at].name == NULL) objects.rests[at].name = Py_NewRef(name);
+    Py_XDECREF(name);
+    return name ? 0 : -1;
 }
 
 void identity_base(Id base) { last = base; }

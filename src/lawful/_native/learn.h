@@ -5,6 +5,7 @@
    window.c   the window itself: objects in it, runs and scenarios
    pairs.c    pairs of events, how their scenarios ended, and examples
    survey.c   all rules under a strategy
+   lives.c    whole lives of objects, beside the window
    learner.c  the Python type
 
    Scenarios in which only one event of a pair occurs are the most frequent ones by far, and an event has as many of them
@@ -30,6 +31,13 @@
 #define FEW_USAGES 64
 #define ALL_USAGES 100000
 #define MOST_RULES 64
+#define MOST_LIFE_EVENTS 64
+#define MOST_LIFE_EXAMPLES 32
+#define ALL_LIFE_SITES 500000
+#define MOST_WAYS 10000
+#define MOST_LIVES 65536
+#define FEW_LIFE_EVENTS 6
+#define ALL_LIFE_EVENTS 1000000
 enum { OP_COUNT, OP_RATIO, OP_CONTEXT, OP_JOIN, OP_MEET };
 enum { STATE_DEAD, STATE_LEARNING, STATE_ENFORCING };
 
@@ -115,13 +123,61 @@ typedef struct {
     uint64_t *alone;          /* runs that are over, by position */
     Usage *usages;
     uint16_t usage_count, usage_room;
-    uint64_t *usage_at;       /* hash table of twice the room: number from 1, and the upper bits of the hash */
+    uint64_t *usage_at;       /* hash table of twice the room, a power of two: number from 1, and upper bits of the hash */
 } Name;
 
 typedef struct {
     uint64_t key;
     Pair *pair;               /* NULL: the place is free */
 } PairSlot;
+
+/* ---- whole lives (lives.c) ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    uint32_t name, first, last; /* numbers in the life, from 1 */
+    uint32_t sites[2];          /* of the first one and of the last one */
+} LifeEvent;
+
+typedef struct {
+    uint64_t object, seq;
+    LifeEvent *more;            /* all of them, if there are more than FEW_LIFE_EVENTS; or NULL */
+    uint32_t events;
+    uint32_t spare;             /* the next one that is not in use, from 1 */
+    uint8_t count, room;        /* of different events */
+    bool used, awake;           /* awake: it is in the window */
+    bool touched;               /* it was, since it was last asked whether it can be ended */
+    bool rich;                  /* there are too many different events */
+    LifeEvent few[FEW_LIFE_EVENTS]; /* in the order in which they came up */
+} Life;
+
+typedef struct {
+    uint64_t object, seq, count, hash; /* hash: of its places, which tells examples apart */
+    uint32_t *sites;
+} LifeExample;
+
+typedef struct {
+    uint64_t hash, count;
+    uint32_t *order;            /* of twice as many as there are names: 2 * name, the first one; 2 * name + 1, the last one */
+    LifeExample *examples;
+    uint8_t names, example_count, example_room;
+} LifeWay;
+
+typedef struct {
+    uint32_t number, tag;       /* from 1, or 0: the place is free; lower bits of the object */
+} LifeSlot;
+
+typedef struct {
+    Life *lives;
+    uint32_t count, room, used, spare, hand;
+    LifeSlot *at;               /* hash table by object */
+    size_t mask;
+    uint64_t events;            /* different ones, of lives that have more than a few */
+    uint64_t given_up, sites;
+    LifeWay *ways;
+    uint32_t way_count, way_room;
+    uint32_t *way_at;           /* hash table */
+    size_t way_mask;
+} Lives;
 
 /* ---- the window (window.c) -------------------------------------------------------------------------------------------- */
 
@@ -138,11 +194,13 @@ typedef struct {
     uint32_t scenarios;       /* that have begun */
     uint32_t run_site;
     uint16_t run;             /* position from 1, or 0: no run has begun */
+    uint8_t kind;             /* in the object's life, from 1; 0: not looked for yet */
 } Local;
 
 /* An object with events in the window. */
 typedef struct {
     uint64_t object;
+    uint32_t life;            /* its number */
     uint32_t queued;
     uint32_t trailed;         /* events that left the window */
     uint32_t trail[MOST_TRAIL][2];
@@ -190,6 +248,7 @@ typedef struct Window {
     Trail *trails;
     uint32_t trail_count, trail_room, trail_spare; /* spare: a list through the counts of the first events */
     bool draining;
+    Lives lives;
     /* the stream */
     LearnChunk *chunk;        /* being filled, under the interpreter lock */
     PyObject *wake;           /* is called once, when a chunk is full; or NULL */
@@ -216,6 +275,25 @@ int window_resize(Window *window, size_t size);
 void window_forget(Window *window, const Pair *pair); /* its scenarios */
 int window_interrupt_runs(Window *window, Pair *pair); /* a new pair: what runs now began without it */
 void window_free(Window *window);
+
+/* The life of an object that comes into the window. -1: no memory. */
+int life_enter(Lives *lives, uint64_t object, uint32_t *number);
+/* The number of an event in a life, from 1; 0: there are too many. -1: no memory. */
+int life_kind(Lives *lives, uint32_t number, uint32_t name);
+int lives_end(Lives *lives); /* all of them; nothing is in the window */
+void lives_free(Lives *lives);
+
+static inline void life_take(Life *life, int kind, uint32_t site, uint64_t seq) {
+    life->seq = seq;
+    if (life->rich) return;
+    LifeEvent *event = &(life->more ? life->more : life->few)[kind - 1];
+    event->last = ++life->events;
+    event->sites[1] = site;
+    if (!event->first) {
+        event->first = event->last;
+        event->sites[0] = site;
+    }
+}
 
 Name *name_at(Window *window, uint32_t number);
 /* NULL: there is no room for it, or no memory, and then the window is broken. */
@@ -259,6 +337,7 @@ int stream_start(Window *window);
    lock; whoever serves the ticks must not, since the thread may wait for a tick. */
 int stream_hand_over(Window *window, bool patient);
 int stream_wait(Window *window, double seconds, bool idle);
+uint64_t stream_worked(Window *window);
 void stream_resume(Window *window);
 void stream_stop(Window *window);
 void stream_free(Window *window);

@@ -1,5 +1,8 @@
 /* The module lawful._native._core. */
 #include "core.h"
+#include "batch.h"
+#include "grammar.h"
+#include "invariant.h"
 #include "learn.h"
 #include "tracer.h"
 
@@ -14,6 +17,7 @@ static PyMethodDef methods[] = {
     {"call_bare", call_bare, METH_O,
      "call_bare(callable)\n--\n\nCall a function with an empty stack below it, and the whole depth of recursion."},
 #endif
+    BATCH_METHODS
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
     {NULL, NULL, 0, NULL},
 };
@@ -33,10 +37,12 @@ static int add_tracer(PyObject *module) {
 }
 
 PyMODINIT_FUNC PyInit__core(void) {
-    if (PyType_Ready(&ProgramType) < 0) return NULL;
+    if (PyType_Ready(&ProgramType) < 0 || PyType_Ready(&GrammarGroupType) < 0 || PyType_Ready(&KnownType) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL || PyModule_AddType(module, &MachineType) < 0 ||
-        PyModule_AddType(module, &WindowType) < 0 || add_tracer(module) < 0) {
+        PyModule_AddType(module, &WindowType) < 0 || PyModule_AddType(module, &InvariantType) < 0 ||
+        PyModule_AddType(module, &GrammarTablesType) < 0 ||
+        PyModule_AddType(module, &GrammarMachineType) < 0 || add_tracer(module) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -1,5 +1,9 @@
 /* Delivery by sys.monitoring. Every code object is looked at once, when it first starts; only those that matter get events
-   of their own, and only instructions that matter keep them. */
+   of their own, and only instructions that matter keep them.
+
+   What was disabled at a place comes back if the tool's event is switched off and on for this code object alone. That does
+   not help with starts, which are asked for everywhere. So functions whose starts sleep now and then tell them to a
+   second tool, which asks for nothing else. */
 #include "tracer.h"
 
 #if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX >= 0x030C0000
@@ -11,7 +15,7 @@ enum {
     EVENT_INSTRUCTION = 1 << 6, EVENT_RAISE = 1 << 10, EVENT_PY_UNWIND = 1 << 12, EVENT_PY_THROW = 1 << 13
 };
 
-static PyObject *monitoring, *disable;
+static PyObject *monitoring, *disable, *set_local_events;
 
 /* ---- what the interpreter calls ------------------------------------------------------------------------------------------ */
 
@@ -25,6 +29,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc function;
     Tracer *tracer;
+    bool second;
 } Callback;
 
 static void callback_dealloc(Callback *self) {
@@ -41,16 +46,33 @@ static PyTypeObject CallbackType = {
     .tp_dealloc = (destructor)callback_dealloc,
 };
 
-static PyObject *new_callback(Tracer *tracer, vectorcallfunc function) {
+static PyObject *new_callback(Tracer *tracer, vectorcallfunc function, bool second) {
     Callback *self = PyObject_New(Callback, &CallbackType);
     if (self == NULL) return NULL;
     self->function = function;
+    self->second = second;
     self->tracer = (Tracer *)Py_NewRef((PyObject *)tracer);
     return (PyObject *)self;
 }
 
 #define CALLBACK(name) static PyObject *name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords)
 #define TRACER (((Callback *)self)->tracer)
+
+/* One that is timed now and then. */
+#define TIMED_CALLBACK(name) \
+    static PyObject *timed_##name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords); \
+    CALLBACK(name) { \
+        Tracer *tracer = TRACER; \
+        if (--tracer->until) return timed_##name(self, args, count, keywords); \
+        Py_INCREF(tracer); \
+        unsigned exacts = tracer->exacts; \
+        int64_t began = cost_begin(tracer); \
+        PyObject *answer = timed_##name(self, args, count, keywords); \
+        cost_end(tracer, began, exacts); \
+        Py_DECREF(tracer); \
+        return answer; \
+    } \
+    static PyObject *timed_##name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords)
 
 /* An offset in code. */
 static inline long offset_of(PyObject *number) {
@@ -60,23 +82,32 @@ static inline long offset_of(PyObject *number) {
     return PyLong_AsLong(number);
 }
 
-CALLBACK(on_start) {
+TIMED_CALLBACK(on_start) {
     Tracer *tracer = TRACER;
     if (!tracer->running || tracer->broken) return keep(0);
     PyCodeObject *code = (PyCodeObject *)args[0];
     RunFrame *frame = frame_current(PyThreadState_Get());
     CodeInfo *info = plan_find(tracer, code);
-    if (info == NULL) {
-        info = plan_make(tracer, code, frame_globals(frame));
+    /* By far the most frequent case where objects are sampled: this one is none. */
+    if (info != NULL && info->groups & tracer->alive && info->by_self && !info->unseen && frame->localsplus[0] != NULL &&
+        !sample_of(tracer, frame->localsplus[0]))
+        return keep(((Callback *)self)->second || !info->apart);
+    bool second = ((Callback *)self)->second, first = info == NULL;
+    if (first) {
+        info = second ? NULL : plan_make(tracer, code, frame_globals(frame));
         if (info == NULL || delivery_plan(tracer, info) < 0) {
             if (PyErr_Occurred()) tracer_fault(tracer);
             return keep(0);
         }
     }
-    return keep(info->callee == NULL ? 0 : function_start(tracer, info, frame));
+    if (info->unseen && plan_seen(tracer, info) < 0) tracer_fault(tracer);
+    if (info->callee == NULL) return keep(0);
+    if (!info->apart) return keep(second ? 0 : function_start(tracer, info, frame));
+    if (second) return keep(function_start(tracer, info, frame));
+    return keep(first && function_start(tracer, info, frame) < 0 ? -1 : 0);
 }
 
-CALLBACK(on_instruction) {
+TIMED_CALLBACK(on_instruction) {
     Tracer *tracer = TRACER;
     if (!tracer->running || tracer->broken) return keep(0);
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
@@ -86,7 +117,15 @@ CALLBACK(on_instruction) {
     int before = info->at[unit].probe, after = info->at[unit].result, answer = 0;
     if (!before && !after) return keep(0);
     RunFrame *frame = frame_current(PyThreadState_Get());
+    if (before && !after) {
+        /* As in on_start. */
+        const Probe *probe = &info->probes[before - 1];
+        if (probe->early && probe->groups & tracer->alive && frame->localsplus[probe->owner] != NULL &&
+            !sample_of(tracer, frame->localsplus[probe->owner]))
+            Py_RETURN_NONE;
+    }
     if (after) answer = probe_result(tracer, info, &info->probes[after - 1], frame);
+    tracer->slow += before && !info->probes[before - 1].early;
     if (before && answer >= 0) {
         int other = probe_before(tracer, info, &info->probes[before - 1], frame);
         answer = other < 0 ? -1 : answer | other;
@@ -101,17 +140,17 @@ CALLBACK(on_instruction) {
     if (info == NULL) Py_RETURN_NONE; \
     RunFrame *frame = frame_current(PyThreadState_Get());
 
-CALLBACK(on_return) {
+TIMED_CALLBACK(on_return) {
     WITH_INFO
     return keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2]));
 }
 
-CALLBACK(on_yield) {
+TIMED_CALLBACK(on_yield) {
     WITH_INFO
     return keep(info->callee == NULL ? 1 : function_yield(tracer, info, frame, args[2]));
 }
 
-CALLBACK(on_resume) {
+TIMED_CALLBACK(on_resume) {
     WITH_INFO
     return keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame));
 }
@@ -129,7 +168,7 @@ CALLBACK(on_unwind) {
     Py_RETURN_NONE;
 }
 
-CALLBACK(on_raise) {
+TIMED_CALLBACK(on_raise) {
     WITH_INFO
     if (info->n_probes && probe_raise(tracer, info, frame, (int)offset_of(args[1]), args[2]) < 0) return NULL;
     Py_RETURN_NONE;
@@ -143,6 +182,7 @@ static const struct {
     {EVENT_PY_RESUME, on_resume}, {EVENT_PY_THROW, on_throw},          {EVENT_PY_UNWIND, on_unwind}, {EVENT_RAISE, on_raise},
 };
 #define CALLBACKS (sizeof callbacks / sizeof callbacks[0])
+#define SECOND_EVENTS (EVENT_PY_START | EVENT_PY_RETURN | EVENT_PY_YIELD | EVENT_PY_RESUME)
 
 /* ---- what the tracer asks of the interpreter ---------------------------------------------------------------------------- */
 
@@ -167,9 +207,59 @@ int delivery_setup(void) {
     }
     if (PyType_Ready(&CallbackType) < 0) return -1;
     disable = PyObject_GetAttrString(module, "DISABLE");
-    if (disable == NULL) return -1;
+    set_local_events = PyObject_GetAttrString(module, "set_local_events");
+    if (disable == NULL || set_local_events == NULL) return -1;
     monitoring = Py_NewRef(module);
     return 0;
+}
+
+/* Of a code object, for one tool. */
+static int set_local(int tool, CodeInfo *info, int events) {
+    PyObject *args[] = {PyLong_FromLong(tool), (PyObject *)info->code, PyLong_FromLong(events)};
+    PyObject *result = args[0] && args[2] ? PyObject_Vectorcall(set_local_events, args, 3, NULL) : NULL;
+    Py_XDECREF(args[0]);
+    Py_XDECREF(args[2]);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+/* From the end: the first numbers are those that debuggers, coverage and profilers are told to use. */
+static int take_tool(void) {
+    static const int order[] = {4, 3, 5, 1, 2, 0};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        if (call("use_tool_id", "(is)", order[i], "lawful") == 0) return order[i];
+        if (!PyErr_ExceptionMatches(PyExc_ValueError)) return -1;
+        PyErr_Clear();
+    }
+    PyErr_SetString(PyExc_RuntimeError, "all tool numbers of sys.monitoring are in use");
+    return -1;
+}
+
+static int register_callbacks(Tracer *tracer, int tool, int events, bool second) {
+    for (size_t i = 0; i < CALLBACKS; i++) {
+        if (!(callbacks[i].event & events)) continue;
+        PyObject *function = new_callback(tracer, callbacks[i].function, second);
+        int failed = function == NULL || call("register_callback", "(iiO)", tool, callbacks[i].event, function) < 0;
+        Py_XDECREF(function);
+        if (failed) return -1;
+    }
+    return 0;
+}
+
+static int give_back_tool(int tool, int events) {
+    int failed = 0;
+    for (size_t i = 0; i < CALLBACKS; i++)
+        if (callbacks[i].event & events) failed |= call("register_callback", "(iiO)", tool, callbacks[i].event, Py_None);
+    return failed | call("free_tool_id", "(i)", tool);
+}
+
+/* -1: there is none, and it must go without; no exception. */
+static int second_tool(Tracer *tracer) {
+    if (tracer->second_tool >= 0) return tracer->second_tool;
+    int tool = take_tool();
+    if (tool >= 0 && register_callbacks(tracer, tool, SECOND_EVENTS, true) == 0) return tracer->second_tool = tool;
+    PyErr_Clear();
+    return -1;
 }
 
 static int events_of(CodeInfo *info) {
@@ -184,46 +274,60 @@ static int events_of(CodeInfo *info) {
     return events;
 }
 
+static int first_events(CodeInfo *info) { return events_of(info) & (info->apart ? EVENT_INSTRUCTION : ~0); }
+
+static int second_events(CodeInfo *info) { return info->apart ? events_of(info) & ~EVENT_INSTRUCTION : 0; }
+
 int delivery_plan(Tracer *tracer, CodeInfo *info) {
-    int events = events_of(info);
-    return events ? call("set_local_events", "(iOi)", tracer->tool, info->code, events) : 0;
+    info->apart = info->callee != NULL && info->groups && second_tool(tracer) >= 0;
+    int first = first_events(info), second = second_events(info);
+    if (second && set_local(tracer->second_tool, info, second) < 0) return -1;
+    return first ? set_local(tracer->tool, info, first) : 0;
+}
+
+/* Switching off and on makes the interpreter forget what was disabled. */
+static int toggle_probes(Tracer *tracer, CodeInfo *info) {
+    for (int i = 0; i < info->n_probes; i++) info->probes[i].off = info->probes[i].result_off = false;
+    int events = first_events(info);
+    if (set_local(tracer->tool, info, events & ~EVENT_INSTRUCTION) < 0) return -1;
+    return set_local(tracer->tool, info, events);
+}
+
+int delivery_wake(Tracer *tracer, CodeInfo *info) {
+    bool off = false;
+    for (int i = 0; i < info->n_probes; i++)
+        off |= info->probes[i].groups && (info->probes[i].off || info->probes[i].result_off);
+    if (off && toggle_probes(tracer, info) < 0) return -1;
+    if (!info->apart) return 0;
+    if (set_local(tracer->second_tool, info, 0) < 0) return -1;
+    return set_local(tracer->second_tool, info, second_events(info));
+}
+
+int delivery_woken(Tracer *tracer) { return 0; }
+
+int delivery_rearm(Tracer *tracer, CodeInfo *info) {
+    if (info->callee != NULL && !info->apart) return 0; /* its starts are told anyway */
+    int tool = second_tool(tracer), events = second_events(info);
+    if (tool < 0) return call("restart_events", "()");
+    if (set_local(tool, info, events & ~EVENT_PY_START) < 0) return -1;
+    return set_local(tool, info, events | EVENT_PY_START);
 }
 
 int delivery_again(Tracer *tracer, CodeInfo *info) {
-    /* Switching off and on makes the interpreter forget what was disabled. Where that happens again and again, what
-       could be disabled stays on. */
+    /* Where that happens again and again, what could be disabled stays on. */
     info->toggles++;
-    for (int i = 0; i < info->n_probes; i++) {
-        info->probes[i].off = info->probes[i].result_off = false;
+    for (int i = 0; i < info->n_probes; i++)
         if (info->toggles > 8) info->probes[i].expects = true;
-    }
-    int events = events_of(info);
-    if (call("set_local_events", "(iOi)", tracer->tool, info->code, events & ~EVENT_INSTRUCTION) < 0) return -1;
-    return call("set_local_events", "(iOi)", tracer->tool, info->code, events);
+    return toggle_probes(tracer, info);
 }
 
 int delivery_begin(Tracer *tracer) {
-    /* From the end: the first numbers are those that debuggers, coverage and profilers are told to use. */
-    static const int order[] = {4, 3, 5, 1, 2, 0};
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        if (call("use_tool_id", "(is)", order[i], "lawful") == 0) {
-            tracer->tool = order[i];
-            return 0;
-        }
-        if (!PyErr_ExceptionMatches(PyExc_ValueError)) return -1;
-        PyErr_Clear();
-    }
-    PyErr_SetString(PyExc_RuntimeError, "all tool numbers of sys.monitoring are in use");
-    return -1;
+    tracer->tool = take_tool();
+    return tracer->tool < 0 ? -1 : 0;
 }
 
 int delivery_start(Tracer *tracer) {
-    for (size_t i = 0; i < CALLBACKS; i++) {
-        PyObject *function = new_callback(tracer, callbacks[i].function);
-        int failed = function == NULL || call("register_callback", "(iiO)", tracer->tool, callbacks[i].event, function) < 0;
-        Py_XDECREF(function);
-        if (failed) return -1;
-    }
+    if (register_callbacks(tracer, tracer->tool, ~0, false) < 0) return -1;
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
         for (int i = 0; i < info->n_probes; i++) info->probes[i].off = info->probes[i].result_off = false;
         if (delivery_plan(tracer, info) < 0) return -1;
@@ -236,12 +340,14 @@ int delivery_start(Tracer *tracer) {
 int delivery_stop(Tracer *tracer) {
     if (tracer->tool < 0) return 0;
     int failed = call("set_events", "(ii)", tracer->tool, 0);
-    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after)
-        if (events_of(info)) failed |= call("set_local_events", "(iOi)", tracer->tool, info->code, 0);
-    for (size_t i = 0; i < CALLBACKS; i++)
-        failed |= call("register_callback", "(iiO)", tracer->tool, callbacks[i].event, Py_None);
-    failed |= call("free_tool_id", "(i)", tracer->tool);
-    tracer->tool = -1;
+    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
+        if (first_events(info)) failed |= set_local(tracer->tool, info, 0);
+        if (tracer->second_tool >= 0 && (info->apart || info->own)) failed |= set_local(tracer->second_tool, info, 0);
+        info->apart = false;
+    }
+    failed |= give_back_tool(tracer->tool, ~0);
+    if (tracer->second_tool >= 0) failed |= give_back_tool(tracer->second_tool, SECOND_EVENTS);
+    tracer->tool = tracer->second_tool = -1;
     return failed ? -1 : 0;
 }
 

@@ -91,8 +91,8 @@ static int usages_grow(Name *name) {
     }
     for (uint16_t i = 0; i < name->usage_count; i++) {
         size_t at = usages[i].hash >> 32;
-        while (table[at % (2 * room)]) at++;
-        table[at % (2 * room)] = tag_of(usages[i].hash) | (i + 1);
+        while (table[at & (2 * room - 1)]) at++;
+        table[at & (2 * room - 1)] = tag_of(usages[i].hash) | (i + 1);
     }
     free(name->usage_at);
     name->usage_at = table;
@@ -105,7 +105,7 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
               uint32_t last_site) {
     Name *name = &window->names[number];
     size_t at = usage->hash >> 32;
-    for (uint64_t known; name->usage_room && (known = name->usage_at[at % (2 * name->usage_room)]); at++) {
+    for (uint64_t known; name->usage_room && (known = name->usage_at[at & (2 * name->usage_room - 1)]); at++) {
         if (tag_of(known) != tag_of(usage->hash)) continue;
         Usage *found = &name->usages[(known & 0xFFFF) - 1];
         if (found->hash != usage->hash) continue;
@@ -117,7 +117,7 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
     if (name->usage_count == name->usage_room) {
         if (usages_grow(name) < 0) return no_memory(window);
         at = usage->hash >> 32;
-        while (name->usage_at[at % (2 * name->usage_room)]) at++;
+        while (name->usage_at[at & (2 * name->usage_room - 1)]) at++;
     }
     uint32_t *touched = malloc((usage->touched_count + 1) * sizeof *touched);
     if (touched == NULL) return no_memory(window);
@@ -128,7 +128,7 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
     made->first = made->last = window->expired;
     made->example = example_of(window, subject, site, last_site);
     window->usage_count++;
-    name->usage_at[at % (2 * name->usage_room)] = tag_of(usage->hash) | ++name->usage_count;
+    name->usage_at[at & (2 * name->usage_room - 1)] = tag_of(usage->hash) | ++name->usage_count;
     return 0;
 }
 

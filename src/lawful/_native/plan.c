@@ -16,12 +16,13 @@
 
 Py_ssize_t plan_index = PY_SSIZE_T_MAX;
 static PyObject *text_plan, *text_callee, *text_receiver_callee, *text_operation, *text_field, *text_class_name,
-    *text_dunder_name;
+    *text_dunder_name, *text_on_seen;
 static char class_names; /* its address is a key */
 
 /* ---- code objects ---------------------------------------------------------------------------------------------------- */
 
 static void free_info(CodeInfo *info) {
+    sample_unlink(info);
     if (info->before != NULL) info->before->after = info->after;
     else if (info->tracer != NULL) info->tracer->infos = info->after;
     if (info->after != NULL) info->after->before = info->before;
@@ -33,6 +34,8 @@ static void free_info(CodeInfo *info) {
     PyMem_RawFree(info->probes);
     PyMem_RawFree(info->at);
     PyMem_RawFree(info->spots);
+    for (int i = 0; info->texts != NULL && i < info->units; i++) Py_XDECREF(info->texts[i]);
+    PyMem_RawFree(info->texts);
     PyMem_RawFree(info);
 }
 
@@ -67,6 +70,7 @@ static void remove_info(CodeInfo *info) {
         if (info->before != NULL) info->before->after = info->after;
         else info->tracer->infos = info->after;
         if (info->after != NULL) info->after->before = info->before;
+        sample_unlink(info);
         info->before = info->after = NULL;
         info->tracer = NULL;
         info->callee = NULL;
@@ -77,15 +81,41 @@ static void remove_info(CodeInfo *info) {
     free_info(info);
 }
 
-static int read_probe(PyObject *item, Probe *probe, Py_ssize_t units) {
-    PyObject *name, *keywords;
+/* A tuple of their numbers as a mask; 0 if one of them has no bit. -1: an exception. */
+static int read_groups(Tracer *tracer, PyObject *numbers, uint64_t *groups) {
+    *groups = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); i++) {
+        long number = PyLong_AsLong(PyTuple_GET_ITEM(numbers, i));
+        Group *group = number == -1 && PyErr_Occurred() ? NULL : sample_group(tracer, number);
+        if (group == NULL) return -1;
+        if (group->bit == 0) {
+            *groups = 0;
+            return 0;
+        }
+        *groups |= group->bit;
+    }
+    return 0;
+}
+
+static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t units) {
+    PyObject *name, *keywords, *groups, *early;
     int operation, line;
-    int quiet, habit;
-    if (!PyArg_ParseTuple(item, "iiiiOO!iipp", &probe->offset, &operation, &probe->base, &probe->count, &name, &PyTuple_Type,
-                          &keywords, &probe->result, &line, &quiet, &habit))
+    int quiet, habit, bears;
+    if (!PyArg_ParseTuple(item, "iiiiOO!iippO!pO!", &probe->offset, &operation, &probe->base, &probe->count, &name,
+                          &PyTuple_Type, &keywords, &probe->result, &line, &quiet, &habit, &PyTuple_Type, &groups, &bears,
+                          &PyTuple_Type, &early) ||
+        read_groups(tracer, groups, &probe->groups) < 0)
         return -1;
+    probe->origin = probe->offset;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyTuple_GET_SIZE(early)) {
+        if (!PyArg_ParseTuple(early, "iii", &probe->offset, &probe->value, &probe->owner)) return -1;
+        probe->early = true;
+    }
+#endif
     probe->quiet = quiet;
     probe->habit = habit;
+    probe->bears = bears;
     if (probe->offset < 0 || probe->offset / 2 >= units || probe->result / 2 >= units || operation < 0 ||
         operation >= OPERATIONS) {
         PyErr_SetString(PyExc_ValueError, "a probe outside the code");
@@ -100,6 +130,7 @@ static int read_probe(PyObject *item, Probe *probe, Py_ssize_t units) {
 
 static int read_probes(CodeInfo *info, PyObject *probes) {
     Py_ssize_t count = PyTuple_GET_SIZE(probes);
+    bool others = false;
     info->units = (int)Py_SIZE(info->code);
     if (count == 0) return 0;
     if (count > INT16_MAX) count = INT16_MAX; /* code of a size that no person wrote */
@@ -111,12 +142,23 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         Probe *probe = &info->probes[i];
-        if (read_probe(PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
+        if (read_probe(info->tracer, PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
         info->n_probes++;
+        info->all_groups |= probe->groups;
         probe->base += info->code->co_nlocalsplus;
+        probe->value += info->code->co_nlocalsplus;
+        probe->owner += info->code->co_nlocalsplus;
+        if (probe->early && (probe->value < 0 || probe->owner < 0)) {
+            PyErr_SetString(PyExc_ValueError, "a probe outside the frame");
+            return -1;
+        }
+        info->probes_bear |= probe->bears;
+        info->probe_groups |= probe->groups;
+        others |= probe->groups == 0;
         info->at[probe->offset / 2].probe = (int16_t)(i + 1);
         if (probe->result >= 0) info->at[probe->result / 2].result = (int16_t)(i + 1);
     }
+    if (others) info->probe_groups = 0;
     return 0;
 }
 
@@ -131,10 +173,10 @@ static int make_room(void **items, uint32_t *room, uint32_t count, size_t size) 
     return 0;
 }
 
-static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int wants) {
+static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int wants, Group *group) {
     Callee **bucket = &tracer->callees[(size_t)PyObject_Hash(name) % CALLEE_BUCKETS];
     for (Callee *callee = *bucket; callee != NULL; callee = callee->next)
-        if (callee->wants == wants && PyUnicode_Compare(callee->name, name) == 0 &&
+        if (callee->wants == wants && callee->group == group && PyUnicode_Compare(callee->name, name) == 0 &&
             (class_name == NULL ? callee->class_name == NULL
                                 : callee->class_name != NULL && PyUnicode_Compare(callee->class_name, class_name) == 0))
             return callee;
@@ -150,6 +192,7 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     callee->name = Py_NewRef(name);
     callee->class_name = Py_XNewRef(class_name);
     callee->wants = wants;
+    callee->group = group;
     callee->next = *bucket;
     *bucket = callee;
     return callee;
@@ -177,24 +220,38 @@ PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *
     return answer;
 }
 
-static inline PyObject *ask(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further) {
-    return plan_ask(tracer->wanted, method, subject, further);
+static PyObject *ask(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further) {
+    int64_t began = cpu_time();
+    PyObject *answer = plan_ask(tracer->wanted, method, subject, further);
+    tracer->exact += cpu_time() - began;
+    tracer->exacts++;
+    return answer;
+}
+
+int plan_seen(Tracer *tracer, CodeInfo *info) {
+    info->unseen = false;
+    if (!tracer->tells_seen) return 0;
+    PyObject *answer = ask(tracer, text_on_seen, (PyObject *)info->code, NULL);
+    Py_XDECREF(answer);
+    return answer == NULL ? -1 : 0;
 }
 
 /* From a model.Callee or None. */
 static Callee *read_callee(Tracer *tracer, PyObject *answer, PyTypeObject *receiver) {
     if (answer == Py_None) return &tracer->unwanted;
-    if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(answer, 0))) {
-        PyErr_SetString(PyExc_TypeError, "a callee is its name and what is wanted");
+    if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 3 || !PyUnicode_Check(PyTuple_GET_ITEM(answer, 0))) {
+        PyErr_SetString(PyExc_TypeError, "a callee is its name, what is wanted, and its group");
         return NULL;
     }
-    long wants = PyLong_AsLong(PyTuple_GET_ITEM(answer, 1));
-    if (wants == -1 && PyErr_Occurred()) return NULL;
+    long wants = PyLong_AsLong(PyTuple_GET_ITEM(answer, 1)), number = PyLong_AsLong(PyTuple_GET_ITEM(answer, 2));
+    if (PyErr_Occurred()) return NULL;
+    Group *group = number ? sample_group(tracer, number) : NULL;
+    if (number && group == NULL) return NULL;
     if (wants & WANT_LEARN && tracer->window == NULL) /* the learner gets events like everybody else */
         wants = (wants & ~WANT_LEARN) | (wants & WANT_LEARN) >> LEARN_SHIFT | WANT_SITE;
     PyObject *class_name = NULL;
     if (receiver != NULL && (class_name = plan_class_name(tracer, receiver)) == NULL) return NULL;
-    Callee *callee = intern(tracer, PyTuple_GET_ITEM(answer, 0), class_name, (int)wants);
+    Callee *callee = intern(tracer, PyTuple_GET_ITEM(answer, 0), class_name, (int)wants, group);
     Py_XDECREF(class_name);
     return callee;
 }
@@ -235,10 +292,11 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
         Py_DECREF(plan);
         return NULL;
     }
-    PyObject *callee, *probes, *file;
-    int own, escapes;
+    PyObject *callee, *probes, *file, *groups;
+    int own, escapes, bears;
     CodeInfo *info = NULL;
-    if (!PyArg_ParseTuple(plan, "OO!Upp", &callee, &PyTuple_Type, &probes, &file, &own, &escapes)) goto done;
+    if (!PyArg_ParseTuple(plan, "OO!UppO!p", &callee, &PyTuple_Type, &probes, &file, &own, &escapes, &PyTuple_Type, &groups, &bears))
+        goto done;
     if (escapes && rearm(tracer) < 0) goto done;
     info = PyMem_RawCalloc(1, sizeof(CodeInfo));
     if (info == NULL) {
@@ -252,6 +310,10 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     tracer->infos = info;
     info->file = Py_NewRef(file);
     info->own = own;
+    info->bears = bears;
+    if (read_groups(tracer, groups, &info->groups) < 0) goto failed;
+    info->all_groups = info->groups;
+    info->by_self = !bears && code->co_argcount && !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
     if (callee != Py_None && (info->callee = read_callee(tracer, callee, NULL)) == NULL) goto failed;
     if (read_probes(info, probes) < 0) goto failed;
     info->other = infos_of(code);
@@ -263,6 +325,8 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     } else if (set_extra((PyObject *)code, plan_index, info) < 0) {
         goto failed;
     }
+    if (info->all_groups) sample_cost(tracer, info, info->all_groups);
+    info->unseen = own;
     goto done;
 failed:
     free_info(info);
@@ -508,7 +572,7 @@ PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type) {
     if (callee == NULL) {
         PyObject *name = ask(tracer, text_class_name, (PyObject *)type, NULL);
         if (name == NULL) return NULL;
-        if (PyUnicode_Check(name)) callee = intern(tracer, name, NULL, 0);
+        if (PyUnicode_Check(name)) callee = intern(tracer, name, NULL, 0, NULL);
         else PyErr_SetString(PyExc_TypeError, "a class name is a string");
         Py_DECREF(name);
         callee = store(tracer, &class_names, NULL, type, callee);
@@ -521,7 +585,7 @@ Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type) {
     if (other != NULL) return other;
     PyObject *class_name = plan_class_name(tracer, type);
     if (class_name == NULL) return NULL;
-    other = intern(tracer, callee->name, class_name, callee->wants);
+    other = intern(tracer, callee->name, class_name, callee->wants, callee->group);
     Py_DECREF(class_name);
     return store(tracer, callee, NULL, type, other);
 }
@@ -570,7 +634,7 @@ void plan_forget_numbers(Tracer *tracer) {
 int plan_setup(void) {
     if (plan_index != PY_SSIZE_T_MAX) return 0;
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(plan) TEXT(callee) TEXT(receiver_callee) TEXT(operation) TEXT(field) TEXT(class_name)
+    TEXT(plan) TEXT(callee) TEXT(receiver_callee) TEXT(operation) TEXT(field) TEXT(class_name) TEXT(on_seen)
 #undef TEXT
     if ((note_death = PyCFunction_New(&noted_death_method, NULL)) == NULL) return -1;
     if ((text_dunder_name = PyUnicode_InternFromString("__name__")) == NULL) return -1;

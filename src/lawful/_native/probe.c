@@ -4,8 +4,6 @@
 
 #ifndef LAWFUL_NO_TRACER
 
-#define CELL_KIND 0x40 /* CO_FAST_CELL: this local variable is in a cell */
-
 static PyObject *text_call, *text_exception, *text_excId;
 
 /* ---- threads ---------------------------------------------------------------------------------------------------------- */
@@ -43,7 +41,7 @@ ThreadData *thread_data_anew(Tracer *tracer) {
 static void settle(Tracer *tracer, Pending *pending) {
     Py_XDECREF(pending->payload);
     if (pending->gone == NULL) return;
-    record_gone(tracer, pending->target, pending->gone);
+    record_gone(tracer, pending->target, pending->gone, pending->gone_group);
     Py_DECREF(pending->gone);
 }
 
@@ -93,6 +91,7 @@ static Pending *push_pending(Tracer *tracer, Callee *callee, RunFrame *frame, in
     pending->type = NULL;
     pending->asks = false;
     pending->gone = NULL;
+    pending->gone_group = NULL;
     pending->target = target;
     pending->place = 0;
     pending->offset = offset;
@@ -182,13 +181,26 @@ PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *ex
 }
 
 static inline uint32_t place_of(Tracer *tracer, CodeInfo *info, Probe *probe) {
-    return probe->spot.place ? probe->spot.place : plan_place(tracer, &probe->spot, info->code, probe->offset);
+    return probe->spot.place ? probe->spot.place : plan_place(tracer, &probe->spot, info->code, probe->origin);
 }
 
 /* Something of ours failed: the program goes on without being watched. */
 static int fault(Tracer *tracer) {
     tracer_fault(tracer);
     return 0;
+}
+
+/* ---- samples ---------------------------------------------------------------------------------------------------------------- */
+
+/* Nothing is told of this object, or of what is met here. */
+static inline int unsampled(Tracer *tracer, uint64_t groups) {
+    if (groups && !(groups & tracer->alive)) sample_drowse(tracer, groups);
+    return 1;
+}
+
+/* Is this an object that all events here must be of, and is it none? */
+static inline bool passes(Tracer *tracer, const Probe *probe, PyObject *receiver) {
+    return probe->groups && !probe->bears && receiver != NULL && !sample_of(tracer, receiver);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------ */
@@ -316,6 +328,9 @@ static inline bool makes_object(const Callee *callee, const Call *call) {
     return callee->wants & LEARN(WANT_NEW) && !asks_for_type(call);
 }
 
+/* Is the object that matters the one that comes out of the call? */
+static inline bool is_birth(const Callee *callee, const Call *call) { return call->type != NULL || callee->wants & WANT_BIRTH; }
+
 #define HABIT 32 /* calls of nothing that is wanted, after which a place is left alone */
 
 /* What is common to all that has a before and an after. Takes over the payload. */
@@ -325,7 +340,7 @@ static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
         /* The learner's numbers are all there is to it. */
         Id object = learnable(callee, receiver) ? identity_of(tracer, receiver) : 0;
         if (object == 0) return PyErr_Occurred() ? fault(tracer) : 1;
-        return learn(tracer, WORD_PRE, callee, &probe->spot, info->code, probe->offset, object) < 0 ? fault(tracer) : 1;
+        return learn(tracer, WORD_PRE, callee, &probe->spot, info->code, probe->origin, object) < 0 ? fault(tracer) : 1;
     }
     Id target;
     if ((payload == NULL && callee->wants & WANT_ARGS && PyErr_Occurred()) ||
@@ -334,9 +349,10 @@ static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
         return fault(tracer);
     }
     int failed = 0;
-    if (callee->wants & WANT_PRE)
+    bool unborn = callee->group != NULL && call != NULL && is_birth(callee, call); /* there is no object to tell of yet */
+    if (callee->wants & WANT_PRE && !unborn)
         failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), place_of(tracer, info, probe));
-    if (!failed && callee->wants & (WANT_END | LEARN(WANT_NEW)) && probe->result >= 0) {
+    if (!failed && (unborn || callee->wants & (WANT_END | LEARN(WANT_NEW))) && probe->result >= 0) {
         Pending *pending = NULL;
         probe->expects = true;
         if (!probe->result_off || delivery_again(tracer, info) == 0)
@@ -351,7 +367,7 @@ static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
     if (failed) return -1;
     if (callee->wants & WANT_EXIT && record_flush(tracer, true) < 0) return -1;
     if (callee->wants & LEARN(WANT_PRE) && target &&
-        learn(tracer, WORD_PRE, callee, &probe->spot, info->code, probe->offset, target) < 0)
+        learn(tracer, WORD_PRE, callee, &probe->spot, info->code, probe->origin, target) < 0)
         return fault(tracer);
     return 1;
 }
@@ -378,6 +394,7 @@ static int gets_busy(Tracer *tracer, Probe *probe) {
 static int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
     Call call;
     look_at_call(&call, probe, operands);
+    if (passes(tracer, probe, call.receiver)) return unsampled(tracer, probe->groups);
     if (call.receiver != NULL) identity_prefetch(call.receiver);
     PyTypeObject *type = call.receiver ? receiver_type(call.receiver) : NULL;
     Callee *callee = call.other ? plan_operation(tracer, &probe->last_answer, text_call, Py_TYPE(call.function))
@@ -391,6 +408,9 @@ static int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return pass_over(tracer, probe, &call);
     if (!(callee->wants & WANT_TOLD) && !learnable(callee, call.receiver) && !makes_object(callee, &call))
         return pass_over(tracer, probe, &call);
+    if (callee->group != NULL && (is_birth(callee, &call) ? sample_asleep(tracer, callee->group->bit, true)
+                                                          : call.receiver == NULL || !sample_of(tracer, call.receiver)))
+        return unsampled(tracer, probe->groups);
     if (!probe->busy && gets_busy(tracer, probe) < 0) return fault(tracer);
     return begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), &call);
 }
@@ -455,9 +475,11 @@ static int before_exit(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
         receiver = PyCFunction_GET_SELF(function);
     }
     if (receiver == NULL) return 1;
+    if (passes(tracer, probe, receiver)) return unsampled(tracer, probe->groups);
     Callee *callee = plan_operation(tracer, &probe->last_answer, probe->name, receiver_type(receiver));
     if (callee == NULL) return fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return 1;
+    if (callee->group != NULL && !sample_of(tracer, receiver)) return unsampled(tracer, probe->groups);
     PyObject *payload = NULL, *exception = operands[3];
     if (callee->wants & WANT_ARGS && exception != NULL && (payload = PyDict_New()) != NULL) {
         PyObject *args[3] = {(PyObject *)Py_TYPE(exception), exception, Py_None};
@@ -469,9 +491,11 @@ static int before_exit(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *f
 static int before_operation(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
     PyObject *receiver = operands[(int)shapes[probe->operation].receiver];
     if (receiver == NULL || probe->name == NULL) return 1;
+    if (passes(tracer, probe, receiver)) return unsampled(tracer, probe->groups);
     Callee *callee = plan_operation(tracer, &probe->last_answer, probe->name, Py_TYPE(receiver));
     if (callee == NULL) return fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return 1;
+    if (callee->group != NULL && !sample_of(tracer, receiver)) return unsampled(tracer, probe->groups);
     if ((probe->operation == OP_NEXT || probe->operation == OP_ASYNC_NEXT) && callee->wants & WANT_NEXT) {
         Id target = identity_of(tracer, receiver);
         if (target == 0) return fault(tracer);
@@ -483,12 +507,22 @@ static int before_operation(Tracer *tracer, CodeInfo *info, Probe *probe, RunFra
 }
 
 static int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
+    PyObject *early[2];
+    if (probe->early) {
+        early[0] = frame->localsplus[probe->value];
+        early[1] = frame->localsplus[probe->owner];
+        if (early[0] == NULL) return 1; /* a variable without a value: that will not be stored */
+        operands = early;
+    }
     PyObject *owner = operands[(int)shapes[probe->operation].receiver];
-    if (owner == NULL || probe->name == NULL || !identity_needed(owner)) return 1;
+    if (owner == NULL || probe->name == NULL) return 1;
+    if (passes(tracer, probe, owner)) return unsampled(tracer, probe->groups);
+    if (!identity_needed(owner)) return 1;
     Callee *callee = plan_field(tracer, &probe->last_answer, probe->name, receiver_type(owner));
     if (callee == NULL) return fault(tracer);
     int wanted = probe->operation == OP_GET_FIELD ? WANT_READ : WANT_WRITE;
     if (callee->name == NULL || !(callee->wants & (wanted | LEARN(wanted)))) return 1;
+    if (callee->group != NULL && !sample_of(tracer, owner)) return unsampled(tracer, probe->groups);
     Id target = identity_of(tracer, owner);
     if (target == 0) return fault(tracer);
     if (callee->wants & WANT_READ && probe->operation == OP_GET_FIELD && callee->wants & WANT_RESULT && probe->result >= 0) {
@@ -508,10 +542,15 @@ static int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *
     }
     if (!(callee->wants & LEARN(wanted))) return 1;
     int word = probe->operation == OP_GET_FIELD ? WORD_READ : WORD_WRITE;
-    return learn(tracer, word, callee, &probe->spot, info->code, probe->offset, target) < 0 ? fault(tracer) : 1;
+    return learn(tracer, word, callee, &probe->spot, info->code, probe->origin, target) < 0 ? fault(tracer) : 1;
 }
 
 int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
+    if (sample_asleep(tracer, probe->groups, probe->bears)) {
+        probe->off = true;
+        sample_sleeps(tracer, info);
+        return 0;
+    }
     PyObject **operands = frame->localsplus + probe->base;
     switch (probe->operation) {
     case OP_CALL:
@@ -534,7 +573,7 @@ static int constructed(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pe
     Callee *callee = pending->callee;
     Id id = identity_of(tracer, object);
     if (id == 0) return fault(tracer);
-    if (callee->wants & LEARN(WANT_NEW) && learn(tracer, WORD_NEW, callee, &probe->spot, info->code, probe->offset, id) < 0)
+    if (callee->wants & LEARN(WANT_NEW) && learn(tracer, WORD_NEW, callee, &probe->spot, info->code, probe->origin, id) < 0)
         return fault(tracer);
     if (!(callee->wants & WANT_NEW)) return 0;
     callee = plan_with_class(tracer, callee, Py_TYPE(object));
@@ -542,14 +581,33 @@ static int constructed(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pe
     return record_add(tracer, KIND_NEW, callee, id, Py_XNewRef(pending->payload), place_of(tracer, info, probe));
 }
 
-/* Is the object what the call of a class, or of a function that stands for one, was to make? */
-static bool is_new(const Pending *pending, PyObject *object) {
-    if (!(pending->callee->wants & (WANT_NEW | LEARN(WANT_NEW))) || pending->asks || !identity_needed(object)) return false;
+static bool is_made(const Pending *pending, PyObject *object) {
+    if (pending->asks || !identity_needed(object)) return false;
     return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
 }
 
-static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pending, PyObject *result) {
+/* Is the object what the call of a class, or of a function that stands for one, was to make? */
+static bool is_new(const Pending *pending, PyObject *object) {
+    return pending->callee->wants & (WANT_NEW | LEARN(WANT_NEW)) && is_made(pending, object);
+}
+
+/* An object comes out of a call whose callee has a group. 1: it is a sample; 0: nothing is told of it; -1: as ever. */
+static int comes_out(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *object) {
+    Callee *callee = pending->callee;
+    if (!is_made(pending, object)) return 0;
+    if (sample_of(tracer, object)) return 1;
+    if (!(callee->wants & WANT_BIRTH) || !sample_flip(tracer, callee->group)) return 0;
+    Id id;
+    int failed = sample_take(tracer, callee, object, place_of(tracer, info, probe), frame, &id);
+    return failed < 0 ? -1 : id != 0;
+}
+
+static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *result) {
     int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_POST;
+    if (pending->callee->group != NULL && pending->target == 0) {
+        int sampled = comes_out(tracer, info, probe, frame, pending, result);
+        if (sampled <= 0) return sampled;
+    }
     if (kind == KIND_POST) {
         if (is_new(pending, result) && constructed(tracer, info, probe, pending, result) < 0) return -1;
         if (!(pending->callee->wants & WANT_POST)) return 0;
@@ -558,7 +616,7 @@ static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pending,
     if (payload == NULL && PyErr_Occurred()) return fault(tracer);
     if (record_add(tracer, kind, pending->callee, pending->target, payload, place_of(tracer, info, probe)) < 0) return -1;
     if (kind == KIND_POST || !(pending->callee->wants & LEARN(WANT_READ))) return 0;
-    return learn(tracer, WORD_READ, pending->callee, &probe->spot, info->code, probe->offset, pending->target) < 0
+    return learn(tracer, WORD_READ, pending->callee, &probe->spot, info->code, probe->origin, pending->target) < 0
                ? fault(tracer) : 0;
 }
 
@@ -574,7 +632,7 @@ int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) 
     if (result == NULL) result = Py_None;
     if (probe->operation == OP_CONTAINS && probe->count && PyBool_Check(result))
         result = result == Py_True ? Py_False : Py_True; /* `not in`: what `__contains__` said is the contrary */
-    int failed = ended(tracer, info, probe, &pending, result);
+    int failed = ended(tracer, info, probe, frame, &pending, result);
     settle(tracer, &pending);
     return failed < 0 ? -1 : 1;
 }
@@ -597,7 +655,8 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
     Pending pending;
     if (!pop_pending(tracer, frame, at, &pending)) return 0;
     int failed = 0;
-    if (pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD) {
+    bool unborn = pending.callee->group != NULL && pending.target == 0;
+    if (pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD && !unborn) {
         PyObject *payload = exception_payload(tracer, &pending, exception);
         failed = payload == NULL ? fault(tracer)
                                  : record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, place_of(tracer, info, probe));
@@ -680,13 +739,44 @@ static int look_at_function(Tracer *tracer, CodeInfo *info, RunFrame *frame, Cal
     return (*callee)->name != NULL;
 }
 
+/* The place that events of a function have, as a number; 0: there is none. */
+static uint32_t place_number(Tracer *tracer, PyCodeObject *code, int offset) {
+    Spot *spot = code ? plan_spot(tracer, code, offset) : NULL;
+    if (code != NULL && spot == NULL) fault(tracer);
+    return spot ? plan_place(tracer, spot, code, offset) : 0;
+}
+
+/* 1: the receiver is a sample, perhaps from now on; 0: nothing is told of it; -1: as ever. */
+static int begins_life(Tracer *tracer, RunFrame *frame, Callee *callee, PyObject *receiver, int kind) {
+    if (receiver == NULL) return 0;
+    if (sample_of(tracer, receiver)) return 1;
+    if (!(callee->wants & WANT_BIRTH) || kind != KIND_PRE || !sample_flip(tracer, callee->group)) return 0;
+    int offset = 0;
+    PyCodeObject *code = place(tracer, frame, &offset);
+    Id id;
+    int failed = sample_take(tracer, callee, receiver, place_number(tracer, code, offset), frame_caller(frame), &id);
+    return failed < 0 ? -1 : id != 0;
+}
+
 static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int wanted) {
     Callee *callee;
     PyObject *receiver, *payload = NULL;
+    if (info->groups) {
+        if (info->apart && sample_asleep(tracer, info->groups, info->bears)) {
+            sample_sleeps(tracer, info);
+            return 0;
+        }
+        receiver = info->bears ? NULL : first_argument(frame);
+        if (!info->bears && (receiver == NULL || !sample_of(tracer, receiver))) return unsampled(tracer, info->groups);
+    }
     /* An exception may be thrown into a generator that never started. */
     if (kind == KIND_RESUME && frame_offset(frame) / 2 < info->code->_co_firsttraceable) return 1;
     int found = look_at_function(tracer, info, frame, &callee, &receiver);
     if (found <= 0) return found < 0 ? fault(tracer) : 1;
+    if (callee->group != NULL) {
+        int sampled = begins_life(tracer, frame, callee, receiver, kind);
+        if (sampled <= 0) return sampled < 0 ? -1 : unsampled(tracer, info->groups);
+    }
     if (!(callee->wants & WANT_TOLD) && !learnable(callee, receiver)) {
         /* A function that has no object to learn about will hardly get one. */
         if (info->idle < HABIT) info->idle++;
@@ -706,9 +796,7 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     int offset = 0, failed = 0;
     PyCodeObject *code = place(tracer, frame, &offset);
     if (callee->wants & WANT_TOLD) {
-        Spot *spot = code ? plan_spot(tracer, code, offset) : NULL;
-        uint32_t number = spot ? plan_place(tracer, spot, code, offset) : 0;
-        if (code != NULL && spot == NULL) fault(tracer);
+        uint32_t number = place_number(tracer, code, offset);
         if (callee->wants & wanted) failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), number);
         if (!failed && callee->wants & (WANT_END | WANT_YIELD)) {
             Pending *pending = push_pending(tracer, callee, frame, -1, target, before ? before : payload);
@@ -730,9 +818,16 @@ static int leave(Tracer *tracer, int kind, Pending *pending, PyObject *payload) 
     return failed ? -1 : 1;
 }
 
-static int leave_with(Tracer *tracer, RunFrame *frame, int kind, int wanted, PyObject *value) {
+/* What ends here was not told of. Is the place left alone until there is a sample? */
+static int ends_unseen(Tracer *tracer, CodeInfo *info) {
+    if (!info->apart || !sample_asleep(tracer, info->groups, false)) return 1;
+    sample_sleeps(tracer, info);
+    return 0;
+}
+
+static int leave_with(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int wanted, PyObject *value) {
     Pending pending;
-    if (!pop_pending(tracer, frame, -1, &pending)) return 1;
+    if (!pop_pending(tracer, frame, -1, &pending)) return ends_unseen(tracer, info);
     PyObject *payload = NULL;
     bool wants = pending.callee->wants & wanted;
     if (kind == KIND_POST && pending.callee->wants & WANT_NEW && pending.target) {
@@ -765,11 +860,11 @@ int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
 }
 
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result) {
-    return leave_with(tracer, frame, KIND_POST, WANT_POST, result);
+    return leave_with(tracer, info, frame, KIND_POST, WANT_POST, result);
 }
 
 int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *value) {
-    return leave_with(tracer, frame, KIND_YIELD, WANT_YIELD, value);
+    return leave_with(tracer, info, frame, KIND_YIELD, WANT_YIELD, value);
 }
 
 int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload) {

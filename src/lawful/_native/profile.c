@@ -4,7 +4,9 @@
    for every instruction there is: it is in force only while a frame runs that has probes (or whose exceptions matter).
    There is one of each for all tracers. The program does not see them: sys.getprofile() gives None, and sys.gettrace() gives
    the trace function of somebody else, if there is one. Then only the C function behind it is exchanged, for one that
-   calls both. */
+   calls both.
+
+   Where only samples are told of, and there is none and will be none, both are taken away until somebody wants some. */
 #include "tracer.h"
 
 #if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX < 0x030C0000
@@ -17,6 +19,7 @@ const char delivery_name[] = "profile";
 
 static Tracer *tracers[MOST_TRACERS];          /* that run, by slot */
 static int running;                            /* their number */
+static bool resting;                           /* nothing is to be seen, and the interpreter is left alone */
 static uint64_t newest;                        /* the id of the newest thread there was */
 static _Thread_local Py_tracefunc other;       /* somebody else's */
 static _Thread_local Py_tracefunc in_force;    /* the one that was put in force last */
@@ -30,17 +33,23 @@ static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject 
 
 /* ---- which function is in force ------------------------------------------------------------------------------------------ */
 
-static bool wants_raise(CodeInfo *info) { return info->callee != NULL && info->callee->wants & WANT_RAISE; }
+static bool wants_raise(CodeInfo *info) {
+    return info->callee != NULL && info->callee->wants & WANT_RAISE && !sample_asleep(info->tracer, info->groups, info->bears);
+}
+
+static bool wants_probes(CodeInfo *info) {
+    return info->n_probes && !sample_asleep(info->tracer, info->probe_groups, info->probes_bear);
+}
 
 /* An exception that goes on after `finally` or `with` is only told of by the instruction that raises it again. */
 static bool reraises(CodeInfo *info) {
-    return wants_raise(info) && PyBytes_GET_SIZE(info->code->co_exceptiontable) > 0;
+    return info->callee != NULL && info->callee->wants & WANT_RAISE && PyBytes_GET_SIZE(info->code->co_exceptiontable) > 0;
 }
 
 static bool wants_trace(RunFrame *frame) {
     EACH_TRACER(tracer) {
         CodeInfo *info = plan_find(tracer, frame_code(frame));
-        if (info != NULL && (info->n_probes || wants_raise(info))) return true;
+        if (info != NULL && (wants_probes(info) || wants_raise(info))) return true;
     }
     return false;
 }
@@ -99,7 +108,8 @@ static int starts(Tracer *tracer, PyFrameObject *object) {
         if (info == NULL && PyErr_Occurred()) tracer_fault(tracer);
     }
     prepare(object, info);
-    if (info == NULL || info->callee == NULL) return 0;
+    if (info != NULL && info->unseen && plan_seen(tracer, info) < 0) tracer_fault(tracer);
+    if (info == NULL || info->callee == NULL || sample_asleep(tracer, info->groups, info->bears)) return 0;
     return begins(frame) ? function_start(tracer, info, frame) : function_resume(tracer, info, frame);
 }
 
@@ -119,6 +129,50 @@ static void cannot_watch(void) {
     EACH_TRACER(tracer) tracer_fault(tracer);
 }
 
+static bool only_groups(Tracer *tracer) {
+    if (tracer->only_groups < 0) {
+        PyObject *answer = PyObject_GetAttrString(tracer->wanted, "only_groups");
+        tracer->only_groups = answer != NULL && answer == Py_True;
+        Py_XDECREF(answer);
+        /* Some of them may not have been met yet. */
+        PyObject *groups = tracer->only_groups ? PyObject_GetAttrString(tracer->wanted, "groups") : NULL;
+        PyObject *numbers = groups ? PySequence_Tuple(groups) : NULL;
+        for (Py_ssize_t i = 0; numbers != NULL && i < PyTuple_GET_SIZE(numbers); i++)
+            if (sample_group(tracer, PyLong_AsLong(PyTuple_GET_ITEM(numbers, i))) == NULL) break;
+        if (numbers == NULL || PyErr_Occurred()) tracer->only_groups = false;
+        Py_XDECREF(groups);
+        Py_XDECREF(numbers);
+        PyErr_Clear();
+    }
+    return tracer->only_groups;
+}
+
+static int leave_threads(void);
+
+/* Can the interpreter be left alone? */
+static bool can_rest(void) {
+    EACH_TRACER(tracer) {
+        if (tracer->groups == NULL || tracer->awake[1] || tracer->count || !only_groups(tracer) || tracer->awake[1]) return false;
+    }
+    return running > 0;
+}
+
+/* One call in about 64 is timed, by the first tracer. */
+static int64_t timer_begin(Tracer **timed, unsigned *exacts) {
+    EACH_TRACER(tracer) {
+        if (--tracer->until) return 0;
+        *timed = (Tracer *)Py_NewRef((PyObject *)tracer);
+        *exacts = tracer->exacts;
+        return cost_begin(tracer);
+    }
+    return 0;
+}
+
+static void timer_end(Tracer *timed, int64_t began, unsigned exacts) {
+    cost_end(timed, began, exacts);
+    Py_DECREF(timed);
+}
+
 static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject *arg) {
     PyThreadState *thread = PyThreadState_Get();
     RunFrame *frame = object->f_frame;
@@ -130,8 +184,17 @@ static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject 
         return 0;
     }
     int collecting = PyGC_Disable(); /* here every allocation may start a collection, and finalisers would run unseen */
+    if (can_rest()) {
+        resting = true;
+        if (leave_threads() < 0) cannot_watch();
+        if (collecting) PyGC_Enable();
+        return 0;
+    }
     if (watch_new_threads() < 0) cannot_watch();
     int answer = 0;
+    Tracer *timed = NULL;
+    unsigned exacts = 0;
+    int64_t began = timer_begin(&timed, &exacts);
     EACH_TRACER(tracer) {
         if (answer < 0) break;
         Py_INCREF(tracer); /* whom it tells may stop it */
@@ -139,6 +202,7 @@ static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject 
         Py_DECREF(tracer);
     }
     trace_next(thread, what == PyTrace_CALL ? frame : frame_caller(frame));
+    if (timed != NULL) timer_end(timed, began, exacts);
     if (collecting) PyGC_Enable();
     return answer < 0 ? -1 : 0;
 }
@@ -173,6 +237,9 @@ static int exception(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *
 static int tell(PyFrameObject *object, int what, PyObject *arg) {
     RunFrame *frame = object->f_frame;
     int collecting = PyGC_Disable(), answer = 0;
+    Tracer *timed = NULL;
+    unsigned exacts = 0;
+    int64_t began = timer_begin(&timed, &exacts);
     EACH_TRACER(tracer) {
         CodeInfo *info = plan_find(tracer, frame_code(frame));
         if (info == NULL || answer < 0) continue;
@@ -180,6 +247,7 @@ static int tell(PyFrameObject *object, int what, PyObject *arg) {
         answer = what == PyTrace_OPCODE ? instruction(tracer, info, frame) : exception(tracer, info, frame, arg);
         Py_DECREF(tracer);
     }
+    if (timed != NULL) timer_end(timed, began, exacts);
     if (collecting) PyGC_Enable();
     return answer < 0 ? -1 : 0;
 }
@@ -190,8 +258,8 @@ static int on_trace(PyObject *self, PyFrameObject *object, int what, PyObject *a
         return -1;
     int answer = what == PyTrace_OPCODE || what == PyTrace_EXCEPTION ? tell(object, what, arg) : 0;
     PyThreadState *thread = PyThreadState_Get();
-    if (thread->c_tracefunc != on_trace || !running) trace_next(thread, object->f_frame);
-    if (thread->c_profilefunc == NULL && running && _PyEval_SetProfile(thread, on_profile, NULL) < 0) cannot_watch();
+    if (thread->c_tracefunc != on_trace || !running || resting) trace_next(thread, object->f_frame);
+    if (thread->c_profilefunc == NULL && running && !resting && _PyEval_SetProfile(thread, on_profile, NULL) < 0) cannot_watch();
     return answer;
 }
 
@@ -203,6 +271,10 @@ int delivery_plan(Tracer *tracer, CodeInfo *info) { return 0; }
 
 int delivery_again(Tracer *tracer, CodeInfo *info) { return 0; }
 
+int delivery_wake(Tracer *tracer, CodeInfo *info) { return 0; }
+
+int delivery_rearm(Tracer *tracer, CodeInfo *info) { return 0; }
+
 int delivery_begin(Tracer *tracer) {
     Py_tracefunc profile = PyThreadState_Get()->c_profilefunc;
     if (profile == NULL || profile == on_profile) return 0;
@@ -210,15 +282,19 @@ int delivery_begin(Tracer *tracer) {
     return -1;
 }
 
-int delivery_start(Tracer *tracer) {
-    tracers[tracer->slot] = (Tracer *)Py_NewRef((PyObject *)tracer);
-    running++;
-    newest = 0;
-    if (watch_new_threads() < 0) return -1;
+/* The trace function where a frame runs that has something to be seen. */
+static void trace_threads(void) {
+    for (PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); thread != NULL; thread = PyThreadState_Next(thread)) {
+        RunFrame *frame = frame_current(thread);
+        if (thread->c_tracefunc == NULL && frame != NULL && wants_trace(frame)) thread->c_tracefunc = on_trace;
+    }
+}
+
+/* Frames that run already get no start. */
+static void watch_frames(Tracer *tracer) {
     int collecting = PyGC_Disable(); /* a collection would let other threads run, and end */
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter); thread != NULL; thread = PyThreadState_Next(thread)) {
-        /* Frames that run already get no start. */
         PyFrameObject *object = PyThreadState_GetFrame(thread);
         while (object != NULL) {
             prepare(object, plan_find(tracer, frame_code(object->f_frame)));
@@ -226,10 +302,33 @@ int delivery_start(Tracer *tracer) {
             Py_DECREF(object);
             object = back;
         }
-        RunFrame *frame = frame_current(thread);
-        if (thread->c_tracefunc == NULL && frame != NULL && wants_trace(frame)) thread->c_tracefunc = on_trace;
     }
+    trace_threads();
     if (collecting) PyGC_Enable();
+}
+
+int delivery_start(Tracer *tracer) {
+    tracers[tracer->slot] = (Tracer *)Py_NewRef((PyObject *)tracer);
+    running++;
+    resting = false;
+    newest = 0;
+    if (watch_new_threads() < 0) return -1;
+    watch_frames(tracer);
+    return 0;
+}
+
+int delivery_woken(Tracer *tracer) {
+    tracer->only_groups = -1;
+    if (resting) {
+        resting = false;
+        newest = 0;
+        if (watch_new_threads() < 0) return -1;
+        EACH_TRACER(other_one) {
+            if (tracer_plan_frames(other_one) < 0) return -1; /* they began meanwhile */
+            watch_frames(other_one);
+        }
+    }
+    trace_threads();
     return 0;
 }
 
@@ -246,6 +345,13 @@ static int leave_thread(PyThreadState *thread, bool current) {
     return failed;
 }
 
+static int leave_threads(void) {
+    int failed = 0;
+    PyThreadState *current = PyThreadState_Get(), *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    for (; thread != NULL; thread = PyThreadState_Next(thread)) failed |= leave_thread(thread, thread == current);
+    return failed;
+}
+
 int delivery_stop(Tracer *tracer) {
     if (tracer->slot < 0 || tracers[tracer->slot] != tracer) return 0;
     tracers[tracer->slot] = NULL;
@@ -256,9 +362,7 @@ int delivery_stop(Tracer *tracer) {
         tracer_fault(tracer);
         tracer->broken = broken; /* what was gathered is good */
     }
-    int failed = 0;
-    PyThreadState *thread = --running ? NULL : PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-    for (; thread != NULL; thread = PyThreadState_Next(thread)) failed |= leave_thread(thread, thread == current);
+    int failed = --running ? 0 : leave_threads();
     Py_DECREF(tracer);
     return failed;
 }

@@ -12,7 +12,7 @@ static PyObject *text_event, *text_name, *text_class, *text_targetId, *text_file
 
 int record_setup(void) {
     static const char *const names[KINDS] = {"func_pre", "func_post", "func_raise", "new", "gone", "field_write",
-                                             "field_read", "iter_next", "yield", "resume", "emit", "epoch"};
+                                             "field_read", "iter_next", "yield", "resume", "born", "emit", "epoch"};
     if (text_event != NULL) return 0;
     for (int i = 0; i < KINDS; i++)
         if ((kinds[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
@@ -198,16 +198,18 @@ int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *pa
     return 0;
 }
 
-int record_gone(Tracer *tracer, Id id, PyObject *class_name) {
+int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group) {
     /* The receiver of a call may die with the call's arguments: it is told after the call's end. */
     ThreadData *thread = thread_data(tracer);
     for (int i = thread ? thread->depth - 1 : -1, j = 0; i >= 0 && j < 4; i--, j++) {
         Pending *pending = &thread->stack[i];
         if (pending->target != id || pending->gone != NULL) continue;
         pending->gone = Py_NewRef(class_name);
+        pending->gone_group = group;
         return 0;
     }
     push(tracer, KIND_GONE, 0, id, Py_NewRef(class_name), 0);
+    if (group != NULL) sample_gone(tracer, group);
     return 0;
 }
 
@@ -288,7 +290,9 @@ static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payloa
                  set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
     } else if (record->kind != KIND_EMIT) {
         Callee *callee = tracer->callee_list[record->callee - 1];
-        failed = PyDict_SetItem(event, text_event, kinds[record->kind]) || PyDict_SetItem(event, text_name, callee->name);
+        bool born = record->kind == KIND_BORN; /* it has the name of its class, whoever tells of it */
+        failed = PyDict_SetItem(event, text_event, kinds[record->kind]) ||
+                 PyDict_SetItem(event, text_name, born ? callee->class_name : callee->name);
         if (!failed && record->target) {
             failed = (callee->class_name != NULL && PyDict_SetItem(event, text_class, callee->class_name)) ||
                      set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
@@ -378,6 +382,7 @@ int record_flush(Tracer *tracer, bool wait) {
         Py_END_ALLOW_THREADS
     }
     tracer->deliverer = me;
+    int64_t began = cpu_time();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* some callbacks run while an exception is on its way */
     int failed = 0;
@@ -396,6 +401,8 @@ int record_flush(Tracer *tracer, bool wait) {
     } else {
         PyErr_Restore(type, value, trace);
     }
+    tracer->exact += cpu_time() - began;
+    tracer->exacts++;
     tracer->deliverer = 0;
     PyThread_release_lock(tracer->delivering);
     return failed;

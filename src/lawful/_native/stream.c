@@ -145,6 +145,14 @@ int stream_wait(Window *window, double seconds, bool idle) {
     return answer;
 }
 
+/* A tick that is due with the last of them is known to be due. */
+uint64_t stream_worked(Window *window) {
+    pthread_mutex_lock(&window->gate);
+    uint64_t worked = window->worked;
+    pthread_mutex_unlock(&window->gate);
+    return worked;
+}
+
 void stream_resume(Window *window) {
     pthread_mutex_lock(&window->gate);
     window->tick_due = false;

@@ -20,7 +20,7 @@ void tracer_fault(Tracer *tracer) {
 /* ---- methods --------------------------------------------------------------------------------------------------------------- */
 
 /* Code that is running already will not start again. */
-static int plan_frames(Tracer *tracer) {
+int tracer_plan_frames(Tracer *tracer) {
     PyObject *get = PySys_GetObject("_current_frames");
     PyObject *frames = get ? PyObject_CallNoArgs(get) : NULL;
     if (frames == NULL) return get ? -1 : 0;
@@ -38,6 +38,7 @@ static int plan_frames(Tracer *tracer) {
                     tracer_fault(tracer); /* of the plan */
                     failed = 0;
                 }
+                if (info != NULL && info->unseen && plan_seen(tracer, info) < 0) tracer_fault(tracer);
             }
             Py_DECREF(code);
             Py_DECREF(globals);
@@ -62,7 +63,13 @@ static PyObject *tracer_start(Tracer *self, PyObject *unused) {
     self->serial = ++serials;
     self->threads = 0;
     self->running = true;
-    if (delivery_begin(self) < 0 || plan_frames(self) < 0 || delivery_start(self) < 0) {
+    self->only_groups = -1;
+    PyObject *on_seen = PyObject_GetAttrString(self->wanted, "on_seen");
+    if (on_seen == NULL) PyErr_Clear();
+    self->tells_seen = on_seen != NULL && on_seen != Py_None;
+    Py_XDECREF(on_seen);
+    sample_clear(self);
+    if (delivery_begin(self) < 0 || tracer_plan_frames(self) < 0 || delivery_start(self) < 0) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         Py_XDECREF(tracer_stop(self, NULL));
@@ -78,6 +85,7 @@ static PyObject *tracer_stop(Tracer *self, PyObject *unused) {
     failed |= record_flush(self, true);
     self->running = false;
     identity_unwatch(self);
+    sample_clear(self);
     if (failed) return NULL;
     Py_RETURN_NONE;
 }
@@ -107,11 +115,73 @@ static PyObject *tracer_after_fork(Tracer *self, PyObject *process) {
     self->process = (int)number;
     identity_base((Id)number << 32);
     record_discard(self);
+    sample_fork(self, (uint64_t)number);
     /* The thread that held the lock may not exist here. The old lock cannot be given back safely. */
     self->delivering = PyThread_allocate_lock();
     self->deliverer = 0;
     if (self->delivering == NULL) return PyErr_NoMemory();
     Py_RETURN_NONE;
+}
+
+/* ---- samples --------------------------------------------------------------------------------------------------------------- */
+
+/* Nanoseconds, about: that the interpreter takes to call us, and that an instruction takes longer because it cannot be
+   specialised. */
+#define PER_CALLBACK 20
+#define PER_SLOW 45
+
+static PyObject *tracer_sample(Tracer *self, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"group", "rate", "budget", NULL};
+    long number;
+    double rate;
+    long long budget = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "ld|L:sample", names, &number, &rate, &budget)) return NULL;
+    Group *group = sample_group(self, number);
+    if (group == NULL || sample_set(self, group, rate, budget) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_samples(Tracer *self, PyObject *number) {
+    long value = PyLong_AsLong(number);
+    Group *group = value == -1 && PyErr_Occurred() ? NULL : sample_group(self, value);
+    if (group == NULL) return NULL;
+    return Py_BuildValue("KKL", (unsigned long long)group->born, (unsigned long long)group->taken, (long long)group->alive);
+}
+
+static PyObject *tracer_release(Tracer *self, PyObject *number) {
+    long value = PyLong_AsLong(number);
+    Group *group = value == -1 && PyErr_Occurred() ? NULL : sample_group(self, value);
+    if (group == NULL) return NULL;
+    sample_release(self, group);
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_seed(Tracer *self, PyObject *number) {
+    unsigned long long seed = PyLong_AsUnsignedLongLongMask(number);
+    if (PyErr_Occurred()) return NULL;
+    sample_seed(self, seed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_rearm(Tracer *self, PyObject *unused) {
+    if (!self->tells_seen) Py_RETURN_NONE;
+    for (CodeInfo *info = self->infos; info != NULL; info = info->after) {
+        if (!info->own || info->unseen) continue;
+        info->unseen = true;
+        if (self->running && delivery_rearm(self, info) < 0) return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static uint64_t callbacks(const Tracer *self) { return self->callbacks + self->period - self->until; }
+
+static PyObject *get_callbacks(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(callbacks(self)); }
+
+static PyObject *get_cost(Tracer *self, void *unused) {
+    measure_ticks(self);
+    double nanoseconds = (double)self->exact + self->timed * self->tick + (double)callbacks(self) * PER_CALLBACK +
+                         (double)self->slow * PER_SLOW;
+    return PyFloat_FromDouble(nanoseconds * 1e-9);
 }
 
 /* ---- the learner ----------------------------------------------------------------------------------------------------------- */
@@ -160,7 +230,8 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     self->limit = limit;
     self->synchronous = synchronous;
     self->gone = gone;
-    self->slot = self->tool = -1;
+    self->slot = self->tool = self->second_tool = -1;
+    self->period = self->until = 64;
     self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);
     self->first_tick = ticks();
     self->first_time = tracer_now() - self->began;
@@ -201,6 +272,7 @@ static void tracer_dealloc(Tracer *self) {
     }
     record_discard(self);
     plan_forget(self);
+    sample_forget(self);
     Py_CLEAR(self->get_loop);
     Py_CLEAR(self->get_task);
     Py_CLEAR(self->resting);
@@ -221,6 +293,12 @@ static PyMethodDef methods[] = {
     {"flush", (PyCFunction)tracer_flush, METH_NOARGS, "flush()\n--\n\nDeliver what was gathered so far."},
     {"emit", (PyCFunction)tracer_emit, METH_O, "emit(event)\n--\n\nPut an event of one's own into the stream."},
     {"identify", (PyCFunction)tracer_identify, METH_O, "identify(value)\n--\n\nThe id of an object."},
+    {"sample", (PyCFunction)(void (*)(void))tracer_sample, METH_VARARGS | METH_KEYWORDS,
+     "sample(group, rate, budget=-1)\n--\n\nHow many of the objects of a group are told of."},
+    {"samples", (PyCFunction)tracer_samples, METH_O, "samples(group)\n--\n\nBorn, taken and alive."},
+    {"release", (PyCFunction)tracer_release, METH_O, "release(group)\n--\n\nNone of its objects is a sample any more."},
+    {"seed", (PyCFunction)tracer_seed, METH_O, "seed(number)\n--\n\nThe coins begin anew."},
+    {"rearm", (PyCFunction)tracer_rearm, METH_NOARGS, "rearm()\n--\n\nTell of all own code that starts, once more."},
     {"after_fork", (PyCFunction)tracer_after_fork, METH_O, "after_fork(process)\n--\n\nGo on in a child process."},
     {NULL, NULL, 0, NULL},
 };
@@ -239,6 +317,8 @@ static PyGetSetDef properties[] = {
     {"fault", (getter)get_fault, NULL, "What stopped it, if something inside Lawful failed.", NULL},
     {"dropped", (getter)get_dropped, NULL, "Events that found the buffer full.", NULL},
     {"events", (getter)get_events, NULL, "How many there were.", NULL},
+    {"callbacks", (getter)get_callbacks, NULL, "How often the interpreter has called the tracer.", NULL},
+    {"cost", (getter)get_cost, NULL, "Seconds that the watching took, about.", NULL},
     {"learner", (getter)get_learner, (setter)set_learner, "Who gives numbers to names and places. Set: take its window anew.", NULL},
     {"learns", (getter)get_learns, NULL, "Do events for the learner go to its window, and not to `deliver`?", NULL},
     {"pending", (getter)get_pending, NULL, "How many are not delivered yet.", NULL},

@@ -4,6 +4,7 @@
    encode.c     values as parts of events
    record.c     the buffer of compact records, and events made from them
    sink.c       events as numbers, for the learner
+   sample.c     which objects are told of, and what sleeps meanwhile
    plan.c       what is known about code objects and callees, asked of Python once
    probe.c      what happens before, after and instead of the end of a probed instruction; starts and ends of functions
    monitoring.c delivery by sys.monitoring (3.12 and newer)
@@ -32,7 +33,7 @@ enum {
 enum {
     WANT_PRE = 1, WANT_POST = 2, WANT_RAISE = 4, WANT_NEW = 8, WANT_ARGS = 16, WANT_RESULT = 32, WANT_READ = 64,
     WANT_WRITE = 128, WANT_NEXT = 256, WANT_YIELD = 512, WANT_CALLEE_SIDE = 1024, WANT_RECEIVER = 2048,
-    WANT_EXIT = 4096, WANT_SITE = 8192
+    WANT_EXIT = 4096, WANT_SITE = 8192, WANT_BIRTH = 1 << 26, WANT_STACK = 1 << 27
 };
 #define WANT_END (WANT_POST | WANT_RAISE | WANT_NEW)
 /* The same events, for the learner. */
@@ -40,9 +41,12 @@ enum {
 #define LEARN(wants) ((wants) << LEARN_SHIFT)
 #define WANT_LEARN LEARN(WANT_PRE | WANT_NEW | WANT_READ | WANT_WRITE)
 /* What is told otherwise. */
-#define WANT_TOLD (WANT_END | WANT_PRE | WANT_READ | WANT_WRITE | WANT_NEXT | WANT_YIELD | WANT_EXIT)
+#define WANT_TOLD (WANT_END | WANT_PRE | WANT_READ | WANT_WRITE | WANT_NEXT | WANT_YIELD | WANT_EXIT | WANT_BIRTH)
+
+#define CELL_KIND 0x40 /* CO_FAST_CELL: a local variable is in a cell */
 
 typedef struct Tracer Tracer;
+typedef struct Callee Callee;
 
 /* ---- ids (identity.c) -------------------------------------------------------------------------------------------- */
 
@@ -87,22 +91,77 @@ static inline Id identity_of(Tracer *tracer, PyObject *object) {
     return identity_anew(tracer, object);
 }
 
+int identity_name(Tracer *tracer, PyObject *object); /* the death of an object that has an id will be told */
 void identity_base(Id base);               /* ids go on from here: a child process has its own */
 int identity_watch(Tracer *tracer);        /* is told of deaths from now on */
 void identity_unwatch(Tracer *tracer);     /* when nobody watches, everything is forgotten and undone */
+
+/* ---- samples (sample.c) -------------------------------------------------------------------------------------------- */
+
+typedef struct CodeInfo CodeInfo;
+
+/* Objects that are sampled by one coin. It lives as long as the tracer. */
+typedef struct Group {
+    struct Group *next;
+    long number;
+    uint64_t bit;          /* in masks of groups; 0: there are too many, and this one never sleeps */
+    uint64_t coin;         /* where its splitmix64 is */
+    double rate;
+    int64_t budget;        /* below 0: without end */
+    uint64_t born, taken;
+    int64_t alive;         /* samples whose end was not told */
+    int64_t fruitless;     /* how often its places told of nothing, since the last sample died */
+    int64_t patience;      /* how often that may be: about what it cost to wake them last time, or a guess */
+    bool woken;            /* it is no guess */
+    double visits, births; /* how often that was, and how many were born meanwhile */
+    unsigned sleeps;       /* how often it fell asleep */
+} Group;
+
+typedef struct {
+    PyObject *key;         /* NULL: free; borrowed, it dies before its place is used again */
+    Id id;
+    Group *group;
+} Sample;
+
+typedef struct {
+    Sample *entries;       /* or NULL */
+    size_t mask, used;
+} Samples;
+
+Group *sample_group(Tracer *tracer, long number);             /* NULL with an exception */
+int sample_set(Tracer *tracer, Group *group, double rate, int64_t budget);
+void sample_release(Tracer *tracer, Group *group);            /* none of its objects is a sample any more */
+void sample_seed(Tracer *tracer, uint64_t seed);
+void sample_fork(Tracer *tracer, uint64_t process);
+bool sample_flip(Tracer *tracer, Group *group);               /* a life begins: is it a sample? */
+/* It is: from now on it has an id, and all is told of it, first `born`. The frame is the one that makes it. The id is 0 if
+   something of ours failed; -1: an exception goes on into the program. */
+int sample_take(Tracer *tracer, Callee *callee, PyObject *object, uint32_t place, RunFrame *frame, Id *id);
+/* An object dies. NULL: it was no sample. */
+Group *sample_lost(Tracer *tracer, PyObject *object);
+void sample_gone(Tracer *tracer, Group *group);               /* and this has been told */
+void sample_clear(Tracer *tracer);                            /* no object is a sample any more */
+void sample_forget(Tracer *tracer);                           /* everything */
+/* A place of these groups met no sample. Nobody's time is to be wasted. */
+void sample_drowse(Tracer *tracer, uint64_t groups);
+void sample_sleeps(Tracer *tracer, CodeInfo *info);           /* something in it is switched off */
+void sample_unlink(CodeInfo *info);
+void sample_cost(Tracer *tracer, CodeInfo *info, uint64_t groups); /* it would have to be woken, too */
+int64_t cpu_time(void);                                       /* of this thread, in nanoseconds */
 
 /* ---- callees and code (plan.c) ------------------------------------------------------------------------------------ */
 
 /* What is known about a function with a type of receiver. There is one for each name, class name and wants, and it
    lives as long as the tracer: their number is that of the names in the program. */
-typedef struct Callee {
+struct Callee {
     struct Callee *next;
     PyObject *name;         /* NULL: it is not wanted */
     PyObject *class_name;   /* of the receiver's type, or NULL */
     int wants;
     uint32_t number;        /* from 1 */
     uint32_t words[4];      /* the learner's numbers of its events, from 1; see sink.h */
-} Callee;
+    Group *group;           /* whose samples alone are told of; NULL: all is told */
+};
 
 /* An answer of the hash table, good until something dies that is in it. */
 typedef struct {
@@ -121,9 +180,12 @@ typedef struct {
     LastAnswer last_answer; /* what was called here last */
     Spot spot;
     int base;               /* from the frame's first variable */
+    int value, owner;       /* the same, of what is there early */
     int offset, result;     /* in bytes; result may be -1 */
+    int origin;             /* of the instruction itself */
     int count;
     unsigned char operation;
+    bool early;             /* it is looked at one instruction before */
     bool quiet;             /* nothing that is wanted has this name */
     bool off;               /* the instruction is disabled, or could be */
     bool result_off;        /* the instruction where its result is seen is disabled */
@@ -131,11 +193,13 @@ typedef struct {
     bool habit;             /* it is left alone if it calls nothing that is wanted for a while */
     bool busy;              /* it has called something that is wanted */
     uint8_t idle;           /* how often it called something else */
+    bool bears;             /* objects of its groups may be told of here when they are new */
+    uint64_t groups;        /* that all belongs to that is wanted here; 0: other things may be wanted */
     PyObject *name;         /* or NULL */
     PyObject *keywords;     /* a tuple, or NULL */
 } Probe;
 
-typedef struct CodeInfo {
+struct CodeInfo {
     Tracer *tracer;
     struct CodeInfo *other;         /* of the same code, for another tracer */
     struct CodeInfo *before, *after; /* of the same tracer */
@@ -147,15 +211,27 @@ typedef struct CodeInfo {
         int16_t probe, result;      /* numbers of probes from 1, or 0 */
     } *at;                          /* by code unit */
     Spot *spots;                    /* by code unit, or NULL */
+    PyObject **texts;               /* the same, of places in stacks */
     int n_probes, units, toggles;
     uint8_t idle;                   /* how often it started without an object to learn about */
     bool own, busy;                 /* busy: it started with one */
+    bool bears;                     /* lives of objects of its groups may begin where it starts */
+    bool by_self;                   /* it bears nothing, and its first variable is the receiver */
+    bool apart;                     /* 3.12: its starts and ends are told to a tool of their own */
+    bool unseen;                    /* its next start is to be told to `Wanted.on_seen` */
+    bool slept;                     /* something in it is switched off until one of its groups wakes */
+    uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
+    uint64_t probe_groups;          /* that all its probes belong to; 0: there are others */
+    bool probes_bear;               /* one of them does */
+    uint64_t all_groups;            /* all of these */
+    struct CodeInfo *sleeper_before, *sleeper_after;
     LastAnswer last_answer;                      /* the type of first argument it had last */
-} CodeInfo;
+};
 
 int plan_setup(void);
 /* Asks Python. NULL without an exception: it is of no interest. */
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
+int plan_seen(Tracer *tracer, CodeInfo *info); /* it starts, for the first time since it was asked for */
 Callee *plan_call(Tracer *tracer, LastAnswer *last_answer, PyObject *function, PyObject *key, PyTypeObject *receiver);
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
 Callee *plan_operation(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner);
@@ -176,7 +252,7 @@ int plan_wanted_name(Tracer *tracer, PyObject *name);
 
 enum {
     KIND_PRE, KIND_POST, KIND_RAISE, KIND_NEW, KIND_GONE, KIND_WRITE, KIND_READ, KIND_NEXT, KIND_YIELD, KIND_RESUME,
-    KIND_EMIT, KIND_EPOCH, KINDS
+    KIND_BORN, KIND_EMIT, KIND_EPOCH, KINDS
 };
 
 typedef struct {
@@ -206,7 +282,8 @@ typedef struct RecordChunk {
 /* Takes over the reference to payload. Where it is a place to run Python code, the buffer is emptied when it is full;
    -1 with an exception that goes on into the program. */
 int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place);
-int record_gone(Tracer *tracer, Id id, PyObject *class_name); /* never runs Python code */
+/* Never runs Python code. The group is that of a sample, or NULL. */
+int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group);
 int record_emit(Tracer *tracer, PyObject *event);
 int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
 void record_discard(Tracer *tracer);
@@ -251,6 +328,7 @@ typedef struct {
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
     bool asks;             /* it makes no object, though a class is called */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
+    Group *gone_group;     /* if it was a sample */
     Id target;
     uint32_t place;        /* that callee-side events have */
     int offset;            /* of the probe; callee side: -1 */
@@ -287,6 +365,9 @@ int delivery_start(Tracer *tracer);
 int delivery_stop(Tracer *tracer);
 int delivery_plan(Tracer *tracer, CodeInfo *info);   /* events of this code object are wanted from now on */
 int delivery_again(Tracer *tracer, CodeInfo *info);  /* what was switched off in it is wanted again */
+int delivery_wake(Tracer *tracer, CodeInfo *info);   /* the same, for what slept */
+int delivery_woken(Tracer *tracer);                  /* some groups are awake that were not */
+int delivery_rearm(Tracer *tracer, CodeInfo *info);  /* its next start is to be told */
 
 /* ---- the tracer (tracer.c) ------------------------------------------------------------------------------------------ */
 
@@ -340,6 +421,23 @@ struct Tracer {
     PyObject *get_loop, *get_task;
     PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
     int tool;                  /* of sys.monitoring */
+    int second_tool;           /* for starts and ends that sleep, or -1 */
+    /* Samples: */
+    Samples samples;
+    Group *groups;
+    uint64_t seed;
+    int only_groups;           /* nothing is wanted beside them; -1: not asked yet */
+    uint64_t alive;            /* groups that have samples alive, as a mask */
+    uint64_t awake[2];         /* groups whose places are awake: all places; those that bear */
+    CodeInfo *sleepers;
+    bool tells_seen;           /* `wanted` wants to know which code starts */
+    /* What it costs: */
+    int64_t exact;             /* nanoseconds in deliveries and in Python code of ours */
+    unsigned exacts;           /* how often there were any */
+    uint64_t callbacks;        /* until the last that was timed */
+    uint64_t slow;             /* before instructions that are slower for it */
+    uint32_t period, until;    /* one of so many is timed, the one after so many more */
+    double timed;              /* ticks, times the periods */
 };
 
 extern Py_ssize_t plan_index; /* of notes on code objects */
@@ -360,12 +458,34 @@ static inline ThreadData *thread_data(Tracer *tracer) {
     return data->serial == tracer->serial ? data : thread_data_anew(tracer);
 }
 
+/* The id of a sample; 0: it is none. */
+static inline Id sample_of(const Tracer *tracer, const PyObject *object) {
+    if (tracer->samples.entries == NULL) return 0;
+    for (size_t i = identity_home(object, tracer->samples.mask);; i = (i + 1) & tracer->samples.mask) {
+        const Sample *sample = &tracer->samples.entries[i];
+        if (sample->key == object) return sample->id;
+        if (sample->key == NULL) return 0;
+    }
+}
+
+/* Need a place of these groups tell nothing now? */
+static inline bool sample_asleep(const Tracer *tracer, uint64_t groups, bool bears) {
+    return groups && !(groups & tracer->awake[bears]);
+}
+
+/* One callback in about 64 is timed: the one for which `until` comes to 0. */
+#define LONGEST_CALLBACK 200000 /* ticks: beyond this something else has run */
+
+int64_t cost_begin(Tracer *tracer);
+void cost_end(Tracer *tracer, int64_t began, unsigned exacts);
+
 extern PyTypeObject TracerType;
 int64_t tracer_now(void);                       /* nanoseconds of the monotonic clock */
 int64_t ticks(void);                            /* of the fastest clock there is */
 void measure_ticks(Tracer *tracer);
 /* Something inside Lawful failed: keep the exception that is set, and watch no longer. */
 void tracer_fault(Tracer *tracer);
+int tracer_plan_frames(Tracer *tracer);         /* code that is running already will not start again */
 
 #endif
 #endif

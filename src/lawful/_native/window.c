@@ -47,7 +47,7 @@ static int subject_new(Window *window, uint64_t object, uint32_t *number) {
     subject->object = object;
     subject->queued = subject->trailed = 0;
     subject->count = 0;
-    return 0;
+    return life_enter(&window->lives, object, &subject->life);
 }
 
 /* The object's number, which it has as long as some event of it is in the window. */
@@ -268,6 +268,7 @@ static int expire(Window *window) {
     if (!subject->queued) {
         subject->count = 0;
         subject_leave(window, event.subject);
+        window->lives.lives[subject->life].awake = false;
     } else if (over) {
         subject_tidy(subject);
     }
@@ -298,8 +299,18 @@ int window_take(Window *window, LearnEvent event) {
         return -1;
     }
     Subject *subject = window->subjects[number];
+    Local *local = &subject->locals[at];
+    if (!local->kind) {
+        int kind = life_kind(&window->lives, subject->life, event.name);
+        if (kind < 0) {
+            window->broken = true;
+            return -1;
+        }
+        local->kind = kind;
+    }
+    life_take(&window->lives.lives[subject->life], local->kind, event.site, window->taken + 1);
     subject->queued++;
-    subject->locals[at].queued++;
+    local->queued++;
     size_t end = window->queue_head + window->queue_count++;
     window->queue[end < window->queue_room ? end : end - window->queue_room] = (Queued){event.name, event.site, number};
     window->taken++;
@@ -316,6 +327,10 @@ int window_drain(Window *window) {
     window->draining = true;
     int failed = shrink_to(window, 0);
     window->draining = false;
+    if (!failed && lives_end(&window->lives) < 0) {
+        window->broken = true;
+        return -1;
+    }
     return failed;
 }
 
@@ -346,4 +361,5 @@ void window_free(Window *window) {
     free(window->spare_subjects);
     free(window->subject_at);
     free(window->queue);
+    lives_free(&window->lives);
 }

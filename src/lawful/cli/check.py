@@ -10,9 +10,11 @@ from typing import IO, Any, Literal
 
 import click
 
-from lawful.cli import reading
+from lawful import config
+from lawful.cli import reading, sampling
+from lawful.cli.diagrams import Diagrams
 from lawful.diagnostics import Source, printable, render_all
-from lawful.engine import Case, Settings, TraceRun
+from lawful.engine import Case, Finding, Settings, TraceRun
 from lawful.errors import LawError, LawfulError
 from lawful.events.reader import TraceReader
 from lawful.laws.loader import is_law_name, load_law
@@ -20,6 +22,7 @@ from lawful.laws.protocol import Law
 from lawful.reports.core import count
 
 _INTERRUPTED = 130
+_HISTORY = 10  # earlier events that are shown, if nothing else is asked
 _DATA_WARNING = "law-data"
 
 _EXAMPLES = """
@@ -28,6 +31,8 @@ Examples:
   lawful check hash_set.rml --trace run.jsonl
   lawful check *.rml --trace monday.jsonl.gz tuesday.jsonl.gz --format json
   tail -f app.jsonl | lawful check files.rml --trace - --fail-fast
+  lawful check counts.toml --trace run.jsonl --confidence 0.999 --policy taper
+  lawful check worker.view --trace run.jsonl --diagram broken.svg
 """
 
 
@@ -76,9 +81,21 @@ class _Check(click.Command):
     "--history",
     metavar="N",
     type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="How many earlier events to show with a violation.",
+    help="How many earlier events to show with a violation, or messages in a diagram.  [default: 10, and 20]",
+)
+@click.option(
+    "--diagram",
+    metavar="OUT.svg",
+    type=click.Path(readable=False),
+    help="Draw how a view was broken; .mmd or .md for Mermaid. Further violations go to OUT-2.svg and so on.",
+)
+@sampling.sampling_options
+@click.option("--seed", metavar="N", type=int, help="Of the coins that decide which objects are followed.")
+@click.option(
+    "--store",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    help="If sampling: begin with what this file knows, and add to it what was counted.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Report violations only: no accepted laws, no summary.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
@@ -89,9 +106,12 @@ def command(
     output: str | None,
     skip_bad: bool,
     fail_fast: bool,
-    history: int,
+    history: int | None,
+    diagram: str | None,
     quiet: bool,
     no_progress: bool,
+    picture: str | None,
+    **flags: Any,
 ) -> int:
     """Check traces against laws.
 
@@ -99,16 +119,79 @@ def command(
     early when all laws are decided; a stream is read to its end, unless --fail-fast is given. For each violation the
     report says where it is, what the law would have accepted there, and which earlier events led to it.
 
+    With --confidence, --error-rate or --policy, laws about objects are judged on samples of these, and the report says
+    how sure one may be; all violations are told then, not only the first.
+
     Exit code: 0, all laws accept all traces; 1, a law was broken; 2, bad usage or bad input.
     """
     if output == "-":
         output = None
     _look_before(laws, traces, output)
+    shared = {name: flags.pop(name) for name in sampling.SHARED}
+    asked = sampling.given(flags, shared)
+    if not asked.asked and (picture or any(value is not None for value in shared.values())):
+        sampling.refuse(picture)
+    picture = sampling.look_at_picture(picture, [*laws, *traces, output, asked.store])
+    if asked.asked and diagram is not None:
+        hint = "leave out --confidence, --error-rate and --policy"
+        raise LawfulError("usage", "there are no diagrams where objects are sampled", hint=hint)
+    diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], history)
     loaded = _load(laws)
-    settings = Settings(skip_bad=skip_bad, fail_fast=fail_fast, history=history)
+    earlier = _HISTORY if history is None else history
+    if asked.asked:
+        return _sample(loaded, traces, asked, form, output, picture, skip_bad=skip_bad, history=earlier, quiet=quiet)
+    settings = Settings(skip_bad=skip_bad, fail_fast=fail_fast, history=earlier)
     with reading.opened(output) as target, reading.rare_collections():
-        report = _Json(target) if form == "json" else _Text(target, quiet)
-        return _check(loaded, traces, settings, report, progress=not (quiet or no_progress))
+        report = _Json(target, diagrams) if form == "json" else _Text(target, quiet, diagrams)
+        code = _check(loaded, traces, settings, report, progress=not (quiet or no_progress))
+    if diagrams is not None and not (diagrams.files or quiet or code == _INTERRUPTED):
+        click.echo(f"no view was broken: {printable(str(diagram))} is not written", err=True)
+    return code
+
+
+def _sample(
+    laws: list[Law],
+    traces: tuple[str, ...],
+    asked: config.Sampling,
+    form: str,
+    output: str | None,
+    picture: str | None,
+    *,
+    skip_bad: bool,
+    history: int,
+    quiet: bool,
+) -> int:
+    from lawful.engine.sampled import SampledTraces
+    from lawful.engine.sampling import demand
+    from lawful.reports import live
+
+    run = SampledTraces(laws, demand(asked), skip_bad=skip_bad, history=history)
+    surety = sampling.surety(asked.store, laws)
+    runs = {trace: sampling.fingerprint(trace) for trace in traces} if surety is not None else {}
+    if len(set(runs.values())) < len(runs):
+        raise LawfulError("store-overlap", "a trace is given twice", hint="the lives in a trace are samples once")
+    if surety is not None:
+        surety.refuse(runs)
+        surety.recall(run.confidence)
+    with reading.rare_collections():
+        try:
+            for trace in traces:
+                run.judge(trace)
+        except KeyboardInterrupt:
+            click.echo(f"interrupted after {count(run.total.events, 'event')}", err=True)
+            return _INTERRUPTED
+    counted = {runs[trace]: part for trace, part in run.counted.items()} if surety is not None else None
+    sampling.keep(run.confidence, surety, picture, counted)
+    with reading.opened(output) as target:
+        if form == "json":
+            target.write(live.render_json(run.total).decode())
+        elif not quiet or run.total.failed:
+            show, width = reading.printer(target)
+            show(live.report_lines(run.total, width=width))
+    for name, lines in run.bad_lines.items():
+        click.echo(f"{printable(name)}: {count(lines, 'bad line')} skipped", err=True)
+    _raise_last(run.errors)
+    return 1 if run.total.failed else 0
 
 
 def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | None) -> None:
@@ -158,9 +241,10 @@ def _check(laws: list[Law], traces: tuple[str, ...], settings: Settings, report:
         watched = with_progress
     try:
         for trace in traces:
-            run = TraceRun(laws, trace, settings, on_finding=lambda case: report.live(runs[-1], case))
+            run = TraceRun(laws, trace, settings, on_finding=lambda case: report.found(runs[-1], case))
             runs.append(run)
             run.run(watched)
+            report.draw(run)
             report.trace(run)
             _warn(run, warned)
             if settings.fail_fast and (run.broken or run.error):
@@ -186,7 +270,7 @@ def _warn(run: TraceRun, warned: set[tuple[str, str]]) -> None:
 
 def _interrupted(runs: list[TraceRun], report: _Report) -> int:
     """Tell on standard error what was decided: standard output may be a pipe whose reader has been interrupted too."""
-    aside = _Text(sys.stderr, quiet=False)
+    aside = _Text(sys.stderr, quiet=False, diagrams=report.diagrams)
     for run in runs:
         if run not in report.done:
             run.conclude()
@@ -199,9 +283,29 @@ def _interrupted(runs: list[TraceRun], report: _Report) -> int:
 class _Report:
     """Where results go as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, diagrams: Diagrams | None = None) -> None:
         self.told: set[int] = set()  # findings that were shown (their ids: they live as long as the run)
         self.done: list[TraceRun] = []  # traces that were shown
+        self.diagrams = diagrams
+        self._drawn: dict[Case, Finding] = {}
+
+    def found(self, run: TraceRun, case: Case) -> None:
+        """A violation in a stream: what led to it may be forgotten later."""
+        self._draw(run, case)
+        self.live(run, case)
+
+    def draw(self, run: TraceRun) -> None:
+        """The violations of a trace as diagrams, if these are asked for."""
+        for case in run.cases:
+            self._draw(run, case)
+
+    def _draw(self, run: TraceRun, case: Case) -> None:
+        if self.diagrams is not None and case.finding is not None and self._drawn.get(case) is not case.finding:
+            self._drawn[case] = case.finding
+            self.diagrams.draw(run, case)
+
+    def diagram(self, case: Case) -> str | None:
+        return None if self.diagrams is None else self.diagrams.files.get(case)
 
     def live(self, run: TraceRun, case: Case) -> None:
         """A violation in a stream, now."""
@@ -214,20 +318,20 @@ class _Report:
 
 
 class _Json(_Report):
-    def __init__(self, target: IO[str]) -> None:
-        super().__init__()
+    def __init__(self, target: IO[str], diagrams: Diagrams | None = None) -> None:
+        super().__init__(diagrams)
         self._target = target
 
     def end(self, runs: list[TraceRun], skipped: int) -> None:
         from lawful.reports.json import render
 
-        self._target.write(render(runs).decode())
+        self._target.write(render(runs, {} if self.diagrams is None else self.diagrams.files).decode())
         self._target.flush()
 
 
 class _Text(_Report):
-    def __init__(self, target: IO[str], quiet: bool) -> None:
-        super().__init__()
+    def __init__(self, target: IO[str], quiet: bool, diagrams: Diagrams | None = None) -> None:
+        super().__init__(diagrams)
         self._quiet = quiet
         self._show, self._width = reading.printer(target)
 
@@ -235,7 +339,7 @@ class _Text(_Report):
         from lawful.reports.text import case_lines
 
         self.told.add(id(case.finding))
-        self._show(case_lines(run, case, self._width))
+        self._show(case_lines(run, case, self._width, self.diagram(case)))
 
     def trace(self, run: TraceRun) -> None:
         from lawful.reports.text import case_lines
@@ -248,7 +352,7 @@ class _Text(_Report):
                 if id(case.finding) in self.told or (self._quiet and case.finding is None):
                     continue
                 if not kept or case.finding is not None or not case.accepted:
-                    self._show(case_lines(run, case, self._width))
+                    self._show(case_lines(run, case, self._width, self.diagram(case)))
             if kept and not self._quiet:
                 self._show(_kept_parts(law, run, kept, len(cases), self._width))
         self.done.append(run)

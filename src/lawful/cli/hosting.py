@@ -198,7 +198,7 @@ class Host:
     @property
     def _insists(self) -> bool:
         """Must the code be that of findings, whatever the program's own is?"""
-        return self._fail_on == "finding" and bool(self.session.live.findings)
+        return self._fail_on == "finding" and self.session.live.failed
 
     def _exits(self, code: int) -> None:
         """The program calls `os._exit`."""
@@ -220,7 +220,7 @@ class Host:
             say(f"a fault in Lawful, after the program's end: {type(error).__name__}: {error}")
             say("please report it, with what LAWFUL_DEBUG=1 prints")
             _show_traceback(error)
-        if not session.live.findings or self._fail_on == "never":
+        if not session.live.failed or self._fail_on == "never":
             return code
         return FAIL if self._insists else code or FAIL
 
@@ -257,7 +257,7 @@ def open_report(path: str | None, keep: Sequence[str | None]) -> IO[str] | None:
 
 def write_report(session: Session, file: IO[str] | None, form: str, quiet: bool, details: bool = False) -> None:
     """The report, to standard error if there is no file: standard output is the program's."""
-    if quiet and form != "json" and not session.live.findings:
+    if quiet and form != "json" and not session.live.failed:
         for text in session.live.faults:
             say(text)
         return

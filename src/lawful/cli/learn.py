@@ -19,7 +19,7 @@ from lawful.events.reader import open_trace
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner
-    from lawful.learning.model import Known
+    from lawful.learning.model import Known, KnownLife
     from lawful.learning.parameters import Parameters
     from lawful.learning.store import Store
 
@@ -169,18 +169,20 @@ class _Work:
         self._progress = progress
         self._learner: Learner | None = None
         self._again: list[Known] = []  # counted in traces that the store has
+        self._again_lives: list[KnownLife] = []
         self._fresh: list[str] = []  # runs that it does not have
 
     @property
     def events(self) -> int:
         return self._learner.events if self._learner is not None else 0
 
-    def run(self, traces: Sequence[str], known: Iterable[Known] = ()) -> Learner:
+    def run(self, traces: Sequence[str], known: Iterable[Known] = (), lives: Iterable[KnownLife] = ()) -> Learner:
         """Read all traces, beginning with what is known."""
         from lawful.learning.learner import Learner
 
         learner = self._learner = Learner(self._told)
         learner.remember(known)
+        learner.remember_lives(lives)
         self.names = []
         for at, trace in enumerate(traces):
             if at:
@@ -199,6 +201,7 @@ class _Work:
         Traces that it has already are counted for themselves first, and taken out of what it knows and of what will be
         added: nothing counts twice.
         """
+        from lawful.learning import stored_lives
         from lawful.learning.store import minus
 
         runs: dict[str, str] = {}
@@ -209,19 +212,24 @@ class _Work:
         old = [trace for run, trace in runs.items() if store.has(run)]
         for trace in old:
             click.echo(f"{printable(trace)} is in the store already, and is not added again", err=True)
-        self._again = list(self.run(old).knowledge()) if old else []
+        if old:
+            learner = self.run(old)
+            self._again, self._again_lives = list(learner.knowledge()), list(learner.known_lives())
         self._fresh = [run for run in runs if not store.has(run)]
-        return self.run(traces, minus(store.known(self._told.templates), self._again))
+        known = minus(store.known(self._told.templates), self._again)
+        return self.run(traces, known, stored_lives.minus(store.lives(), self._again_lives))
 
     def add_to(self, store: Store, learner: Learner) -> None:
         """Add what was counted in traces that the store does not have."""
+        from lawful.learning import stored_lives
         from lawful.learning.store import Run, minus
 
         if self._fresh:
             # How many of the events are whose, nobody asks: the first run has them all.
             events = [learner.events, *(0 for _ in self._fresh[1:])]
             runs = [Run(run, number, self._told.window) for run, number in zip(self._fresh, events, strict=True)]
-            store.add(runs, self._told.templates, minus(learner.knowledge(), self._again))
+            lives = stored_lives.minus(learner.known_lives(), self._again_lives)
+            store.add(runs, self._told.templates, minus(learner.knowledge(), self._again), lives)
 
 
 def _run_id(trace: str) -> str:

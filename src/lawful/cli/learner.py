@@ -113,6 +113,6 @@ def export(learner: Learner, path: str) -> None:
     from lawful.learning.export import to_rml
 
     spoken = [anomaly.rule for anomaly in learner.anomalies()]
-    text = to_rml(learner.rules(), spoken, window=learner.parameters.window)
+    text = to_rml(learner.rules(), spoken, window=learner.parameters.window, lives=learner.study().rules())
     with opened(path) as target:
         target.write(text)

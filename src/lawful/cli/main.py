@@ -39,6 +39,7 @@ COMMANDS = (
     Entry("check", "lawful.cli.check", "Check recorded or live traces against laws."),
     Entry("learn", "lawful.cli.learn", "Learn rules from traces, and report what breaks them."),
     Entry("locality", "lawful.cli.locality", "Tell how near the events of one object are."),
+    Entry("confidence", "lawful.cli.confidence", "Tell what samples say: how many, how sure, how few errors."),
     Entry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
     Entry("laws", "lawful.cli.laws", "Explain and draw laws."),
     Entry("completion", "lawful.cli.completion", "Print the completion script for a shell."),

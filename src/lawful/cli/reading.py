@@ -123,3 +123,17 @@ def rare_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+def number(option: str, text: str) -> float:
+    """A number, or one in percent."""
+    from decimal import Decimal
+
+    digits = text.strip()
+    try:
+        # In decimals: 0.001 % is 1e-5, and not the float beside it.
+        return float(Decimal(digits[:-1]) / 100) if digits.endswith("%") else float(digits)
+    except (ValueError, ArithmeticError):
+        raise LawfulError(
+            "confidence-range", f"{option}: {text!r} is no number", hint="write 0.00001, 1e-5 or 0.001%"
+        ) from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from lawful import config
-from lawful.cli import hosting
+from lawful.cli import hosting, sampling
 from lawful.cli import learner as options
 from lawful.errors import LawfulError
 
@@ -27,6 +27,7 @@ Examples:
   lawful run --law files.rml app.py --port 8000
   lawful run --law files --law locks -m app
   lawful run --law sql.rml --calls sqlite3 --trace run.jsonl app.py
+  lawful run --confidence 0.99999 --error-rate 1e-5 --law counts.toml app.py
 """
 
 
@@ -58,8 +59,8 @@ Examples:
 @click.option(
     "--on-violation",
     type=click.Choice(config.ON_VIOLATION),
-    help="Report it at the end, raise lawful.Violation before the call that breaks the law, or stop the program."
-    "  [default: report]",
+    help="Report it at the end, raise lawful.Violation before the call that breaks the law, stop the program, or, if"
+    " sampling, only count it.  [default: report]",
 )
 @click.option(
     "--fail-on",
@@ -79,6 +80,7 @@ Examples:
     help="Learn rules, and report what breaks them.  [default: if there is no law]",
 )
 @options.learner_options
+@sampling.sampling_options
 @click.option("--verbose", "-v", is_flag=True, help="Show the rules that were learned, and by which parameters.")
 @click.option(
     "--export", metavar="FILE.rml", type=click.Path(readable=False), help="Write the enforced rules there, as a law."
@@ -94,6 +96,7 @@ def command(
     verbose: bool,
     learn: bool | None,
     export: str | None,
+    picture: str | None,
     **flags: Any,
 ) -> Callable[[], int]:
     """Run a program under watch: judge what it does, or learn what it does.
@@ -101,32 +104,44 @@ def command(
     The program runs as `python SCRIPT ARGUMENTS` or `python -m MODULE ARGUMENTS` would run it, with the same output
     and the same exit code. Options of Lawful come before its name. What is watched is what the laws can match, and
     what --calls, --public and --fields ask for. Without a law, rules are learned while the program runs: by default
-    from the calls that its own code makes to objects of libraries. More is read from [tool.lawful] in the
+    from the calls that its own code makes to objects of libraries. With --confidence or --error-rate, laws about
+    objects are judged on as many of these as it takes to be so sure. More is read from [tool.lawful] in the
     pyproject.toml of the program's project.
 
     Exit code: the program's own; if that is 0 and something was found, 1.
     """
     ready = hosting.prepare(ctx, program)
     told = {name: flags.pop(name) for name in config.LEARN_NAMES if name in flags}
-    both, settings = hosting.settled(ready, config.Config(**flags, learn=options.given(told)))
+    asked = sampling.given(flags, told)
+    both, settings = hosting.settled(ready, config.Config(**flags, learn=options.given(told), sampling=asked))
     learns = bool(not both.laws or both.learn.always) if learn is None else learn
     if not (both.laws or settings.trace or learns):
         hint = "--law FILE, a name of the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
         raise LawfulError("usage", "there is no law to judge the program by, and no trace to write", hint=hint)
     told_what = both.laws or both.calls or both.public or both.fields  # somebody knows what is to be watched
+    samples = both.sampling.asked
+    if samples:
+        settings = sampling.sampled(settings, both.sampling, laws=bool(both.laws))
+    elif picture is not None or settings.on_violation == "count":
+        sampling.refuse(picture)
     if learns:
         settings = _learning(settings, both.learn)
     else:
-        _refuse(told, export, laws=bool(both.laws))
+        shared = sampling.SHARED if samples else ()
+        _refuse({name: told[name] for name in told if name not in shared}, export, laws=bool(both.laws))
     laws = hosting.load_laws(both.laws)
     memory = _memory(both.learn.store) if learns else None
-    needed = [*both.laws, settings.trace, both.learn.store]
+    surety = sampling.surety(both.sampling.store, laws) if samples else None
+    needed = [*both.laws, settings.trace, both.learn.store, both.sampling.store]
     export = options.look_at_export(export, [*needed, output])
-    file = hosting.open_report(output, [*needed, export])
+    picture = sampling.look_at_picture(picture, [*needed, output, export])
+    file = hosting.open_report(output, [*needed, export, picture])
 
     def report(session: Session) -> None:
         if session.learner is not None:
             _keep(session.learner.learner, memory, export)
+        if session.sampler is not None:
+            sampling.keep(session.sampler.confidence, surety, picture)
         hosting.write_report(session, file, form, quiet, verbose)
         if not (quiet or told_what or session.live.findings or session.learner is None or form == "json"):
             _help(session.learner.learner)
@@ -134,6 +149,8 @@ def command(
     host = hosting.Host(ready, settings, laws, report, both.fail_on)
     if memory is not None and host.session.learner is not None:
         memory.recall(host.session.learner.learner)
+    if surety is not None and host.session.sampler is not None:
+        surety.recall(host.session.sampler.confidence)
     hosting.warn_before(host.session, both)
     return host
 

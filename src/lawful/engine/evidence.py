@@ -8,6 +8,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+from lawful import core
 from lawful.engine.findings import Event, Numbered, has_place
 from lawful.events.model import EVENT_KINDS, mentioned_ids
 from lawful.laws.protocol import Expectation, Monitor
@@ -84,42 +85,48 @@ class Recollection:
         self._old: dict[Hashable, list[tuple[int, Event]]] = {}
         self._half = max(1, objects // 2)
         self._last: deque[tuple[int, Event]] = deque(maxlen=others)
+        self._others = others
         self.forgot = False  # were objects dropped that may be alive?
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
-    def add(self, entries: Sequence[tuple[int, Event]]) -> None:
+    def add(self, entries: list[tuple[int, Event]]) -> None:
         """Keep further events, each with its number. This is on the program's path, once for each event."""
         if not self.most:
             return
-        self._last.extend(entries)
-        young, limit = self._young, 2 * self.most
-        for entry in entries:
-            event = entry[1]
-            kind = event.get("event")
-            plain = kind.__class__ is str and kind in _ABOUT_TARGET
-            if plain and "argIds" not in event and "resultId" not in event and "kwargIds" not in event:
-                target = event.get("targetId")
-                if target is None:
-                    continue
-                try:
-                    events = young[target]
-                except KeyError:
-                    events = self._promoted(target)
-                    young = self._young
-                events.append(entry)
-                if len(events) > limit:
-                    del events[1 : -self.most]
-                continue
-            for each in dict.fromkeys(_all_ids(event)):
-                events = self._young.get(each) or self._promoted(each)
-                events.append(entry)
-                if len(events) > limit:
-                    del events[1 : -self.most]
-            young = self._young
-            if kind == "gone" and (events := young.pop(event.get("targetId"), [])):
-                self._old[event["targetId"]] = events
+        self._last.extend(entries[-self._others :])
+        if core.native is None:
+            for entry in entries:
+                self._add(entry)
+            return
+        place = 0
+        while True:
+            place = core.native.recollect(entries, place, self._young, _ABOUT_TARGET, self.most)
+            if place == len(entries):
+                return
+            self._add(entries[place])
+            place += 1
+
+    def _add(self, entry: tuple[int, Event]) -> None:
+        event = entry[1]
+        kind = event.get("event")
+        plain = kind.__class__ is str and kind in _ABOUT_TARGET
+        if plain and "argIds" not in event and "resultId" not in event and "kwargIds" not in event:
+            target = event.get("targetId")
+            if target is not None:
+                self._note(target, entry)
+            return
+        for each in dict.fromkeys(_all_ids(event)):
+            self._note(each, entry)
+        if kind == "gone" and (events := self._young.pop(event.get("targetId"), [])):
+            self._old[event["targetId"]] = events
+
+    def _note(self, key: Hashable, entry: tuple[int, Event]) -> None:
+        events = self._young.get(key) or self._promoted(key)
+        events.append(entry)
+        if len(events) > 2 * self.most:
+            del events[1 : -self.most]
 
     def _promoted(self, key: Hashable) -> list[tuple[int, Event]]:
         if len(self._young) >= self._half:

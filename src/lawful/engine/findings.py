@@ -40,11 +40,14 @@ class Finding:
     contexts: dict[str, int] = field(default_factory=dict)  # how often in each test (or other part of the run)
     origin: Event | None = None  # where it began, if no event broke it, or one that has no place in the source
     anomaly: Anomaly | None = None  # if the law is one that nobody wrote
+    made: Event | None = None  # how the object began that broke it, where lives of objects are followed
 
     @property
     def place_event(self) -> Event | None:
         """The event whose place in the source is the finding's: at the end, the first one of what was left undone."""
         event = self.event or self.doomed_event
+        if self.expectation.about is not None and self.expectation.about != event:
+            return self.expectation.about
         if event is not None and (has_place(event) or self.origin is None):
             return event
         if self.origin is not None:
@@ -103,6 +106,10 @@ class Finding:
             "history_note": self.history_note,
             "origin": self.origin,
         }
+        if self.expectation.note:
+            data |= {"note": self.expectation.note, "about": self.expectation.about}
+        if self.made is not None:
+            data["made"] = self.made
         if self.anomaly is not None:
             import msgspec  # only they need it, and it takes a while
 
@@ -113,7 +120,12 @@ class Finding:
     def from_json(cls, data: Mapping[str, Any]) -> Finding:
         """What `to_json` has made of it."""
         expectation = Expectation(
-            tuple(data["expected"]), data["bindings"], data["expected_omitted"], data["other_instances"]
+            tuple(data["expected"]),
+            data["bindings"],
+            data["expected_omitted"],
+            data["other_instances"],
+            data.get("note", ""),
+            data.get("about"),
         )
         return cls(
             data["rejected_at"],
@@ -129,6 +141,7 @@ class Finding:
             dict(data["contexts"]),
             data["origin"],
             _anomaly(data.get("anomaly")),
+            data.get("made"),
         )
 
 

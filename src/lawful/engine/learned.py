@@ -192,7 +192,8 @@ class LiveLearner:
         stream, aim = self._stream, self._stream.pushed
         if stream.events < aim:
             self._begin()
-        while stream is self._stream and (stream.wait(0, False) == 1 or stream.events < aim):
+        # A tick may be due with the last event, and is known to be when that counts as worked off.
+        while stream is self._stream and (stream.worked < aim or stream.wait(0, False) == 1):
             if stream.wait(_PERIOD) != 1:
                 continue
             if self._server.running:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
+from lawful import core
 from lawful.engine.evidence import Recollection, by_object, values_of
 from lawful.engine.findings import Event, Finding, Numbered, finding_key, has_place, time_of
 from lawful.engine.routing import Routes
@@ -18,9 +19,11 @@ from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
     from lawful.engine.learned import LiveLearner
+    from lawful.engine.sampling import Lives
     from lawful.events.writer import TraceWriter
 
-OnViolation = Literal["report", "raise", "stop"]
+OnViolation = Literal["report", "raise", "stop", "count"]
+_AT_ONCE = ("raise", "stop")  # what is to be done before the program goes on
 
 _MOST_FINDINGS = 1_000  # of one law
 _MOST_PENDING = 10_000  # instances that were left open at the end, of one law
@@ -61,17 +64,33 @@ class LiveLaw:
     After an event that it rejects, the law goes on as if that event had not come.
     """
 
-    def __init__(self, law: Law) -> None:
+    def __init__(self, law: Law, lives: Lives | None = None) -> None:
         self.law = law
         self.monitor: Monitor = law.monitor()
+        self.subjects = None if lives is None else law.subjects  # if it is sampled
+        self.kind = "" if lives is None or self.subjects is None else lives.class_of(law)  # of objects
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
-        self.inbox: list[tuple[int, Event]] = []  # with the numbers that events have in the run
+        self.events: list[Event] = []  # that have come
+        self.numbers: list[int] = []  # that they have in the run
+
+    def offender(self, event: Event | None) -> int | str | None:
+        """The object that has just broken it."""
+        if self.subjects is None:
+            return None
+        offender = getattr(self.monitor, "offender", None)
+        if offender is None and event is not None:
+            return self.subjects.of(event)
+        return offender
+
+    def ended(self) -> list[int | str]:
+        """Objects whose lives, as far as this law goes, have come to an end since this was last asked."""
+        take_ended = getattr(self.monitor, "take_ended", None)
+        return take_ended() if take_ended is not None else []
 
     def judge(self, broken: Callable[[LiveLaw, Event, int], None]) -> None:
         """Take the events that have come, and tell of those that break the law while it is as it was before them."""
-        entries, self.inbox = self.inbox, []
-        numbers, events = [number for number, _ in entries], [event for _, event in entries]
-        monitor = self.monitor
+        numbers, events, monitor = self.numbers, self.events, self.monitor
+        self.numbers, self.events = [], []
         while events:
             verdict = monitor.feed(events, numbers)
             if verdict is not Verdict.FALSE:
@@ -84,13 +103,16 @@ class LiveLaw:
             if not monitor.forgive():
                 self.over = True
                 return
+            while monitor.again():
+                broken(self, events[index], place)
+                monitor.forgive()
             numbers, events = numbers[index + 1 :], events[index + 1 :]
 
 
 class LiveRun:
     """Laws, what they have found so far, and what has gone wrong in watching.
 
-    `deliver` takes the events of a tracer, on any thread. With `on_violation` other than `report` it must be given each
+    `deliver` takes the events of a tracer, on any thread. With `on_violation` `raise` or `stop` it must be given each
     event alone, at the moment it happens: then it raises `Violation` (in front of what is about to happen) or `Stop`.
     Whatever else goes wrong in here is kept in `fault`, and ends the watching. If a signal of the program strikes in
     the middle of the judging, what its handler raises is passed on, and the watching ends too, because no law can be
@@ -105,9 +127,14 @@ class LiveRun:
         on_violation: OnViolation = "report",
         on_finding: Callable[[Finding], None] | None = None,
         writer: TraceWriter | None = None,
+        lives: Lives | None = None,
     ) -> None:
-        """`on_finding` is told of each finding once, when it is first made; its count may still grow."""
-        self.laws = [LiveLaw(part) for law in laws for part in law.parts]
+        """`on_finding` is told of each finding once, when it is first made; its count may still grow.
+
+        With `lives`, laws about objects see only what those objects do that are followed.
+        """
+        self.lives = lives
+        self.laws = [LiveLaw(part, lives) for law in laws for part in law.parts]
         self.events = 0
         self.threads = 0
         self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
@@ -156,6 +183,13 @@ class LiveRun:
         return sum(finding.count for finding in self._findings.values()) + self.omitted
 
     @property
+    def failed(self) -> bool:
+        """Was something found; or, where violations are only counted, are there too many?"""
+        return bool(self._findings) or (
+            self.on_violation == "count" and self.lives is not None and self.lives.confidence.refuted
+        )
+
+    @property
     def warnings(self) -> list[str]:
         """What went wrong without stopping anything."""
         own = [f"{each.law.name}: {text}" for each in self.laws for text in each.monitor.warnings()]
@@ -192,41 +226,56 @@ class LiveRun:
             self.fail(error)
             # A tracer that gathers events is stopped by an exception, which goes no further. One that hands over each
             # event at once passes it on to the program.
-            if self.on_violation == "report" or not isinstance(error, Exception) or _is_programs(error):
+            if self.on_violation not in _AT_ONCE or not isinstance(error, Exception) or _is_programs(error):
                 raise
             return
-        if self.on_violation != "report":
+        if self.on_violation in _AT_ONCE:
             self._act(offence, batch[-1] if batch else None)
 
     def _judge(self, batch: list[Event], new: list[Finding]) -> tuple[Finding, Event] | None:
         """Judge a batch; the last violation in it."""
         self._write(batch)
         known = len(self._findings)
-        routes, kept = self._routes, self._kept
-        for entry in enumerate(batch, self._number + 1):
-            event = entry[1]
-            try:
-                concerned = routes[event["event"], event.get("name")]
-            except (KeyError, TypeError):  # it has no kind, or its name is no word
-                concerned = routes.find(event.get("event"), event.get("name"))
-            if concerned:
-                kept.append(entry)
-                for each in concerned:
-                    each.inbox.append(entry)
-        threads = {thread for event in batch if (thread := event.get("thread")).__class__ is int}
-        self.threads = max(self.threads, *threads) if threads else self.threads
+        routes, lives = self._routes, self.lives
+        if core.native is None:
+            self._deal(batch)
+        else:
+            admit, ways = (None, None) if lives is None else (lives.admit, lives.ways)
+            thread = core.native.deal(batch, self._number + 1, routes, self._kept, admit, ways)
+            self.threads = max(self.threads, thread)
         self.events += len(batch)
         self._number += len(batch)
         self._offence = None
         for each in self.laws:
-            if each.inbox:
+            if each.events:
                 each.judge(self._broken)
                 if each.over:
                     routes.drop(each)
+        if lives is not None:
+            lives.settle(self.laws)
         self._explain()
         if len(self._findings) > known:
             new += list(self._findings.values())[known:]
         return self._offence
+
+    def _deal(self, batch: list[Event]) -> None:
+        """Give events to the laws that they concern. The C core has a twin of this."""
+        routes, kept, lives = self._routes, self._kept, self.lives
+        for entry in enumerate(batch, self._number + 1):
+            number, event = entry
+            try:
+                concerned = routes[event["event"], event.get("name")]
+            except (KeyError, TypeError):  # it has no kind, or its name is no word
+                concerned = routes.find(event.get("event"), event.get("name"))
+            if lives is not None:
+                concerned = lives.admit(event, concerned)
+            if concerned:
+                kept.append(entry)
+                for each in concerned:
+                    each.events.append(event)
+                    each.numbers.append(number)
+        threads = {thread for event in batch if (thread := event.get("thread")).__class__ is int}
+        self.threads = max(self.threads, *threads) if threads else self.threads
 
     def _write(self, batch: list[Event]) -> None:
         if self._writer is not None:
@@ -242,9 +291,18 @@ class LiveRun:
         monitor = live.monitor
         lost = monitor.doomed_at is not None
         rejected_at = None if lost else number
+        life = None
+        if self.lives is not None and live.subjects is not None:
+            life = self.lives.violated(live, live.offender(event))
+            if self.on_violation == "count":
+                return
         contexts = {self.context: 1} if self.context is not None else {}
         origin: Event | None = None
-        if event is not None and not has_place(event):
+        if live.law.every is not None:
+            # What did not come in time is shown by an event that has nothing to do with it.
+            about = monitor.expectation(event).about
+            origin = about if about is not event else None
+        if origin is None and event is not None and not has_place(event):
             origin = self._origin(monitor, list(mentioned_ids(event)), number)
         key = finding_key(live.law.name, rejected_at, origin or event)
         finding = self._findings.get(key)
@@ -265,6 +323,7 @@ class LiveRun:
                 last_time=time_of(event),
                 contexts=contexts,
                 origin=origin,
+                made=None if life is None else life.birth,
             )
             self._add(key, finding)
             self._unexplained.append((number, finding, monitor, values_of(monitor, expectation, event)))
@@ -305,10 +364,12 @@ class LiveRun:
     def _act(self, offence: tuple[Finding, Event] | None, event: Event | None) -> None:
         if self.on_violation == "raise":
             if offence is not None and offence[1].get("event") not in _AFTER:
+                for each in self.laws:
+                    each.monitor.prevented(self._number)
                 raise Violation(offence[0])
             return
-        if offence is not None and self._stopping is None:
-            self._stopping = offence[0]
+        if offence is not None:
+            self._stop_for(offence[0])
         # Ending one thread does not end the others: each ends where it next is seen. An object is reclaimed anywhere,
         # also where an exception would be lost.
         if self._stopping is not None and event is not None and event.get("event") != "gone":
@@ -316,6 +377,34 @@ class LiveRun:
             if me not in self._stopped:
                 self._stopped.add(me)
                 raise Stop(self._stopping)
+
+    def _stop_for(self, finding: Finding) -> None:
+        if self._stopping is None:
+            self._stopping = finding
+
+    def tick(self, time: float) -> None:
+        """So much time has passed since the run began, and all events up to then were delivered.
+
+        That is for laws that wait for something. It is called on a thread of ours, where there is nothing to raise.
+        """
+        if self.fault is not None or self.ended or not self._routes["tick", None]:
+            return
+        new: list[Finding] = []
+        try:
+            with self._lock:
+                self._judging = threading.get_ident()
+                try:
+                    offence = self._judge([{"event": "tick", "time": time}], new)
+                    self.events -= 1  # it is not the program's
+                finally:
+                    self._judging = None
+            if offence is not None and self.on_violation == "stop":
+                self._stop_for(offence[0])
+            if self._on_finding is not None:
+                for finding in new:
+                    self._on_finding(finding)
+        except Exception as error:
+            self.fail(error)
 
     def fail(self, error: BaseException) -> None:
         """Something went wrong in watching, here or in the tracer: from now on nothing is judged."""
@@ -339,6 +428,8 @@ class LiveRun:
                     known = len(self._findings)
                     for each in self.laws:
                         self._judge_end(each)
+                    if self.lives is not None:
+                        self.lives.end()
                     new += list(self._findings.values())[known:]
             if self._on_finding is not None:
                 for finding in new:
@@ -361,6 +452,11 @@ class LiveRun:
             return
         contexts = {self.context: 1} if self.context is not None else {}
         for expectation in monitor.pending(_MOST_PENDING) or (monitor.expectation(),):
+            if self.lives is not None and live.subjects is not None:
+                for value in expectation.bindings.values():
+                    self.lives.violated(live, value if isinstance(value, int | str) else None)
+                if self.on_violation == "count":
+                    continue
             finding = Finding("end", None, expectation, None, None, law=live.law.name, contexts=dict(contexts))
             values = values_of(monitor, expectation, None)
             finding.origin = self._origin(monitor, values, self._number + 1)
@@ -409,7 +505,7 @@ class LiveRun:
             "warnings": self.warnings,
             "laws": [each.law.name for each in self.laws],
             "findings": [finding.to_json() for finding in self._findings.values()],
-        }
+        } | ({} if self.lives is None else {"lives": self.lives.confidence.snapshot()})
 
     def merge(self, other: Mapping[str, Any]) -> None:
         """Add what another process has found: its `snapshot`. Threads of other processes are other threads."""
@@ -422,6 +518,8 @@ class LiveRun:
             self.faults += [text for text in other["faults"] if text not in self.faults]
             for text in other["warnings"]:
                 self._warnings.setdefault(text)
+            if self.lives is not None and "lives" in other:
+                self.lives.confidence.merge(other["lives"])
             for data in other["findings"]:
                 finding = Finding.from_json(data)
                 known = self._findings.get(finding.key)

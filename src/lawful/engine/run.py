@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lawful.engine.evidence import merged, met, values_of
 from lawful.engine.findings import Event, Finding
@@ -197,9 +198,19 @@ class TraceRun:
         finding = Finding(rejected_at, case.event, expectation, doomed_at, case.doomed_event, law=case.law.name)
         event = case.event if rejected_at is not None else case.doomed_event
         values = values_of(monitor, expectation, event)
-        place = rejected_at if rejected_at is not None else doomed_at or 0
-        before = self.events + 1 if place == "end" else int(place)
-        return finding, Search(monitor, values, before, self._settings.history)
+        return finding, Search(monitor, values, self._place(monitor), self._settings.history)
+
+    def earlier(self, case: Case, values: Sequence[Any], most: int) -> Search:
+        """The last events before a violation that the law takes notice of, with one of these values (any, if none)."""
+        search = Search(case.monitor, values, self._place(case.monitor), most)
+        self._search([search])
+        return search
+
+    def _place(self, monitor: Monitor) -> int:
+        """The number of the event at which the law broke; at the end, the one that would have come."""
+        if monitor.rejected_at == "end":
+            return self.events + 1
+        return monitor.rejected_at if monitor.rejected_at is not None else monitor.doomed_at or 0
 
 
 class _Shares:

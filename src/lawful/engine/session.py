@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 from lawful.engine.live import LiveRun, OnViolation
 from lawful.errors import TraceError
 from lawful.sources.python import children, cores, emitting
-from lawful.sources.python.flusher import Flusher
+from lawful.sources.python.flusher import INTERVAL, Flusher
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.wanted import Watched
 
 if TYPE_CHECKING:
+    from lawful.confidence.engine import Demand
     from lawful.engine.findings import Finding
     from lawful.engine.learned import LiveLearner
+    from lawful.engine.sampler import Sampler
     from lawful.events.writer import TraceWriter
     from lawful.laws.protocol import Law
     from lawful.learning.parameters import Parameters
@@ -55,6 +57,7 @@ class Settings:
     core: str | None = None
     judge: bool = True  # or only see what the laws can match
     learn: Parameters | None = None  # learn rules, this way
+    demand: Demand | None = None  # be so sure of laws about objects, and follow no more of these than that takes
 
 
 class Session:
@@ -72,18 +75,24 @@ class Session:
         self.settings = settings
         self.laws = tuple(laws)
         self.writer = _writer(settings.trace) if settings.trace is not None else None
+        self.learner = _learner(settings.learn)
+        # What is written into a trace, and what joins objects, is told with all its parts.
+        detail = settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
+        self.sampler = _sampler(settings.demand, self.laws)
+        self.watched = Watched(
+            self.laws,
+            settings.scope,
+            main=settings.main,
+            learn=self.learner is not None and not detail,
+            sampling=None if self.sampler is None else self.sampler.sampling,
+        )
         self.live = LiveRun(
             self.laws if settings.judge else (),
             history=settings.history,
             on_violation=settings.on_violation,
             on_finding=on_finding,
             writer=self.writer,
-        )
-        self.learner = _learner(settings.learn)
-        # What is written into a trace, and what joins objects, is told with all its parts.
-        detail = settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
-        self.watched = Watched(
-            self.laws, settings.scope, main=settings.main, learn=self.learner is not None and not detail
+            lives=None if self.sampler is None else self.sampler.lives,
         )
         self._watching = children.Watching(self.watched, messages=self.learner is not None)
         self.core = cores.choose(settings.core or "")
@@ -93,18 +102,23 @@ class Session:
         self.tracer = self.core.make(
             self._watching,
             self._deliver,
-            synchronous=settings.on_violation != "report",
-            gone=self.watched.gone,
+            synchronous=settings.on_violation in ("raise", "stop"),
+            gone=self.watched.gone or self.sampler is not None,
             learner=None if detail else self.learner,
             **options,
         )
         self._adjustable: Any = self.tracer  # if it has a `flush_at` that can be changed
-        self._flusher = Flusher(self._beat)
+        if self.sampler is not None:
+            self.sampler.attach(self.tracer, self.watched)
+        periods = [every for law in self.laws if (every := law.every) is not None]
+        self._ticks = bool(periods) and settings.judge
+        self._flusher = Flusher(self._beat, min([INTERVAL, *periods]) if self._ticks else INTERVAL)
         self._on_exit = on_exit
         self._folder: children.Folder | None = None
         self._number = 0  # of this process; 0 is the first
         self._forked = False
         self._began = 0.0
+        self._started = 0.0  # when the tracer's clock had begun
         self._born = 0.0  # when this process began
         self._late = 0.0  # what is to be added to times, if the tracer began after the first process's
         self._restart = False
@@ -128,7 +142,10 @@ class Session:
         atexit.register(self.leave)
         if self.learner is not None:
             self.learner.start(self.tracer)
+        if self.sampler is not None:
+            self.sampler.begin()
         self.tracer.start()
+        self._started = time.monotonic()
         children.join(self)
         emitting.attach(self.tracer, self.settings.scope, self.fail)
         self._flusher.start()
@@ -156,6 +173,8 @@ class Session:
 
     def fail(self, error: BaseException) -> None:
         """A fault of ours: tell it in the report, and let the program go on without us."""
+        if self.sampler is not None:
+            self.sampler.stop()
         with suppress(Exception):
             self.tracer.stop()
         self.live.fail(error)
@@ -163,6 +182,8 @@ class Session:
     def _watch_no_more(self) -> None:
         atexit.unregister(self.leave)
         emitting.detach(self.tracer)
+        if self.sampler is not None:
+            self.sampler.stop()
         # In the middle of a delivery, at `os._exit`, the clock may wait for it to be over.
         self._flusher.stop(wait=self._deliverer != threading.get_ident())
         children.part(self)
@@ -179,7 +200,11 @@ class Session:
         live.dropped += self.tracer.dropped
         if self.tracer.fault is not None and live.fault is None:
             live.fail(self.tracer.fault)
+        if self._ticks:
+            live.tick(time.monotonic() - self._started + self._late)
         live.end(verdict=not self._forked)
+        if self.sampler is not None:
+            self.sampler.end()
 
     def _close_trace(self) -> None:
         if self.writer is not None:
@@ -199,7 +224,12 @@ class Session:
 
     def _beat(self) -> None:
         """Ten times a second."""
+        now = time.monotonic()
         self.tracer.flush()
+        if self._ticks:
+            self.live.tick(now - self._started + self._late)
+        if self.sampler is not None:
+            self.sampler.beat()
         self._progress()
 
     def _deliver(self, batch: list[Event]) -> None:
@@ -324,6 +354,8 @@ class Session:
         path = folder.file(self._number, _TRACE)
         self.writer = _writer(path) if self.settings.trace is not None else None
         self.live.after_fork_in_child(writer=self.writer)
+        if self.sampler is not None:
+            self.sampler.lives.after_fork_in_child(self._number)
 
     def _give_up(self) -> None:
         self.finished = True
@@ -425,7 +457,7 @@ class Session:
             self._folder.rest(self._number)
         if not self._forking:
             self._flusher.start()
-        if self.settings.on_violation == "report":  # otherwise each event is handed in at once
+        if self.settings.on_violation not in ("raise", "stop"):  # otherwise each event is handed in at once
             self._adjustable.flush_at = self.settings.buffer
             if not self._busy:
                 self._busy = True
@@ -533,6 +565,14 @@ def _learner(parameters: Parameters | None) -> LiveLearner | None:
     from lawful.engine.learned import LiveLearner  # a run that learns nothing must not wait for it
 
     return LiveLearner(parameters)
+
+
+def _sampler(demand: Demand | None, laws: Sequence[Law]) -> Sampler | None:
+    if demand is None:
+        return None
+    from lawful.engine.sampler import Sampler  # a run that samples nothing must not wait for it
+
+    return Sampler(demand, laws)
 
 
 def _writer(path: str, *, atomic: bool = False) -> TraceWriter:

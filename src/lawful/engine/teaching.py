@@ -75,8 +75,9 @@ class Memory:
         from lawful.learning.store import Store
 
         with Store(self._path) as store:
-            known = store.known(learner.parameters.templates)
+            known, lives = store.known(learner.parameters.templates), store.lives()
         learner.remember(known)
+        learner.remember_lives(lives)
 
     def keep(self, learner: Learner) -> None:
         """Add what this run has counted."""
@@ -84,4 +85,5 @@ class Memory:
 
         told = learner.parameters
         with Store(self._path) as store:
-            store.add([Run(new_run_id(), learner.events, told.window)], told.templates, learner.knowledge())
+            run = Run(new_run_id(), learner.events, told.window)
+            store.add([run], told.templates, learner.knowledge(), learner.known_lives())

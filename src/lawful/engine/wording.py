@@ -34,6 +34,9 @@ def message(finding: Finding) -> str:
     if finding.rejected_at is None:
         what = "before the program began" if finding.doomed_event is None else f"by {describe(finding.doomed_event)}"
         return f"lost {what}: nothing that follows can be accepted"
+    note, about = finding.expectation.note, finding.expectation.about
+    if note:  # the law says itself what is wrong
+        return f"{describe(about or finding.event or {})}: {expected(finding.expectation)} was expected, but {note}"
     if finding.event is not None and finding.event.get("event") == "gone":
         return f"{describe(finding.event)}, which is not allowed yet"
     return f"{describe(finding.event or {})} is not allowed here"

@@ -12,7 +12,8 @@ EVENT_KINDS: Mapping[str, str] = {
     "func_pre": "a function or method is about to run",
     "func_post": "a function or method has returned",
     "func_raise": "a function or method has raised an exception",
-    "new": "an object was born",
+    "new": "an object was made: its constructor is done",
+    "born": "a life begins that is followed, where objects are sampled",
     "gone": "an object was reclaimed; its id never comes back",
     "field_write": "an attribute of an object was set",
     "field_read": "an attribute of an object was read",
@@ -21,6 +22,7 @@ EVENT_KINDS: Mapping[str, str] = {
     "resume": "a generator or coroutine goes on",
     "send": "a message was sent to an actor",
     "receive": "an actor has taken up a message",
+    "tick": "time has passed; for laws that wait for something",
 }
 """Each kind (the value of ``event``) with its meaning. A trace may hold other kinds: laws match whatever is there."""
 
@@ -45,6 +47,12 @@ FIELDS: Mapping[str, str] = {
     "time": "seconds since the trace began",
     "process": "the child process it happened in; absent in the first one",
     "group": "the concurrent group (of actors) it belongs to",
+    "groupId": "which of the groups of that name",
+    "callerId": "the id of the object that sent the message",
+    "callId": "what a call and its answer have in common",
+    "stack": "where an object was made, and by whom",
+    "sampled": "the number of the class of objects that a sample belongs to",
+    "reply": "true if the message is the answer to a call",
 }
 """The standard fields. Whatever is unknown is absent; ids are unique for the life of the trace and never reused."""
 

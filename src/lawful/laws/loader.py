@@ -19,7 +19,7 @@ def load_law(path: str | os.PathLike[str], *, name: str | None = None) -> Law:
     """
     file = os.fspath(path)
     text = _read(file)
-    return _LANGUAGES[_suffix(file)](text, name or file)
+    return _LANGUAGES[_suffix(file)](text, name or file, file)
 
 
 def find_laws(word: str | os.PathLike[str]) -> dict[str, str]:
@@ -35,14 +35,27 @@ def find_laws(word: str | os.PathLike[str]) -> dict[str, str]:
     return {name: os.fspath(catalog.find(name)) for name in catalog.select(word)}
 
 
-def _rml(text: str, name: str) -> Law:
+def _rml(text: str, name: str, _file: str) -> Law:
     # A run without RML laws must not pay for its import.
     from lawful.laws.rml import compile
 
     return compile(text, name=name)
 
 
-_LANGUAGES: dict[str, Callable[[str, str], Law]] = {".rml": _rml}
+def _invariants(text: str, name: str, _file: str) -> Law:
+    from lawful.laws.invariants import compile
+
+    return compile(text, name=name)
+
+
+def _view(text: str, name: str, file: str) -> Law:
+    from lawful.laws.grammar.loading import load
+
+    return load(text, name, file)
+
+
+_LANGUAGES: dict[str, Callable[[str, str, str], Law]] = {".rml": _rml, ".toml": _invariants, ".view": _view}
+"""How the text of a law is compiled, with the name that reports have for it, and its file."""
 
 
 def is_law_name(name: str) -> bool:
@@ -87,7 +100,8 @@ def _read(name: str) -> str:
 
 def _unknown_kind(name: str) -> LawError:
     suffix = _suffix(name)
-    known = " or ".join(_LANGUAGES)
+    *others, last = _LANGUAGES
+    known = f"{', '.join(others)} or {last}"
     hint = f"the name of a law ends with {known}"
     if suffix in (".jsonl", ".json", ".gz", ".zst"):
         hint += "; traces stand after --trace"

@@ -49,6 +49,8 @@ class Expectation:
     bindings: Mapping[str, Any]  # of the instance that the law is about here
     omitted: int = 0  # further expected events that are not listed
     others: int = 0  # further instances of which the same is to be said
+    note: str = ""  # what was found in place of what was expected, if there is more to say than the event does
+    about: Event | None = None  # the event that is to blame, which need not be the rejected one: time may show it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,23 @@ class Watch:
     """
 
     keys: tuple[tuple[str, tuple[str | int | float | bool | None, ...] | None], ...]
+
+
+class Subjects(Protocol):
+    """The objects that a law is about, if each of its instances is one object's life."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Their classes, by qualified names; none if the law does not say."""
+        ...
+
+    def of(self, event: Event) -> int | str | None:
+        """The id of the object whose life the event belongs to; None if it belongs to no object's, as passing time."""
+        ...
+
+    def ends(self, event: Event) -> bool:
+        """Is it the last event of that object's life: is the object gone, or has the law nothing more to say of it?"""
+        ...
 
 
 @runtime_checkable
@@ -98,6 +117,14 @@ class Monitor(Protocol):
         """
         ...
 
+    def prevented(self, number: int) -> None:
+        """The event of this number, the last one, did not happen after all: an exception was raised in front of it."""
+        ...
+
+    def again(self) -> bool:
+        """After `forgive`: did the same event break the law in another way, too? Then it is rejected once more."""
+        ...
+
     def end(self) -> Verdict:
         """Say that the trace is over: the verdict becomes TRUE or FALSE."""
         ...
@@ -114,6 +141,10 @@ class Monitor(Protocol):
 
     def relevant(self, event: Event, values: Iterable[Any]) -> bool:
         """Does the event match something the law names, with one of these values (any, if there are none)?"""
+        ...
+
+    def forget(self, object_id: int | str) -> bool:
+        """Stop following an object, where that can be; was there something of it that could not be judged?"""
         ...
 
     def warnings(self) -> tuple[str, ...]:
@@ -144,6 +175,16 @@ class Law(Protocol):
     @property
     def selective(self) -> bool:
         """Does it take no notice of events that none of `watches` fits? Only its first event it must be given."""
+        ...
+
+    @property
+    def subjects(self) -> Subjects | None:
+        """The objects that it is about, each for itself, so that it can be judged on some of them; None: not so."""
+        ...
+
+    @property
+    def every(self) -> float | None:
+        """How often, in seconds, it wants to be told that time has passed, by an event `tick`; None: never."""
         ...
 
     @property

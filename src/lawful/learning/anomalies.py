@@ -70,7 +70,7 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
         if ending is None or not ending.examples:
             continue  # there is nothing to show
         evidence = ranking.weigh(view, candidate, pair, counts, ending, way, late)
-        score = ranking.score(evidence)
+        score = ranking.score(evidence) * ranking.trust(view, first, second)
         if score >= least:
             found.append(_Case(candidate, pair, ending, way, evidence, score))
     found.sort(key=lambda case: (-case.score, case.candidate))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from lawful.diagnostics import printable
 from lawful.events.model import EVENT_KINDS
-from lawful.learning import templates
-from lawful.learning.model import Rule, State, Word
+from lawful.learning import templates, vocabulary
+from lawful.learning.model import ANY, ENDS, Rule, State, Word
 
 _TAKEN = frozenset(
     "not matches with empty all let var if else abs sin cos tan min max true false null any none Main".split()
@@ -58,25 +58,65 @@ def chosen(rules: Iterable[Rule], spoken: Iterable[Rule] = ()) -> list[Rule]:
     return [rule for _, rule in best.values()]
 
 
-def to_rml(rules: Iterable[Rule], spoken: Iterable[Rule] = (), *, window: int | None = None) -> str:
+def chosen_lives(lives: Iterable[Rule], rules: Iterable[Rule], spoken: Iterable[Rule] = ()) -> list[Rule]:
+    """Of the rules about whole lives those whose names say that something ends, and that the other `rules` do not have.
+
+    Of those with the same ends it is the one that is kept most often, and those that have `spoken`. What is said
+    about whatever happens to a class is left out: which events that are is not known.
+    """
+    pairs = {frozenset((rule.a.label, rule.b.label)) for rule in rules}
+    voices = {(rule.a, rule.b, rule.more) for rule in spoken}
+    best: dict[frozenset[Word], Rule] = {}
+    found: dict[tuple[Word, Word, tuple[Word, ...]], Rule] = {}
+    for rule in lives:
+        if rule.state is not State.ENFORCING or rule.a.event == ANY or rule.pattern != ENDS:
+            continue
+        if not rule.more and frozenset((rule.a.label, rule.b.label)) in pairs:
+            continue
+        ends = frozenset((rule.b, *rule.more))
+        if not any(map(vocabulary.ends, ends)):
+            continue
+        if (rule.a, rule.b, rule.more) in voices:
+            found[rule.a, rule.b, rule.more] = rule
+        elif ends not in best or rule.satisfied > best[ends].satisfied:
+            best[ends] = rule
+    return [*found.values(), *(rule for rule in best.values() if (rule.a, rule.b, rule.more) not in found)]
+
+
+def to_rml(
+    rules: Iterable[Rule],
+    spoken: Iterable[Rule] = (),
+    *,
+    window: int | None = None,
+    lives: Iterable[Rule] = (),
+) -> str:
     """The `chosen` rules as one law: `Main` is the intersection of an equation for each of them.
 
-    `window` is that in which they were learned; the file says what this means. Rules that cannot be said in RML are
-    named in a comment.
+    `window` is that in which they were learned; the file says what this means. `lives` are rules about whole lives;
+    those that are `chosen_lives` are in the law, too. Rules that cannot be said in RML are named in a comment.
     """
     names = _Names()
     events: dict[Word, _Event] = {}
     deaths: dict[tuple[str, ...], str] = {}
     written: list[_Written] = []
     omitted: list[tuple[Rule, str]] = []
-    for rule in chosen(rules, spoken):
+    spoken = list(spoken)
+    wanted = chosen(rules, (rule for rule in spoken if not rule.life))
+    wanted += chosen_lives(lives, wanted, (rule for rule in spoken if rule.life))
+    for rule in wanted:
         if why := _obstacle(rule):
             omitted.append((rule, why))
             continue
-        for word in (rule.a, rule.b):
+        for word in (rule.a, rule.b, *rule.more):
             if word not in events:
                 events[word] = _event(word, names)
-        written.append(_write(rule, len(written) + 1, events[rule.a], events[rule.b], deaths, names))
+        b = events[rule.b]
+        if rule.more:
+            b = _either([events[word] for word in (rule.b, *rule.more)], names)
+        part = _write(rule, len(written) + 1, events[rule.a], b, deaths, names)
+        if rule.more:
+            part.declarations.insert(0, b.declaration)
+        written.append(part)
     lines = [_HEADER + (_WINDOW.format(window=window) if window is not None else "")]
     lines += (event.declaration for event in events.values())
     for part in written:
@@ -113,7 +153,7 @@ class _Event(NamedTuple):
 
 def _obstacle(rule: Rule) -> str | None:
     """Why a rule cannot be said in RML."""
-    for word in (rule.a, rule.b):
+    for word in (rule.a, rule.b, *rule.more):
         if word.role.startswith("of its "):
             return "which object belongs to which other one cannot be said in RML"
         if word.role and word.role != "result" and not _ARGUMENT.fullmatch(word.role):
@@ -122,7 +162,7 @@ def _obstacle(rule: Rule) -> str | None:
             f"{word.event}{word.name}{word.role}".encode()
         except UnicodeEncodeError:
             return "this name cannot be written in UTF-8"
-    if (rule.a.event, rule.a.name) == (rule.b.event, rule.b.name):
+    if (rule.a.event, rule.a.name) in ((word.event, word.name) for word in (rule.b, *rule.more)):
         return "one event is `a` for one object and `b` for another one, which cannot be said in RML"
     return None
 
@@ -135,6 +175,13 @@ def _event(word: Word, names: _Names) -> _Event:
     parts = _short(word)
     use = f"{names.lower(parts)}(o)"
     return _Event(use, parts, f"{use} matches {{{', '.join(fields)}}};")
+
+
+def _either(events: list[_Event], names: _Names) -> _Event:
+    """One of several, as an event type."""
+    parts = (*events[0].parts, "or", *(part for event in events[1:] for part in event.parts[-1:]))
+    use = f"{names.lower(parts)}(o)"
+    return _Event(use, parts, f"{use} matches {' | '.join(event.use for event in events)};")
 
 
 def _place(word: Word) -> str:
@@ -176,7 +223,7 @@ def _write(
     on = names.lower((f"on{number}",))
     objects, each = names.upper((f"Objects{number}",)), names.upper((f"Each{number}",))
     total = rule.satisfied + rule.failed
-    scenarios = "scenario" if total == 1 else "scenarios"
+    scenarios = ("life" if total == 1 else "lives") if rule.life else "scenario" if total == 1 else "scenarios"
     places = "place" if rule.contexts == 1 else "places"
     comment = [
         f"// {printable(str(rule))}",
@@ -210,7 +257,7 @@ def _write(
 def _classes(rule: Rule) -> tuple[str, ...]:
     """The classes that the objects of a rule probably have: when such an object is gone, it can be forgotten."""
     found: list[str] = []
-    for word in (rule.a, rule.b):
+    for word in (rule.a, rule.b, *rule.more):
         if word.event == "field_read":
             return ()  # told when it is done: a temporary object may be gone already
         if not word.role and (owner := word.name if word.event == "new" else word.name.rpartition(".")[0]):

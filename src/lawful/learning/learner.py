@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import Any
@@ -12,10 +12,22 @@ import msgspec
 
 from lawful import core
 from lawful.errors import LawfulError
-from lawful.learning import anomalies, strategies, templates
+from lawful.learning import anomalies, protocols, ranking, strategies, templates
 from lawful.learning import window as windows
 from lawful.learning.intake import NO_OBJECT, Intake, Numbers, Where
-from lawful.learning.model import Anomaly, Known, Product, Rule, Scene, State, Survey, Window
+from lawful.learning.model import (
+    Anomaly,
+    Known,
+    KnownLife,
+    Life,
+    LifeExample,
+    Product,
+    Rule,
+    Scene,
+    State,
+    Survey,
+    Window,
+)
 from lawful.learning.parameters import Parameters
 from lawful.learning.tuner import Move, Tuner
 from lawful.learning.view import View
@@ -70,6 +82,13 @@ class Learner:
         self._prior: dict[tuple[int, int], dict[int, int]] = {}  # of other runs: endings, by kind
         self._foreign: dict[tuple[str, str, str], Anomaly] = {}  # by rule: of other processes, and before
         self._kept_at = -1  # events of the window when anomalies of our own were last put there
+        self._lives: list[Life] = []  # that are over, of the window, when it was last drained
+        self._lived: dict[int, Collection[int]] = {}  # by object: the events in its life
+        self._finals: frozenset[int] = frozenset()  # events with which lives end
+        self._drained_at = -1  # events of the window then
+        self._parts = 1
+        self._other_lives: list[Life] = []  # of other processes
+        self._past_lives: list[Life] = []  # of other runs
         self.intake.reach(self._parameters.window)
 
     # -- parameters -------------------------------------------------------------------------------
@@ -120,7 +139,8 @@ class Learner:
         self._kinds = _kinds(product)
         self._prior = {}
         self._foreign.clear()
-        self._ended_at = self._kept_at = -1
+        self._lives, self._lived, self._other_lives, self._past_lives = [], {}, [], []
+        self._ended_at = self._kept_at = self._drained_at = -1
         if self.renewed is not None:
             self.renewed(self._window)
         self._past_events += old.events  # what was on its way has arrived now
@@ -166,13 +186,14 @@ class Learner:
     def part(self) -> None:
         """A trace is over, and another one begins, whose objects are others."""
         with self._lock:
-            self._window.drain()
+            self._drain()
+            self._parts += 1
             self.intake.part()
 
     def finish(self) -> None:
         """The stream is over: let everything leave the window, and let the tuner keep to the budget if it can."""
         with self._lock:
-            self._window.drain()
+            self._drain()
             if self.intake.passed.get(NO_OBJECT) and not self.events:
                 raise LawfulError(
                     "learn-no-objects",
@@ -184,6 +205,17 @@ class Learner:
             self._ended_at = self._window.events
             if self._parameters.tune:
                 self._tune_at_the_end()
+
+    def _drain(self) -> None:
+        self._window.drain()
+        if self._drained_at != self._window.events:
+            self._drained_at = self._window.events
+            self._lives = self._window.lives()
+            self._lived = {}
+            self._finals = protocols.finals([(life.order, life.count) for life in self._lives], self.intake.words)
+            for life in self._lives if self._parts == 1 else ():  # else a number may be that of several objects
+                met = {code >> 1 for code in life.order}
+                self._lived.update((example.object, met) for example in life.examples)
 
     def _tune_at_the_end(self) -> None:
         budget = self._parameters.budget
@@ -240,6 +272,9 @@ class Learner:
                 self.intake.sites,
                 judge,
                 self.intake.raising,
+                self._lived,
+                self._finals,
+                ranking.doubt(self._window.pairs + self._window.pruned),
             )
 
     def _survey(self, prune: bool) -> Survey:
@@ -273,7 +308,25 @@ class Learner:
             budget = self._parameters.budget
             return Report(found[:budget], max(0, len(found) - budget))
 
+    def study(self) -> protocols.Study:
+        """What whole lives say, as far as they are over: when the stream was last drained."""
+        with self._lock:
+            strategy, values, intake = self._strategy, self._tuner.loosest, self.intake
+            doubt = ranking.doubt(self._window.pairs + self._window.pruned)
+
+            def judge(satisfied: int, total: int, contexts: int) -> State:
+                # The tuner counts what the window finds. What it learns from that is not for lives.
+                return strategy.judge(satisfied, total, contexts, values)
+
+            lives = protocols.merged([*self._lives, *self._other_lives]) if self._other_lives else self._lives
+            past = protocols.merged(self._past_lives)
+            return protocols.Study(lives, intake.words, intake.sites, judge, intake.raising, doubt, past)
+
     def _anomalies(self) -> list[Anomaly]:
+        """Those of whole lives and those of the window."""
+        return protocols.combined(self.study().anomalies(), self._in_window())
+
+    def _in_window(self) -> list[Anomaly]:
         view = self.view()
         found = anomalies.find(view, self._survey(prune=False))
         if self._foreign:
@@ -300,10 +353,12 @@ class Learner:
                 "window": self._parameters.window,
                 "rules": [rule_json(rule) for rule in self.rules(all=every)],
                 "anomalies": [self.anomaly_json(anomaly) for anomaly in found],
+                "life_rules": [rule_json(rule) for rule in self.study().rules()],
                 "omitted": found.omitted,
                 "passed_over": dict(self.intake.passed),
                 "pruned_pairs": self._window.pruned,
                 "given_up_pairs": self._window.given_up,
+                "given_up_lives": self._window.given_up_lives,
                 "parameters": self.parameters.to_json(),
                 "moves": [move._asdict() for move in self.moves],
             }
@@ -384,6 +439,41 @@ class Learner:
         self._window.remember(*pair, endings, places)
         return pair, endings
 
+    def known_lives(self) -> Iterator[KnownLife]:
+        """The lives that this learner has seen itself, as far as they are over."""
+        with self._lock:
+            words, sites, lives = self.intake.words, self.intake.sites, self._lives
+        for life in lives:
+            names = [code >> 1 for code in life.order if not code & 1]
+            numbers = {name: number for number, name in enumerate(names)}
+            yield KnownLife(
+                tuple(words[name] for name in names),
+                tuple(2 * numbers[code >> 1] + (code & 1) for code in life.order),
+                life.count,
+                tuple(
+                    (tuple(sites[site] for site in example.sites), example.count, example.object)
+                    for example in life.examples
+                ),
+            )
+
+    def remember_lives(self, known: Iterable[KnownLife]) -> None:
+        """Add lives of other runs: they count, but what is wrong with them is not told."""
+        with self._lock:
+            self._past_lives += map(self._life, known)
+
+    def _life(self, known: KnownLife) -> Life:
+        words = [self.intake.word(*word) for word in known.words]
+        try:
+            order = tuple(2 * words[code >> 1] + (code & 1) for code in known.order)
+        except IndexError:
+            raise LawfulError("store-unreadable", "a life has an event that it does not name") from None
+        examples = (
+            LifeExample(id_, 0, count, tuple(self.intake.site(*site) for site in places))
+            for places, count, id_ in known.places
+            if len(places) == len(order)
+        )
+        return Life(order, known.count, tuple(examples))
+
     def snapshot(self) -> dict[str, Any]:
         """What another process has to know of this one, in JSON types."""
         with self._lock:
@@ -392,7 +482,8 @@ class Learner:
                 "events": self.events,
                 "passed": dict(self.intake.passed),
                 "known": [_plain(known) for known in self.knowledge()],
-                "anomalies": [_plain(anomaly) for anomaly in self._anomalies()[:MOST_HANDED_ON]],
+                "lives": [_plain(known) for known in self.known_lives()],
+                "anomalies": [_plain(anomaly) for anomaly in self._in_window()[:MOST_HANDED_ON]],
             }
 
     def merge(self, snapshot: Mapping[str, Any]) -> bool:
@@ -408,6 +499,7 @@ class Learner:
                     _unite(self._foreign, anomaly)
             for known in snapshot["known"]:
                 self._add(msgspec.convert(known, Known))
+            self._other_lives += (self._life(msgspec.convert(each, KnownLife)) for each in snapshot["lives"])
             for found in snapshot["anomalies"]:
                 _unite(self._foreign, msgspec.convert(found, Anomaly))
             self._past_events += snapshot["events"]
@@ -427,7 +519,13 @@ def rule_json(rule: Rule) -> dict[str, Any]:
         "failed": rule.failed,
         "contexts": rule.contexts,
         "state": rule.state.name.lower(),
+        **_life_json(rule),
     }
+
+
+def _life_json(rule: Rule) -> dict[str, Any]:
+    """What only rules about whole lives have."""
+    return {"life": True, "or": [word.label for word in rule.more]} if rule.life else {}
 
 
 def _rank(one: int, other: int) -> int:
@@ -441,8 +539,8 @@ def _kinds(product: Product) -> dict[tuple[int, int], int]:
     return {signature: kind for kind, signature in enumerate(both)}
 
 
-def _name_json(rule: Rule) -> dict[str, str]:
-    return {"a": rule.a.label, "b": rule.b.label, "pattern": rule.pattern, "text": str(rule)}
+def _name_json(rule: Rule) -> dict[str, Any]:
+    return {"a": rule.a.label, "b": rule.b.label, "pattern": rule.pattern, "text": str(rule), **_life_json(rule)}
 
 
 def _events_json(scene: Scene | None) -> list[dict[str, Any]]:

@@ -16,6 +16,17 @@ MOST_USAGES = 256  # ways of using one event that are told apart, see `Window`
 FEW_USAGES = 64  # the same, when there are
 ALL_USAGES = 100_000  # in all
 
+ENDS, BEGINS = "a*b+", "a+b*"  # patterns of rules about whole lives
+ANY = "any"  # the kind of event that stands for whatever happens to objects of a class
+
+MOST_LIFE_EVENTS = 64  # different ones in one life; a life with more is left out
+MOST_LIFE_EXAMPLES = 32  # of one way of life, each from other places
+ALL_LIFE_SITES = 500_000  # of all examples together; further ways of life have one example each
+MOST_WAYS = 10_000  # of life, that are told apart
+MOST_LIVES = 65_536  # that go on; if there are more, those that have rested for long end, see `lives.Lives`
+FEW_LIFE_EVENTS = 6  # different ones, that most lives have at most
+ALL_LIFE_EVENTS = 1_000_000  # different ones, of all lives that have more than a few; then lives are left out
+
 
 class State(IntEnum):
     """What a strategy says of a rule. `join` is the greater one, `meet` the lesser one: the paper's two tables."""
@@ -87,6 +98,26 @@ class Pair(NamedTuple):
     created: int  # number in the stream of the event at which they were first seen together
     endings: tuple[Ending, ...]  # by kind
     contexts: tuple[tuple[int, int], ...]  # places where scenarios with both events began: (site, rules satisfied)
+
+
+class LifeExample(NamedTuple):
+    """The first of the lives of one way that went through the same places."""
+
+    object: int
+    seq: int  # number of its last event in the stream, from 1
+    count: int  # type: ignore[assignment]  # how many there were
+    sites: tuple[int, ...]  # for each event, in the order in which they came up: of the first one, and of the last one
+
+
+class Life(NamedTuple):
+    """A way of life: objects that met the same events, whose first and last ones came in the same order.
+
+    In `order`, 2 * name stands for the first one of that name, 2 * name + 1 for the last one.
+    """
+
+    order: tuple[int, ...]
+    count: int  # type: ignore[assignment]
+    examples: tuple[LifeExample, ...]
 
 
 class Counts(NamedTuple):
@@ -163,6 +194,15 @@ class Window(Protocol):
 
     def counts(self, first: int, second: int) -> Counts | None: ...
 
+    @property
+    def given_up_lives(self) -> int:
+        """Lives that were too rich, or too different from others, to be counted."""
+        ...
+
+    def lives(self) -> list[Life]:
+        """All lives that have ended: with the stream, or since there are too many. See `lives.Lives`."""
+        ...
+
     def remember(
         self, first: int, second: int, endings: Sequence[tuple[int, int]], contexts: Sequence[tuple[int, int]]
     ) -> None:
@@ -188,7 +228,7 @@ class Site(NamedTuple):
 class Word(NamedTuple):
     """An event as rules know it. Two events are the same for the learner if their labels are."""
 
-    event: str  # func_pre, new, field_write, field_read, or the program's own
+    event: str  # func_pre, new, field_write, field_read, or the program's own; `ANY`
     name: str
     role: str = ""  # what the object is in it, if it is not the receiver: "result", "argument 1", "of its PARENT"
 
@@ -196,6 +236,8 @@ class Word(NamedTuple):
     def label(self) -> str:
         """What users read, and write."""
         name = f"{self.name} (read)" if self.event == "field_read" else self.name
+        if self.event == ANY:
+            name += ".*"
         return f"{name} ({self.role})" if self.role else name
 
 
@@ -209,10 +251,14 @@ class Rule(NamedTuple):
     failed: int
     contexts: int
     state: State
+    more: tuple[Word, ...] = ()  # events that will do for `b`, too
+    life: bool = False  # it is about whole lives, not about scenarios in a window
 
     def __str__(self) -> str:
         """The pattern with the events in it."""
-        return spelled(self.pattern, self.a.label, self.b.label)
+        a = f"({self.a.label})" if self.a.event == ANY else self.a.label
+        b = f"({' | '.join(word.label for word in (self.b, *self.more))})" if self.more else self.b.label
+        return spelled(self.pattern, a, b)
 
 
 def spelled(pattern: str, a: str, b: str) -> str:
@@ -253,6 +299,15 @@ def turned(bits: int) -> int:
     """A set of rules of a pair, or of its letters, as bits, when its two events change places."""
     ours = 0x5555_5555_5555_5555
     return (bits & ours) << 1 | bits >> 1 & ours
+
+
+class KnownLife(NamedTuple):
+    """A way of life, for other learners, as `Known`."""
+
+    words: tuple[Word, ...]  # in the order in which they came up
+    order: tuple[int, ...]  # as in `Life`, with the numbers that they have here
+    count: int  # type: ignore[assignment]
+    places: tuple[tuple[tuple[Site, ...], int, int], ...]  # as in `LifeExample`: sites, count, object
 
 
 class Scene(NamedTuple):

@@ -1,4 +1,8 @@
-"""How much a broken rule deserves a look: a score from counts and places, never from what names look like."""
+"""How much a broken rule deserves a look: a score from counts and places.
+
+What names look like counts where there are many rules, see `trust`: of a hundred that are kept by chance some are
+broken by chance.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from functools import lru_cache
 from math import log10, sqrt
 from typing import NamedTuple
 
+from lawful.learning import vocabulary
 from lawful.learning.model import Candidate, Counts, Ending, Example, Pair
 from lawful.learning.view import View
 from lawful.learning.ways import BOTH, Breach, Way
@@ -33,6 +38,9 @@ _SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the 
 _CUT_OFF = 0.85  # it might have come still
 _RAISED = 0.5  # what failed need not be finished
 _LOOP = 0.7  # of a place, for each power of ten of uses there
+_FEW_PAIRS = 10  # of events; with more of them, names count
+_MOST_DOUBT = 0.5
+_HALF_TOLD = 0.8  # of the doubt, if one of two names says something
 
 
 class Evidence(NamedTuple):
@@ -89,6 +97,17 @@ def score(evidence: Evidence) -> float:
     return value
 
 
+def doubt(pairs: int) -> float:
+    """How much a rule is to be doubted of which no name says anything, where so many pairs of events were tried."""
+    return _MOST_DOUBT * (1 - min(1.0, _FEW_PAIRS / max(1, pairs)))
+
+
+def trust(view: View, first: int, second: int) -> float:
+    """What a rule about two events is worth by their names: most, if they say that something begins or ends."""
+    told = sum(vocabulary.begins(view.words[name]) or vocabulary.ends(view.words[name]) for name in (first, second))
+    return 1 - view.doubt * (1.0, _HALF_TOLD, 0.0)[told]
+
+
 def at_most(counts: Counts, rule: int, way: Way) -> float:
     """What the score can be at best, from counts alone."""
     return _at_most(counts.satisfied[rule], counts.contexts[rule], way.breach)
@@ -140,6 +159,10 @@ def late(view: View, pair: Pair, turned: int) -> Late:
                 found.add(example.object)
                 came += example.count
     found.update(id_ for id_, seq in alone[0].items() if seq < alone[1].get(id_, 0))
+    for objects in alone:  # whole lives know better
+        found.update(id_ for id_ in objects if set(events) <= set(view.lived.get(id_, ())))
+    if events[1] in view.finals:  # one that was ended in another way misses nothing
+        found.update(id_ for id_ in alone[0] if not view.finals.isdisjoint(view.lived.get(id_, ())))
     # Examples are few: as many of the others are late as of those that are shown. Then as many were waited for.
     expected = came * counted[1] / max(1, shown[1])
     doubts = []

@@ -7,31 +7,21 @@ templates.
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
-import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
+from lawful.database import Database
 from lawful.diagnostics import encodable
 from lawful.errors import LawfulError
-from lawful.learning.model import Known, Site, Word
+from lawful.learning import stored_lives
+from lawful.learning.model import Known, KnownLife, Site, Word
 
-VERSION = 1
-APPLICATION = 0x4C415746  # "LAWF", in the file's header
-
-_MAGIC = b"SQLite format 3\0"
-_HEADER = struct.Struct(">60xI4xI")  # of every SQLite file: the user's version, and the application
 _MOST_LINE = 1 << 63
-_PATIENCE = 30.0  # seconds to wait for other processes
 
-_SCHEMA = f"""
-PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {VERSION};
+_SCHEMA = """
 CREATE TABLE runs (id TEXT PRIMARY KEY, events INTEGER NOT NULL, window INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE words (
     id INTEGER PRIMARY KEY, label TEXT NOT NULL UNIQUE,
@@ -68,49 +58,11 @@ def new_run_id() -> str:
     return f"run:{secrets.token_hex(16)}"
 
 
-class Store:
-    """An open store. What is wrong with the file comes out here, and a file that is refused is left as it is.
+class Store(Database):
+    """An open store; see `Database`."""
 
-    A new one is made when something is first added, so that a run that fails leaves none behind.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False, patience: float = _PATIENCE) -> None:
-        self.path = os.fspath(path)
-        self._patience = patience
-        self._connection: sqlite3.Connection | None = None
-        if "\0" in self.path:
-            raise LawfulError("store-unreadable", "no file can have this name", where=repr(self.path))
-        if os.path.lexists(self.path):
-            self._look()
-            try:
-                # Nothing is changed: this asks whether it could be.
-                with self._transaction() as connection:
-                    connection.execute("SELECT count(*) FROM sqlite_master")
-            except LawfulError:
-                self.close()
-                raise
-        elif must_exist:
-            raise LawfulError("store-unreadable", "there is no such file", where=self.path)
-        else:
-            folder = os.path.dirname(self.path) or "."
-            if not os.path.isdir(folder):
-                raise LawfulError("store-unreadable", "its folder does not exist", where=self.path)
-            if not os.access(folder, os.W_OK):
-                raise LawfulError("store-unreadable", "its folder may not be written", where=self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+    schema = _SCHEMA
+    table = "runs"
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -134,6 +86,14 @@ class Store:
                         there.add(_renumbered(known, stored, templates))
         return [there.known(*pair) for pair, there in sorted(sums.items())]
 
+    def lives(self) -> list[KnownLife]:
+        """All lives that were counted."""
+        with self._reading():
+            return self._lives()
+
+    def _lives(self) -> list[KnownLife]:
+        return stored_lives.read(self._rows)
+
     def _of_set(self, template_set: int) -> Iterator[Known]:
         words = {row[0]: Word(*row[1:]) for row in self._rows("SELECT id, event, name, role FROM words")}
         sites = {
@@ -153,12 +113,15 @@ class Store:
 
     # -- adding --------------------------------------------------------------------------------------------------------
 
-    def add(self, runs: Sequence[Run], templates: Sequence[str], counted: Iterable[Known]) -> None:
+    def add(
+        self, runs: Sequence[Run], templates: Sequence[str], counted: Iterable[Known], lives: Iterable[KnownLife] = ()
+    ) -> None:
         """Add what these runs have counted, all of it or, if something goes wrong, nothing."""
         with self._transaction() as connection:
             self._prepare(connection)
             self._add_runs(connection, runs)
             self._add_counts(connection, templates, counted)
+            stored_lives.add(connection, lives, _add_word, _add_site)
 
     def merge(self, others: Sequence[Store]) -> None:
         """Add all that the other stores have."""
@@ -170,12 +133,7 @@ class Store:
                     for number, text in other._rows("SELECT id, templates FROM template_sets"):
                         templates = text.split("\n")
                         self._add_counts(connection, templates, other._of_set(number))
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        # Another process may have made the file since this one looked for it.
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            for statement in filter(None, map(str.strip, _SCHEMA.split(";"))):
-                connection.execute(statement)
+                    stored_lives.add(connection, other._lives(), _add_word, _add_site)
 
     def _add_runs(self, connection: sqlite3.Connection, runs: Sequence[Run], source: str | None = None) -> None:
         for run in runs:
@@ -224,97 +182,6 @@ class Store:
                 "INSERT INTO contexts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET rules = rules | excluded.rules",
                 [(pair, sites[site], _signed(rules)) for site, rules in known.contexts],
             )
-
-    # -- the file ------------------------------------------------------------------------------------------------------
-
-    def _look(self) -> None:
-        """Refuse what is not ours by its first bytes, before SQLite opens it: that might tidy up beside it."""
-        try:
-            if os.path.isdir(self.path):
-                raise LawfulError("store-unreadable", "a directory is no store", where=self.path)
-            with open(self.path, "rb") as file:
-                head = file.read(_HEADER.size)
-        except OSError as error:
-            raise LawfulError("store-unreadable", error.strerror or str(error), where=self.path) from error
-        if not head:  # as `mktemp` makes it, or another process that has just begun
-            return
-        if len(head) < _HEADER.size or not head.startswith(_MAGIC):
-            raise self._not_ours("this is no SQLite file")
-        version, application = _HEADER.unpack(head)
-        if application != APPLICATION:
-            raise self._not_ours("this is a database of something else")
-        if version != VERSION:
-            raise LawfulError(
-                "store-version",
-                f"this store has version {version}, and this Lawful reads and writes version {VERSION}",
-                where=self.path,
-                hint="begin a new store, or use the Lawful that made it",
-            )
-
-    def _not_ours(self, message: str) -> LawfulError:
-        return LawfulError("store-not-ours", message, where=self.path, hint="nothing was changed; name another file")
-
-    def _connect(self) -> sqlite3.Connection:
-        if self._connection is None:
-            with self._told():
-                path = os.path.abspath(self.path)
-                self._connection = sqlite3.connect(path, timeout=self._patience, isolation_level=None)
-        return self._connection
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and alone: a process that reads counts to change them must not meet another one."""
-        connection = self._connect()
-        with self._told():
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """All that is read in here is of one moment."""
-        connection = self._connection
-        if connection is None:
-            yield
-            return
-        with self._told():
-            connection.execute("BEGIN")
-            try:
-                yield
-            finally:
-                connection.execute("ROLLBACK")
-
-    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        """What a query finds; a store that has not been made yet is empty."""
-        if self._connection is None:
-            return []
-        with self._told():
-            if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                return []
-            return self._connection.execute(query, values).fetchall()
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What SQLite complains of, as an error of ours."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            name = getattr(error, "sqlite_errorname", "")
-            if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-                raise LawfulError(
-                    "store-locked",
-                    f"another process has held the store for {self._patience:g} seconds",
-                    where=self.path,
-                    hint="try again when it is done",
-                ) from error
-            if name.startswith("SQLITE_NOTADB"):
-                raise self._not_ours("this is no SQLite file") from error
-            raise LawfulError("store-unreadable", str(error), where=self.path) from error
 
 
 class _Sum:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lawful.learning.model import Counts, Product, Rule, Site, State, Window, Word
@@ -22,6 +22,12 @@ class View:
     judge: Judge
     raising: Mapping[tuple[int, int], Sequence[int]] = field(default_factory=dict)
     """By word and place: the last objects whose call there ended in an exception, as far as the events tell."""
+    lived: Mapping[int, Collection[int]] = field(default_factory=dict)
+    """By object: the words it met in its life, if that is over, and as far as it is kept as an example."""
+    finals: frozenset[int] = frozenset()
+    """Words of events that end lives."""
+    doubt: float = 0.0
+    """From 0 to 1: how much less a broken rule is worth of which no name says that something begins or ends."""
 
     def assigned(self, first: int, second: int, number: int) -> tuple[int, int]:
         """The events that are `a` and `b` in a rule of a pair."""

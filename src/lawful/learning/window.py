@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 
 from lawful import core
 from lawful.learning import model
+from lawful.learning.lives import Lives
 from lawful.learning.model import (
     ALL_EXAMPLES,
     ALL_USAGES,
@@ -22,6 +23,7 @@ from lawful.learning.model import (
     Ending,
     Example,
     Instruction,
+    Life,
     Op,
     Pair,
     Product,
@@ -212,6 +214,7 @@ class Window:
         self._events: dict[int, _Event] = {}
         self._pairs: dict[tuple[int, int], _Pair] = {}
         self._gone: set[tuple[int, int]] = set()
+        self._lives = Lives()
         self.size = size
 
     @property
@@ -229,9 +232,9 @@ class Window:
         columns = [memoryview(column).tolist() for column in (names, sites, objects)]  # type: ignore[arg-type]
         if len({len(column) for column in columns}) > 1:
             raise ValueError("names, sites and objects are as many numbers each")
-        slots, queue, size, expire = self._slots, self._queue, self._size, self._expire
+        slots, queue, size, expire, live = self._slots, self._queue, self._size, self._expire, self._lives.take
         for event in zip(*columns, strict=True):
-            name, _, id_ = event
+            name, site, id_ = event
             slot = slots.get(id_)
             if slot is None:
                 slot = slots[id_] = self._spare.pop() if self._spare else _Slot()
@@ -239,6 +242,7 @@ class Window:
             names[name] = names.get(name, 0) + 1
             queue.append(event)
             self.events += 1
+            live(name, site, id_, self.events)
             while len(queue) > size:
                 expire(*queue.popleft())
 
@@ -246,6 +250,14 @@ class Window:
         self._draining = True
         self._shrink(0)
         self._draining = False
+        self._lives.end()
+
+    def lives(self) -> list[Life]:
+        return self._lives.known()
+
+    @property
+    def given_up_lives(self) -> int:
+        return self._lives.given_up
 
     def _shrink(self, size: int) -> None:
         while len(self._queue) > size:
@@ -283,6 +295,7 @@ class Window:
             slot.shared.clear()
             slot.trail.clear()
             self._spare.append(slot)
+            self._lives.rest(id_)
 
     def _expired(self) -> int:
         """The number of the event that left the window last."""

@@ -5,16 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lawful.diagnostics import printable
-from lawful.learning.model import Rule, Scene, Word, spelled
+from lawful.learning.model import ANY, Rule, Scene, Word, spelled
 from lawful.learning.ways import BOTH, Breach, Shape, Way
 
 MOST_PLACES = 3  # that are named
+MOST_ENDS = 4  # the same of events
 
 
 def sentence(rule: Rule, shape: Shape, way: Way, kept: int, total: int, bad: Sequence[Scene]) -> str:
     """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 uses; not at `db.py:88`."""
     claim, exception = _words(rule, shape, way)
     return f"{claim} in {kept:,} of {total:,} {'use' if total == 1 else 'uses'}; {exception} {_places(bad)}"
+
+
+def of_life(rule: Rule, breach: Breach, kept: int, total: int, bad: Sequence[Scene]) -> str:
+    """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 lives; not at `db.py:88`."""
+    lives = f"in {kept:,} of {total:,} {'life' if total == 1 else 'lives'}"
+    if breach is Breach.FIRST:
+        return f"{_noun(rule.b)} comes after {_noun(rule.a)} {lives}; not {_places(bad)}"
+    ends = _either([_noun(word) for word in (rule.b, *rule.more)])
+    if breach is Breach.MISSING:
+        return f"{_noun(rule.a)} is followed by {ends} {lives}; not {_places(bad)}"
+    late = f"`{printable(bad[0].events[-1][0])}`" if bad and bad[0].events else "something"
+    return f"nothing comes after {ends} {lives} with {_noun(rule.a)}; {late} does {_places(bad)}"
+
+
+def _either(nouns: Sequence[str]) -> str:
+    if len(nouns) > MOST_ENDS:
+        nouns = [*nouns[: MOST_ENDS - 1], f"one of {len(nouns) - MOST_ENDS + 1} others"]
+    return f"{', '.join(nouns[:-1])} or {nouns[-1]}" if len(nouns) > 1 else nouns[0]
 
 
 def _words(rule: Rule, shape: Shape, way: Way) -> tuple[str, str]:
@@ -42,6 +61,8 @@ def _words(rule: Rule, shape: Shape, way: Way) -> tuple[str, str]:
 
 def _noun(word: Word) -> str:
     """An event as a subject: calls by their name, the others with what happens."""
+    if word.event == ANY:
+        return f"a use of `{printable(word.name)}`"
     name = f"`{printable(word.label)}`"
     if word.role:
         return name

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
 from lawful import __version__
 from lawful.diagnostics import encodable
+from lawful.engine.findings import Event
 from lawful.reports.core import message, plain, shortened
 
 if TYPE_CHECKING:
     from lawful.engine import Case, TraceRun
+    from lawful.laws.grammar.wording import Rejection
 
 
-def render(runs: Sequence[TraceRun]) -> bytes:
-    """The whole report, with a newline at its end."""
+@runtime_checkable
+class Explaining(Protocol):
+    """The monitor of a view, which can say where in its grammar it is. (Importing those takes a while.)"""
+
+    def rejection(self, event: Event | None = None) -> Rejection | None: ...
+
+
+def render(runs: Sequence[TraceRun], diagrams: Mapping[Case, str] = MappingProxyType({})) -> bytes:
+    """The whole report, with a newline at its end; `diagrams` are the files that show some of it as pictures."""
     report: dict[str, Any] = {
         "version": __version__,
         "events": sum(run.events for run in runs),
-        "laws": [_case(run, case) for run in runs for case in run.cases],
+        "laws": [_case(run, case) | _beyond(case, diagrams.get(case)) for run in runs for case in run.cases],
         "traces": [_trace(run) for run in runs],
     }
     try:
@@ -30,6 +40,8 @@ def render(runs: Sequence[TraceRun]) -> bytes:
         for law in report["laws"]:
             law["event"], law["doomed_event"] = shortened(law["event"]), shortened(law["doomed_event"])
             law["bindings"], law["history"] = shortened(law["bindings"]), shortened(law["history"])
+            if "rejection" in law:
+                law["rejection"] = shortened(law["rejection"])
         return msgspec.json.encode(report, enc_hook=plain) + b"\n"
 
 
@@ -53,6 +65,28 @@ def _case(run: TraceRun, case: Case) -> dict[str, Any]:
         "message": message(run, case),
         "warnings": case.monitor.warnings(),
     }
+
+
+def _beyond(case: Case, diagram: str | None) -> dict[str, Any]:
+    """What is said only where there is something to say."""
+    found: dict[str, Any] = {}
+    if case.finding is not None and case.finding.expectation.note:
+        found["note"] = encodable(case.finding.expectation.note)
+    if case.finding is not None and case.finding.rejected_at is not None and isinstance(case.monitor, Explaining):
+        rejection = case.monitor.rejection(case.finding.event)
+        if rejection is not None:
+            found["rejection"] = {
+                "group": rejection.group,
+                "message": rejection.terminal,
+                "position": rejection.rule,
+                "assertion": rejection.assertion,
+                "where": rejection.where and encodable(rejection.where),
+                "reason": rejection.reason,
+                "values": {name: _binding(value) for name, value in rejection.values.items()},
+            }
+    if diagram is not None:
+        found["diagram"] = encodable(diagram)
+    return found
 
 
 def _binding(value: Any) -> Any:

@@ -47,6 +47,14 @@ def report_lines(
         else:
             yield from finding_lines(finding, source, width)
         yield []
+    if run.lives is not None:
+        from lawful.reports import confidence
+
+        yield from confidence.report_lines(run.lives.confidence.summary(), width=width, moves=details)
+        for name in run.lives.whole:
+            text = f"{printable(name)} is not about single objects: it was judged on all events"
+            yield from ([Span(part, "yellow")] for part in folded(text, width))
+        yield []
     if run.learner is not None and details:
         from lawful.reports.learned import rule_lines
 
@@ -115,7 +123,7 @@ def _counted(run: LiveRun) -> list[str]:
     return [
         count(len(run.laws), "law"),
         count(run.events, "event"),
-        count(run.threads, "thread"),
+        *([count(run.threads, "thread")] if run.processes else []),  # traces were read, and not a program watched
         *_processes(run),
     ]
 
@@ -145,6 +153,8 @@ def _facts(finding: Finding, width: int) -> Iterator[tuple[str, str]]:
         yield "seen", f"{finding.count:,} times{when}"
     if isinstance(finding.rejected_at, int):
         yield "expected", expected(finding.expectation) or "nothing: no event could be accepted here"
+    if finding.made is not None:
+        yield from _birth(finding.made)
     if finding.expectation.bindings:
         others = finding.expectation.others
         beside = f" (and {count(others, 'other instance')})" if others else ""
@@ -157,6 +167,16 @@ def _facts(finding: Finding, width: int) -> Iterator[tuple[str, str]]:
         label = ""
     if len(finding.contexts) > _MOST_CONTEXTS:
         yield "", f"and {len(finding.contexts) - _MOST_CONTEXTS:,} more"
+
+
+def _birth(event: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where the object was made, and by whom."""
+    place = _place(event.get("file"), event.get("line"))
+    kind = printable(str(event.get("class") or event.get("name") or "object"))
+    yield "made", f"{kind}{f' at {place}' if place else ''}"
+    stack = event.get("stack")
+    for each in stack if isinstance(stack, list) else ():
+        yield "", f"  in {printable(str(each))}"
 
 
 def _earlier(label: str, each: Numbered, source: SourceLines, width: int) -> Iterator[Line]:
@@ -189,6 +209,11 @@ def render_json(run: LiveRun) -> bytes:
 
     report: dict[str, Any] = {"version": __version__, **run.snapshot(), "violations": run.violations}
     report["laws"] = [encodable(law) for law in report["laws"]]
+    if run.lives is not None:
+        from lawful.reports.confidence import plain_json as confidence_json
+
+        del report["lives"]
+        report["confidence"] = confidence_json(run.lives.confidence.summary())
     report["findings"] = [
         {**data, "law": encodable(data["law"]), "message": message(finding)}
         for data, finding in zip(report["findings"], run.findings, strict=True)

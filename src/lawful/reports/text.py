@@ -25,13 +25,15 @@ class Span(NamedTuple):
 Line = list[Span]
 
 
-def case_lines(run: TraceRun, case: Case, width: int = WIDTH) -> Iterator[Line]:
-    """All about one law on one trace."""
+def case_lines(run: TraceRun, case: Case, width: int = WIDTH, diagram: str | None = None) -> Iterator[Line]:
+    """All about one law on one trace; `diagram` is the file that shows it as a picture."""
     finding = case.finding
     if finding is not None:
         yield from _titled("BROKEN", "bold red", f"{_pair(run, case)} {_place(finding)}", width)
         for label, text in _evidence(run, finding, width):
             yield from labelled(label, text, width)
+        if diagram is not None:
+            yield from labelled("diagram", printable(diagram), width)
         yield []
     elif case.accepted:
         yield from _titled("accepted", "green", _pair(run, case), width)
@@ -84,6 +86,8 @@ def _evidence(run: TraceRun, finding: Finding, width: int) -> Iterator[tuple[str
         yield "event", short(finding.event)
     if finding.rejected_at is not None:
         yield "expected", expected(finding.expectation) or "nothing: no event could be accepted here"
+    if finding.expectation.note:
+        yield "found", printable(finding.expectation.note)
     if finding.doomed_at is not None:
         yield "lost", f"{doomed_place(finding)}: whatever followed, the law could not be kept any more"
     if finding.doomed_event is not None:

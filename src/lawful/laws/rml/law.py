@@ -22,6 +22,7 @@ from lawful.laws.rml.planner import Planner
 from lawful.laws.rml.portable import pack, unpack
 from lawful.laws.rml.printer import format_spec
 from lawful.laws.rml.recursion import deeply
+from lawful.laws.rml.subjects import RmlSubjects, subjects
 from lawful.laws.rml.values import identical
 
 _BATCH = 4096
@@ -64,6 +65,15 @@ class RmlLaw:
     @cached_property
     def selective(self) -> bool:
         return is_selective(self.specification)
+
+    @cached_property
+    def subjects(self) -> RmlSubjects | None:
+        return deeply(lambda: subjects(self))
+
+    @property
+    def every(self) -> None:
+        """Time is told by events only."""
+        return None
 
     @property
     def parts(self) -> tuple[RmlLaw, ...]:
@@ -209,6 +219,15 @@ class RmlMonitor:
             if not wanted or any(identical(value, other) for value in found for other in wanted):
                 return True
         return False
+
+    def prevented(self, number: int) -> None:
+        """Of the law that was broken it is so already. Others have taken the event, and cannot give it back."""
+
+    def again(self) -> bool:
+        return False
+
+    def forget(self, object_id: int | str) -> bool:
+        return False  # what nothing more happens to costs nothing
 
     # -- out and in -------------------------------------------------------------------------------
 

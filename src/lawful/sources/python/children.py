@@ -134,6 +134,8 @@ class Watching:
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
+        self.groups: frozenset[int] = getattr(wanted, "groups", frozenset())
+        self._exits = False  # own code ends the process by itself, perhaps
         self._files: set[str] = set()  # that are of interest only to us
         self._noted: dict[str, tuple[str, Want]] = {}  # by names of events: our own names, and what others want of them
 
@@ -149,7 +151,18 @@ class Watching:
             return plan
         if plan is None:
             self._files.add(code.co_filename)
+        elif plan.own:
+            self._exits = True
         return _with_calls(plan, code, _NAMES)
+
+    @property
+    def on_seen(self) -> Callable[[CodeType], object] | None:
+        found: Callable[[CodeType], object] | None = getattr(self._wanted, "on_seen", None)
+        return found
+
+    @property
+    def only_groups(self) -> bool:
+        return not self._exits and not self._messages and bool(getattr(self._wanted, "only_groups", False))
 
     def callee(self, function: object, receiver: type | None) -> Callee | None:
         callee = self._wanted.callee(function, receiver)

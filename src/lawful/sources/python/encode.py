@@ -26,6 +26,8 @@ ORDER: Final = (
     "resultId",
     "exception",
     "excId",
+    "sampled",
+    "stack",
     "file",
     "line",
     "thread",

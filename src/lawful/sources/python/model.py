@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from types import CodeType
 from typing import Any, Final, NamedTuple, Protocol
@@ -62,6 +62,11 @@ class Probe(NamedTuple):
     habit: bool = (
         False  # of a call: only a learner wants it; it can be left alone once it has often called other things
     )
+    groups: tuple[int, ...] = ()  # all that is wanted here, whatever comes, is of these groups; (): that is not known
+    bears: bool = False  # an object of these groups may be told of here when it is new
+    # Of SET_FIELD: the instruction before, if value and owner are known there already: its offset, and where they lie,
+    # from the bottom of the value stack; below that are the variables. It is cheaper to look there.
+    early: tuple[int, int, int] | tuple[()] = ()
 
 
 class Want(IntFlag):
@@ -86,6 +91,8 @@ class Want(IntFlag):
     LEARN_NEW = 131072
     LEARN_READ = 1048576
     LEARN_WRITE = 2097152
+    BIRTH = 1 << 26  # born: here objects of the callee's group begin their lives, and the coin is flipped
+    STACK = 1 << 27  # of born: who made it
 
 
 LEARNING: Final = Want.LEARN | Want.LEARN_NEW | Want.LEARN_READ | Want.LEARN_WRITE
@@ -104,6 +111,7 @@ class Callee(NamedTuple):
 
     name: str  # as events have it
     wants: Want
+    group: int = 0  # only objects of this group that were taken as samples are told of; 0: everything is told
 
 
 class CodePlan(NamedTuple):
@@ -117,10 +125,26 @@ class CodePlan(NamedTuple):
     file: str  # as events have it
     own: bool  # is it the program's own code? Own code has a plan even if nothing is to be seen in it.
     escapes: bool = False  # it puts something that is wanted into a variable, from where it may be called
+    groups: tuple[int, ...] = ()  # whatever its first argument is, it reports objects of these groups only; (): unknown
+    bears: bool = False  # it is an `__init__` in which lives of objects of these groups may begin
+
+
+class Sampling(NamedTuple):
+    """Which objects are sampled: those of some classes, each with the number of its group, from 1."""
+
+    classes: Mapping[str, int]  # by qualified name, as laws have it; subclasses belong to it
+    makers: Mapping[str, int] = {}  # C functions whose result is an object of the group, as `open`
+    laws: Sequence[object] | None = None  # those that are content with samples; None: all
+    stacks: bool = False  # `born` tells who made the object
 
 
 class Wanted(Protocol):
-    """Decides what is watched. Cores ask once and remember, so these may be slow."""
+    """Decides what is watched. Cores ask once and remember, so these may be slow.
+
+    There may be more, which cores do without: `on_seen(code)` is called when own code starts for the first time, and
+    for the first time after each `Tracer.rearm`; None when the tracer starts: nobody wants to know. `only_groups` is
+    true if there is nothing to be seen while all `groups` are off (3.11: the interpreter is left alone then).
+    """
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         """For a code object that starts for the first time, in a module of this name. None: it is of no interest.
@@ -171,6 +195,14 @@ class Learner(Protocol):
     def site(self, file: str | None, line: int | None) -> int: ...
 
 
+class Samples(NamedTuple):
+    """What has become of a group so far."""
+
+    born: int  # objects for which the coin was flipped
+    taken: int  # those that became samples
+    alive: int  # samples that are not gone
+
+
 class Tracer(Protocol):
     """Makes events out of what the program does.
 
@@ -183,6 +215,16 @@ class Tracer(Protocol):
 
     What `Want.LEARN` and its like ask for goes into the learner's window if the tracer `learns`: if it is one of the C
     cores, and so is the window. Otherwise `deliver` gets it with the other events.
+
+    Sampling. The life of an object of a group begins at a callee with `Want.BIRTH`: on the callee side at the start of
+    the outermost `__init__`, before anything in it; on the caller side where the result of a call is seen. There the
+    group's coin is flipped, once for each life. Heads: there is an event `born`, and all events of this object are
+    told until `gone`, which is always told of it. Tails: nothing is kept, and nothing told. Of the call of a class or
+    function with a group, `func_pre` and `func_raise` are not told, since there is no object. While a group has no
+    sample alive, its places sleep if the interpreter lets them: they are woken before `born`. With a rate or a budget
+    of 0 its births sleep, too.
+
+    A coin is a splitmix64 sequence for each group, so that the n-th birth of a group has the same fate on every core.
     """
 
     name: str  # "monitoring", "profile" or "python"
@@ -191,6 +233,40 @@ class Tracer(Protocol):
 
     @property
     def learns(self) -> bool: ...
+
+    @property
+    def cost(self) -> float:
+        """Seconds spent for the watching so far: in deliveries, and an estimate for the rest."""
+        ...
+
+    @property
+    def callbacks(self) -> int:
+        """How often the interpreter has called the tracer. Where everything sleeps it does not."""
+        ...
+
+    def sample(self, group: int, rate: float, budget: int = -1) -> None:
+        """Objects of this group that are born from now on become samples with this probability, so many at most.
+
+        A budget below 0 has no end. Before the first call it is all objects. From any thread, at any time. Samples that
+        are alive are followed on.
+        """
+        ...
+
+    def release(self, group: int) -> None:
+        """Samples of this group that are alive are none any more: nothing more is told of them, not even `gone`."""
+        ...
+
+    def samples(self, group: int) -> tuple[int, int, int]:
+        """`Samples` of this group: born, taken, alive."""
+        ...
+
+    def seed(self, number: int) -> None:
+        """The coins of all groups begin anew, with this number of 64 bits."""
+        ...
+
+    def rearm(self) -> None:
+        """`Wanted.on_seen` is to be told again of all own code that starts from now on, once."""
+        ...
 
     def start(self) -> None:
         """Watch all threads, those to come included."""
@@ -211,7 +287,8 @@ class Tracer(Protocol):
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: events get a field `process`, ids go on at process * 2**32.
 
-        What the parent had gathered and not delivered is its own business, and forgotten here.
+        What the parent had gathered and not delivered is its own business, and forgotten here. Samples that are alive
+        stay samples; `born` and `taken` count from 0, and the coins go on with another seed.
         """
         ...
 

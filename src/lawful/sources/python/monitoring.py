@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import lawful
 from lawful.sources.python.frames import MISSING
 from lawful.sources.python.model import Want
+from lawful.sources.python.observer import Code
 
 if TYPE_CHECKING:
     from lawful.sources.python.pytracer import PythonTracer
@@ -21,12 +22,17 @@ _GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERAT
 
 
 class Monitoring:
-    """One tool of `sys.monitoring`."""
+    """One tool of `sys.monitoring`, and a second one for functions whose starts and ends sleep now and then.
+
+    What was disabled comes back if its event is switched off and on for the code object. That does not help with
+    starts, for which the first tool asks everywhere.
+    """
 
     def __init__(self, tracer: PythonTracer) -> None:
         self._tracer = tracer
         self._observer = tracer.observer
         self._tool = -1
+        self._second = -1
         self._global = 0
         self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         self._disable: Any = self._monitoring.DISABLE
@@ -35,10 +41,10 @@ class Monitoring:
         """Take a tool id that is free, and ask to be told of every function that starts."""
         monitoring = self._monitoring
         events = monitoring.events
-        self._tool = next((tool for tool in (4, 3, 5, 2, 1, 0) if monitoring.get_tool(tool) is None), -1)
+        self._tool = self._take_tool()
         if self._tool < 0:
             raise RuntimeError("no tool id of sys.monitoring is free")
-        monitoring.use_tool_id(self._tool, _TOOL_NAME)
+        self._observer.sampler.wake = self._wake
         for event, callback in self._callbacks():
             monitoring.register_callback(self._tool, event, callback)
         for running in sys._current_frames().values():
@@ -50,13 +56,36 @@ class Monitoring:
         # What an earlier user of the tool id had switched off stays so otherwise.
         monitoring.restart_events()
 
+    def _take_tool(self) -> int:
+        found = next((tool for tool in (4, 3, 5, 2, 1, 0) if self._monitoring.get_tool(tool) is None), -1)
+        if found >= 0:
+            self._monitoring.use_tool_id(found, _TOOL_NAME)
+        return found
+
+    def _second_tool(self) -> int:
+        """-1: there is none, and we must go without."""
+        if self._second < 0:
+            self._second = self._take_tool()
+            events = self._monitoring.events
+            for event, callback in (
+                (events.PY_START, self._second_start),
+                (events.PY_RETURN, self._return),
+                (events.PY_YIELD, self._yield),
+                (events.PY_RESUME, self._resume),
+            ):
+                if self._second >= 0:
+                    self._monitoring.register_callback(self._second, event, callback)
+        return self._second
+
     def _look_at_running(self, frame: FrameType | None) -> None:
         """Code that is running already will not start again."""
         try:
             while frame is not None:
                 code = frame.f_code
                 if not code.co_filename.startswith(OWN_FOLDER) and self._observer.code(code) is None:
-                    self._look_at(code, frame)
+                    known = self._look_at(code, frame)
+                    if known is not None:
+                        self._observer.starts(known, code)
                 frame = frame.f_back
         except Exception as error:
             self._tracer.failed(error)
@@ -73,6 +102,13 @@ class Monitoring:
         for event, _ in self._callbacks():
             monitoring.register_callback(tool, event, None)
         monitoring.free_tool_id(tool)
+        second, self._second = self._second, -1
+        if second >= 0:
+            for code in self._observer.codes():
+                monitoring.set_local_events(second, code, 0)
+            for event, _ in self._callbacks():
+                monitoring.register_callback(second, event, None)
+            monitoring.free_tool_id(second)
         self._observer.forget_codes()
 
     def _callbacks(self) -> list[tuple[int, Callable[..., Any]]]:
@@ -107,44 +143,106 @@ class Monitoring:
         known = self._observer.look_at(code, frame)
         if known is None:
             return None
-        events = self._monitoring.events
-        local = 0
-        if known.callee is not None:
-            local |= events.PY_START | events.PY_RETURN
-            if known.callee.wants & Want.YIELD and code.co_flags & _GENERATOR:
-                local |= events.PY_YIELD | events.PY_RESUME
-        if known.probes:
-            local |= events.CALL | events.C_RETURN | events.C_RAISE if self._observer.blind else events.INSTRUCTION
         if self._tool >= 0:
-            self._monitoring.set_local_events(self._tool, code, local)
+            known.apart = known.callee is not None and bool(known.groups) and self._second_tool() >= 0
+            self._switch(code, known)
         return known
+
+    def _switch(self, code: CodeType, known: Code) -> None:
+        """On, with all that was disabled."""
+        events = self._monitoring.events
+        inside, outside = 0, self._events_outside(code, known)
+        if known.probes:
+            inside = events.CALL | events.C_RETURN | events.C_RAISE if self._observer.blind else events.INSTRUCTION
+        if known.apart:
+            self._monitoring.set_local_events(self._second, code, 0)
+            self._monitoring.set_local_events(self._second, code, outside)
+            outside = 0
+        self._monitoring.set_local_events(self._tool, code, outside)
+        self._monitoring.set_local_events(self._tool, code, inside | outside)
+
+    def _events_outside(self, code: CodeType, known: Code) -> int:
+        """Where it starts and ends."""
+        events = self._monitoring.events
+        found = 0
+        if known.callee is not None:
+            found = events.PY_START | events.PY_RETURN
+            if known.callee.wants & Want.YIELD and code.co_flags & _GENERATOR:
+                found |= events.PY_YIELD | events.PY_RESUME
+        return int(found)
+
+    def _wake(self, groups: frozenset[int], births_only: bool) -> None:
+        for code, known in self._observer.sleepers():
+            places = [(known.groups, known.bears), *((probe.groups, probe.bears) for probe in known.probes.values())]
+            if any((bears or not births_only) and not groups.isdisjoint(each) for each, bears in places):
+                known.slept = False
+                self._switch(code, known)
+
+    def rearm(self) -> None:
+        """Starts of all own code are to be told once more."""
+        for code, known in self._observer.rearm():
+            if known.callee is not None and not known.apart:
+                continue  # they are told anyway
+            tool = self._second_tool()
+            if tool < 0:
+                self._monitoring.restart_events()
+                continue
+            outside = self._events_outside(code, known)
+            start = self._monitoring.events.PY_START
+            self._monitoring.set_local_events(tool, code, outside & ~start)
+            self._monitoring.set_local_events(tool, code, outside | start)
 
     # -- callbacks -------------------------------------------------------------------------------
 
     def _start(self, code: CodeType, offset: int) -> Any:
+        return self._starts(code, sys._getframe(1), second=False)
+
+    def _second_start(self, code: CodeType, offset: int) -> Any:
+        return self._starts(code, sys._getframe(1), second=True)
+
+    def _starts(self, code: CodeType, frame: FrameType, *, second: bool) -> Any:
         if code.co_filename.startswith(OWN_FOLDER):
             return self._disable
         thread = self._tracer.thread
         if thread.busy:
             return None
         thread.busy = True
+        timed = self._tracer.timer.start()
         carried = None
         try:
-            frame = sys._getframe(1)
-            known = self._observer.code(code) or self._look_at(code, frame)
-            if known is None or known.callee is None:
+            known = self._observer.code(code)
+            first = known is None
+            if known is None:
+                known = self._look_at(code, frame)
+            if known is None:
+                return self._disable
+            self._observer.starts(known, code)
+            if known.callee is None or known.apart != (second or (first and known.apart)):
+                return self._disable
+            if known.apart and self._observer.sampler.asleep(known.groups, known.bears):
+                known.slept = True
                 return self._disable
             self._observer.started(known, code, frame)
             self._need()
+            if known.apart and not second:
+                return self._disable  # from now on the second tool is told
         except BaseException as error:
             carried = self._tracer.carry(error)
         finally:
             thread.busy = False
+            if timed:
+                self._tracer.timer.stop()
         if carried is not None:
             raise carried
         return None
 
     def _return(self, code: CodeType, offset: int, value: object) -> Any:
+        known = self._observer.code(code)
+        if known is not None and known.apart and self._observer.sampler.asleep(known.groups, False):
+            frame = sys._getframe(1)
+            if not self._observer.has_started(frame):
+                known.slept = True
+                return self._disable
         return self._callee(code, lambda known, frame: self._observer.returned(known, frame, value))
 
     def _yield(self, code: CodeType, offset: int, value: object) -> Any:
@@ -165,6 +263,7 @@ class Monitoring:
         if known is None or thread.busy:
             return None
         thread.busy = True
+        timed = self._tracer.timer.start()
         carried = None
         try:
             report(known, sys._getframe(2))
@@ -172,6 +271,8 @@ class Monitoring:
             carried = self._tracer.carry(error)
         finally:
             thread.busy = False
+            if timed:
+                self._tracer.timer.stop()
         if carried is not None:
             raise carried
         return None
@@ -217,20 +318,25 @@ class Monitoring:
         if thread.busy:
             return None
         thread.busy = True
+        timed = self._tracer.timer.start()
         carried = None
         again = True
         try:
             frame = sys._getframe(1)
             if is_result:
                 self._observer.after(known, frame, offset)
+                is_result = not self._observer.ends_unseen(known, frame, offset)
+            again = is_result
             if probe is not None:
-                again = self._observer.before(known, frame, probe)
+                again = self._observer.before(known, frame, probe) or is_result
                 if self._observer.needs_raise:
                     self._need()
         except BaseException as error:
             carried = self._tracer.carry(error)
         finally:
             thread.busy = False
+            if timed:
+                self._tracer.timer.stop()
         if carried is not None:
             raise carried
-        return None if again or is_result else self._disable
+        return None if again else self._disable

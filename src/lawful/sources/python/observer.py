@@ -31,6 +31,7 @@ from lawful.sources.python.encode import (
 from lawful.sources.python.frames import MISSING, Read, stack_bottom
 from lawful.sources.python.identity import Identity, Remembered, is_a
 from lawful.sources.python.model import Callee, CodePlan, Event, Operation, Probe, Want, Wanted, told
+from lawful.sources.python.sampling import Sampler
 from lawful.sources.python.sites import RESULT_ABOVE_BASE
 
 _VARARGS = 0x04
@@ -39,6 +40,11 @@ _ENDS: Final = Want.POST | Want.RAISE | Want.NEW | Want.YIELD
 _AFTER: Final = Want.POST | Want.RAISE | Want.NEW
 _FIRST_IS_RECEIVER: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 _CALL_FUNCTIONS: Final = (FunctionType, MethodDescriptorType, WrapperDescriptorType)
+_WITHOUT_END: Final = (Operation.SET_FIELD, Operation.DELETE_FIELD)
+_STACK: Final = 8
+"""Places that `born` has."""
+_DEPTH: Final = 200
+"""Frames among which they are looked for."""
 
 Emit = Callable[[str, Event, Event], None]
 """`emit(kind, parts, site)`: adds thread, task and time."""
@@ -48,16 +54,22 @@ class Code:
     """A code object that matters, and what its hooks must know of it."""
 
     __slots__ = (
-        "__weakref__", "bottom", "callee", "cells", "file", "own", "probes", "ref", "results",
+        "__weakref__", "apart", "bears", "bottom", "callee", "cells", "file", "groups", "own", "probes", "ref",
+        "results", "slept", "unseen",
     )  # fmt: skip
 
     def __init__(self, code: CodeType, plan: CodePlan, forget: Callable[[object], None]) -> None:
         self.ref = weakref.ref(code, forget)
-        self.own = plan.own
+        self.own = self.unseen = plan.own
+        self.groups = plan.groups
+        self.bears = plan.bears
+        self.apart = False  # its starts and ends are told to a tool of their own
+        self.slept = False  # something in it is switched off
         self.callee = _told(plan.callee)
         self.file = plan.file
         self.probes = {probe.offset: probe for probe in plan.probes}
-        self.results = frozenset(probe.result for probe in self.probes.values() if probe.result >= 0)
+        ended = (probe for probe in self.probes.values() if probe.result >= 0 and probe.operation not in _WITHOUT_END)
+        self.results = {probe.result: probe for probe in ended}
         self.bottom = stack_bottom(code)
         self.cells = frozenset(code.co_cellvars)
 
@@ -71,15 +83,23 @@ class _Call(NamedTuple):
     parts: Event
     site: Event
     kind: type | None  # the class, if one is called
+    unborn: int = 0  # the group that the result may be an object of
 
 
 class Observer:
     """Decides by `Wanted` and makes events. Holds no frame, and no object beyond what `Identity` holds."""
 
     def __init__(
-        self, wanted: Wanted, identity: Identity, emit: Emit, flush: Callable[[], None], read: Read | None
+        self,
+        wanted: Wanted,
+        identity: Identity,
+        emit: Emit,
+        flush: Callable[[], None],
+        read: Read | None,
+        sampler: Sampler,
     ) -> None:
         self._wanted = wanted
+        self.sampler = sampler
         self._identity = identity
         self._emit = emit
         self._flush = flush
@@ -117,6 +137,33 @@ class Observer:
 
         known = self._codes[key] = Code(code, plan, forget)
         return known
+
+    def starts(self, known: Code, code: CodeType) -> None:
+        """Own code starts."""
+        if known.unseen:
+            known.unseen = False
+            on_seen = self._on_seen()
+            if on_seen is not None:
+                on_seen(code)
+
+    def _on_seen(self) -> Callable[[CodeType], object] | None:
+        found: Callable[[CodeType], object] | None = getattr(self._wanted, "on_seen", None)
+        return found
+
+    def rearm(self) -> list[tuple[CodeType, Code]]:
+        """The code whose next start is to be told."""
+        found = []
+        for known in list(self._codes.values()) if self._on_seen() is not None else []:
+            code = known.ref()
+            if code is not None and known.own and not known.unseen:
+                known.unseen = True
+                found.append((code, known))
+        return found
+
+    def sleepers(self) -> list[tuple[CodeType, Code]]:
+        """Code in which something is switched off."""
+        found = list(self._codes.values())
+        return [(code, known) for known in found if known.slept and (code := known.ref()) is not None]
 
     def codes(self) -> list[CodeType]:
         """The code objects that matter and live."""
@@ -158,6 +205,12 @@ class Observer:
             if callee is None:
                 self._started.pop(id(frame), None)
                 return
+        if callee.group or known.groups:
+            receiver = first if callee.wants & Want.RECEIVER else MISSING
+            if not self._is_sample(receiver) and not self._begins(callee, receiver, frame):
+                self._started.pop(id(frame), None)
+                self.sampler.drowse(known.groups)
+                return
         wants = callee.wants
         parts: Event = {"name": callee.name}
         args = [*positional, *rest]
@@ -185,6 +238,40 @@ class Observer:
             self._started[id(frame)] = _Call(known, None, wants, parts, {}, None)
             if wants & (Want.RAISE | Want.YIELD):
                 self.needs_unwind = True
+
+    def _is_sample(self, value: object) -> bool:
+        return value is not MISSING and self.sampler.has(self._identity.known(value))
+
+    def _begins(self, callee: Callee, receiver: object, frame: FrameType) -> bool:
+        """A function starts that may be the beginning of a life: is it that of a sample?"""
+        if receiver is MISSING or not callee.wants & Want.BIRTH or not self.sampler.flip(callee.group):
+            return False
+        self._born(callee, receiver, frame.f_back, self._site(frame, callee.wants))
+        return True
+
+    def _born(self, callee: Callee, value: object, frame: FrameType | None, site: Event) -> None:
+        number = self._identity.of(value)
+        self.sampler.take(callee.group, number)
+        name = self.class_name(type(value))
+        parts: Event = {"name": name, "class": name, "targetId": number, "sampled": callee.group}
+        if callee.wants & Want.STACK:
+            parts["stack"] = self._stack(frame)
+        self._emit("born", parts, site)
+
+    def _stack(self, frame: FrameType | None) -> list[str]:
+        """The innermost places of own code; if there are none, the one that makes it."""
+        found: list[str] = []
+        first = frame
+        for _ in range(_DEPTH):
+            if frame is None or len(found) == _STACK:
+                break
+            known = self.code(frame.f_code) or self._look_up(frame)
+            if known is not None and known.own:
+                found.append(f"{known.file}:{frame.f_lineno or 0} {frame.f_code.co_qualname}")
+            frame = frame.f_back
+        if not found and first is not None:
+            found.append(f"{first.f_code.co_filename}:{first.f_lineno or 0} {first.f_code.co_qualname}")
+        return found
 
     def returned(self, known: Code, frame: FrameType, value: object) -> None:
         """It returns."""
@@ -269,6 +356,9 @@ class Observer:
         if key in self._pending:
             del self._pending[key]
         assert self._read is not None
+        if self.sampler.asleep(probe.groups, probe.bears):
+            known.slept = True
+            return False
         operation = probe.operation
         if operation is Operation.CALL:
             values = self._read(frame, known.bottom + probe.base, 2 + probe.count)
@@ -299,8 +389,9 @@ class Observer:
         args = None if first is MISSING else [first]
         function, receiver, _ = _behind(function, args, method)
         callee = self._callee(function, None if receiver is MISSING else _receiver_type(receiver))
-        if callee is not None and not callee.wants & Want.CALLEE_SIDE:
-            self._begin(known, id(frame), probe, callee, receiver, None, {})
+        if callee is None or callee.wants & Want.CALLEE_SIDE or (callee.group and not self._is_sample(receiver)):
+            return
+        self._begin(known, id(frame), probe, callee, receiver, None, {})
 
     def ended(self, known: Code, frame: FrameType) -> None:
         """A call has returned. What it gave is not known."""
@@ -342,7 +433,16 @@ class Observer:
             # A function that a global stands for is the same one next time. A method need not be.
             return receiver is not MISSING or method or probe.name is None or probe.name != _own_name(function)
         kind = function if is_a(type(function), type) else None
-        self._begin(known, key, probe, callee, receiver, rest, kwargs, kind)
+        unborn = callee.group if kind is not None or callee.wants & Want.BIRTH else 0
+        if not self._passes(callee, probe, receiver, unborn):
+            self._begin(known, key, probe, callee, receiver, rest, kwargs, kind, unborn)
+        return True
+
+    def _passes(self, callee: Callee, probe: Probe, receiver: object, unborn: int = 0) -> bool:
+        """Is it an object that nothing is told of?"""
+        if not callee.group or (unborn and not self.sampler.asleep((unborn,), True)) or self._is_sample(receiver):
+            return False
+        self.sampler.drowse(probe.groups)
         return True
 
     def _begin(
@@ -355,6 +455,7 @@ class Observer:
         args: list[Any] | None,
         kwargs: dict[str, Any],
         kind: type | None = None,
+        unborn: int = 0,
     ) -> None:
         wants = callee.wants
         parts: Event = {"name": callee.name}
@@ -363,11 +464,11 @@ class Observer:
         if wants & Want.ARGS and args is not None:
             add_arguments(parts, args, kwargs, self._identity.of)
         site: Event = {"file": known.file, "line": probe.line} if wants & Want.SITE else {}
-        if wants & Want.PRE:
+        if wants & Want.PRE and not unborn:
             self._emit("func_pre", parts, site)
-        if wants & _AFTER and probe.result >= 0:
+        if (unborn or wants & _AFTER) and probe.result >= 0:
             self.needs_raise = True
-            self._pending[key] = _Call(known, probe, wants, parts, site, kind)
+            self._pending[key] = _Call(known, probe, wants, parts, site, kind, unborn)
         if wants & Want.EXIT:
             self._flush()
 
@@ -393,7 +494,7 @@ class Observer:
             if callee is None and in_place and names.lookup(type(owner), name) is None:
                 # `x += y` is `x = x + y` where there is no other way.
                 callee = self._operation(f"__{name[3:]}", type(owner))
-        if callee is None or callee.wants & Want.CALLEE_SIDE:
+        if callee is None or callee.wants & Want.CALLEE_SIDE or self._passes(callee, probe, owner):
             return
         if operation in _NEXTS and callee.wants & Want.NEXT:
             parts: Event = {"name": callee.name}
@@ -409,7 +510,7 @@ class Observer:
             return
         wants = callee.wants
         wanted = wants & (Want.READ if operation is Operation.GET_FIELD else Want.WRITE)
-        if not wanted:
+        if not wanted or self._passes(callee, probe, owner):
             return
         parts: Event = {"name": callee.name}
         self._add_receiver(parts, owner)
@@ -441,15 +542,27 @@ class Observer:
         if probe.operation is Operation.GET_FIELD:
             self._emit("field_read", self._with_result(call, value), call.site)
             return
+        if call.unborn and not self._comes_out(call, frame, value):
+            return
         if call.wants & Want.NEW and call.kind is not None:
             self._new(call, call.kind, value)
         if call.wants & Want.POST:
             self._emit("func_post", self._with_result(call, value), call.site)
 
+    def _comes_out(self, call: _Call, frame: FrameType, value: object) -> bool:
+        """An object comes out of a call whose callee has a group: is it a sample, perhaps from now on?"""
+        if is_primitive(value) or (call.kind is not None and not _is_made(call, call.kind, value)):
+            return False
+        if self._is_sample(value):
+            return True
+        if not call.wants & Want.BIRTH or not self.sampler.flip(call.unborn):
+            return False
+        self._born(Callee(call.parts["name"], call.wants, call.unborn), value, frame, call.site)
+        return True
+
     def _new(self, call: _Call, kind: type, value: object) -> None:
-        # Not every call of a class makes an object of it: `type(x)`, `bool(x)`, a `__new__` of its own.
         made = type(value)
-        if is_primitive(value) or not is_a(made, kind) or (kind is type and len(call.parts.get("args", ())) == 1):
+        if not _is_made(call, kind, value):
             return
         parts: Event = {
             "name": call.parts["name"],
@@ -459,13 +572,27 @@ class Observer:
         parts.update(_only(call.parts, _ARGUMENTS))
         self._emit("new", parts, call.site)
 
+    def ends_unseen(self, known: Code, frame: FrameType, offset: int) -> bool:
+        """Need nothing be told where results are seen, until there is a sample?"""
+        probe = known.results[offset]
+        if not self.sampler.asleep(probe.groups, probe.bears) or self.has_pending(frame):
+            return False
+        known.slept = True
+        return True
+
     def raised(self, frame: FrameType, error: BaseException) -> None:
         """An exception comes up in a frame: from its pending call, if it has one."""
         call = self._pending.pop(id(frame), None)
         if call is None or call.code.ref() is not frame.f_code:
             return
-        if call.wants & Want.RAISE and call.probe is not None and call.probe.operation is not Operation.GET_FIELD:
+        if call.unborn or not call.wants & Want.RAISE:
+            return
+        if call.probe is not None and call.probe.operation is not Operation.GET_FIELD:
             self._emit("func_raise", self._with_exception(call, error), call.site)
+
+    def has_started(self, frame: FrameType) -> bool:
+        """Whether the start of this frame was told, or its end is to be."""
+        return id(frame) in self._started
 
     def has_pending(self, frame: FrameType) -> bool:
         """Whether a call of this frame has not ended."""
@@ -587,6 +714,13 @@ def _behind(called: Any, args: list[Any] | None, method: bool) -> tuple[Any, Any
     if entry is not None and type(entry[1]) in _CALL_FUNCTIONS and names.wrapped(called) is called:
         return entry[1], called, args
     return called, MISSING, args
+
+
+def _is_made(call: _Call, kind: type, value: object) -> bool:
+    # Not every call of a class makes an object of it: `type(x)`, `bool(x)`, a `__new__` of its own.
+    if is_primitive(value) or not is_a(type(value), kind):
+        return False
+    return kind is not type or len(call.parts.get("args", ())) != 1
 
 
 def _told(callee: Callee | None) -> Callee | None:

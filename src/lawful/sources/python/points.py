@@ -5,19 +5,23 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Iterable, Mapping
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 from typing import Any, Final
 
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
-from lawful.sources.python.model import Want
+from lawful.sources.python.model import Sampling, Want
 
 NOTHING: Final = Want(0)
 FUNCTION: Final = Want.PRE | Want.POST | Want.RAISE | Want.YIELD
 CALL: Final = Want.PRE | Want.POST | Want.RAISE
 FIELD: Final = Want.READ | Want.WRITE
 NOTES: Final = Want.ARGS | Want.RESULT | Want.SITE
+BIRTH: Final = Want.BIRTH | Want.STACK
+_UNBORN: Final = Want.PRE | Want.RAISE
+"""What is told of a call before there is the object that it makes."""
 
 _KINDS: Final = {
     "func_pre": Want.PRE,
@@ -64,6 +68,7 @@ class Point:
     def __init__(self, name: str, main: str | None) -> None:
         self.name = name
         self.wants = NOTHING
+        self.sampled = True  # are those who want it content with samples?
         self.prefix, _, self.last = name.rpartition(".")
         self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
         self.in_function = "<locals>" in name  # no way leads there from the module
@@ -112,7 +117,7 @@ class Point:
 
     @property
     def only_new(self) -> bool:
-        return bool(self.wants & Want.NEW) and not self.wants & CALL
+        return bool(self.wants & (Want.NEW | Want.BIRTH)) and not self.wants & CALL
 
     def maker(self) -> CodeType | None:
         """The `__init__` that can tell of new objects of a class, if laws want to know nothing else of it."""
@@ -124,27 +129,132 @@ class Point:
         return means_class(self.prefix, kind, self._main)
 
 
+def _of_objects(point: Point) -> bool:
+    """Does what the name stands for always belong to an object, as fields and plain methods do?"""
+    place = point.settled()
+    methods = () if place is None else tuple(names.methods(place.entry))
+    return all(method.receiver and not method.by_class for method in methods)
+
+
 class Points:
     """All that some laws name. `main`: the name they may use for the main module, beside `__main__`."""
 
-    def __init__(self, laws: Iterable[Law], main: str | None, more: Want) -> None:
+    def __init__(self, laws: Iterable[Law], main: str | None, more: Want, sampling: Sampling | None = None) -> None:
         self.main = main
+        self._sampling = sampling
         self.by_name: dict[str, Point] = {}
         self.by_last: dict[str, list[Point]] = {}
         self.class_names: set[str] = set()
         self.any_next = NOTHING  # of `iter_next` with any name
         self.gone = False
         self.unnamed: list[Law] = []
+        others = False  # is there a law about any event that is not content with samples?
         for law in laws:
-            if self._add(law, (more & NOTES) | Want.SITE):
+            sampled = sampling is not None and (sampling.laws is None or any(law is each for each in sampling.laws))
+            if self._add(law, (more & NOTES) | Want.SITE, sampled):
                 self.unnamed.append(law)
+                others = others or not sampled
+        self.makers: dict[str, int] = {}
+        self.classes: dict[str, int] = {}
+        self._known_groups: dict[int, tuple[weakref.ref[type], int]] = {}  # by the id of a class
+        self._named: dict[str, Point] = {}  # what is asked for by `_kind`
+        self._allied: set[tuple[int, int]] = set()  # groups that an object could be of: it is of the first
+        if sampling is not None and not others:
+            self._add_births(sampling)
+        self.groups = frozenset((*self.classes.values(), *self.makers.values()))
         for point in self.by_name.values():
             self.by_last.setdefault(point.last, []).append(point)
             self.class_names.update((point.prefix, point.name))
         self.functions = [point for point in self.by_name.values() if point.wants & FUNCTION]
-        self.called = [point for point in self.by_name.values() if point.wants & (CALL | Want.NEW)]
+        self.called = [point for point in self.by_name.values() if point.wants & (CALL | Want.NEW | Want.BIRTH)]
 
-    def _add(self, law: Law, details: Want) -> bool:
+    def _add_births(self, sampling: Sampling) -> None:
+        """Which groups can the tracer sample? Not those whose beginnings others want to see, too."""
+        named = {**sampling.classes, **sampling.makers}
+        out = set()
+        for name, group in named.items():
+            beginnings = [self.by_name.get(each) for each in (name, f"{name}.__init__", f"{name}.__new__")]
+            others = any(point is not None and not point.sampled for point in beginnings)
+            made = beginnings[0]
+            if others or (made is not None and made.wants & _UNBORN):
+                out.add(group)
+        self.classes = {name: group for name, group in sampling.classes.items() if group not in out}
+        self.makers = {name: group for name, group in sampling.makers.items() if group not in out}
+        wants = Want.BIRTH | Want.SITE | (Want.STACK if sampling.stacks else NOTHING)
+        for name in (*self.classes, *self.makers):
+            self.by_name.setdefault(name, Point(name, self.main)).wants |= wants
+
+    def group_of(self, kind: type) -> int:
+        """The group of a class's objects: that of the first class it inherits from that is sampled; 0: none."""
+        key = id(kind)
+        known = self._known_groups.get(key)
+        if known is not None and known[0]() is kind:
+            return known[1]
+        found = [
+            group
+            for each in (names.mro(kind) if self.classes else ())
+            for name, group in self.classes.items()
+            if means_class(name, each, self.main)
+        ]
+        if not found:
+            return 0
+        self._known_groups[key] = weakref.ref(kind, lambda _: self._known_groups.pop(key, None) and None), found[0]
+        self._allied.update((other, found[0]) for other in found[1:])
+        return found[0]
+
+    def groups_of(self, points: Iterable[Point]) -> frozenset[int] | None:
+        """The groups of all objects that these names may be about; None: it may be something else, too.
+
+        Where it cannot be known yet, more are given than there will be.
+        """
+        found: set[int] = set()
+        for point in points:
+            groups = self._groups_of_point(point)
+            if groups is None:
+                return None
+            found |= groups
+        return frozenset(found)
+
+    def _groups_of_point(self, point: Point) -> set[int] | None:
+        if not point.sampled:
+            return None
+        if point.name in self.makers:
+            return {self.makers[point.name]}
+        kind = self._kind(point.name)
+        if kind is None and point.name not in self.classes:  # it is about something in a class
+            kind = self._kind(point.prefix)
+            if not _of_objects(point) or (kind is None and point.prefix not in self.classes):
+                return None
+        if kind is None:
+            return set(self.groups)
+        group = self.group_of(kind)
+        if not group:
+            return None
+        found = {group, *(to for of, to in self._allied if of == group)}
+        for name, other in self.classes.items():
+            if other not in found:
+                named = self._kind(name)
+                if named is None or names.inherits(named, kind):
+                    found.add(other)
+        return found
+
+    def _kind(self, name: str) -> type | None:
+        """The class of this name."""
+        if not name:
+            return None
+        point = self._named.get(name)
+        if point is None:
+            point = self._named[name] = Point(name, self.main)
+        place = point.settled()
+        return place.entry if place is not None and names.is_class(place.entry) else None
+
+    def unknown_groups(self) -> Iterator[int]:
+        """Groups of classes that are not there yet."""
+        for name, group in self.classes.items():
+            if self._kind(name) is None:
+                yield group
+
+    def _add(self, law: Law, details: Want, sampled: bool) -> bool:
         """Is the law about events of any name?"""
         unnamed = law.watches is None
         for watch in law.watches or ():
@@ -159,7 +269,9 @@ class Points:
             found = keys.get("name")
             for name in found or ():
                 if isinstance(name, str) and name:
-                    self.by_name.setdefault(name, Point(name, self.main)).wants |= wants | notes
+                    point = self.by_name.setdefault(name, Point(name, self.main))
+                    point.wants |= wants | notes
+                    point.sampled = point.sampled and sampled
             if found is None and wants == Want.NEXT:
                 self.any_next |= wants | notes
             elif found is None and wants:
@@ -192,7 +304,7 @@ class Points:
         for each in names.mro(kind):
             for spelling in spellings(names.class_name(each), self.main):
                 point = self.by_name.get(spelling)
-                if point is not None and point.wants & (CALL | Want.NEW):
+                if point is not None and point.wants & (CALL | Want.NEW | Want.BIRTH):
                     return point
             for entry, point in places:
                 if entry is each:

@@ -28,6 +28,7 @@ from lawful.sources.python import frames
 from lawful.sources.python.identity import Identity
 from lawful.sources.python.model import Deliver, Event, Learner, Wanted
 from lawful.sources.python.observer import Observer, current_task
+from lawful.sources.python.sampling import Sampler
 
 
 class DeliveredError(Exception):
@@ -52,8 +53,43 @@ class Hooks(Protocol):
 
     def remove(self) -> None: ...
 
+    def rearm(self) -> None:
+        """Starts of all own code are to be told once more."""
+        ...
+
 
 _OVERFULL = 64
+_PERIOD = 64
+_LONGEST = 0.001  # seconds: beyond this something else has run
+
+
+class Timer:
+    """What callbacks cost, by timing one of 64. What is timed elsewhere is skipped."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.calls = 0
+        self._until = _PERIOD
+        self._began = 0.0
+
+    def start(self) -> bool:
+        """Is this callback timed?"""
+        self.calls += 1
+        self._until -= 1
+        if self._until:
+            return False
+        self._began = time.perf_counter()
+        return True
+
+    def skip(self) -> None:
+        self._began = 0.0
+
+    def stop(self) -> None:
+        passed = time.perf_counter() - self._began
+        if self._began and passed < _LONGEST:
+            self.spent += passed * _PERIOD
+        # Not always after the same number: programs have their rhythm.
+        self._until = _PERIOD - 8 + int(passed * 1e8) % 17
 
 
 class PythonTracer:
@@ -86,9 +122,13 @@ class PythonTracer:
         self._process = 0
         self._began: float | None = None
         self._running = False
-        self._identity = Identity(self._gone if gone else None)
+        self._tells_gone = gone
+        self._identity = Identity(self._gone)
+        self.sampler = Sampler()
+        self._spent = 0.0
         read, self.refusal = frames.reader()
-        self.observer = Observer(wanted, self._identity, self._emit, self._flush_now, read)
+        self.observer = Observer(wanted, self._identity, self._emit, self._flush_now, read, self.sampler)
+        self.timer = Timer()
         self._hooks = _hooks(self)
 
     # -- Tracer ----------------------------------------------------------------------------------
@@ -114,6 +154,7 @@ class PythonTracer:
             self._quietly(self._hooks.remove)
         self.flush()
         self._identity.forget()
+        self.sampler.clear()
 
     def flush(self) -> None:
         """Deliver what was gathered so far."""
@@ -150,12 +191,43 @@ class PythonTracer:
         finally:
             state.busy = was
 
+    @property
+    def cost(self) -> float:
+        """Seconds spent for the watching so far: in deliveries, and an estimate for the rest."""
+        return self._spent + self.timer.spent
+
+    @property
+    def callbacks(self) -> int:
+        """How often the interpreter has called, about."""
+        return self.timer.calls
+
+    def sample(self, group: int, rate: float, budget: int = -1) -> None:
+        """Objects of this group that are born from now on become samples with this probability, so many at most."""
+        self._quietly(lambda: self.sampler.set(group, rate, budget))
+
+    def release(self, group: int) -> None:
+        """None of its objects is a sample any more."""
+        self.sampler.release(group)
+
+    def samples(self, group: int) -> tuple[int, int, int]:
+        """Of a group: born, taken, alive."""
+        return self.sampler.samples(group)
+
+    def seed(self, number: int) -> None:
+        """The coins of all groups begin anew."""
+        self.sampler.seed(number)
+
+    def rearm(self) -> None:
+        """`Wanted.on_seen` is to be told again of all own code that starts from now on, once."""
+        self._quietly(self._hooks.rearm)
+
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: what was gathered is the parent's, ids and threads begin anew."""
         self._lock = threading.RLock()
         self._delivery = threading.RLock()
         self._buffer.clear()
         self._identity.in_child(process)
+        self.sampler.in_child(process)
         self._process = process
         self._threads = 0
         self.thread = Thread()
@@ -218,7 +290,8 @@ class PythonTracer:
 
     def _gone(self, number: int, kind: type) -> None:
         # Called at any time, also in the middle of the tracer's own work: nothing is delivered from here.
-        if not self._running:
+        sampled = self.sampler.gone(number)
+        if not self._running or not (sampled or self._tells_gone):
             return
         state = self.thread
         was, state.busy = state.busy, True
@@ -255,6 +328,7 @@ class PythonTracer:
         # A collection would run the program's finalisers here, where they are not watched.
         collecting = gc.isenabled()
         gc.disable()
+        began = time.thread_time()
         try:
             while buffer:
                 batch = [buffer.popleft() for _ in range(len(buffer))]
@@ -265,6 +339,8 @@ class PythonTracer:
                         raise DeliveredError(error) from None
                     self.failed(error)
         finally:
+            self.timer.skip()
+            self._spent += time.thread_time() - began
             if collecting:
                 gc.enable()
             state.delivering = False

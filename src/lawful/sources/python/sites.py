@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import lru_cache
 from types import CodeType
 
+from lawful.sources.python.frames import stack_bottom
 from lawful.sources.python.instructions import (
     ATTR_HAS_FLAG,
     DIRECTIONS,
@@ -111,6 +112,8 @@ _COPY = number("COPY")
 _SWAP = number("SWAP")
 _BINARY_OP = number("BINARY_OP")
 _COMPARE_OP = number("COMPARE_OP")
+_LOAD_FAST = number("LOAD_FAST")
+_LOAD_FAST_LOAD_FAST = number("LOAD_FAST_LOAD_FAST")
 
 # Up to 3.12 the NULL or the method lies below the callable or its receiver; from 3.13 the callable lies lowest.
 _NULL_FIRST = VERSION <= (3, 12)
@@ -164,7 +167,7 @@ def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[tuple[P
     if pattern is None or not pattern.search(ops):
         return
     try:
-        found = _walk(code, ops, bytecode[1::2], wanted)
+        found, met = _walk(code, ops, bytecode[1::2], wanted)
     except (IndexError, ValueError) as error:
         raise UnknownBytecodeError("not what a compiler writes") from error
     lines = iter(code.co_lines())
@@ -176,19 +179,39 @@ def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[tuple[P
             _, end, known_line = next(lines, nowhere)
             line = known_line or 0
         result = next_unit(ops, unit) * 2
+        early: tuple[int, int, int] | tuple[()] = ()
+        if operation is Operation.SET_FIELD and unit not in met:
+            early = _early(code, ops, bytecode[1::2], unit - 1, base)
         if _EVENT_AT_PREFIX:
             while unit and ops[unit - 1] == EXTENDED_ARG:
                 unit -= 1
         is_global = type(name) is tuple
         plain = name if type(name) is str else name[0] if type(name) is tuple else None
-        yield Probe(unit * 2, operation, base, count, plain, keywords, result, line), is_global
+        yield Probe(unit * 2, operation, base, count, plain, keywords, result, line, early=early), is_global
+
+
+def _early(code: CodeType, ops: bytes, args: bytes, unit: int, base: int) -> tuple[int, int, int] | tuple[()]:
+    """Of the instruction before a STORE_ATTR: where value and owner lie. An instrumented STORE_ATTR is a slow one."""
+    if unit <= 0 or ops[unit - 1] == EXTENDED_ARG:
+        return ()
+    op, arg, bottom = ops[unit], args[unit], stack_bottom(code)
+    if op == _LOAD_FAST:
+        return unit * 2, base, arg - bottom
+    if op == _LOAD_FAST_LOAD_FAST:
+        return unit * 2, (arg >> 4) - bottom, (arg & 15) - bottom
+    if op == _SWAP and arg == 2:
+        return unit * 2, base + 1, base
+    return ()
 
 
 _Found = tuple[Operation, int, int, _Value, tuple[str, ...]]
 
 
-def _walk(code: CodeType, ops: bytes, args: bytes, wanted: bytes) -> dict[int, _Found]:
-    """Follow every way through the code with what is known of the stack, until no way brings anything new."""
+def _walk(code: CodeType, ops: bytes, args: bytes, wanted: bytes) -> tuple[dict[int, _Found], Set[int]]:
+    """Follow every way through the code with what is known of the stack, until no way brings anything new.
+
+    Gives the wanted instructions, and the places where ways meet.
+    """
     found: dict[int, _Found] = {}
     # Where ways meet: the stack as known so far. From one such place to the next there is one way only.
     met: dict[int, _Stack | None] = dict.fromkeys(jump_target(ops, args, jump.start()) for jump in _JUMPS.finditer(ops))
@@ -257,7 +280,7 @@ def _walk(code: CodeType, ops: bytes, args: bytes, wanted: bytes) -> dict[int, _
                     if _NAMING[op]:
                         _note_name(op, arg, stack, names)
             unit = following
-    return found
+    return found, met.keys()
 
 
 def _merge(known: _Stack, stack: _Stack) -> _Stack:

@@ -87,9 +87,14 @@ class Tracing:
                 seen = self._look_at(frame.f_code, frame)
                 if seen.known is not None:
                     self._watch_frame(seen, seen.known, frame)
+                    self._observer.starts(seen.known, frame.f_code)
                 frame = frame.f_back
         except Exception as error:
             self._tracer.failed(error)
+
+    def rearm(self) -> None:
+        """Starts are all told: the observer knows which are new."""
+        self._observer.rearm()
 
     def remove(self) -> None:
         """What was there before comes back. Other threads see to it themselves, at their next event."""
@@ -136,6 +141,7 @@ class Tracing:
         code = frame.f_code
         thread.busy = True
         carried = None
+        timed = self._tracer.timer.start()
         try:
             seen = self._look_at(code, frame)
             if event == "call" and self._lost:
@@ -157,6 +163,8 @@ class Tracing:
             carried = self._tracer.carry(error)
         finally:
             thread.busy = False
+            if timed:
+                self._tracer.timer.stop()
         if carried is not None:
             # The interpreter now drops this function. A trace function puts it back.
             if sys.gettrace() is None:
@@ -180,7 +188,8 @@ class Tracing:
         at = frame.f_lasti
         starts = at < 0 or (seen.raw[at] == _RESUME and seen.raw[at + 1] & 3 == 0)
         self._watch_frame(seen, known, frame)
-        if known.callee is None:
+        self._observer.starts(known, code)
+        if known.callee is None or self._observer.sampler.asleep(known.groups, known.bears):
             return
         self._unwinding.pop(id(frame), None)
         if starts:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import _thread
 import dis
+import functools
 import inspect
 import os
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.identity import PRIMITIVE
-from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Want
-from lawful.sources.python.points import CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, spellings, united
+from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
+from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, spellings, united
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.sites import UnknownBytecodeError, probes
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """What is noted of that which only a scope asks for."""
 
-_EVENTS: Final = FUNCTION | FIELD | Want.NEW | Want.NEXT | Want.EXIT | LEARNING
+_EVENTS: Final = FUNCTION | FIELD | Want.NEW | Want.NEXT | Want.EXIT | Want.BIRTH | LEARNING
 _OF_FUNCTION: Final = FUNCTION | NOTES | Want.LEARN
 _OF_CALL: Final = CALL | NOTES | Want.LEARN
 _OF_CLASS: Final = CALL | NOTES | Want.NEW | Want.LEARN_NEW
@@ -68,10 +69,12 @@ class _Known(NamedTuple):
     perhaps: bool  # it may be a method that a law names by another class
     makes: bool = False  # it is an `__init__` that may tell of new objects
     scoped: Want = NOTHING  # what the scope asks for besides, if laws name it
+    bears: bool = False  # it is an `__init__` in which lives of samples may begin
+    sampled: bool = False  # those who want the callee are content with samples
 
     @property
     def reports(self) -> bool:
-        return self.callee is not None or self.perhaps or self.makes
+        return self.callee is not None or self.perhaps or self.makes or self.bears
 
 
 class Watched:
@@ -79,6 +82,10 @@ class Watched:
 
     `detail` is what is noted of that which a scope asks for, `more` what is noted besides of that which laws name. If
     `learn`, the scope says what is learned from; then nothing is noted of it unless `detail` says so.
+
+    With `sampling`, the tracer tells only of samples where nobody wants more. `groups` are those that it samples; the
+    objects of the others are all told of, and who wants samples must choose them. `on_seen`, if there is one when the
+    tracer starts, is told of own code that starts, as `Tracer.rearm` says.
     """
 
     def __init__(
@@ -90,22 +97,31 @@ class Watched:
         detail: Want | None = None,
         more: Want = NOTHING,
         learn: bool = False,
+        sampling: Sampling | None = None,
+        on_seen: Callable[[CodeType], object] | None = None,
     ) -> None:
         self.scope = scope
+        self.on_seen = on_seen
         self.main = main
         self._learn = learn
         if detail is None:
             detail = NOTHING if learn else SCOPE_DETAIL
         self._only_learn = learn and not detail & (CALL | Want.NEW)
         self._detail = detail | Want.SITE | (LEARNING if learn else NOTHING) | (NOTHING if self._only_learn else FIELD)
-        self._points = Points(laws, main, more)
+        if scope.public or scope.calls or scope.fields or learn:
+            sampling = None  # they want to see everything
+        self._points = Points(laws, main, more, sampling)
+        self.groups = self._points.groups
+        self._births = BIRTH if sampling is not None and sampling.stacks else Want.BIRTH
         self.unnamed = self._points.unnamed  # laws about events of any name: they see only what others cause
         self.gone = self._points.gone  # is a law about the end of objects?
         self._unreadable: list[str] = []  # code with instructions in an order that no compiler writes
         # A scope may report the same `__init__`, or the call of the class, for itself.
         alone = not scope.public and not scope.calls
         self._makers = [point for point in self._points.called if alone and point.only_new]
-        self._field_names = frozenset(point.last for point in self._points.by_name.values() if point.wants & FIELD)
+        points = self._points.by_name.values()
+        self._read_names = frozenset(point.last for point in points if point.wants & Want.READ)
+        self._written_names = frozenset(point.last for point in points if point.wants & Want.WRITE)
         # By id, because codes that are equal are not the same. What was planned cannot be changed any more.
         self._planned: dict[int, tuple[weakref.ref[CodeType], _Known]] = {}
 
@@ -118,6 +134,14 @@ class Watched:
         more = f" and {others} other function{'s' if others > 1 else ''}" if others else ""
         return [f"not all that {self._unreadable[0]}{more} did was seen: the bytecode is not that of Python's compiler"]
 
+    @property
+    def only_groups(self) -> bool:
+        """Is there nothing to be seen while all groups are off?"""
+        if not self.groups or self.on_seen is not None or self.unnamed or self._points.any_next:
+            return False
+        wanted = [point for point in self._points.by_name.values() if point.wants & _EVENTS]
+        return self._points.groups_of(wanted) is not None
+
     # -- code that starts -------------------------------------------------------------------------
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
@@ -128,9 +152,10 @@ class Watched:
         key = id(code)
         self._planned[key] = weakref.ref(code, lambda _: self._planned.pop(key, None) and None), known
         callee = known.callee
-        if callee is None and (known.perhaps or known.makes):
+        if callee is None and (known.perhaps or known.makes or known.bears):
             wants = united(point.wants for point in self._points.by_name.values())
             mask = (FUNCTION if known.perhaps else NOTHING) | (Want.NEW if known.makes else NOTHING)
+            mask |= Want.BIRTH if known.bears else NOTHING
             callee = Callee(names.code_name(code, module), wants & (mask | NOTES) | known.scoped)
         own = self.scope.own(filename)
         callers = NO_NAMES
@@ -140,18 +165,44 @@ class Watched:
         if callee is None and not found and not own:
             return None
         escapes = bool(found) and not self.scope.calls and _escapes(code, found, callers)
-        return CodePlan(callee, found, self.scope.event_file(filename), own, escapes)
+        groups = self._code_groups(code, module, known) if self.groups and callee is not None else ()
+        return CodePlan(callee, found, self.scope.event_file(filename), own, escapes, groups, known.bears)
+
+    def _code_groups(self, code: CodeType, module: str, known: _Known) -> tuple[int, ...]:
+        """The groups of all that a function reports; nothing if it may report something else."""
+        spelled = spellings(names.code_name(code, module), self.main)
+        points = [
+            point
+            for point in self._points.functions
+            if point.name in spelled or point.last == code.co_name or point.has(code)
+        ]
+        found = self._points.groups_of(points)
+        if found is None:
+            return ()
+        if known.bears or known.makes:
+            if any(not point.sampled for point in self._makers):
+                return ()
+            found |= self.groups if (kinds := self._kinds(code, module)) is None else {*map(self._group, kinds)} - {0}
+            found |= {*self._points.unknown_groups()}
+        return tuple(sorted(found))
+
+    def _group(self, kind: type) -> int:
+        return self._points.group_of(kind) if self.groups else 0
 
     def _look_at(self, code: CodeType, module: str) -> _Known:
         """Does the code report itself?"""
         if not code.co_flags & inspect.CO_OPTIMIZED:
             return _Known(None, False)  # the body of a module or a class
+        known = self._look_by_name(code, module)
+        return known._replace(bears=True) if self.groups and self._bears(code, module) else known
+
+    def _look_by_name(self, code: CodeType, module: str) -> _Known:
         name = names.code_name(code, module)
         scoped = self._learned(name, module, code) & _OF_FUNCTION if self._points.functions else NOTHING
         for spelling in spellings(name, self.main):
             point = self._points.by_name.get(spelling)
             if point is not None and point.wants & FUNCTION:
-                return _Known(_function(point, scoped), False, scoped=scoped)
+                return _Known(_function(point, scoped), False, scoped=scoped, sampled=point.sampled)
         perhaps = False
         for point in self._points.functions:
             # A function may have been put there under another name than it was written with.
@@ -162,7 +213,7 @@ class Watched:
                 perhaps = perhaps or _may_inherit(point, code, module)
             elif point.has(code):
                 if place.definer is None or place.definer is place.holder:
-                    return _Known(_function(point, scoped), perhaps, scoped=scoped)
+                    return _Known(_function(point, scoped), perhaps, scoped=scoped, sampled=point.sampled)
                 perhaps = True
         if self._makers and self._makes(code, module):
             return _Known(None, perhaps, True)
@@ -185,14 +236,29 @@ class Watched:
             return False
         if any(point.maker() is code for point in self._makers):
             return True
-        if code.co_name != "__init__":
+        kinds = self._kinds(code, module)
+        # A class may inherit its `__init__` from one that the law does not name.
+        return kinds is None or any(self._points.of_class(each) in self._makers for each in kinds)
+
+    def _bears(self, code: CodeType, module: str) -> bool:
+        """Can it be the `__init__` of a class that is sampled?"""
+        if not code.co_argcount:
             return False
+        for name in self._points.classes:
+            place = self._points.by_name[name].settled()
+            if place is not None and names.is_class(place.entry) and names.init_code(place.entry) is code:
+                return True
+        kinds = self._kinds(code, module)
+        return kinds is None or any(map(self._group, kinds))
+
+    def _kinds(self, code: CodeType, module: str) -> list[type] | None:
+        """The classes whose `__init__` it is; None: of a class that cannot be found by its name."""
+        if code.co_name != "__init__":
+            return []
         place = names.resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self.main)
         if place is None or not names.is_class(place.entry):
-            return True  # of a class that cannot be found by its name
-        # A class may inherit its `__init__` from one that the law does not name.
-        kinds = (each for each in names.subclasses(place.entry) if names.init_code(each) is code)
-        return any(self._points.of_class(each) in self._makers for each in kinds)
+            return None
+        return [each for each in names.subclasses(place.entry) if names.init_code(each) is code]
 
     def _known(self, function: FunctionType) -> tuple[_Known, bool]:
         """What is known of a function's code, and whether it has its plan already."""
@@ -206,21 +272,35 @@ class Watched:
         return self._received(code, receiver, found[1]) if found is not None and found[0]() is code else None
 
     def _received(self, code: CodeType, receiver: type, known: _Known) -> Callee | None:
+        callee, sampled = self._received_by_name(code, receiver, known)
+        group = self._group(receiver)
+        if not group or not sampled:
+            return callee
+        if known.bears and names.init_code(receiver) is code:
+            callee = _with(callee or Callee(self.class_name(receiver), Want.SITE), Want.RECEIVER | self._births)
+        if callee is None or not callee.wants & Want.RECEIVER:
+            return callee
+        return callee._replace(group=group)
+
+    def _received_by_name(self, code: CodeType, receiver: type, known: _Known) -> tuple[Callee | None, bool]:
+        """And are those who want it content with samples?"""
         # The outermost `__init__` tells of the object: when it is over, the object is there.
         if known.makes and names.init_code(receiver) is code:
             made = self._points.of_class(receiver)
             if made is not None and made in self._makers:
-                return Callee(made.name, made.wants & (Want.NEW | NOTES) | Want.RECEIVER)
+                wants = made.wants & (Want.NEW | NOTES)
+                return Callee(made.name, wants | Want.RECEIVER) if wants & Want.NEW else None, made.sampled
         found = _find(code, receiver)
         if found is None:
             takes_class = names.inherits(receiver, type) and known.callee is not None
             is_class_method = takes_class and _is_class_method(known.callee, code, self.main)
-            return _with(known.callee, Want.RECEIVER if is_class_method else NOTHING)
+            return _with(known.callee, Want.RECEIVER if is_class_method else NOTHING), False
         extra = Want.RECEIVER if found.method.receiver else NOTHING
+        of_object = not found.method.by_class
         point = self._points.of_method(receiver, found.definer, found.attribute)
         if point is not None and point.wants & FUNCTION:
-            return _with(_function(point, known.scoped), extra)
-        return _with(known.callee, extra)
+            return _with(_function(point, known.scoped), extra), point.sampled and of_object
+        return _with(known.callee, extra), (known.sampled or known.callee is None) and of_object
 
     # -- places in own code -----------------------------------------------------------------------
 
@@ -234,14 +314,46 @@ class Watched:
         except UnknownBytecodeError:
             self._unreadable.append(f"{code.co_qualname} ({self.scope.event_file(code.co_filename)})")
             return ()
+        groups = functools.cache(self._probe_groups)
         return tuple(
-            probe._replace(quiet=self._is_quiet(probe, callers), habit=self._is_habit(probe, callers))
-            if probe.operation in _CALLS
-            else probe
+            self._with_groups(
+                probe._replace(quiet=self._is_quiet(probe, callers), habit=self._is_habit(probe, callers))
+                if probe.operation in _CALLS
+                else probe,
+                groups,
+            )
             for probe in found
             if (probe.operation in operations or probe.name == "_exit")
-            and (probe.operation not in _FIELDS or bool(self.scope.fields) or probe.name in self._field_names)
+            and (probe.operation not in _FIELDS or bool(self.scope.fields) or self._is_field(probe))
         )
+
+    def _is_field(self, probe: Probe) -> bool:
+        return probe.name in (self._read_names if probe.operation is Operation.GET_FIELD else self._written_names)
+
+    def _with_groups(self, probe: Probe, find: Callable[[str, bool, bool], tuple[tuple[int, ...], bool]]) -> Probe:
+        if not self.groups or probe.name == "_exit" or (probe.operation in _STEPS and self._points.any_next):
+            return probe
+        is_call = probe.operation in _CALLS
+        name = probe.name or ""
+        if is_call and name not in self._points.by_last:
+            name = ""
+        groups, bears = find(name, is_call, probe.operation in _FIELDS)
+        return probe._replace(groups=groups, bears=bears)
+
+    def _probe_groups(self, name: str, is_call: bool, is_field: bool) -> tuple[tuple[int, ...], bool]:
+        """The groups of all that a place may tell of, and whether objects are born there. (): something else, too."""
+        by_last = self._points.by_last
+        if is_field:
+            points = [point for point in by_last.get(name, ()) if point.wants & FIELD]
+        elif not is_call:
+            points = [*by_last.get(name, ()), *by_last.get(_IN_PLACE.get(name, ""), ())]
+        else:  # by its name; otherwise by another, or through a variable
+            points = [point for point in self._points.called if name in ("", point.last)]
+        groups = self._points.groups_of(points)
+        if groups is None:
+            return (), False
+        bears = is_call and any(point.wants & (Want.NEW | Want.BIRTH) for point in points)
+        return tuple(sorted(groups or self.groups)), bears
 
     def _is_quiet(self, probe: Probe, callers: frozenset[str]) -> bool:
         return not self.scope.calls and probe.name not in callers
@@ -252,7 +364,7 @@ class Watched:
     def _operations(self) -> frozenset[Operation]:
         """What own code is watched for: not for calls, if all that laws name reports itself."""
         found: set[Operation] = set(_SCOPE_OPERATIONS if self.scope.calls else ())
-        if self.scope.fields or self._field_names:
+        if self.scope.fields or self._read_names or self._written_names:
             found |= _FIELDS
         if self._points.any_next:
             found |= _STEPS
@@ -330,7 +442,8 @@ class Watched:
         learned = _OF_CALL if extra else _OF_CALL & ~Want.LEARN
         if late is not None and late.wants & CALL:
             also = self._learned(name, module, code) & learned if scoped else NOTHING
-            return Callee(late.name, late.wants & (CALL | NOTES) | also | extra)
+            group = self._group(receiver) if receiver is not None and late.sampled else 0
+            return Callee(late.name, late.wants & (CALL | NOTES) | also | extra, group)
         if scoped and self.scope.called(name, module, own=self.scope.own(code.co_filename)):
             return _unless_idle(Callee(name, self._detail & learned | extra))
         return None
@@ -343,11 +456,19 @@ class Watched:
             wants = point.wants & (CALL | Want.NEW | NOTES)
             if self._learn and self._class_called(kind):
                 wants |= self._detail & _OF_CLASS
-            return Callee(point.name, wants)
+            group = self._group(kind) if point.sampled else 0
+            if group and not self._begins(kind):
+                wants |= self._births
+            return _unless_idle(Callee(point.name, wants, group))
         if not self._class_called(kind):
             return None
         mask = _OF_CLASS & ~Want.LEARN_NEW if id(kind) in PRIMITIVE else _OF_CLASS
         return _unless_idle(Callee(self.class_name(kind), self._detail & mask))
+
+    def _begins(self, kind: type) -> bool:
+        """Do the lives of a class's objects begin in its `__init__`?"""
+        function = names.init(kind)
+        return function is not None and self._known(function)[0].bears
 
     def _class_called(self, kind: type) -> bool:
         if not self.scope.calls:
@@ -367,13 +488,25 @@ class Watched:
         point = self._points.of_builtin(function, name)
         called = bool(self.scope.calls) and self.scope.called(name, names.owner_module(function), own=False)
         found: Callee | None = None
-        if point is not None and point.wants & (CALL | Want.NEW) & masked:
-            found = Callee(point.name, (point.wants | (self._detail if self._learn and called else NOTHING)) & masked)
+        group = 0 if point is None else self._made(point, function)
+        if point is not None and point.wants & (CALL | Want.NEW | Want.BIRTH) & (masked | Want.BIRTH):
+            wants = (point.wants | (self._detail if self._learn and called else NOTHING)) & masked
+            found = (
+                Callee(point.name, wants | self._births, group) if group else _unless_idle(Callee(point.name, wants))
+            )
         elif called:
             found = _unless_idle(Callee(name, self._detail & masked))
         if function is not _EXIT:
             return found
         return Callee(name, Want.EXIT | Want.SITE) if found is None else _with(found, Want.EXIT)
+
+    def _made(self, point: Point, function: object) -> int:
+        """The group of the objects that a function makes."""
+        if not point.sampled:
+            return 0
+        if function is _MAKES_LOCK:
+            return self._points.classes.get(point.name, 0)
+        return self._points.makers.get(point.name, 0)
 
     def _method(self, definer: type, name: str, receiver: type, *, scoped: bool = True) -> Callee | None:
         """A method of a C class."""
@@ -382,7 +515,8 @@ class Watched:
         called = scoped and bool(self.scope.calls) and self.scope.called(full, names.class_module(definer), own=False)
         if point is not None and point.wants & CALL:
             also = self._detail if self._learn and called else NOTHING
-            return Callee(point.name, point.wants & (CALL | NOTES) | also & _OF_CALL | Want.RECEIVER)
+            group = self._group(receiver) if point.sampled else 0
+            return Callee(point.name, point.wants & (CALL | NOTES) | also & _OF_CALL | Want.RECEIVER, group)
         return _unless_idle(Callee(full, self._detail & _OF_CALL | Want.RECEIVER)) if called else None
 
     # -- what instructions do ---------------------------------------------------------------------
@@ -413,14 +547,16 @@ class Watched:
         full = point.name if point is not None else f"{self.class_name(found[0])}.{name}"
         if callee is not None and not callee.wants & Want.CALLEE_SIDE:
             wants |= callee.wants
-        return Callee(full, wants | Want.RECEIVER)
+        sampled = point is not None and point.sampled and not self._points.any_next
+        return Callee(full, wants | Want.RECEIVER, self._group(owner) if sampled else 0)
 
     def field(self, name: str, owner: type) -> Callee | None:
         point = self._points.of_field(owner, name)
         callee = self._scope_field(name, owner) if self.scope.fields and (point is None or self._learn) else None
         if point is not None:
             also = NOTHING if callee is None else callee.wants
-            callee = Callee(point.name, point.wants & (FIELD | Want.RESULT | Want.SITE) | also)
+            group = self._group(owner) if point.sampled else 0
+            callee = Callee(point.name, point.wants & (FIELD | Want.RESULT | Want.SITE) | also, group)
         if callee is None:
             return None
         entry = names.lookup(owner, name)
@@ -461,7 +597,7 @@ def _unless_idle(callee: Callee) -> Callee | None:
 
 
 def _with(callee: Callee | None, wants: Want) -> Callee | None:
-    return None if callee is None else Callee(callee.name, callee.wants | wants)
+    return None if callee is None else callee._replace(wants=callee.wants | wants)
 
 
 def _may_inherit(point: Point, code: CodeType, module: str) -> bool:

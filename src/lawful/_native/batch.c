@@ -1,0 +1,314 @@
+/* The way of a batch of events to the laws that they concern: the loops of lawful/engine that are run for each event. */
+#include "core.h"
+
+#include "batch.h"
+
+#define ROUTES 64 /* places for kinds and names that were met in a batch, by their hashes: a power of two */
+
+/* What is done with events of one kind about one name. */
+typedef struct {
+    PyObject *kind, *name;   /* name may be NULL */
+    PyObject *concerned;     /* the laws: a tuple */
+    PyObject *lives;         /* NULL: all of them see it; a tuple of dicts: if they all have the object; None: ask */
+    Py_ssize_t count;
+    PyObject **inboxes;      /* two lists of each law: numbers, events */
+} Route;
+
+typedef struct {
+    PyObject *routes, *admit, *ways, *kept; /* admit and ways are None if there are no lives */
+    PyObject *most_thread;                  /* the highest number, a reference of its own */
+    int met;
+    Route known[ROUTES];
+} Deal;
+
+static PyObject *text_event, *text_name, *text_target, *text_thread, *text_numbers, *text_events, *text_find;
+static PyObject *text_args, *text_kwargs, *text_result;
+
+static int setup(void) {
+    if (text_result != NULL) return 0;
+    struct { PyObject **place; const char *text; } words[] = {
+        {&text_event, "event"}, {&text_name, "name"}, {&text_target, "targetId"}, {&text_thread, "thread"},
+        {&text_numbers, "numbers"}, {&text_events, "events"}, {&text_find, "find"}, {&text_args, "argIds"},
+        {&text_kwargs, "kwargIds"}, {&text_result, "resultId"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (*words[i].place == NULL && (*words[i].place = PyUnicode_InternFromString(words[i].text)) == NULL) return -1;
+    return 0;
+}
+
+static PyObject *look_up(PyObject *dict, PyObject *key) { /* borrowed; NULL: there is none, or an error */
+    return PyDict_GetItemWithError(dict, key);
+}
+
+static void route_clear(Route *route) {
+    for (Py_ssize_t i = 0; i < 2 * route->count; i++) Py_XDECREF(route->inboxes[i]);
+    PyMem_Free(route->inboxes);
+    Py_XDECREF(route->kind);
+    Py_XDECREF(route->name);
+    Py_XDECREF(route->concerned);
+    Py_XDECREF(route->lives);
+    memset(route, 0, sizeof *route);
+}
+
+/* The lists of one law. */
+static int inbox_of(PyObject *law, PyObject **lists) {
+    lists[0] = PyObject_GetAttr(law, text_numbers);
+    lists[1] = lists[0] == NULL ? NULL : PyObject_GetAttr(law, text_events);
+    if (lists[1] == NULL) return -1;
+    if (PyList_Check(lists[0]) && PyList_Check(lists[1])) return 0;
+    PyErr_SetString(PyExc_TypeError, "an inbox is two lists");
+    return -1;
+}
+
+static int route_fill(Deal *deal, Route *route, PyObject *kind, PyObject *name) {
+    PyObject *of_name = name == NULL ? Py_None : name;
+    PyObject *key = PyTuple_Pack(2, kind, of_name);
+    if (key == NULL) return -1;
+    route->kind = Py_NewRef(kind);
+    route->name = Py_XNewRef(name);
+    route->concerned = PyObject_GetItem(deal->routes, key);
+    Py_DECREF(key);
+    if (route->concerned == NULL) return -1;
+    if (!PyTuple_Check(route->concerned)) {
+        PyErr_SetString(PyExc_TypeError, "laws are in a tuple");
+        return -1;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(route->concerned);
+    route->inboxes = PyMem_Calloc((size_t)(2 * count + 1), sizeof *route->inboxes);
+    if (route->inboxes == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    route->count = count;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (inbox_of(PyTuple_GET_ITEM(route->concerned, i), route->inboxes + 2 * i) < 0) return -1;
+    if (deal->ways != Py_None) {
+        route->lives = PyObject_CallFunctionObjArgs(deal->ways, kind, of_name, route->concerned, NULL);
+        if (route->lives == NULL) return -1;
+    }
+    return 0;
+}
+
+static bool same_text(PyObject *a, PyObject *b) {
+    return a == b || (a != NULL && b != NULL && PyUnicode_Compare(a, b) == 0);
+}
+
+static void forget_routes(Deal *deal) {
+    for (int i = 0; i < ROUTES; i++)
+        if (deal->known[i].kind != NULL) route_clear(deal->known + i);
+    deal->met = 0;
+}
+
+static Route *route_of(Deal *deal, PyObject *kind, PyObject *name) {
+    Py_uhash_t hash = (Py_uhash_t)PyObject_Hash(kind) * 7 + (name == NULL ? 0 : (Py_uhash_t)PyObject_Hash(name));
+    Route *route;
+    for (size_t place = (size_t)(hash ^ hash >> 7);; place++) {
+        route = deal->known + (place & (ROUTES - 1));
+        if (route->kind == NULL) break;
+        if (same_text(route->kind, kind) && same_text(route->name, name)) return route;
+    }
+    if (deal->met == ROUTES / 2) { /* names without end: begin anew */
+        forget_routes(deal);
+        return route_of(deal, kind, name);
+    }
+    if (route_fill(deal, route, kind, name) == 0) {
+        deal->met++;
+        return route;
+    }
+    route_clear(route);
+    return NULL;
+}
+
+/* Does the event belong to a life that is followed, in each of these dicts? -1: error */
+static int followed(PyObject *lives, PyObject *event) {
+    if (!PyTuple_Check(lives)) return 0;
+    if (PyTuple_GET_SIZE(lives) == 0) return 1;
+    PyObject *target = look_up(event, text_target);
+    if (target == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (!PyLong_CheckExact(target) && !PyUnicode_CheckExact(target)) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(lives); i++) {
+        int found = PyDict_Contains(PyTuple_GET_ITEM(lives, i), target);
+        if (found != 1) return found;
+    }
+    return 1;
+}
+
+static int give(PyObject *numbers, PyObject *events, PyObject *number, PyObject *event) {
+    return PyList_Append(numbers, number) < 0 || PyList_Append(events, event) < 0 ? -1 : 0;
+}
+
+/* To laws that were not looked up before. */
+static int give_all(PyObject *laws, PyObject *number, PyObject *event) {
+    int result = 0;
+    for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(laws); i++) {
+        PyObject *lists[2] = {NULL, NULL};
+        result = inbox_of(PyTuple_GET_ITEM(laws, i), lists);
+        if (result == 0) result = give(lists[0], lists[1], number, event);
+        Py_XDECREF(lists[0]);
+        Py_XDECREF(lists[1]);
+    }
+    return result;
+}
+
+static int keep(Deal *deal, PyObject *number, PyObject *event) {
+    PyObject *entry = PyTuple_Pack(2, number, event);
+    if (entry == NULL) return -1;
+    /* Many of them are kept for long, and no event has a way back to its entry: they need not be searched for cycles. */
+    PyObject_GC_UnTrack(entry);
+    int result = PyList_Append(deal->kept, entry);
+    Py_DECREF(entry);
+    return result;
+}
+
+/* The laws that a strange event concerns, or one about an object that may not be followed. */
+static int deal_slowly(Deal *deal, PyObject *laws, PyObject *number, PyObject *event) { /* takes the reference to laws */
+    if (laws != NULL && deal->admit != Py_None)
+        Py_SETREF(laws, PyObject_CallFunctionObjArgs(deal->admit, event, laws, NULL));
+    if (laws == NULL) return -1;
+    int result = 0;
+    if (!PyTuple_Check(laws)) {
+        PyErr_SetString(PyExc_TypeError, "laws are in a tuple");
+        result = -1;
+    } else if (PyTuple_GET_SIZE(laws) > 0) {
+        result = keep(deal, number, event) < 0 || give_all(laws, number, event) < 0 ? -1 : 0;
+    }
+    Py_DECREF(laws);
+    return result;
+}
+
+static int note_thread(Deal *deal, PyObject *event) {
+    PyObject *thread = look_up(event, text_thread);
+    if (thread == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (thread == deal->most_thread || !PyLong_CheckExact(thread)) return 0;
+    int more = deal->most_thread == NULL ? 1 : PyObject_RichCompareBool(thread, deal->most_thread, Py_GT);
+    if (more > 0) Py_XSETREF(deal->most_thread, Py_NewRef(thread));
+    return more < 0 ? -1 : 0;
+}
+
+static int deal_event(Deal *deal, PyObject *event, long long at) {
+    if (!PyDict_Check(event)) {
+        PyErr_Format(PyExc_TypeError, "an event is a dict, not %s", Py_TYPE(event)->tp_name);
+        return -1;
+    }
+    if (note_thread(deal, event) < 0) return -1;
+    PyObject *kind = look_up(event, text_event), *name = look_up(event, text_name);
+    if (PyErr_Occurred()) return -1;
+    if (name == Py_None) name = NULL;
+    if (kind == NULL || !PyUnicode_CheckExact(kind) || (name != NULL && !PyUnicode_CheckExact(name))) {
+        PyObject *number = PyLong_FromLongLong(at);
+        PyObject *laws = number == NULL ? NULL : PyObject_CallMethodObjArgs(
+            deal->routes, text_find, kind == NULL ? Py_None : kind, name == NULL ? Py_None : name, NULL);
+        int result = deal_slowly(deal, laws, number, event);
+        Py_XDECREF(number);
+        return result;
+    }
+    Route *route = route_of(deal, kind, name);
+    if (route == NULL) return -1;
+    int all = route->lives == NULL ? 1 : followed(route->lives, event);
+    if (all < 0 || (all && route->count == 0)) return all < 0 ? -1 : 0;
+    PyObject *number = PyLong_FromLongLong(at);
+    if (number == NULL) return -1;
+    int result;
+    if (!all) {
+        result = deal_slowly(deal, Py_NewRef(route->concerned), number, event);
+    } else {
+        result = keep(deal, number, event);
+        for (Py_ssize_t i = 0; result == 0 && i < route->count; i++)
+            result = give(route->inboxes[2 * i], route->inboxes[2 * i + 1], number, event);
+    }
+    Py_DECREF(number);
+    return result;
+}
+
+PyObject *deal_batch(PyObject *module, PyObject *args) {
+    PyObject *batch;
+    long long first;
+    Deal deal = {0};
+    if (!PyArg_ParseTuple(args, "O!LOO!OO:deal", &PyList_Type, &batch, &first, &deal.routes, &PyList_Type, &deal.kept,
+                          &deal.admit, &deal.ways))
+        return NULL;
+    if (setup() < 0) return NULL;
+    int result = 0;
+    for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(batch); i++) {
+        PyObject *event = Py_NewRef(PyList_GET_ITEM(batch, i));
+        result = deal_event(&deal, event, first + i);
+        Py_DECREF(event);
+    }
+    forget_routes(&deal);
+    if (result == 0) return deal.most_thread != NULL ? deal.most_thread : PyLong_FromLong(0);
+    Py_XDECREF(deal.most_thread);
+    return NULL;
+}
+
+/* ---- the last events of objects ------------------------------------------------------------------------------------- */
+
+#define MOST_IDS 16 /* of one event; if it has more, the Python side sees to it */
+
+typedef struct {
+    PyObject *objects;          /* lists of entries by id */
+    PyObject *found[MOST_IDS];  /* lists, borrowed */
+    int count;
+} Mentioned;
+
+/* An id that an event mentions: 0 if its object is not there, or if this is nothing that can be told here; -1: error */
+static int mention(Mentioned *mentioned, PyObject *id) {
+    if (!PyLong_CheckExact(id) && !PyUnicode_CheckExact(id)) return !PyLong_Check(id) && !PyUnicode_Check(id);
+    PyObject *events = look_up(mentioned->objects, id);
+    if (events == NULL || !PyList_CheckExact(events)) return PyErr_Occurred() ? -1 : 0;
+    for (int i = 0; i < mentioned->count; i++)
+        if (mentioned->found[i] == events) return 1;
+    if (mentioned->count == MOST_IDS) return 0;
+    mentioned->found[mentioned->count++] = events;
+    return 1;
+}
+
+static int mention_others(Mentioned *mentioned, PyObject *event) {
+    PyObject *args = look_up(event, text_args), *result = look_up(event, text_result), *named = look_up(event, text_kwargs);
+    int done = 1;
+    if (args != NULL && PyTuple_Check(args)) return 0;
+    if (args != NULL && PyList_Check(args))
+        for (Py_ssize_t i = 0; done == 1 && i < PyList_GET_SIZE(args); i++)
+            done = mention(mentioned, PyList_GET_ITEM(args, i));
+    if (done == 1 && result != NULL) done = mention(mentioned, result);
+    if (named != NULL && PyDict_Check(named)) {
+        PyObject *key, *id;
+        Py_ssize_t place = 0;
+        while (done == 1 && PyDict_Next(named, &place, &key, &id)) done = mention(mentioned, id);
+    }
+    return done;
+}
+
+/* 1: the entry is with the others of its objects; 0: the Python side must see to it; -1: error */
+static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most) {
+    PyObject *event = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
+    if (event == NULL || !PyDict_Check(event)) return 0;
+    PyObject *kind = look_up(event, text_event);
+    if (kind == NULL || !PyUnicode_CheckExact(kind)) return PyErr_Occurred() ? -1 : 0;
+    int done = PySet_Contains(plain, kind);
+    Mentioned mentioned = {.objects = objects};
+    PyObject *target = look_up(event, text_target);
+    if (done == 1 && target != NULL && target != Py_None)
+        done = PyLong_CheckExact(target) || PyUnicode_CheckExact(target) ? mention(&mentioned, target) : 0;
+    if (done == 1) done = mention_others(&mentioned, event);
+    for (int i = 0; done == 1 && i < mentioned.count; i++) {
+        PyObject *events = mentioned.found[i];
+        if (PyList_Append(events, entry) < 0) return -1;
+        Py_ssize_t size = PyList_GET_SIZE(events);
+        if (size > 2 * most && PyList_SetSlice(events, 1, size - most, NULL) < 0) return -1;
+    }
+    return done;
+}
+
+PyObject *recollect_entries(PyObject *module, PyObject *args) {
+    PyObject *entries, *objects, *plain;
+    Py_ssize_t place, most;
+    if (!PyArg_ParseTuple(args, "O!nO!On:recollect", &PyList_Type, &entries, &place, &PyDict_Type, &objects, &plain, &most))
+        return NULL;
+    if (setup() < 0) return NULL;
+    for (; place < PyList_GET_SIZE(entries); place++) {
+        int done = recollect(PyList_GET_ITEM(entries, place), objects, plain, most);
+        if (done < 0) return NULL;
+        if (!done) break;
+    }
+    return PyLong_FromSsize_t(place);
+}

@@ -1,0 +1,226 @@
+/* The code of a transition: attributes are loaded, values computed, assertions checked.
+   What is common is done here. Whatever is not, as a division, a list compared with a list or a value that is missing,
+   is left to the Python twin, instruction by instruction: so both mean the same. */
+#include "grammar.h"
+
+static PyObject *s_args, *s_arg_ids, *s_res, *s_result_id;
+
+static int setup(void) {
+    if (s_args != NULL) return 0;
+    s_arg_ids = PyUnicode_InternFromString("argIds");
+    s_res = PyUnicode_InternFromString("res");
+    s_result_id = PyUnicode_InternFromString("resultId");
+    s_args = PyUnicode_InternFromString("args");
+    return s_args && s_arg_ids && s_res && s_result_id ? 0 : -1;
+}
+
+/* An argument by its position, borrowed; NULL without an error: it is not there. */
+static PyObject *positional(PyObject *event, PyObject *key, int position) {
+    PyObject *list = PyDict_GetItemWithError(event, key);
+    if (list == NULL || !PyList_CheckExact(list) || position >= PyList_GET_SIZE(list)) return NULL;
+    return PyList_GET_ITEM(list, position);
+}
+
+/* The value of an attribute, borrowed; NULL without an error: Python has to look. */
+static PyObject *load(const GAttribute *attribute, PyObject *event) {
+    PyObject *value;
+    switch (attribute->kind) {
+    case G_PARAMETER:
+        value = positional(event, s_arg_ids, attribute->position);
+        if (value != NULL && value != Py_None) return value;
+        return positional(event, s_args, attribute->position);
+    case G_FIELD:
+        return PyDict_GetItemWithError(event, attribute->field);
+    default:
+        value = PyDict_GetItemWithError(event, s_result_id);
+        if (value != NULL && value != Py_None) return value;
+        return PyDict_GetItemWithError(event, s_res);
+    }
+}
+
+static bool small(PyObject *object, long long *value) {
+    int overflow;
+    if (!PyLong_CheckExact(object)) return false;
+    *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    return overflow == 0;
+}
+
+/* 1, 0, or -1: Python has to say. */
+static int equal(const GTables *tables, PyObject *a, PyObject *b) {
+    long long x, y;
+    if (small(a, &x) && small(b, &y)) return x == y;
+    if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return a == b || PyUnicode_Compare(a, b) == 0;
+    if (a == tables->undefined || b == tables->undefined) return -1;
+    if (Py_TYPE(a) != Py_TYPE(b)) {
+        bool numbers = PyLong_CheckExact(a) ? PyFloat_CheckExact(b) : PyFloat_CheckExact(a) && PyLong_CheckExact(b);
+        return numbers ? -1 : 0;
+    }
+    return a == Py_None || PyBool_Check(a) ? a == b : -1;
+}
+
+static int compare(GOp op, PyObject *a, PyObject *b) {
+    long long x, y;
+    if (!small(a, &x) || !small(b, &y)) return -1;
+    switch (op) {
+    case G_LESS: return x < y;
+    case G_LESS_EQUAL: return x <= y;
+    case G_GREATER: return x > y;
+    default: return x >= y;
+    }
+}
+
+/* A new reference; NULL without an error: Python has to say. */
+static PyObject *arithmetic(GOp op, PyObject *a, PyObject *b) {
+    long long x, y, result;
+    if (!small(a, &x) || !small(b, &y)) return NULL;
+    const long long most = 1LL << 30; /* no product of these is too large */
+    if (x > most || x < -most || y > most || y < -most) {
+        if (op == G_MULTIPLY || x > (1LL << 60) || x < -(1LL << 60) || y > (1LL << 60) || y < -(1LL << 60)) return NULL;
+    }
+    result = op == G_ADD ? x + y : op == G_SUBTRACT ? x - y : x * y;
+    return PyLong_FromLongLong(result);
+}
+
+static Py_ssize_t size_of(PyObject *object) {
+    if (PyList_CheckExact(object)) return PyList_GET_SIZE(object);
+    if (PyUnicode_CheckExact(object)) return PyUnicode_GET_LENGTH(object);
+    return PyDict_CheckExact(object) ? PyDict_GET_SIZE(object) : -1;
+}
+
+/* The value of an expression, a new reference; NULL without an error: Python has to say. */
+static PyObject *evaluate(const GTables *tables, const int *code, int count, PyObject **registers) {
+    PyObject *stack[DEEPEST], *value;
+    int depth = 0, at = 0, answer;
+    while (at < count) {
+        GOp op = code[at++];
+        switch (op) {
+        case G_REGISTER:
+            stack[depth++] = Py_NewRef(registers[code[at++]]);
+            continue;
+        case G_CONSTANT:
+            stack[depth++] = Py_NewRef(PyTuple_GET_ITEM(tables->constants, code[at++]));
+            continue;
+        case G_EQUAL:
+        case G_UNEQUAL:
+        case G_LESS:
+        case G_LESS_EQUAL:
+        case G_GREATER:
+        case G_GREATER_EQUAL:
+            answer = op <= G_UNEQUAL ? equal(tables, stack[depth - 2], stack[depth - 1])
+                                     : compare(op, stack[depth - 2], stack[depth - 1]);
+            if (answer < 0) goto elsewhere;
+            value = Py_NewRef((answer == 1) == (op != G_UNEQUAL) ? Py_True : Py_False);
+            break;
+        case G_ADD:
+        case G_SUBTRACT:
+        case G_MULTIPLY:
+            value = arithmetic(op, stack[depth - 2], stack[depth - 1]);
+            if (value == NULL) goto elsewhere;
+            break;
+        case G_NEGATE: {
+            long long x;
+            if (!small(stack[depth - 1], &x) || x < -(1LL << 60)) goto elsewhere;
+            Py_SETREF(stack[depth - 1], PyLong_FromLongLong(-x));
+            if (stack[depth - 1] == NULL) goto failed;
+            continue;
+        }
+        case G_NOT:
+            if (!PyBool_Check(stack[depth - 1])) goto elsewhere;
+            Py_SETREF(stack[depth - 1], Py_NewRef(stack[depth - 1] == Py_True ? Py_False : Py_True));
+            continue;
+        case G_AND_THEN:
+        case G_OR_ELSE: {
+            PyObject *left = stack[depth - 1];
+            int target = code[at++];
+            if (!PyBool_Check(left)) goto elsewhere;
+            if ((left == Py_True) == (op == G_OR_ELSE)) {
+                at = target;
+            } else {
+                Py_DECREF(left);
+                depth--;
+            }
+            continue;
+        }
+        case G_CONDITION:
+            if (!PyBool_Check(stack[depth - 1])) goto elsewhere;
+            continue;
+        case G_SIZE: {
+            Py_ssize_t size = size_of(stack[depth - 1]);
+            if (size < 0) goto elsewhere;
+            Py_SETREF(stack[depth - 1], PyLong_FromSsize_t(size));
+            if (stack[depth - 1] == NULL) goto failed;
+            continue;
+        }
+        case G_CALL: {
+            PyObject *function = PyTuple_GET_ITEM(tables->functions, code[at++]);
+            int given = code[at++];
+            for (int i = 0; i < given; i++)
+                if (stack[depth - 1 - i] == tables->undefined) goto elsewhere;
+            value = PyObject_Vectorcall(function, stack + depth - given, (size_t)given, NULL);
+            if (value == NULL) {
+                if (!PyErr_ExceptionMatches(PyExc_Exception)) goto failed;
+                PyErr_Clear(); /* Python meets it again, and says what it means */
+                goto elsewhere;
+            }
+            while (given--) Py_DECREF(stack[--depth]);
+            stack[depth++] = value;
+            continue;
+        }
+        default:
+            goto elsewhere;
+        }
+        Py_DECREF(stack[--depth]);
+        Py_SETREF(stack[depth - 1], value);
+    }
+    return stack[0];
+elsewhere:
+    while (depth) Py_DECREF(stack[--depth]);
+    return NULL;
+failed:
+    while (depth) Py_XDECREF(stack[--depth]);
+    return NULL;
+}
+
+static PyObject *slow(GMachine *machine, int number, int index, PyObject **registers, int filled, PyObject *event) {
+    PyObject *list = PyList_New(filled);
+    if (list == NULL) return NULL;
+    for (int i = 0; i < filled; i++) PyList_SET_ITEM(list, i, Py_NewRef(registers[i]));
+    PyObject *warn = machine->silent ? Py_None : machine->warn;
+    return PyObject_CallFunction(machine->tables->slow, "iiNOO", number, index, list, event, warn);
+}
+
+/* Run the code of a transition, whose first registers are filled. 1; 0: an assertion fails; -1: error.
+   The registers hold references, also where it fails; NULL ends them. */
+int grammar_run(GMachine *machine, int number, PyObject **registers, PyObject *event) {
+    const GTables *tables = machine->tables;
+    const GTransition *transition = tables->transition + number;
+    int filled = transition->frame_size + transition->results_size;
+    int result = 1;
+    if (setup() < 0) return -1;
+    for (int i = 0; i < transition->count; i++) {
+        const GInstruction *instruction = transition->instructions + i;
+        PyObject *value;
+        if (instruction->kind == G_LOAD)
+            value = Py_XNewRef(load(tables->attribute + instruction->attribute, event));
+        else
+            value = evaluate(tables, instruction->code, instruction->count, registers);
+        bool asserts = instruction->kind == G_ASSERT;
+        if (value == NULL || (asserts && !PyBool_Check(value))) {
+            Py_XDECREF(value);
+            value = PyErr_Occurred() ? NULL : slow(machine, number, i, registers, filled, event);
+            if (value == NULL) {
+                result = -1;
+                break;
+            }
+        }
+        if (!asserts) {
+            registers[filled++] = value;
+            continue;
+        }
+        result = value == Py_True;
+        Py_DECREF(value);
+        if (!result) break;
+    }
+    registers[filled] = NULL; /* where they end */
+    return result;
+}

@@ -1,0 +1,62 @@
+"""Where the diagrams of broken views go: one file for each violation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from lawful.cli import reading
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.engine import Case, TraceRun
+    from lawful.reports.sequence import Diagram
+
+_SUFFIXES = (".svg", ".mmd", ".md")
+
+
+class Diagrams:
+    """The first violation goes into the file that was asked for; the names of further files have a number."""
+
+    def __init__(self, path: str, inputs: Sequence[str | None], most: int | None) -> None:
+        """Refuses what is no place for a diagram. `inputs` are files that it must not take the place of."""
+        self._stem, self._suffix = os.path.splitext(path)
+        if self._suffix.lower() not in _SUFFIXES:
+            hint = "an SVG picture (.svg), or Mermaid (.mmd, or .md for a page of Markdown)"
+            raise LawfulError("usage", "the name of a diagram ends in .svg, .mmd or .md", where=path, hint=hint)
+        reading.look_at_output(path, inputs)
+        self._kept = {os.path.realpath(each) for each in inputs if each is not None}
+        if os.path.realpath(path) in self._kept:
+            raise LawfulError("usage", "the diagram and another file have the same name", where=path)
+        self._most = most
+        self._number = 0
+        self.files: dict[Case, str] = {}
+
+    def draw(self, run: TraceRun, case: Case) -> None:
+        """Draw a violation, if it is one of a view; if it was drawn already, anew: more may be known."""
+        if case.finding is None:
+            return
+        from lawful.reports import violated_view
+
+        most = violated_view.MOST if self._most is None else self._most
+        diagram = violated_view.violated_view(run, case, most)
+        if diagram is None:
+            return
+        path = self.files.get(case) or self._next()
+        with reading.opened(path) as file:
+            file.write(self._render()(diagram))
+        self.files[case] = path
+
+    def _next(self) -> str:
+        while True:
+            self._number += 1
+            path = f"{self._stem}{f'-{self._number}' if self._number > 1 else ''}{self._suffix}"
+            if os.path.realpath(path) not in self._kept:
+                return path
+
+    def _render(self) -> Callable[[Diagram], str]:
+        from lawful.reports import sequence
+
+        forms = {".svg": sequence.render_svg, ".mmd": sequence.render_mermaid, ".md": sequence.render_markdown}
+        return forms[self._suffix.lower()]

@@ -1,0 +1,628 @@
+"""Sampling-policy automata: how many objects of a class are followed, and what changes that.
+
+A `Policy` is the automaton: states with a rate, transitions with a trigger. A `Walk` is one class of objects on its way
+through it. Nothing here knows of statistics or tracers: the walk is told how lives ended, and says how often, and how
+often at most, the next objects are to be taken.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from lawful.confidence.controller import Controller
+from lawful.diagnostics import did_you_mean, quoted
+from lawful.errors import LawfulError
+
+NAME = re.compile(r"[^\W\d][\w-]*")
+MOST_SIDES = 2**62  # of a coin: a number of 64 bits decides it
+MOST_NUMBER = 10**18
+LEAST = Fraction(1, 2**20)  # where a controller stops to turn the rate down, so that there is something to measure
+MOST_MOVES = 1000  # that a walk remembers; the oldest are forgotten first
+SETTLING = 2.0  # seconds over which the overhead is averaged before a state is left for it
+
+_BITS = 2**64
+
+
+class Trigger(Enum):
+    """What makes a walk go on to another state. The values are the words of the text form."""
+
+    TARGET = "after clean samples"  # so many in a row
+    TIME = "after time"  # in this state
+    VIOLATION = "on violation"
+    NEW_CODE = "on new code"
+    RARE_CODE = "on rare code"
+    OVERHEAD_ABOVE = "on overhead above"
+    OVERHEAD_BELOW = "on overhead below"
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """A rate that a controller finds: as high as keeps the overhead at a share."""
+
+    share: Fraction
+    least: Fraction = LEAST
+    most: Fraction = Fraction(1)
+
+    def __str__(self) -> str:
+        least = f" at least {rate_text(self.least)}" if self.least != LEAST else ""
+        most = f" at most {rate_text(self.most)}" if self.most != 1 else ""
+        return f"by overhead {percent(self.share)}{least}{most}"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyState:
+    """A state, and the rate at which objects are followed in it."""
+
+    name: str
+    rate: Fraction | Auto
+
+    @property
+    def sample(self) -> str:
+        """The rate, as one writes it."""
+        return str(self.rate) if isinstance(self.rate, Auto) else rate_text(self.rate)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """From a state, when something happens, to another."""
+
+    source: str
+    trigger: Trigger
+    target: str
+    amount: int | Fraction | None = None
+    """TARGET: how many samples, None for as many as the confidence needs. TIME: seconds. OVERHEAD: a share."""
+
+    @property
+    def when(self) -> str:
+        """What happens, as one writes it."""
+        match self.trigger:
+            case Trigger.TARGET:
+                if self.amount is None:
+                    return "after target"
+                return f"after {self.amount} clean sample{'' if self.amount == 1 else 's'}"
+            case Trigger.TIME:
+                return f"after {duration(Fraction(self.amount or 0))}"
+            case Trigger.OVERHEAD_ABOVE | Trigger.OVERHEAD_BELOW:
+                return f"{self.trigger.value} {percent(Fraction(self.amount or 0))}"
+            case _:
+                return str(self.trigger.value)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A sampling-policy automaton. One that makes no sense cannot be made: LawfulError says why."""
+
+    name: str
+    states: tuple[PolicyState, ...]
+    start: str
+    transitions: tuple[Transition, ...] = ()
+
+    def __post_init__(self) -> None:
+        for problem in problems(self.name, self.states, self.start, self.transitions):
+            raise LawfulError(problem.slug, problem.message, where=f"policy {quoted(self.name)}", hint=problem.hint)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @cached_property
+    def text(self) -> str:
+        """The policy in its text form, in the one usual way; to read it gives the same policy."""
+        lines = [f"policy {self.name}", f"start {self.start}"]
+        for state in self.states:
+            lines += ["", f"state {state.name}: sample {state.sample}"]
+            lines += [f"  {each.when} go {each.target}" for each in self.leaving(state.name)]
+        return "".join(f"{line}\n" for line in lines)
+
+    @cached_property
+    def _by_name(self) -> dict[str, PolicyState]:
+        return {state.name: state for state in self.states}
+
+    @cached_property
+    def _by_trigger(self) -> dict[tuple[str, Trigger], Transition]:
+        return {(each.source, each.trigger): each for each in self.transitions}
+
+    def state(self, name: str) -> PolicyState:
+        return self._by_name[name]
+
+    def leaving(self, state: str) -> list[Transition]:
+        """The transitions that leave a state."""
+        return [each for each in self.transitions if each.source == state]
+
+    def transition(self, state: str, trigger: Trigger) -> Transition | None:
+        return self._by_trigger.get((state, trigger))
+
+    @cached_property
+    def triggers(self) -> frozenset[Trigger]:
+        """What must be looked at for this policy: what it does not wait for need not be measured."""
+        return frozenset(each.trigger for each in self.transitions)
+
+    @property
+    def wants_overhead(self) -> bool:
+        """Must the overhead be measured?"""
+        above_or_below = {Trigger.OVERHEAD_ABOVE, Trigger.OVERHEAD_BELOW}
+        return bool(self.triggers & above_or_below) or any(isinstance(state.rate, Auto) for state in self.states)
+
+    def to_json(self) -> dict[str, Any]:
+        states = []
+        for state in self.states:
+            rate = state.rate
+            numbers = [str(rate.share), str(rate.least), str(rate.most)] if isinstance(rate, Auto) else str(rate)
+            states.append([state.name, numbers])
+        transitions = []
+        for each in self.transitions:
+            amount = str(each.amount) if isinstance(each.amount, Fraction) else each.amount
+            transitions.append([each.source, each.trigger.name, each.target, amount])
+        return {"name": self.name, "start": self.start, "states": states, "transitions": transitions}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Policy:
+        states = [
+            PolicyState(name, Auto(*map(Fraction, rate)) if isinstance(rate, list) else Fraction(rate))
+            for name, rate in data["states"]
+        ]
+        transitions = [
+            Transition(source, Trigger[trigger], target, Fraction(amount) if isinstance(amount, str) else amount)
+            for source, trigger, target, amount in data["transitions"]
+        ]
+        return cls(data["name"], tuple(states), data["start"], tuple(transitions))
+
+
+# -- what can be wrong with a policy ---------------------------------------------------------------------------------
+
+
+class Problem(NamedTuple):
+    """Why something is no policy, and which part of it: `part` is a place in a policy's text."""
+
+    slug: str
+    message: str
+    part: tuple[str, int]  # "name", "start", "state", "rate", "source", "trigger", "amount", "target"; and its number
+    hint: str | None = None
+    other: tuple[str, int] | None = None  # what it gets in the way of
+
+
+def problems(
+    name: str, states: Sequence[PolicyState], start: str | None, transitions: Sequence[Transition]
+) -> Iterator[Problem]:
+    """Everything that is wrong; `start` is None where there is none."""
+    if not NAME.fullmatch(name):
+        yield Problem("policy-nameless", f"{_named(name)} is no name for a policy", ("name", 0), _NAMES)
+    if not states:
+        yield Problem("policy-no-state", "a policy needs at least one state", ("name", 0), _STATE)
+    known: dict[str, int] = {}
+    sound = bool(states)
+    for number, state in enumerate(states):
+        if not NAME.fullmatch(state.name):
+            sound = False
+            yield Problem("policy-nameless", f"{_named(state.name)} is no name for a state", ("state", number), _NAMES)
+        elif state.name in known:
+            sound = False
+            message = f"there are two states {quoted(state.name)}"
+            first = ("state", known[state.name])
+            yield Problem("policy-duplicate-state", message, ("state", number), "give one of them another name", first)
+        known.setdefault(state.name, number)
+        yield from _rate_problems(state.rate, number)
+    if start is None or start not in known:
+        sound = False
+        if start is None:
+            hint = f"as in `start {states[0].name}`" if states else None
+            yield Problem("policy-no-start", "nothing says in which state the policy starts", ("start", 0), hint)
+        elif states:
+            yield Problem("policy-unknown-state", _unknown(start), ("start", 0), _similar(start, known))
+    seen: dict[tuple[str, Trigger], int] = {}
+    for number, each in enumerate(transitions):
+        for end, part in ((each.source, "source"), (each.target, "target")):
+            if end not in known:
+                sound = False
+                yield Problem("policy-unknown-state", _unknown(end), (part, number), _similar(end, known))
+        first = ("trigger", seen.setdefault((each.source, each.trigger), number))
+        if first[1] != number:
+            message = f"{quoted(each.source)} has two ways to go `{each.trigger.value}`"
+            hint = "a state has one way to go for each thing that can happen; use another state"
+            yield Problem("policy-ambiguous", message, ("trigger", number), hint, first)
+        yield from _amount_problems(each, number)
+    if sound and start is not None:  # otherwise most would be beyond reach for want of something else
+        reached = _reached(start, transitions)
+        for number, state in enumerate(states):
+            if state.name not in reached:
+                message = f"no way leads from {quoted(start)} to {quoted(state.name)}"
+                hint = f"write `go {state.name}` in a state that can be reached, or leave it out"
+                yield Problem("policy-unreachable", message, ("state", number), hint)
+
+
+def _rate_problems(rate: Fraction | Auto, number: int) -> Iterator[Problem]:
+    part = ("rate", number)
+    if isinstance(rate, Fraction):
+        if not 0 <= rate <= 1:
+            yield Problem("policy-rate", "more than all objects cannot be sampled", part, _RATES)
+        elif 0 < rate < Fraction(1, MOST_SIDES) or rate.denominator > MOST_SIDES:
+            yield Problem("policy-rate", f"a coin has {MOST_SIDES} sides at most", part, _RATES)
+        return
+    if not _fits(rate.share):
+        yield Problem("policy-overhead", "an overhead to hold is more than nothing", part, "as in `5%`")
+    for bound in (rate.least, rate.most):
+        if bound == 0:
+            message = "with a rate of nothing there is no overhead to measure"
+            yield Problem("policy-rate", message, part, "as in `at least 1 in 1000`")
+        else:
+            yield from _rate_problems(bound, number)
+    if rate.least > rate.most:
+        message = f"the least rate, {rate_text(rate.least)}, is above the highest, {rate_text(rate.most)}"
+        yield Problem("policy-rate", message, part, "`at least` goes with the smaller rate")
+
+
+def _amount_problems(each: Transition, number: int) -> Iterator[Problem]:
+    part = ("amount", number)
+    amount = each.amount
+    match each.trigger:
+        case Trigger.TARGET:
+            if amount is not None and not (isinstance(amount, int) and 1 <= amount <= MOST_NUMBER):
+                message = f"it takes from 1 to {MOST_NUMBER} clean samples to go on"
+                yield Problem("policy-amount", message, part, "`after target` waits for as many as are needed")
+        case Trigger.TIME:
+            if amount is None or not _fits(amount):
+                message = f"a time is more than nothing, and {MOST_NUMBER} seconds at most"
+                yield Problem("policy-amount", message, part, "as in `after 10 minutes`")
+        case Trigger.OVERHEAD_ABOVE | Trigger.OVERHEAD_BELOW:
+            if amount is None or not _fits(amount):
+                yield Problem("policy-overhead", "an overhead to compare with is more than nothing", part, "as in `5%`")
+        case _:
+            if amount is not None:
+                yield Problem("policy-amount", f"there is no amount to `{each.trigger.value}`", part)
+
+
+def _fits(amount: int | Fraction) -> bool:
+    return 0 < amount <= MOST_NUMBER and amount.denominator <= MOST_NUMBER
+
+
+def _reached(start: str, transitions: Sequence[Transition]) -> set[str]:
+    targets: dict[str, list[str]] = {}
+    for each in transitions:
+        targets.setdefault(each.source, []).append(each.target)
+    reached = {start}
+    queue = [start]
+    while queue:
+        for target in targets.get(queue.pop(), ()):
+            if target not in reached:
+                reached.add(target)
+                queue.append(target)
+    return reached
+
+
+_NAMES = "a name begins with a letter, and has letters, digits, `_` and `-`"
+_STATE = "as in `state watch: sample all`"
+_RATES = "as in `sample all`, `sample 1 in 8`, `sample none`"
+
+
+def _named(name: str) -> str:
+    return quoted(name) if name else "nothing"
+
+
+def _unknown(name: str) -> str:
+    return f"there is no state {quoted(name)}"
+
+
+def _similar(name: str, known: Mapping[str, int]) -> str | None:
+    similar = did_you_mean(name, known)
+    if similar:
+        return f"did you mean `{similar}`?"
+    return f"the states are {', '.join(f'`{each}`' for each in known)}" if known else None
+
+
+# -- how amounts are written -----------------------------------------------------------------------------------------
+
+UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
+
+
+def rate_text(rate: Fraction) -> str:
+    """A rate: `all`, `none`, or `1 in 8`."""
+    if rate == 1:
+        return "all"
+    return f"{rate.numerator} in {rate.denominator}" if rate else "none"
+
+
+def percent(share: Fraction) -> str:
+    return f"{number_text(share * 100)}%"
+
+
+def duration(seconds: Fraction) -> str:
+    """A time in the largest unit of which it is a whole number, or in seconds."""
+    for unit, size in UNITS.items():
+        if (count := seconds / size).denominator == 1:
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{number_text(seconds)} seconds"
+
+
+def number_text(number: Fraction) -> str:
+    """`5`, `2.5`, or `1/3` where decimals would not end."""
+    rest, digits = number.denominator, 0
+    while rest > 1 and digits < 18:
+        rest //= math.gcd(rest, 10)
+        digits += 1
+    if rest > 1:
+        return str(number)
+    whole = str(int(number * 10**digits)).rjust(digits + 1, "0")
+    return f"{whole[:-digits]}.{whole[-digits:]}" if digits else whole
+
+
+# -- a class of objects on its way -----------------------------------------------------------------------------------
+
+
+def mixed(number: int) -> int:
+    """64 bits that look random: Steele, Lea and Flood's SplitMix.
+
+    The generator's state is one number, so that a walk can be stored, and goes on with the same flips.
+    """
+    number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 % _BITS
+    number = (number ^ number >> 27) * 0x94D049BB133111EB % _BITS
+    return number ^ number >> 31
+
+
+class Move(NamedTuple):
+    """A walk went on. `time`: seconds that the walk has been told of, earlier runs included."""
+
+    time: float
+    source: str
+    target: str
+    why: str
+
+
+class Walk:
+    """One class of objects on its way through a policy.
+
+    Methods that tell it something return True if the one who flips coins has to ask again: another state, another rate,
+    or objects may, or may not, be taken any more.
+
+    The count of "after N clean samples" begins when a state is entered, and begins again with every violation. An
+    object that is followed may have been taken in an earlier state: it counts where it ends. Objects that have been
+    taken hold a place, so that never more than N are clean or on their way (`tn` of the paper's Fig. 3): when the N-th
+    has ended, no other is left. To go on taking objects until N have ended would favour short lives. One whose end is
+    unknown gives its place back.
+    """
+
+    def __init__(self, policy: Policy, needed: int, seed: int = 0) -> None:
+        """`needed`: how many clean samples the target is. Walks of several classes need several seeds."""
+        if needed < 1:
+            raise ValueError(f"a target is at least one sample, not {needed}")
+        self.policy = policy
+        self.needed = needed
+        self.count = 0  # of clean samples in a row, in this state
+        self.alive = 0  # objects that are being followed
+        self.violations = 0
+        self.moves: deque[Move] = deque(maxlen=MOST_MOVES)
+        self._place = policy.state(policy.start)
+        self._coin = seed % _BITS
+        self._elapsed = 0.0  # seconds told of, all in all
+        self._stayed = 0.0  # and in this state
+        self._now: float | None = None
+        self._measured: float | None = None  # when the overhead was told last
+        self._share: float | None = None  # the overhead in this state, averaged
+        self._settled = 0.0  # over how many seconds
+        self._controllers: dict[Auto, Controller] = {}  # kept while other states are visited
+        self._controller: Controller | None = None  # that of this state, or its fixed rate:
+        self._fixed = 0.0
+        self._threshold = 0
+        self._enter(self._place)
+
+    # -- what is asked --------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """The state's name."""
+        return self._place.name
+
+    @property
+    def rate(self) -> float:
+        """The share of new objects that should be followed, as far as the budget goes."""
+        return self._fixed if self._controller is None else self._controller.rate
+
+    @property
+    def threshold(self) -> int:
+        """An object is taken if 64 random bits are, as a number, less than this. For 1 in 2^k it is exact."""
+        return self._threshold if self._controller is None else min(_BITS, int(self._controller.rate * _BITS))
+
+    @property
+    def budget(self) -> int | None:
+        """How many more objects may be taken before the next decision; None if any number."""
+        goal = self._goal
+        return None if goal is None else max(0, goal - self.count - self.alive)
+
+    @property
+    def open(self) -> bool:
+        """May an object be taken at all? If not, nothing about new objects needs to be watched."""
+        # For every object this is asked, and more than once: it must be quick. A controller's rate is never nothing.
+        free = self._goal is None or self._goal > self.count + self.alive
+        return free and (self._controller is not None or self._fixed > 0)
+
+    def take(self) -> bool:
+        """Flip the coin for a new object; if it is to be followed, it has been counted.
+
+        Every object gets a flip of its own from a generator. Nothing of the object decides: an address, say, is used
+        again and again, and would make what is taken depend on what was taken.
+        """
+        if not self.open:
+            return False
+        self._coin = (self._coin + 0x9E3779B97F4A7C15) % _BITS
+        if mixed(self._coin) >= self.threshold:
+            return False
+        self.alive += 1
+        return True
+
+    # -- what is told ---------------------------------------------------------------------------------
+
+    def taken(self, n: int = 1) -> bool:
+        """Objects are being followed, of which somebody else has decided."""
+        was_open = self.open
+        self.alive += n
+        return self.open != was_open
+
+    def clean(self, n: int = 1) -> bool:
+        """Lives have ended, and nothing was wrong with them."""
+        goal = self._goal
+        if goal is None or self.count + n < goal:  # the usual case, and a quick one
+            was_open = self.open
+            self.count += n
+            self.alive = max(0, self.alive - n)
+            return self.open != was_open
+        was_open, moved = self.open, False
+        while n > 0:
+            goal = self._goal
+            part = n if goal is None else max(1, min(n, goal - self.count))
+            n -= part
+            self.count += part
+            self.alive = max(0, self.alive - part)
+            moved = self._check_goal() or moved
+        return moved or self.open != was_open
+
+    def violated(self) -> bool:
+        """A life that is followed broke a law, for the first time. It is over as a sample."""
+        was_open = self.open
+        self.alive = max(0, self.alive - 1)
+        self.violations += 1
+        self.count = 0
+        return self._happened(Trigger.VIOLATION) or self.open != was_open
+
+    def unknown(self, n: int = 1) -> bool:
+        """Lives that were followed, and of which one cannot say how they ended."""
+        was_open = self.open
+        self.alive = max(0, self.alive - n)
+        return self.open != was_open
+
+    def require(self, needed: int) -> bool:
+        """From now on the target is this many clean samples in a row: after violations it takes more to be sure."""
+        was_open = self.open
+        self.needed = max(1, needed)
+        self._goal = self._find_goal()
+        return self._check_goal() or self.open != was_open
+
+    def new_code(self) -> bool:
+        """Code has run for the first time."""
+        return self._happened(Trigger.NEW_CODE)
+
+    def rare_code(self) -> bool:
+        """Code has run that seldom runs."""
+        return self._happened(Trigger.RARE_CODE)
+
+    def tick(self, now: float) -> bool:
+        """It is now so many seconds, by any clock."""
+        self._pass(now)
+        return self._check_time()
+
+    def overhead(self, share: float, now: float) -> bool:
+        """Of the time since this was last told, watching took this share: 0.05 for 5 %."""
+        self._pass(now)
+        before, self._measured = self._measured, now
+        if before is None or now <= before or not 0 <= share < math.inf:
+            return self._check_time()
+        seconds = now - before
+        rate = self.rate
+        # With the budget used up, a low overhead does not say that the rate is too low: it would rise for nothing.
+        if self._controller is not None and (self.open or share > self._controller.share):
+            self._controller.measured(share, seconds)
+        self._settled += seconds
+        weight = min(1.0, seconds / min(self._settled, SETTLING))
+        self._share = share if self._share is None else self._share + (share - self._share) * weight
+        moved = self._settled >= SETTLING and self._compare(self._share)
+        return self._check_time() or moved or self.rate != rate
+
+    # -- how it goes on -------------------------------------------------------------------------------
+
+    def _find_goal(self) -> int | None:
+        way = self.policy.transition(self.state, Trigger.TARGET)
+        if way is None:
+            return None
+        return self.needed if way.amount is None else int(way.amount)
+
+    def _check_goal(self) -> bool:
+        goal = self._goal
+        return goal is not None and self.count >= goal and self._happened(Trigger.TARGET)
+
+    def _pass(self, now: float) -> None:
+        if self._now is not None and now > self._now:
+            self._elapsed += now - self._now
+            self._stayed += now - self._now
+        self._now = now
+
+    def _check_time(self) -> bool:
+        way = self.policy.transition(self.state, Trigger.TIME)
+        return way is not None and self._stayed >= (way.amount or 0) and self._go(way)
+
+    def _compare(self, share: float) -> bool:
+        above = self.policy.transition(self.state, Trigger.OVERHEAD_ABOVE)
+        if above is not None and share > (above.amount or 0):
+            return self._go(above)
+        below = self.policy.transition(self.state, Trigger.OVERHEAD_BELOW)
+        return below is not None and share < (below.amount or 0) and self._go(below)
+
+    def _happened(self, trigger: Trigger) -> bool:
+        way = self.policy.transition(self.state, trigger)
+        return way is not None and self._go(way)
+
+    def _go(self, way: Transition) -> bool:
+        self.moves.append(Move(self._elapsed, way.source, way.target, way.when))
+        self._enter(self.policy.state(way.target))
+        return True
+
+    def _enter(self, place: PolicyState) -> None:
+        self._place = place
+        self.count = 0
+        self._stayed = self._settled = 0.0
+        self._share = None
+        self._goal = self._find_goal()
+        rate = place.rate
+        if isinstance(rate, Auto):
+            if rate not in self._controllers:
+                self._controllers[rate] = Controller.starting(rate.share, rate.least, rate.most)
+            self._controller = self._controllers[rate]
+        else:
+            self._controller = None
+            self._fixed = float(rate)
+            self._threshold = rate.numerator * _BITS // rate.denominator
+
+    # -- stored, and sent to other processes ----------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it in JSON's types. Clocks differ between processes, so the time of day is left out."""
+        autos = [state.name for state in self.policy.states if state.rate in self._controllers]
+        return {
+            "policy": self.policy.to_json(),
+            "needed": self.needed,
+            "state": self.state,
+            "count": self.count,
+            "alive": self.alive,
+            "violations": self.violations,
+            "coin": self._coin,
+            "elapsed": self._elapsed,
+            "stayed": self._stayed,
+            "share": self._share,
+            "settled": self._settled,
+            "controllers": {name: self._found(name).to_json() for name in autos},
+            "moves": [list(move) for move in self.moves],
+        }
+
+    def _found(self, state: str) -> Controller:
+        rate = self.policy.state(state).rate
+        assert isinstance(rate, Auto)
+        return self._controllers[rate]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Walk:
+        policy = Policy.from_json(data["policy"])
+        walk = cls(policy, data["needed"], data["coin"])
+        for name, controller in data["controllers"].items():
+            rate = policy.state(name).rate
+            assert isinstance(rate, Auto)
+            walk._controllers[rate] = Controller.from_json(controller)
+        walk._enter(policy.state(data["state"]))
+        walk.count, walk.alive, walk.violations = data["count"], data["alive"], data["violations"]
+        walk._elapsed, walk._stayed = data["elapsed"], data["stayed"]
+        walk._share, walk._settled = data["share"], data["settled"]
+        walk.moves.extend(Move(*move) for move in data["moves"])
+        return walk

@@ -1,0 +1,81 @@
+"""What is known about classes of objects at the end of a run, or at any other moment: plain values for reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+from lawful.confidence.model import Move
+from lawful.confidence.statistics import Claim, ClaimState
+
+
+class Point(NamedTuple):
+    """A class at a moment of a run."""
+
+    time: float  # in seconds since the run began
+    rate: float  # the share of new objects that are followed
+    clean: int  # samples, of the law with the fewest
+    overhead: float | None = None  # the share of time that watching took lately: 0.05 is 5 %
+    violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LawSummary:
+    """A law about the objects of a class."""
+
+    law: str
+    claim: Claim
+    unknown: int  # lives of which nothing is known; they are no samples
+    state: ClaimState
+    confidence: float
+    doubt: float  # what it lacks to 1
+    bound: float  # the error rate is not above it, with the stated confidence
+    least: float  # nor below this
+    stated: float
+    needed: int  # samples to make the claim, if no more violations come
+
+    @classmethod
+    def of(cls, law: str, claim: Claim, *, unknown: int = 0) -> Self:
+        """All that a claim says, computed once."""
+        return cls(
+            law=law,
+            claim=claim,
+            unknown=unknown,
+            state=claim.state,
+            confidence=claim.confidence,
+            doubt=claim.doubt,
+            bound=claim.bound,
+            least=claim.least,
+            stated=claim.stated,
+            needed=claim.needed,
+        )
+
+    @property
+    def samples(self) -> int:
+        """Lives that were followed to their end, clean or not."""
+        return self.claim.samples
+
+    @property
+    def violations(self) -> int:
+        """Of these, the lives that broke the law."""
+        return self.claim.violations
+
+    @property
+    def missing(self) -> int:
+        """Clean samples that are needed still."""
+        return max(0, self.needed - self.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSummary:
+    """A class of objects: its policy, its coin, and its laws."""
+
+    class_name: str
+    state: str  # of the policy
+    rate: float
+    created: int
+    sampled: int  # of these, the objects that were followed
+    alive: int  # of these, the ones whose life was not over
+    moves: tuple[Move, ...] = ()
+    laws: tuple[LawSummary, ...] = ()
+    series: tuple[Point, ...] = ()

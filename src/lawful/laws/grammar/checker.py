@@ -1,0 +1,338 @@
+"""What the text of a grammar cannot get wrong unseen: every name is looked up, every attribute has a value in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lawful.diagnostics import Diagnostic, Span, did_you_mean
+from lawful.laws.grammar import model, syntax
+from lawful.laws.grammar.model import CHILD, GIVEN, HEAD, Ref
+from lawful.laws.grammar.scope import Draft, Refused, Scope
+
+CONSTANTS: Mapping[str, Any] = {"EmptySet": [], "EmptyList": [], "EmptyMap": {}, "Nothing": None}
+"""Names of the paper's language that mean a value of JSON."""
+
+
+@dataclass
+class Problems:
+    """Errors and warnings about the view's text and about the grammar's, which may be two files."""
+
+    view: list[Diagnostic] = field(default_factory=list)
+    grammar: list[Diagnostic] = field(default_factory=list)
+
+
+Notes = tuple[tuple[Span, str], ...]
+
+
+def check(
+    view: syntax.View,
+    constants: tuple[Sequence[syntax.Constant], Sequence[syntax.Constant]],
+    starts: Sequence[syntax.Start],
+    productions: Sequence[syntax.Production],
+    text: str,
+    problems: Problems,
+) -> model.Grammar | None:
+    """The grammar with its names resolved, or None if there are errors.
+
+    Constants come from the file of the view and from that of the grammar; `text` is that of the productions.
+    """
+    checker = Checker(view, constants, starts, productions, text, problems)
+    return checker.grammar()
+
+
+class Checker:
+    """What is known of the whole grammar while it is checked."""
+
+    def __init__(
+        self,
+        view: syntax.View,
+        constants: tuple[Sequence[syntax.Constant], Sequence[syntax.Constant]],
+        starts: Sequence[syntax.Start],
+        productions: Sequence[syntax.Production],
+        text: str,
+        problems: Problems,
+    ) -> None:
+        self.view = view
+        self.text = text
+        self.problems = problems
+        self.starts = starts
+        self.productions = productions
+        self.failed = False
+        self.terminals = {message.terminal.text: index for index, message in enumerate(view.messages)}
+        heads = dict.fromkeys(production.head.text for production in productions)
+        self.nonterminals = {name: index for index, name in enumerate(heads)}
+        self.constants: dict[str, Any] = {**CONSTANTS} | {
+            each.name.text: each.value for own in constants for each in own
+        }
+        self.kinds: dict[tuple[str, str], str] = {}  # of attributes: GIVEN is inherited, CHILD synthesised
+        self.kind_spans: dict[tuple[str, str], Span] = {}
+        self.words: dict[str, list[Span]] = {}  # constants that nobody declared
+        self.assertions: list[model.Assertion] = []
+        self._duplicates()
+        self._constants(constants[0], problems.view, ())
+        self._constants(constants[1], problems.grammar, [each.name.text for each in constants[0]])
+
+    # -- telling ----------------------------------------------------------------------------------
+
+    def error(self, slug: str, message: str, span: Span, hint: str | None = None, notes: Notes = ()) -> None:
+        self.failed = True
+        self.problems.grammar.append(Diagnostic("error", slug, message, span, hint, notes))
+
+    def warn(self, slug: str, message: str, span: Span, hint: str | None = None) -> None:
+        self.problems.grammar.append(Diagnostic("warning", slug, message, span, hint))
+
+    def refuse(self, slug: str, message: str, span: Span, hint: str | None = None, notes: Notes = ()) -> Refused:
+        self.error(slug, message, span, hint, notes)
+        return Refused()
+
+    # -- the view ---------------------------------------------------------------------------------
+
+    def _twice(self, told: list[Diagnostic], what: str, span: Span, first: Span | None, hint: str) -> None:
+        self.failed = True
+        notes = ((first, "the first one is here"),) if first is not None else ()
+        told.append(Diagnostic("error", "view-duplicate", what, span, hint, notes))
+
+    def _duplicates(self) -> None:
+        names: dict[str, Span] = {}
+        methods: dict[tuple[str, bool, str], Span] = {}
+        for message in self.view.messages:
+            name, span = message.terminal.text, message.terminal.span
+            if name in names:
+                what = f"two messages are called `{name}`"
+                self._twice(self.problems.view, what, span, names[name], "give each a name of its own")
+            names.setdefault(name, span)
+            key = message.direction, message.reply, message.method.text
+            if key in methods:
+                what = f"`{message.direction} {message.method.text}` is in the view already"
+                self._twice(self.problems.view, what, message.span, methods[key], "a message has one name")
+            methods.setdefault(key, message.span)
+            parameters: dict[str, Span] = {}
+            for parameter in message.parameters:
+                name, span = parameter.name.text, parameter.name.span
+                if name in parameters:
+                    what = f"two parameters are called `{name}`"
+                    self._twice(self.problems.view, what, span, parameters[name], "rename one of them")
+                parameters.setdefault(name, span)
+
+    def _constants(self, own: Sequence[syntax.Constant], told: list[Diagnostic], others: Sequence[str]) -> None:
+        known: dict[str, Span] = {}
+        for constant in own:
+            name, span = constant.name.text, constant.name.span
+            if name in known or name in others:
+                what = f"the constant `{name}` has a value already"
+                self._twice(told, what, span, known.get(name), "leave out one of them")
+            known.setdefault(name, span)
+
+    # -- the whole --------------------------------------------------------------------------------
+
+    def grammar(self) -> model.Grammar | None:
+        for production in self.productions:
+            name = production.head.text
+            if name in self.terminals:
+                hint = "give the nonterminal another name"
+                self.error("view-name-clash", f"`{name}` is a message of the view", production.head.span, hint)
+        scopes = [
+            Scope(self, production.head.text, alternative)
+            for production in self.productions
+            for alternative in production.alternatives
+        ]
+        self._infer_kinds(scopes)
+        start = self._start()
+        drafts = [scope.draft() for scope in scopes]
+        if self.failed:
+            return None
+        inherited, synthesised = self._attributes(drafts)
+        self._complete(drafts, inherited, synthesised)
+        start_values = self._start_values(inherited[start])
+        if self.failed:
+            return None
+        rules = [draft.rule(number, inherited, synthesised) for number, draft in enumerate(drafts)]
+        if self.failed:
+            return None
+        self._warnings(rules, start)
+        return model.Grammar(
+            self.view.messages,
+            tuple(self.nonterminals),
+            tuple(rules),
+            start,
+            tuple(start_values),
+            inherited,
+            synthesised,
+            tuple(self.assertions),
+        )
+
+    def _infer_kinds(self, scopes: list[Scope]) -> None:
+        """Which attributes are inherited and which synthesised: by where they are defined."""
+        unclear: list[tuple[str, syntax.Definition]] = []
+        for scope in scopes:
+            for definition in scope.alternative.definitions:
+                owner = definition.owner.text
+                if owner == scope.head and owner not in scope.places:
+                    self._kind(owner, definition, CHILD)
+                elif owner == scope.head:
+                    unclear.append((owner, definition))
+                elif (symbol := scope.symbol_of(owner)) in self.nonterminals:
+                    self._kind(symbol, definition, GIVEN)
+        for start in self.starts:
+            for definition in start.definitions:
+                self._kind(definition.owner.text, definition, GIVEN)
+        # `S ::= a S (S.n = S.n + 1;)` can be read both ways; what is said elsewhere decides.
+        for owner, definition in unclear:
+            self.kinds.setdefault((owner, definition.attribute.text), GIVEN)
+
+    def _kind(self, owner: str, definition: syntax.Definition, kind: str) -> None:
+        key = owner, definition.attribute.text
+        if self.kinds.setdefault(key, kind) != kind:
+            words = {GIVEN: "given to", CHILD: "computed by"}
+            self.error(
+                "view-attribute-kind",
+                f"`{owner}.{key[1]}` is {words[kind]} `{owner}` here and {words[self.kinds[key]]} it elsewhere",
+                definition.span,
+                "an attribute is either inherited or synthesised: use two",
+                ((self.kind_spans[key], "elsewhere"),),
+            )
+        self.kind_spans.setdefault(key, definition.span)
+
+    def _start(self) -> int:
+        if not self.starts:
+            return 0
+        if len(self.starts) > 1:
+            self.error("view-duplicate", "the start is told twice", self.starts[1].name.span, "leave out one of them")
+        name = self.starts[0].name
+        if name.text not in self.nonterminals:
+            self.error(
+                "view-unknown-symbol", f"there is no production for `{name.text}`", name.span, self.near(name.text)
+            )
+            return 0
+        return self.nonterminals[name.text]
+
+    def near(self, name: str) -> str | None:
+        """A hint at the symbol that was probably meant."""
+        near = did_you_mean(name, (*self.terminals, *self.nonterminals))
+        return f"did you mean `{near}`?" if near else None
+
+    def _attributes(self, drafts: list[Draft]) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+        """The attributes of each nonterminal that are read, in the order in which they were first defined."""
+        read: set[tuple[str, str]] = set()
+        for draft in drafts:
+            for ref in draft.reads():
+                if ref.kind == HEAD:
+                    read.add((draft.scope.head, ref.attribute))
+                elif ref.kind == CHILD:
+                    read.add((draft.scope.symbols[ref.position], ref.attribute))
+                elif ref.kind == GIVEN:
+                    draft.local.add(ref)
+        for (owner, attribute), span in self.kind_spans.items():
+            used_here = any(
+                draft.scope.symbols[ref.position] == owner and ref.attribute == attribute
+                for draft in drafts
+                for ref in draft.local
+            )
+            if (owner, attribute) not in read and not used_here:
+                self.warn("view-unused-attribute", f"`{owner}.{attribute}` is never used", span, "leave it out")
+
+        def of(name: str, kind: str) -> tuple[str, ...]:
+            return tuple(
+                a for (owner, a), found in self.kinds.items() if owner == name and found == kind and (owner, a) in read
+            )
+
+        names = list(self.nonterminals)
+        return tuple(of(name, GIVEN) for name in names), tuple(of(name, CHILD) for name in names)
+
+    def _complete(
+        self,
+        drafts: list[Draft],
+        inherited: tuple[tuple[str, ...], ...],
+        synthesised: tuple[tuple[str, ...], ...],
+    ) -> None:
+        """Does every attribute that is read have a value wherever it may be asked for?"""
+        for draft in drafts:
+            scope = draft.scope
+            for position, name in enumerate(scope.symbols):
+                if name not in self.nonterminals:
+                    continue
+                symbol = scope.alternative.symbols[position]
+                called = (symbol.label or symbol.name).text
+                for attribute in inherited[self.nonterminals[name]]:
+                    if Ref(GIVEN, position, attribute) not in draft.given:
+                        self.error(
+                            "view-attribute-missing",
+                            f"`{name}` uses the attribute `{attribute}`, which it is not given here",
+                            symbol.name.span,
+                            f"define it: `({called}.{attribute} = ...;)`",
+                        )
+            for ref in sorted(draft.local - set(draft.given)):
+                child = scope.alternative.symbols[ref.position].name
+                message = f"`{child.text}.{ref.attribute}` is read, but not given here"
+                self.error("view-attribute-missing", message, child.span)
+            for attribute in synthesised[self.nonterminals[scope.head]]:
+                if attribute not in draft.results:
+                    self.error(
+                        "view-attribute-missing",
+                        f"this alternative does not say what `{scope.head}.{attribute}` is",
+                        scope.alternative.span,
+                        f"define it: `({scope.head}.{attribute} = ...;)`",
+                    )
+
+    def _start_values(self, attributes: tuple[str, ...]) -> list[model.Term]:
+        name = next(iter(self.nonterminals)) if not self.starts else self.starts[0].name.text
+        given = {each.attribute.text: each for each in self.starts[0].definitions} if self.starts else {}
+        empty = Scope(self, name, syntax.Alternative((), (), (), (0, 0)))
+        terms: list[model.Term] = []
+        for definition in given.values():
+            if definition.owner.text != name:
+                message = f"only attributes of `{name}` can be given here"
+                self.error("view-not-here", message, definition.owner.span)
+        for attribute in attributes:
+            if attribute not in given:
+                span = self.starts[0].name.span if self.starts else self.productions[0].head.span
+                self.error(
+                    "view-attribute-missing",
+                    f"`{name}` uses the attribute `{attribute}`, which has no value at the start",
+                    span,
+                    f"begin the grammar with `start {name} ({name}.{attribute} = ...;)`",
+                )
+                continue
+            try:
+                term = empty.term(given[attribute].value)
+            except Refused:
+                continue
+            if model.refs(term):
+                message = "at the start there are no attributes yet"
+                self.error("view-attribute-order", message, given[attribute].value.span, "give it a constant")
+            terms.append(term)
+        return terms
+
+    # -- warnings ---------------------------------------------------------------------------------
+
+    def _warnings(self, rules: Sequence[model.Rule], start: int) -> None:
+        used = {symbol for rule in rules for symbol in rule.symbols}
+        for index, message in enumerate(self.view.messages):
+            if index not in used:
+                self.problems.view.append(
+                    Diagnostic(
+                        "warning",
+                        "view-unused-message",
+                        f"`{message.terminal.text}` is in no production: every message of this kind is rejected",
+                        message.terminal.span,
+                        "leave it out of the view if it does not matter",
+                    )
+                )
+        reached, pending = {start}, [start]
+        while pending:
+            head = pending.pop()
+            for rule in rules:
+                new = {~symbol for symbol in rule.symbols if symbol < 0} - reached if rule.head == head else set()
+                reached |= new
+                pending += new
+        for name, index in self.nonterminals.items():
+            if index not in reached:
+                span = next(each.head.span for each in self.productions if each.head.text == name)
+                self.warn("view-unreachable", f"nothing leads to `{name}`", span)
+        for word, spans in self.words.items():
+            near = did_you_mean(word, (*(set(self.words) - {word}), *self.constants))
+            if near is not None and (near not in self.words or len(self.words[near]) > len(spans)):
+                hint = f"did you mean `{near}`? `const {word} = ...;` says that it is another"
+                self.warn("view-similar-names", f"`{word}` is nearly `{near}`", spans[0], hint)

@@ -1,0 +1,241 @@
+"""Code and expressions of a program as Python functions, made of the parsed trees: nothing is ever eval'ed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lawful.laws.grammar.model import RESULT, Constant
+from lawful.laws.grammar.program import (
+    Application,
+    Assert,
+    Computation,
+    Instruction,
+    Load,
+    Loaded,
+    Operand,
+    Program,
+    Register,
+)
+from lawful.laws.protocol import Event
+from lawful.laws.rml.values import UNDEFINED, NoValue, apply, describe, equal
+
+Registers = list[Any]
+Evaluate = Callable[[Registers], Any]
+Warn = Callable[[str], None]
+
+
+class Failed(Exception):
+    """An assertion does not hold, or has no value: `reason` says why."""
+
+    def __init__(self, assertion: int, reason: str | None) -> None:
+        super().__init__(assertion, reason)
+        self.assertion = assertion
+        self.reason = reason
+
+
+Run = Callable[[Registers, Event, Warn], None]
+"""Extends the registers by what the code computes; raises `Failed`."""
+
+
+def runner(program: Program, code: Sequence[Instruction]) -> Run | None:
+    """The code of a transition; None: nothing to do."""
+    if not code:
+        return None
+    steps = steps_of(program, code)
+
+    def run(registers: Registers, event: Event, warn: Warn) -> None:
+        for step in steps:
+            step(registers, event, warn)
+
+    return steps[0] if len(steps) == 1 else run
+
+
+def steps_of(program: Program, code: Sequence[Instruction]) -> list[Run]:
+    """The same, instruction by instruction."""
+    return [_step(program, instruction) for instruction in code]
+
+
+def _step(program: Program, instruction: Instruction) -> Run:
+    if isinstance(instruction, Load):
+        return _load(program, instruction.attribute)
+    if isinstance(instruction, Assert):
+        return _assert(expression(program, instruction.condition), instruction.number)
+    return _set(expression(program, instruction.value))
+
+
+def _set(value: Evaluate) -> Run:
+    def run(registers: Registers, event: Event, warn: Warn) -> None:
+        try:
+            registers.append(value(registers))
+        except NoValue as error:
+            warn(str(error))
+            registers.append(UNDEFINED)
+
+    return run
+
+
+def _assert(condition: Evaluate, number: int) -> Run:
+    def run(registers: Registers, event: Event, warn: Warn) -> None:
+        try:
+            value = condition(registers)
+        except NoValue as error:
+            warn(str(error))
+            raise Failed(number, str(error)) from None
+        if value is not True:
+            if value is False:
+                raise Failed(number, None)
+            reason = f"an assertion wants a condition, not {describe(value)}"
+            warn(reason)
+            raise Failed(number, reason)
+
+    return run
+
+
+# -- attributes of messages -----------------------------------------------------------------------
+
+
+def _load(program: Program, attribute: int) -> Run:
+    loaded = program.attributes[attribute]
+    value_of = loader(loaded)
+    called = f"{program.grammar.terminal_name(loaded.terminal)}.{loaded.name}"
+
+    def run(registers: Registers, event: Event, warn: Warn) -> None:
+        value = value_of(event)
+        if value is UNDEFINED:
+            warn(f"the event does not say what `{called}` is")
+        registers.append(value)
+
+    return run
+
+
+def loader(loaded: Loaded) -> Callable[[Event], Any]:
+    """Where an attribute's value stands in an event: an object's id before any value."""
+    if loaded.parameter is not None:
+        return _parameter(loaded.parameter, loaded.name)
+    if loaded.field is None:
+        assert loaded.name == RESULT
+        return _result
+    field = loaded.field
+    return lambda event: event.get(field, UNDEFINED)
+
+
+def _parameter(position: int, name: str) -> Callable[[Event], Any]:
+    def value_of(event: Event) -> Any:
+        ids = event.get("argIds")
+        if ids.__class__ is list and position < len(ids) and ids[position] is not None:
+            return ids[position]
+        args = event.get("args")
+        if args.__class__ is list and position < len(args):
+            return args[position]
+        for key in ("kwargIds", "kwargs"):
+            named = event.get(key)
+            if named.__class__ is dict and name in named and (key == "kwargs" or named[name] is not None):
+                return named[name]
+        return UNDEFINED
+
+    return value_of
+
+
+def _result(event: Event) -> Any:
+    result = event.get("resultId")
+    return event.get("res", UNDEFINED) if result is None else result
+
+
+# -- expressions ----------------------------------------------------------------------------------
+
+
+def expression(program: Program, operand: Operand) -> Evaluate:
+    """An expression over registers; it raises NoValue where it has none."""
+    if isinstance(operand, Register):
+        number = operand.number
+        return lambda registers: registers[number]
+    if isinstance(operand, Constant):
+        constant = operand.value
+        return lambda registers: constant
+    parts = [expression(program, each) for each in operand.operands]
+    if isinstance(operand, Application):
+        return _application(program.functions[operand.function].call, parts)
+    return _computation(operand, parts)
+
+
+def _application(function: Callable[..., Any], parts: list[Evaluate]) -> Evaluate:
+    def evaluate(registers: Registers) -> Any:
+        return function(*[_defined(part(registers)) for part in parts])
+
+    return evaluate
+
+
+def _defined(value: Any) -> Any:
+    if value is UNDEFINED:
+        raise NoValue("an operand has no value")
+    return value
+
+
+def _computation(operand: Computation, parts: list[Evaluate]) -> Evaluate:
+    op = operand.op
+    if op in ("&&", "||"):
+        return _logical(op, *parts)
+    if op == "!":
+        return _not(parts[0])
+    if op in ("==", "!="):
+        return _equality(op == "==", *parts)
+    if op == "%":
+        return _remainder(*parts)
+
+    def evaluate(registers: Registers) -> Any:
+        return apply(op, *[part(registers) for part in parts])
+
+    return evaluate
+
+
+def _logical(op: str, left: Evaluate, right: Evaluate) -> Evaluate:
+    decides = op == "||"
+
+    def evaluate(registers: Registers) -> bool:
+        for part in (left, right):
+            value = part(registers)
+            if value is decides:
+                return bool(decides)
+            if value is not (not decides):
+                raise _no_condition(op, value)
+        return not decides
+
+    return evaluate
+
+
+def _not(part: Evaluate) -> Evaluate:
+    def evaluate(registers: Registers) -> bool:
+        value = part(registers)
+        if value.__class__ is not bool:
+            raise _no_condition("!", value)
+        return not value
+
+    return evaluate
+
+
+def _no_condition(op: str, value: Any) -> NoValue:
+    _defined(value)
+    return NoValue(f"`{op}` wants conditions, not {describe(value)}")
+
+
+def _equality(wanted: bool, left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(registers: Registers) -> bool:
+        one, two = left(registers), right(registers)
+        if one.__class__ is int and two.__class__ is int:
+            return bool(one == two) is wanted
+        return equal(_defined(one), _defined(two)) is wanted
+
+    return evaluate
+
+
+def _remainder(left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(registers: Registers) -> int:
+        one, two = _defined(left(registers)), _defined(right(registers))
+        if one.__class__ is not int or two.__class__ is not int:
+            raise NoValue("`%` wants integers")
+        if two == 0:
+            raise NoValue("division by zero")
+        return int(one % two)
+
+    return evaluate

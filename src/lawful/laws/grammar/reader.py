@@ -1,0 +1,422 @@
+"""The text of views and grammars, read with lark into the trees of `syntax`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, quoted
+from lawful.laws.grammar.syntax import (
+    Alternative,
+    Assertion,
+    Attribute,
+    Call,
+    Constant,
+    Definition,
+    Expression,
+    File,
+    Literal_,
+    Message,
+    Name,
+    Operation,
+    Parameter,
+    Production,
+    Start,
+    Symbol,
+    View,
+    Word,
+)
+
+if TYPE_CHECKING:
+    from lark import Lark, Token
+
+# What may begin a file stands first, so that its words can be names in productions. HEAD looks ahead: productions need
+# no sign at their end.
+_GRAMMAR = r"""
+file: header* production*
+?header: constant | view | start
+constant: "const" NAME "=" (literal | negative) ";"?
+negative: MINUS NUMBER -> literal
+start: "start" NAME block? ";"?
+
+view: "view" NAME ("grammar" FILE)? ("specifies" DOTTED)? "{" (message ("," message)*)? ","? "}" ";"?
+message: DIRECTION DOTTED "(" (parameter ("," parameter)*)? ")" NAME   -> call_message
+       | DIRECTION "reply" "(" DOTTED ")" NAME                         -> reply_message
+parameter: type NAME?
+type: DOTTED arguments?
+arguments: "<" type ("," type)* ">"
+         | "[" type ("," type)* "]"
+
+production: HEAD "::=" alternative ("|" alternative)* ";"?
+alternative: item+
+item: EPSILON             -> epsilon
+    | (NAME ":")? NAME    -> symbol
+    | block
+    | "{" (assertion (";" assertion)* ";"?)? "}" -> assertions
+block: "(" (definition (";" definition)* ";"?)? ")"
+definition: NAME "." NAME (IS | EQUAL) expression
+assertion: "assert" expression
+
+?expression: disjunction
+?disjunction: conjunction | disjunction (OR conjunction) -> binary
+?conjunction: negation | conjunction (AND negation) -> binary
+?negation: comparison | NOT negation -> unary
+?comparison: sum | sum (EQUAL | COMPARES | IS) sum -> binary
+?sum: product | sum (PLUS | MINUS) product -> binary
+?product: sign | product TIMES sign -> binary
+?sign: atom | MINUS sign -> unary
+?atom: literal
+     | NAME -> word
+     | NAME "." NAME -> attribute
+     | NAME "(" (expression ("," expression)*)? CLOSE -> call
+     | OPEN expression CLOSE -> group
+literal: NUMBER | STRING | TRUE | FALSE | NULL
+
+DIRECTION.1: /(?:send|receive)\b/
+EPSILON.1: /(?:epsilon|ε|ϵ)\b/
+HEAD.2: /[^\W\d]\w*(?=(?:\s|\/\/[^\r\n]*)*::=)/
+NAME: /[^\W\d]\w*/
+DOTTED: /[^\W\d]\w*(?:\.[^\W\d]\w*)*/
+FILE: /[\w.-]+/
+NUMBER: /\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/
+STRING: /"(?:[^"\\\r\n]|\\.)*"/ | /'(?:[^'\\\r\n]|\\.)*'/
+TRUE.1: /(?:true|True)\b/
+FALSE.1: /(?:false|False)\b/
+NULL.1: /(?:null|None)\b/
+OR.1: /\|\||or\b/
+AND.1: /&&|and\b/
+NOT.1: /!(?!=)|not\b/
+EQUAL: "=="
+COMPARES: "!=" | "<=" | ">=" | "<" | ">"
+IS: "="
+OPEN: "("
+CLOSE: ")"
+PLUS: "+"
+MINUS: "-"
+TIMES: "*" | "/" | "%"
+
+%ignore /\s+/
+%ignore /\/\/[^\r\n]*/
+%ignore /\/\*(?:[^*]|\*(?!\/))*\*\//
+"""
+
+MAX_DEPTH = 100
+"""Of nested operations. Trees are walked by recursion; nobody reads such an expression."""
+
+MAX_DIGITS = 300
+
+_EPSILON = ("epsilon", "ε", "ϵ")
+
+_OPS = {"or": "||", "and": "&&", "not": "!"}
+
+_WORDS = {
+    "HEAD": "a production (`NAME ::=`)",
+    "NAME": "a name",
+    "DOTTED": "a name",
+    "FILE": "the name of a grammar file",
+    "NUMBER": "a number",
+    "STRING": "a text",
+    "EPSILON": "`epsilon`",
+    "DIRECTION": "`send` or `receive`",
+    "OR": "`||`",
+    "AND": "`&&`",
+    "NOT": "`!`",
+    "EQUAL": "`==`",
+    "IS": "`=`",
+    "COMPARES": "a comparison",
+    "OPEN": "`(`",
+    "CLOSE": "`)`",
+    "PLUS": "`+`",
+    "MINUS": "`-`",
+    "TIMES": "`*`",
+    "TRUE": "`true`",
+    "FALSE": "`false`",
+    "NULL": "`null`",
+}
+_MOST_EXPECTED = 6
+
+
+def read(text: str, *, name: str = "<law>") -> File:
+    """Read a file. Raises a `LawSourceError` at the first place that is not as the language wants it."""
+    from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken, VisitError
+
+    reader = _Reader()
+    try:
+        tree: Any = _parser().parse(text)
+        file: File = reader.build(tree)
+    except UnexpectedCharacters as error:
+        raise _error(_characters(error, text), text, name) from None
+    except (UnexpectedToken, UnexpectedEOF) as error:
+        raise _error(_token(error, text), text, name) from None
+    except VisitError as error:  # pragma: no cover
+        raise error.orig_exc from None
+    if reader.problems:
+        raise LawSourceError(sorted(reader.problems, key=lambda each: each.span), Source(text, name))
+    return file
+
+
+@cache
+def _parser() -> Lark:
+    from lark import Lark
+
+    return Lark(_GRAMMAR, start="file", parser="lalr", lexer="contextual", propagate_positions=False)
+
+
+def _error(problem: Diagnostic, text: str, name: str) -> LawSourceError:
+    return LawSourceError([problem], Source(text, name))
+
+
+def _characters(error: Any, text: str) -> Diagnostic:
+    at = error.pos_in_stream
+    char = text[at : at + 1]
+    span = (at, at + 1)
+    if char in ("'", '"'):
+        return Diagnostic("error", "view-syntax", "the text is not closed on its line", span)
+    if text.startswith("/*", at):
+        return Diagnostic("error", "view-syntax", "the comment is not closed", (at, at + 2))
+    hint = _expected(error.allowed)
+    return Diagnostic("error", "view-syntax", f"unexpected {quoted(char)}", span, hint)
+
+
+def _token(error: Any, text: str) -> Diagnostic:
+    token = error.token if hasattr(error, "token") else None
+    hint = _expected(error.accepts if getattr(error, "accepts", None) else error.expected)
+    if token is None or token.type == "$END":
+        end = len(text.rstrip())
+        return Diagnostic("error", "view-syntax", "the text ends too early", (end, end), hint)
+    span = (token.start_pos, token.end_pos)
+    if text.startswith("/*", span[0]):
+        return Diagnostic("error", "view-syntax", "the comment is not closed", span)
+    return Diagnostic("error", "view-syntax", f"unexpected {quoted(str(token))}", span, hint)
+
+
+def _expected(names: Any) -> str | None:
+    terminals = {terminal.name: terminal for terminal in _parser().terminals}
+    words = []
+    for each in sorted(names or ()):
+        if each in _WORDS:
+            words.append(_WORDS[each])
+        elif each in terminals:
+            words.append(f"`{terminals[each].pattern.value}`")
+        elif each == "$END":
+            words.append("the end")
+    words = list(dict.fromkeys(words))
+    if not words or len(words) > _MOST_EXPECTED:
+        return None
+    return f"expected {' or '.join(filter(None, [', '.join(words[:-1]), words[-1]]))}"
+
+
+class _Reader:
+    """Makes our trees of lark's, from the leaves up and without recursion: a text may nest as deep as it likes."""
+
+    def __init__(self) -> None:
+        self.problems: list[Diagnostic] = []
+
+    def build(self, tree: Any) -> File:
+        from lark import Tree
+
+        done: list[Any] = []
+        pending: list[tuple[Any, bool]] = [(tree, False)]
+        while pending:
+            node, ready = pending.pop()
+            if not isinstance(node, Tree):
+                done.append(node)
+            elif ready:
+                count = len(node.children)
+                parts = done[len(done) - count :]
+                del done[len(done) - count :]
+                done.append(getattr(self, str(node.data))(*parts))
+            else:
+                pending.append((node, True))
+                pending += ((child, False) for child in reversed(node.children))
+        result: File = done[0]
+        return result
+
+    def problem(self, message: str, span: Span, hint: str | None = None, *, slug: str = "view-syntax") -> None:
+        self.problems.append(Diagnostic("error", slug, message, span, hint))
+
+    def file(self, *parts: Any) -> File:
+        def of(kind: type) -> tuple[Any, ...]:
+            return tuple(part for part in parts if isinstance(part, kind))
+
+        return File(of(View), of(Constant), of(Start), of(Production))
+
+    # -- views ------------------------------------------------------------------------------------
+
+    def constant(self, name: Token, value: Literal_) -> Constant:
+        return Constant(_name(name), value.value)
+
+    def start(self, name: Token, block: list[Definition] | None = None) -> Start:
+        return Start(_name(name), tuple(block or ()))
+
+    def view(self, name: Token, *parts: Any) -> View:
+        file = group = None
+        messages = []
+        for part in parts:
+            if isinstance(part, Message):
+                messages.append(part)
+            elif part.type == "FILE":
+                file = _name(part)
+            else:
+                group = _name(part)
+        return View(_name(name), file, group, tuple(messages))
+
+    def call_message(self, direction: Token, method: Token, *parts: Any) -> Message:
+        *parameters, terminal = parts
+        span = (direction.start_pos or 0, terminal.end_pos)
+        kind: Any = str(direction)
+        return Message(kind, False, _name(method), tuple(parameters), _name(terminal), span)
+
+    def reply_message(self, direction: Token, method: Token, terminal: Token) -> Message:
+        kind: Any = str(direction)
+        return Message(
+            kind, True, _name(method), (), _name(terminal), (direction.start_pos or 0, terminal.end_pos or 0)
+        )
+
+    def parameter(self, kind: Name, name: Token | None = None) -> Parameter:
+        return Parameter(kind, None) if name is None else Parameter(_name(name), kind.text)
+
+    def type(self, name: Token, arguments: str = "") -> Name:
+        return Name(f"{name}{arguments}", _span(name))
+
+    def arguments(self, *parts: Name) -> str:
+        return f"<{', '.join(part.text for part in parts)}>"
+
+    # -- productions ------------------------------------------------------------------------------
+
+    def production(self, head: Token, *alternatives: Alternative) -> Production:
+        if str(head) in _EPSILON:
+            self.problem("epsilon is no message at all, and no nonterminal", _span(head))
+        return Production(_name(head), alternatives)
+
+    def alternative(self, *items: Any) -> Alternative:
+        symbols: list[Symbol] = []
+        definitions: list[Definition] = []
+        assertions: list[Assertion] = []
+        empty: list[Span] = []
+        spans: list[Span] = []
+        for item in items:
+            if isinstance(item, Symbol):
+                symbols.append(item)
+                spans.append(((item.label or item.name).span[0], item.name.span[1]))
+            elif isinstance(item, Name):
+                empty.append(item.span)
+                spans.append(item.span)
+            else:
+                for each in item:
+                    (definitions if isinstance(each, Definition) else assertions).append(each)
+                    spans.append(each.span)
+        if empty and (symbols or len(empty) > 1):
+            self.problem("epsilon stands alone: it is no message at all", empty[-1], "leave it out")
+        elif not empty and not symbols:
+            place = spans[0] if spans else (0, 0)
+            self.problem("this alternative has no symbols", place, "no message at all is written `epsilon`")
+        span = (spans[0][0], spans[-1][1]) if spans else (0, 0)
+        return Alternative(tuple(symbols), tuple(definitions), tuple(assertions), span)
+
+    def epsilon(self, token: Token) -> Name:
+        return _name(token)
+
+    def symbol(self, first: Token, second: Token | None = None) -> Symbol:
+        return Symbol(_name(first), None) if second is None else Symbol(_name(second), _name(first))
+
+    def item(self, part: Any) -> Any:
+        return part
+
+    def block(self, *parts: Definition) -> list[Definition]:
+        return list(parts)
+
+    def assertions(self, *parts: Assertion) -> list[Assertion]:
+        return list(parts)
+
+    def definition(self, owner: Token, attribute: Token, sign: Token, value: Expression) -> Definition:
+        if sign.type == "EQUAL":
+            self.problem("an attribute is defined with `=`", _span(sign), "`==` compares, inside an assertion")
+        return Definition(_name(owner), _name(attribute), value, (owner.start_pos or 0, value.span[1]))
+
+    def assertion(self, condition: Expression) -> Assertion:
+        return Assertion(condition, condition.span)
+
+    # -- expressions ------------------------------------------------------------------------------
+
+    def binary(self, left: Expression, sign: Token, right: Expression) -> Operation:
+        if sign.type == "IS":
+            self.problem("values are compared with `==`", _span(sign), "`=` defines an attribute, in parentheses")
+        op = _OPS.get(str(sign), str(sign))
+        return self._operation(op, (left, right), (left.span[0], right.span[1]))
+
+    def unary(self, sign: Token, operand: Expression) -> Operation:
+        op = "neg" if sign.type == "MINUS" else "!"
+        return self._operation(op, (operand,), (sign.start_pos or 0, operand.span[1]))
+
+    def _operation(self, op: str, operands: tuple[Expression, ...], span: Span) -> Operation:
+        return Operation(op, operands, span, self._depth(operands, span))
+
+    def _depth(self, operands: tuple[Expression, ...], span: Span) -> int:
+        depth = 1 + max((each.depth for each in operands), default=0)
+        if depth == MAX_DEPTH + 1:
+            hint = "split it into several assertions, or give its parts to attributes"
+            self.problem(f"more than {MAX_DEPTH} operations inside each other", span, hint, slug="view-too-deep")
+        return depth
+
+    def group(self, first: Token, inner: Expression, last: Token) -> Expression:
+        return replace(inner, span=(first.start_pos or 0, last.end_pos or 0))
+
+    def word(self, name: Token) -> Word:
+        return Word(str(name), _span(name))
+
+    def attribute(self, owner: Token, name: Token) -> Attribute:
+        return Attribute(_name(owner), _name(name), (owner.start_pos or 0, name.end_pos or 0))
+
+    def call(self, function: Token, *parts: Any) -> Call:
+        *given, last = parts
+        operands: tuple[Expression, ...] = tuple(given)
+        span = (function.start_pos or 0, last.end_pos)
+        return Call(_name(function), operands, span, self._depth(operands, span))
+
+    def literal(self, *tokens: Token) -> Literal_:
+        token = tokens[-1]
+        span = (tokens[0].start_pos or 0, token.end_pos or 0)
+        text = str(token)
+        value: Any
+        if token.type == "NUMBER":
+            value = self._number(text, span)
+            value = -value if len(tokens) > 1 else value
+        elif token.type == "STRING":
+            value = self._string(text, span)
+        else:
+            value = {"TRUE": True, "FALSE": False, "NULL": None}[token.type]
+        return Literal_(value, span)
+
+    def _number(self, text: str, span: Span) -> int | float:
+        if not text.isascii():
+            self.problem("a number is written with the digits 0 to 9", span)
+            return 0
+        if len(text) > MAX_DIGITS:
+            self.problem("the number is too long", span)
+            return 0
+        value = int(text) if text.isdigit() else float(text)
+        if value == float("inf"):
+            self.problem("the number is too large", span)
+        return value
+
+    def _string(self, text: str, span: Span) -> str:
+        inner = text[1:-1]
+        if text[0] == "'":
+            inner = inner.replace("\\'", "'").replace('"', '\\"')
+        try:
+            value = json.loads(f'"{inner}"', strict=False)
+        except ValueError:
+            self.problem("texts know the signs of JSON after a backslash: \\n \\t \\\\ \\u00e4 and so on", span)
+            return ""
+        return str(value)
+
+
+def _name(token: Token) -> Name:
+    return Name(str(token), _span(token))
+
+
+def _span(token: Token) -> Span:
+    return token.start_pos or 0, token.end_pos or 0

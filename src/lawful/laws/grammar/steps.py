@@ -1,0 +1,213 @@
+"""A program ready to run: stacks of frames, and the step that a message takes on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lawful.laws.grammar.evaluation import Evaluate, Failed, Run, Warn, expression, runner, steps_of
+from lawful.laws.grammar.program import NO_STEP, Ending, Program
+from lawful.laws.protocol import Event
+from lawful.laws.rml.values import NoValue
+
+
+class Cell(NamedTuple):
+    """A frame on a stack. Stacks are shared lists: a step that fails leaves the old one as it was."""
+
+    state: int
+    values: tuple[Any, ...]
+    below: Cell | None
+    ending: int  # of this frame and all below
+
+
+Stack = Cell | None
+"""None: the grammar is done, and no further message may come."""
+
+_NOTHING: Event = {}
+_new = tuple.__new__
+
+
+class _Transition(NamedTuple):
+    run: Run | None
+    frames: tuple[tuple[int, tuple[int, ...], int], ...]  # state, registers, ending
+    results: tuple[int, ...]
+    taken: bool
+    results_size: int
+
+
+def silent(_message: str) -> None:
+    """For those who only ask what would be."""
+
+
+class Steps:
+    """A program, ready to run. It is shared by all monitors of a law."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._columns = program.columns
+        self._end = program.columns - 1
+        self._table = program.table
+        endings = [int(state.ending) for state in program.states]
+        self._transitions = [
+            _Transition(
+                runner(program, each.code),
+                tuple((frame.state, frame.values, endings[frame.state]) for frame in each.frames),
+                each.results,
+                each.taken,
+                each.results_size,
+            )
+            for each in program.transitions
+        ]
+        self._resumes = [state.resume for state in program.states]
+        self._lost: dict[int, list[list[Evaluate]]] = {
+            number: [[expression(program, each) for each in rule] for rule in state.lost]
+            for number, state in enumerate(program.states)
+            if state.lost
+        }
+        self._instructions: dict[int, list[Run]] = {}
+        self._begin = runner(program, program.start_code)
+        self._start_ending = endings[program.start]
+        self.universal = program.universal
+
+    def instruction(self, number: int, index: int) -> Run:
+        """One instruction of a transition, for a machine that does only some of them itself."""
+        steps = self._instructions.get(number)
+        if steps is None:
+            steps = self._instructions[number] = steps_of(self.program, self.program.transitions[number].code)
+        return steps[index]
+
+    def start(self, warn: Warn) -> Cell:
+        """The stack of a group from which no message has come yet."""
+        registers: list[Any] = []
+        if self._begin is not None:
+            self._begin(registers, _NOTHING, warn)
+        values = tuple(registers[number] for number in self.program.start_values)
+        return Cell(self.program.start, values, None, self._start_ending)
+
+    def step(self, stack: Stack, terminal: int, event: Event, warn: Warn) -> tuple[bool, Stack]:
+        """Take a message: was there a step, and what is the stack then? Raises `Failed` where an assertion fails."""
+        while stack is not None:
+            number = self._table[stack.state * self._columns + terminal]
+            if number == NO_STEP:
+                break
+            transition = self._transitions[number]
+            registers = list(stack.values)
+            if transition.run is not None:
+                transition.run(registers, event, warn)
+            below = stack.below
+            if transition.frames:
+                return True, _pushed(transition, registers, below)
+            stack = self._return(transition, registers, below, event, warn)
+            if transition.taken:
+                return True, stack
+        return False, stack
+
+    def _return(self, transition: _Transition, registers: list[Any], below: Stack, event: Event, warn: Warn) -> Stack:
+        """Hand results to the frames below, as long as each of them is done with that."""
+        while below is not None:
+            results = [registers[number] for number in transition.results]
+            transition = self._transitions[self._resumes[below.state]]
+            registers = [*below.values, *results] if transition.results_size else list(below.values)
+            if transition.run is not None:
+                transition.run(registers, event, warn)
+            below = below.below
+            if transition.frames:
+                return _pushed(transition, registers, below)
+        return None
+
+    def ends(self, stack: Stack) -> bool:
+        """May the trace end here? (What an assertion of an end that does not come lacks is no warning.)"""
+        if stack is None or stack.ending == Ending.ALWAYS:
+            return True
+        if stack.ending == Ending.NEVER:
+            return False
+        try:
+            return self.end(stack, silent)
+        except Failed:
+            return False
+
+    def end(self, stack: Stack, warn: Warn) -> bool:
+        """Let the trace end here; raises `Failed` if an assertion does not hold."""
+        while stack is not None:
+            number = self._table[stack.state * self._columns + self._end]
+            if number == NO_STEP:
+                return False
+            transition = self._transitions[number]
+            registers = list(stack.values)
+            if transition.run is not None:
+                transition.run(registers, _NOTHING, warn)
+            stack = self._return(transition, registers, stack.below, _NOTHING, warn)
+        return True
+
+    def is_lost(self, stack: Stack) -> bool:
+        """Do the values that are kept forbid every alternative there is?"""
+        if stack is None:
+            return False
+        alternatives = self._lost.get(stack.state)
+        return alternatives is not None and all(
+            any(_fails(each, stack.values) for each in rule) for rule in alternatives
+        )
+
+    def stacked(self, frames: Iterable[tuple[int, tuple[Any, ...]]]) -> Stack:
+        """A stack of these frames, lowest first."""
+        below: Stack = None
+        for state, values in frames:
+            ending = int(self.program.states[state].ending)
+            below = Cell(state, tuple(values), below, ending if below is None else min(ending, below.ending))
+        return below
+
+    @property
+    def can_be_lost(self) -> bool:
+        return bool(self._lost)
+
+    def expected(self, stack: Stack) -> list[int]:
+        """The messages that would be taken here, whatever their values; the end is the last column."""
+        return [terminal for terminal in range(self._columns) if self.is_expected(stack, terminal)]
+
+    def is_expected(self, stack: Stack, terminal: int) -> bool:
+        states: list[int] = []
+        while True:
+            if not states:
+                if stack is None:
+                    return terminal == self._end
+                states, stack = [stack.state], stack.below
+            number = self._table[states.pop() * self._columns + terminal]
+            if number == NO_STEP:
+                return False
+            transition = self._transitions[number]
+            if transition.taken:
+                return True
+            # It is not taken, so this part is done: go on below until somebody waits for a message.
+            while True:
+                if not states:
+                    if stack is None:
+                        return terminal == self._end
+                    states, stack = [stack.state], stack.below
+                transition = self._transitions[self._resumes[states.pop()]]
+                states += (state for state, _, _ in transition.frames)
+                if transition.frames:
+                    break
+
+
+def _pushed(transition: _Transition, registers: list[Any], below: Stack) -> Stack:
+    for state, values, ending in transition.frames:
+        ending = ending if below is None or ending < below.ending else below.ending
+        # What Cell(...) does, without the detour: this is on the path of every message.
+        below = _new(Cell, (state, tuple([registers[number] for number in values]), below, ending))
+    return below
+
+
+def _fails(condition: Evaluate, values: tuple[Any, ...]) -> bool:
+    try:
+        return condition(list(values)) is not True
+    except NoValue:
+        return True
+
+
+def flat(stack: Stack) -> list[tuple[int, tuple[Any, ...]]]:
+    """The frames of a stack, lowest first."""
+    frames: list[tuple[int, tuple[Any, ...]]] = []
+    while stack is not None:
+        frames.append((stack.state, stack.values))
+        stack = stack.below
+    return frames[::-1]

@@ -1,0 +1,139 @@
+"""Why a message was rejected, in words: the place in the grammar, the values, the assertion that failed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lawful.diagnostics import Source
+from lawful.laws.grammar.evaluation import Failed, loader
+from lawful.laws.grammar.machine import Key
+from lawful.laws.grammar.steps import Stack, Steps, silent
+from lawful.laws.protocol import Event
+from lawful.laws.rml.values import UNDEFINED
+
+_LONGEST = 60
+_MOST_FRAMES = 5  # of a deep stack: their values are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a message, or the end, was not accepted."""
+
+    group: Key
+    terminal: str | None  # what the grammar calls the message; None: the end
+    rule: str | None  # the place in the grammar, as `T ::= • id U`
+    assertion: str | None  # that failed; None: the message may not come here at all
+    where: str | None  # the assertion's place in the text
+    reason: str | None  # why the assertion has no value
+    values: Mapping[str, Any]  # attributes, by name
+    expected: tuple[str, ...]  # messages that would be accepted here
+
+    @property
+    def note(self) -> str:
+        """What was found in place of the assertion's truth."""
+        if self.assertion is None:
+            return ""
+        if self.reason is not None:
+            return self.reason
+        read = [f"{name} is {_shown(value)}" for name, value in self.values.items() if _mentions(self.assertion, name)]
+        return ", ".join(read) or "it does not hold"
+
+
+class Words:
+    """Speaks about the states of a program."""
+
+    def __init__(self, steps: Steps, source: Source) -> None:
+        self._steps = steps
+        self._program = steps.program
+        self._grammar = steps.program.grammar
+        self._source = source
+        self._loaders = [(each, loader(each)) for each in self._program.attributes]
+
+    def rejection(self, key: Key, stack: Stack, terminal: int | None, event: Event | None) -> Rejection:
+        """Why the message, or without one the end, is not accepted on this stack."""
+        column = self._program.columns - 1 if terminal is None else terminal
+        failed = self._failure(stack, column, event)
+        assertion = where = reason = None
+        rule: str | None
+        expected: tuple[str, ...]
+        if failed is not None:
+            found = self._grammar.assertions[failed.assertion]
+            assertion, where, reason = found.text, self._source.where(found.span[0]), failed.reason
+            rule = self._grammar.rule_text(self._grammar.rules[found.rule])
+            name = self._grammar.terminal_name(column)
+            expected = (f"{name} with {assertion} ({where}, in {rule})",)
+        else:
+            rule = self.position(stack)
+            expected = tuple(
+                self.message(stack, each) for each in self._steps.expected(stack) if each < self._program.columns - 1
+            )
+        values = self.values(stack)
+        if event is not None and terminal is not None:
+            values |= self.attributes(terminal, event)
+        name_or_none = None if terminal is None else self._grammar.terminal_name(terminal)
+        return Rejection(key, name_or_none, rule, assertion, where, reason, values, expected)
+
+    def _failure(self, stack: Stack, column: int, event: Event | None) -> Failed | None:
+        if not self._steps.is_expected(stack, column):
+            return None
+        try:
+            if event is None:
+                self._steps.end(stack, silent)
+            else:
+                self._steps.step(stack, column, event, silent)
+        except Failed as error:
+            return error
+        return None
+
+    def message(self, stack: Stack, terminal: int) -> str:
+        """A message that may come here, as `id (receive Worker.sendCurrentId) in T ::= • id U`."""
+        message = self._grammar.terminals[terminal]
+        reply = "reply to " if message.reply else ""
+        text = f"{message.terminal.text} ({message.direction} {reply}{message.method.text})"
+        place = self.position(stack, terminal)
+        return f"{text} in {place}" if place else text
+
+    def position(self, stack: Stack, terminal: int | None = None) -> str | None:
+        """The place in the grammar; with a message, in the rule that it chooses."""
+        if stack is None:
+            return None
+        state = self._program.states[stack.state]
+        if state.rule is not None:
+            return self._grammar.rule_text(self._grammar.rules[state.rule], state.position)
+        rule = None if terminal is None else self._program.choices[state.nonterminal].get(terminal)
+        if rule is None:
+            return None if terminal is not None else f"• {self._grammar.nonterminals[state.nonterminal]}"
+        return self._grammar.rule_text(rule, 0) if rule.symbols else None
+
+    def values(self, stack: Stack) -> dict[str, Any]:
+        """The attributes that are kept on the stack, innermost first."""
+        found: dict[str, Any] = {}
+        for _ in range(_MOST_FRAMES):
+            if stack is None:
+                break
+            for name, value in zip(self._program.states[stack.state].names, stack.values, strict=True):
+                if value is not UNDEFINED:
+                    found.setdefault(name, value)
+            stack = stack.below
+        return found
+
+    def attributes(self, terminal: int, event: Event) -> dict[str, Any]:
+        """The attributes of a message that the grammar takes up."""
+        found: dict[str, Any] = {}
+        for loaded, value_of in self._loaders:
+            if loaded.terminal == terminal and (value := value_of(event)) is not UNDEFINED:
+                found[f"{self._grammar.terminal_name(terminal)}.{loaded.name}"] = value
+        return found
+
+
+def _mentions(assertion: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", assertion) is not None
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

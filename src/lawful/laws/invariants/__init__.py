@@ -1,0 +1,28 @@
+"""Invariants: laws over a class and an expression about each of its objects."""
+
+from __future__ import annotations
+
+from lawful.laws.invariants.declaring import compile, invariant
+from lawful.laws.invariants.law import InvariantLaw
+from lawful.laws.invariants.monitor import InvariantMonitor
+from lawful.laws.invariants.ready import (
+    allocations,
+    closed,
+    locks_held,
+    open_handles,
+    pool_checkouts,
+    reference_count,
+)
+
+__all__ = [
+    "InvariantLaw",
+    "InvariantMonitor",
+    "allocations",
+    "closed",
+    "compile",
+    "invariant",
+    "locks_held",
+    "open_handles",
+    "pool_checkouts",
+    "reference_count",
+]

@@ -1,0 +1,605 @@
+"""Expressions of invariants: a small part of Python's, parsed by `ast` and turned into functions, never run as code."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from lawful.diagnostics import Span, did_you_mean, quoted
+from lawful.laws.protocol import Event
+
+LONGEST: Final = 2_000  # characters of an expression
+_DEEPEST: Final = 80  # operators inside each other
+
+MISSING: Final = object()  # a value that is not known
+
+Key = tuple[str, str]
+"""A kind of event and a name: what makes a step of an object."""
+
+GONE: Final = ("gone", "")
+"""The key of the end of an object: its name is that of its own class, which may be any subclass."""
+
+CALLS: Final = {"called": "func_pre", "returned": "func_post", "raised": "func_raise"}
+_MOMENTS: Final = {"created": "new", "gone": "gone"}
+_STATES: Final = ("o", "new", "old")
+_DATA: Final = ("args", "kwargs", "res")
+
+
+class NotYet(Exception):
+    """Something that the expression names is not known so far: nothing can be said, and nothing is wrong."""
+
+
+class AbsentError(TypeError):
+    """The event has not got what the expression asks of it."""
+
+
+# What an expression over values of the wrong kinds can raise. It says nothing about the program.
+FAULTS: Final = (TypeError, ArithmeticError, ValueError)
+_OPEN: Final = (NotYet, *FAULTS)
+
+
+class Ref:
+    """A value that is an object: known by its id alone."""
+
+    __slots__ = ("id",)
+
+    def __init__(self, object_id: int | str) -> None:
+        self.id = object_id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ref) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __bool__(self) -> bool:
+        raise TypeError("whether an object counts as true is not known")
+
+    def __repr__(self) -> str:
+        return f"object {self.id}"
+
+
+class Step:
+    """One event about one object, and the object's values around it."""
+
+    __slots__ = ("event", "field", "key", "replaced", "snapshot", "values")
+
+    def __init__(self, key: Key, event: Event, values: dict[str, Any]) -> None:
+        self.key = key
+        self.event = event
+        self.values = values  # after it
+        self.field = ""  # that it writes
+        self.replaced: Any = MISSING  # what this field was before
+        self.snapshot: dict[str, Any] | None = None  # what `old` stands for, if not the values before the event
+
+
+Evaluate = Callable[[Step], Any]
+
+
+class ExpressionError(Exception):
+    """What is wrong with an expression, and where in its text."""
+
+    def __init__(self, slug: str, message: str, span: Span, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.slug = slug
+        self.message = message
+        self.span = span
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression ready for use, and what it speaks of."""
+
+    text: str
+    evaluate: Evaluate
+    fields: Mapping[str, Span]  # each with its first place
+    states: frozenset[str]  # which of `o`, `old`, `new`
+    calls: Mapping[Key, Span]
+    moments: Mapping[Key, Span]  # creation and end
+    data: Mapping[str, Span]  # `args`, `kwargs`, `res`
+    keys: frozenset[Key] = field(default=frozenset())  # of all steps at which it can change
+
+    @property
+    def acts(self) -> frozenset[Key]:
+        """The calls and moments that it names."""
+        return frozenset((*self.calls, *self.moments))
+
+
+def parse(text: str, class_name: str) -> Expression:
+    """An expression about objects of a class. Raises ExpressionError."""
+    if len(text) > LONGEST:
+        raise ExpressionError("invariant-too-large", f"an expression has at most {LONGEST:,} characters", (0, LONGEST))
+    flat, indent = _flat(text)
+    tree = _tree(flat, indent)
+    compiler = _Compiler(flat, indent, class_name)
+    evaluate = compiler.compile(tree)
+    if compiler.end(tree) < len(rest := flat.rstrip(" )")) and rest[compiler.end(tree) :].lstrip(" )").startswith("#"):
+        at = flat.index("#", compiler.end(tree))
+        raise ExpressionError("invariant-syntax", "an expression has no comments", (at, len(flat)))
+    keys = frozenset(
+        (*compiler.calls, *compiler.moments, *(("field_write", f"{class_name}.{each}") for each in compiler.fields))
+    )
+    if not keys and not compiler.data:
+        raise ExpressionError(
+            "invariant-constant",
+            "this names no field and no call, so nothing that happens can change it",
+            (indent, len(flat.rstrip())),
+            "fields are written o.name, calls called('name')",
+        )
+    return Expression(
+        text.strip(),
+        evaluate,
+        compiler.fields,
+        frozenset(compiler.states),
+        compiler.calls,
+        compiler.moments,
+        compiler.data,
+        keys,
+    )
+
+
+def tree_of(text: str) -> ast.expr:
+    """The tree of an expression. Raises ExpressionError."""
+    return _tree(*_flat(text))
+
+
+def _flat(text: str) -> tuple[str, int]:
+    """In one line, and how far in it begins."""
+    flat = "".join(" " if char in "\r\n\t\f" else char for char in text)
+    return flat, len(flat) - len(flat.lstrip(" "))
+
+
+def _tree(flat: str, indent: int) -> ast.expr:
+    if not flat.strip():
+        raise ExpressionError("invariant-syntax", "an expression is missing", (0, len(flat)))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the interpreter's advice on style
+            return ast.parse(flat[indent:], mode="eval").body
+    except SyntaxError as error:
+        last = len(flat.rstrip())
+        at = indent + error.offset - 1 if error.offset else last  # without one, it ends too early
+        end = indent + (error.end_offset or 0) - 1
+        hint = "equality is ==" if "==" in (error.msg or "") or flat[at : at + 1] == "=" else None
+        raise ExpressionError(
+            "invariant-syntax", f"this is no expression: {error.msg}", _span(at, end, flat), hint
+        ) from None
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise ExpressionError("invariant-syntax", f"this cannot be read: {error}", (indent, len(flat))) from None
+
+
+def _span(start: int, end: int, text: str) -> Span:
+    start = min(start, len(text))
+    return start, min(max(end, start), len(text))
+
+
+# -- from trees to functions ----------------------------------------------------------------------
+
+
+class _Compiler:
+    """Makes functions of trees, and notes what they name."""
+
+    def __init__(self, text: str, indent: int, class_name: str) -> None:
+        self._text = text
+        self._bytes = text.encode()[indent:]  # places in trees count these
+        self._indent = indent
+        self._class = class_name
+        self._depth = 0
+        self.fields: dict[str, Span] = {}
+        self.states: set[str] = set()
+        self.calls: dict[Key, Span] = {}
+        self.moments: dict[Key, Span] = {}
+        self.data: dict[str, Span] = {}
+
+    def end(self, node: ast.expr) -> int:
+        return self._offset(node.end_col_offset or 0)
+
+    def compile(self, node: ast.expr) -> Evaluate:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ExpressionError("invariant-too-large", "this nests too deep", self._place(node))
+        kind = type(node).__name__
+        method: Callable[[Any], Evaluate] | None = getattr(self, f"_{kind}", None)
+        if method is None:
+            raise self._unsupported(node, _KINDS.get(kind, "this"))
+        found = method(node)
+        self._depth -= 1
+        return found
+
+    def _offset(self, column: int) -> int:
+        return self._indent + len(self._bytes[:column].decode(errors="replace"))
+
+    def _place(self, node: ast.expr) -> Span:
+        return self._offset(node.col_offset), self.end(node)
+
+    def _unsupported(self, node: ast.expr, what: str, hint: str | None = None) -> ExpressionError:
+        return ExpressionError(
+            "invariant-unsupported",
+            f"{what} cannot stand in an invariant",
+            self._place(node),
+            hint or "there are fields, literals, comparisons, and, or, not, in, + - * / // %, abs, min, max and len",
+        )
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def _Constant(self, node: ast.Constant) -> Evaluate:
+        value = node.value
+        if value is not None and not isinstance(value, bool | int | float | str):
+            raise self._unsupported(node, f"{type(value).__name__} literals")
+        return lambda step: value
+
+    def _Name(self, node: ast.Name) -> Evaluate:
+        if node.id == "res":
+            self.data.setdefault("res", self._place(node))
+            return _result
+        if node.id in _STATES:
+            hint = f"its fields are written {node.id}.name"
+            raise ExpressionError("invariant-unsupported", "an object itself is no value", self._place(node), hint)
+        if node.id in ("args", "kwargs"):
+            index = "0" if node.id == "args" else "'name'"
+            hint = f"one of them is {node.id}[{index}]"
+            raise ExpressionError("invariant-unsupported", "all arguments are no value", self._place(node), hint)
+        raise self._unknown(
+            node,
+            node.id,
+            (*_STATES, *_DATA),
+            "calls are written with parentheses" if node.id in _FUNCTIONS else None,
+        )
+
+    def _unknown(
+        self, node: ast.expr, name: str, known: tuple[str, ...], hint: str | None = None, what: str = "name"
+    ) -> ExpressionError:
+        meant = did_you_mean(name, known) if len(name) > 1 else None
+        hint = hint or (f"did you mean {meant}?" if meant else f"there are {', '.join(known)}")
+        message = f"there is no {what} {quoted(name)} in an invariant"
+        return ExpressionError("invariant-unknown-name", message, self._place(node), hint)
+
+    def _Attribute(self, node: ast.Attribute) -> Evaluate:
+        if not isinstance(node.value, ast.Name):
+            if isinstance(node.value, ast.Attribute):
+                hint = "make an invariant of the other object's class"
+                raise self._unsupported(node, "a field of a field", hint)
+            raise self._unsupported(node, "an attribute of this")
+        if node.value.id not in _STATES:
+            if node.value.id in _DATA:
+                raise self._unsupported(node, "an attribute of an argument or result")
+            raise self._unknown(node.value, node.value.id, _STATES)
+        name, start = node.attr, self._place(node)
+        self.fields.setdefault(name, (start[1] - len(name), start[1]))
+        self.states.add(node.value.id)
+        return _old(name) if node.value.id == "old" else _new(name)
+
+    def _Subscript(self, node: ast.Subscript) -> Evaluate:
+        if not isinstance(node.value, ast.Name) or node.value.id not in ("args", "kwargs"):
+            raise self._unsupported(node, "an element of this")
+        name, index = node.value.id, node.slice
+        self.data.setdefault(name, self._place(node))
+        value = index.value if isinstance(index, ast.Constant) else None
+        if name == "args" and type(value) is int and value >= 0:
+            return _argument(value)
+        if name == "kwargs" and isinstance(value, str):
+            return _named_argument(value)
+        hint = "args[0] is the first" if name == "args" else "kwargs['name'] is that of this name"
+        raise self._unsupported(node, "this argument", hint)
+
+    # -- operators --------------------------------------------------------------------------------
+
+    def _BoolOp(self, node: ast.BoolOp) -> Evaluate:
+        parts = tuple(map(self.compile, node.values))
+        return _all_of(parts) if isinstance(node.op, ast.And) else _any_of(parts)
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Evaluate:
+        inner = self.compile(node.operand)
+        if isinstance(node.op, ast.Not):
+            return lambda step: not inner(step)
+        if isinstance(node.op, ast.USub):
+            return lambda step: -_number(inner(step))
+        if isinstance(node.op, ast.UAdd):
+            return lambda step: _number(inner(step))
+        raise self._unsupported(node, "~")
+
+    def _BinOp(self, node: ast.BinOp) -> Evaluate:
+        apply = _ARITHMETIC.get(type(node.op))
+        if apply is None:
+            raise self._unsupported(node, _OPERATORS.get(type(node.op), "this operator"))
+        left, right = self.compile(node.left), self.compile(node.right)
+        # Numbers only: text could be multiplied or formatted beyond all bounds.
+        return lambda step: apply(_number(left(step)), _number(right(step)))
+
+    def _Compare(self, node: ast.Compare) -> Evaluate:
+        first = self.compile(node.left)
+        pairs: list[tuple[Callable[[Any, Any], Any], Evaluate]] = []
+        for sign, operand in zip(node.ops, node.comparators, strict=True):
+            if isinstance(sign, ast.In | ast.NotIn):
+                pairs.append((_in if isinstance(sign, ast.In) else _not_in, self._choices(operand)))
+                continue
+            if isinstance(sign, ast.Is | ast.IsNot) and not _is_sole(operand):
+                raise self._unsupported(operand, "`is` with this", "`is` goes with None, True and False; else ==")
+            pairs.append((_COMPARISONS[type(sign)], self.compile(operand)))
+        if len(pairs) == 1:
+            ((compare, second),) = pairs
+            return lambda step: compare(first(step), second(step))
+        return _chain(first, tuple(pairs))
+
+    def _choices(self, node: ast.expr) -> Evaluate:
+        """What `in` can look into: text, or literals."""
+        if not isinstance(node, ast.Tuple | ast.List | ast.Set):
+            return self.compile(node)
+        parts = tuple(map(self.compile, node.elts))
+        return lambda step: tuple(part(step) for part in parts)
+
+    def _IfExp(self, node: ast.IfExp) -> Evaluate:
+        test, then, otherwise = self.compile(node.test), self.compile(node.body), self.compile(node.orelse)
+        return lambda step: then(step) if test(step) else otherwise(step)
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def _Call(self, node: ast.Call) -> Evaluate:
+        if not isinstance(node.func, ast.Name):
+            hint = "whether it is called is asked with called('name')"
+            raise self._unsupported(node, "a call of a method", hint)
+        name = node.func.id
+        if node.keywords:
+            raise self._unsupported(node.keywords[0].value, "an argument with a name")
+        if name in CALLS:
+            return self._act(node, name)
+        if name in _MOMENTS:
+            if node.args:
+                raise self._unsupported(node.args[0], f"an argument of {name}")
+            key = ("new", self._class) if name == "created" else GONE
+            self.moments.setdefault(key, self._place(node))
+            return lambda step: step.key == key
+        if name in ("abs", "len"):
+            if len(node.args) != 1:
+                raise self._unsupported(node, f"{name} of {len(node.args)} values")
+            value = self.compile(node.args[0])
+            return (lambda step: abs(_number(value(step)))) if name == "abs" else (lambda step: len(_text(value(step))))
+        if name in ("min", "max"):
+            if len(node.args) < 2:
+                raise self._unsupported(node, f"{name} of fewer than two values")
+            parts = tuple(map(self.compile, node.args))
+            choose: Callable[..., Any] = min if name == "min" else max
+            return lambda step: choose(_number(part(step)) for part in parts)
+        raise self._unknown(node.func, name, _FUNCTIONS, what="function")
+
+    def _act(self, node: ast.Call, name: str) -> Evaluate:
+        keys: set[Key] = set()
+        for each in node.args:
+            value = each.value if isinstance(each, ast.Constant) else None
+            if not isinstance(value, str) or not all(part.isidentifier() for part in value.split(".")):
+                raise self._unsupported(each, f"this in {name}", f"methods are given as text: {name}('close')")
+            key = (CALLS[name], value if "." in value else f"{self._class}.{value}")
+            self.calls.setdefault(key, self._place(each))
+            keys.add(key)
+        if not keys:
+            raise self._unsupported(node, f"{name}()", f"say what is called: {name}('close')")
+        return lambda step: step.key in keys
+
+
+_FUNCTIONS: Final = (*CALLS, *_MOMENTS, "abs", "min", "max", "len")
+
+
+# -- what the functions do ------------------------------------------------------------------------
+
+
+def _new(name: str) -> Evaluate:
+    def evaluate(step: Step) -> Any:
+        value = step.values.get(name, MISSING)
+        if value is MISSING:
+            raise NotYet
+        return value
+
+    return evaluate
+
+
+def _old(name: str) -> Evaluate:
+    def evaluate(step: Step) -> Any:
+        if step.snapshot is not None:
+            value = step.snapshot.get(name, MISSING)
+        elif step.field == name:
+            value = step.replaced
+        else:
+            value = step.values.get(name, MISSING)
+        if value is MISSING:
+            raise NotYet
+        return value
+
+    return evaluate
+
+
+def value_of(event: Mapping[str, Any]) -> Any:
+    """The result, or the value written: MISSING if the event does not tell."""
+    object_id = event.get("resultId")
+    if object_id is not None:
+        return Ref(object_id) if isinstance(object_id, int | str) else MISSING
+    value = event.get("res", MISSING)
+    return MISSING if isinstance(value, dict | list) else value
+
+
+def _result(step: Step) -> Any:
+    if step.key[0] != "func_post":
+        raise NotYet
+    value = value_of(step.event)
+    if value is MISSING:
+        raise AbsentError("the event does not tell the result")
+    return value
+
+
+def _argument(index: int) -> Evaluate:
+    return lambda step: _pick(step, "args", "argIds", list, index)
+
+
+def _named_argument(name: str) -> Evaluate:
+    return lambda step: _pick(step, "kwargs", "kwargIds", dict, name)
+
+
+def _pick(step: Step, key: str, id_key: str, kind: type, index: Any) -> Any:
+    if not step.key[0].startswith("func_"):
+        raise NotYet
+    values, ids = step.event.get(key), step.event.get(id_key)
+    object_id = None
+    try:
+        object_id = ids[index] if isinstance(ids, kind) else None  # type: ignore[index]
+        value = values[index] if isinstance(values, kind) else MISSING  # type: ignore[index]
+    except LookupError:
+        value = MISSING
+    if value is MISSING or isinstance(value, dict | list):
+        raise AbsentError(f"the call has no {key}[{index!r}]")
+    return Ref(object_id) if isinstance(object_id, int | str) else value
+
+
+def _all_of(parts: tuple[Evaluate, ...]) -> Evaluate:
+    """`and`, but what cannot be told of one part does not matter if another is false."""
+
+    def evaluate(step: Step) -> Any:
+        value: Any = True
+        unknown: Exception | None = None
+        for part in parts:
+            try:
+                value = part(step)
+                if not value:
+                    return value
+            except _OPEN as error:
+                if unknown is None or isinstance(unknown, NotYet):
+                    unknown = error
+        if unknown is not None:
+            try:
+                raise unknown
+            finally:
+                unknown = None  # it knows this frame: they would be a cycle
+        return value
+
+    return evaluate
+
+
+def _any_of(parts: tuple[Evaluate, ...]) -> Evaluate:
+    """`or`, but what cannot be told of one part does not matter if another is true."""
+
+    def evaluate(step: Step) -> Any:
+        value: Any = False
+        unknown: Exception | None = None
+        for part in parts:
+            try:
+                value = part(step)
+                if value:
+                    return value
+            except _OPEN as error:
+                if unknown is None or isinstance(unknown, NotYet):
+                    unknown = error
+        if unknown is not None:
+            try:
+                raise unknown
+            finally:
+                unknown = None  # it knows this frame: they would be a cycle
+        return value
+
+    return evaluate
+
+
+def _chain(first: Evaluate, pairs: tuple[tuple[Callable[[Any, Any], Any], Evaluate], ...]) -> Evaluate:
+    def evaluate(step: Step) -> Any:
+        left = first(step)
+        for compare, operand in pairs:
+            right = operand(step)
+            if not compare(left, right):
+                return False
+            left = right
+        return True
+
+    return evaluate
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{_shown(value)} is no number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{_shown(value)} has no length")
+    return value
+
+
+def _is_sole(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and (node.value is None or type(node.value) is bool)
+
+
+def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def ordered(left: Any, right: Any) -> Any:
+        if left.__class__ is int and right.__class__ is int:  # nearly always
+            return compare(left, right)
+        kind: Any = str if isinstance(left, str) else int | float
+        if not isinstance(left, str | int | float) or not isinstance(right, kind):
+            raise TypeError(f"{_shown(left)} is neither less nor more than {_shown(right)}")
+        return compare(left, right)
+
+    return ordered
+
+
+def _in(left: Any, right: Any) -> bool:
+    if isinstance(right, str) and not isinstance(left, str):
+        raise TypeError(f"{_shown(left)} cannot be in a text")
+    if not isinstance(right, str | tuple):
+        raise TypeError(f"nothing can be in {_shown(right)}")
+    return left in right
+
+
+def _not_in(left: Any, right: Any) -> bool:
+    return not _in(left, right)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+_ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_OPERATORS: Final[dict[type[ast.operator], str]] = {
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.MatMult: "@",
+}
+_COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: _ordered(operator.lt),
+    ast.LtE: _ordered(operator.le),
+    ast.Gt: _ordered(operator.gt),
+    ast.GtE: _ordered(operator.ge),
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+_KINDS: Final = {
+    "Lambda": "a function",
+    "ListComp": "a comprehension",
+    "SetComp": "a comprehension",
+    "DictComp": "a comprehension",
+    "GeneratorExp": "a comprehension",
+    "JoinedStr": "an f-string",
+    "NamedExpr": "an assignment",
+    "Await": "await",
+    "Yield": "yield",
+    "YieldFrom": "yield",
+    "Starred": "*",
+    "Dict": "a dict",
+    "Tuple": "a tuple outside of `in`",
+    "List": "a list outside of `in`",
+    "Set": "a set outside of `in`",
+}

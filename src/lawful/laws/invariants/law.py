@@ -1,0 +1,155 @@
+"""Invariants as laws: one class and one property each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from lawful.diagnostics import Diagnostic
+from lawful.laws.invariants.expressions import FAULTS, GONE, NotYet, Step, value_of
+from lawful.laws.invariants.model import Rule
+from lawful.laws.invariants.monitor import InvariantMonitor
+from lawful.laws.invariants.tracker import ObjectId
+from lawful.laws.protocol import Event, Outcome, Watch
+
+_BATCH = 4096
+
+
+class InvariantLaw:
+    """One invariant, or several that are judged one by one. It can be pickled; so can its monitors."""
+
+    def __init__(self, rules: tuple[Rule, ...], name: str, source: str, *, part: bool = False) -> None:
+        self.rules = rules
+        self._part = part or (len(rules) == 1 and name == rules[0].given.title)
+        self.name = name
+        self.source = source
+        self.warnings: tuple[Diagnostic, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<InvariantLaw {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from lawful.laws.invariants.declaring import rebuilt
+
+        rules = tuple((rule.given, dict(rule.places)) for rule in self.rules)
+        return rebuilt, (rules, self.name, self.source, self._part)
+
+    @cached_property
+    def watches(self) -> tuple[Watch, ...]:
+        found: dict[Watch, None] = {}
+        for rule in self.rules:
+            for each in _watches(rule):
+                found.setdefault(each)
+        return tuple(found)
+
+    @property
+    def every(self) -> float | None:
+        """How often, in seconds, it wants to be told that time has passed (`tick`); None: never."""
+        return min((rule.every for rule in self.rules if rule.every is not None), default=None)
+
+    @property
+    def selective(self) -> bool:
+        """Other events tell the time."""
+        return self.every is None
+
+    @cached_property
+    def parts(self) -> tuple[InvariantLaw, ...]:
+        if self._part or (len(self.rules) == 1 and not self.rules[0].given.name):
+            return (self,)
+        return tuple(
+            InvariantLaw((rule,), f"{self.name}: {title}", rule.given.source, part=True)
+            for rule, title in zip(self.rules, _titles(self.rules), strict=True)
+        )
+
+    @cached_property
+    def subjects(self) -> InvariantSubjects:
+        return InvariantSubjects(self.rules)
+
+    def monitor(self) -> InvariantMonitor:
+        return InvariantMonitor(self)
+
+    def check(self, events: Iterable[Event]) -> Outcome:
+        """Check a whole trace."""
+        if isinstance(events, str | bytes | Mapping):
+            raise TypeError(
+                "a trace is events, one after the other; lawful.events.open_trace(path) reads them from a file"
+            )
+        monitor = self.monitor()
+        rest = iter(events)
+        while batch := list(islice(rest, _BATCH)):
+            monitor.feed(batch)
+        monitor.end()
+        return monitor.outcome()
+
+
+def _titles(rules: tuple[Rule, ...]) -> list[str]:
+    """What the rules are called, each by another name."""
+    found: list[str] = []
+    for rule in rules:
+        title, again = rule.given.title, 2
+        while title in found:
+            title, again = f"{rule.given.title} ({again})", again + 1
+        found.append(title)
+    return found
+
+
+def _watches(rule: Rule) -> Iterable[Watch]:
+    data = {name for each in rule.expressions.values() for name in each.data}
+    for kind, name in sorted(rule.keys - {GONE}):
+        keys: list[tuple[str, tuple[str, ...] | None]] = [("event", (kind,)), ("name", (name,)), ("targetId", None)]
+        if kind == "field_write":
+            # A value is primitive or an object, and with `del` there is none.
+            yield Watch((*keys, ("res", None)))
+            yield Watch((*keys, ("resultId", None)))
+        if kind.startswith("func_"):
+            asked: list[str] = [key for key in ("args", "kwargs") if key in data]
+            asked += ["res", "resultId"] if "res" in data and kind == "func_post" else []
+            for key in asked:
+                yield Watch((*keys, (key, None)))
+        yield Watch(tuple(keys))
+    yield Watch((("event", ("gone",)), ("targetId", None)))
+    if rule.every is not None:
+        yield Watch((("event", ("tick",)), ("time", None)))
+
+
+class InvariantSubjects:
+    """The objects that an invariant is about."""
+
+    by_target = True
+    """Of an event that tells more than the time, the object is that of `targetId`, if there is one."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self._rules = rules
+        self.classes = tuple(dict.fromkeys(rule.class_name for rule in rules))
+        self._keys = frozenset(key for rule in rules for key in rule.keys)
+
+    def of(self, event: Event) -> ObjectId | None:
+        kind, target = event.get("event"), event.get("targetId")
+        if target.__class__ not in (int, str):
+            return None
+        try:
+            return target if kind == "gone" or (kind, event.get("name")) in self._keys else None
+        except TypeError:  # a name that is no word
+            return None
+
+    def ends(self, event: Event) -> bool:
+        """Does the object's life end with this event, as far as the event alone tells? All of it the monitor knows."""
+        if event.get("event") == "gone":
+            return True
+        return any(_ends(rule, event) for rule in self._rules)
+
+
+def _ends(rule: Rule, event: Event) -> bool:
+    key = (event.get("event"), event.get("name"))
+    if rule.until is None or rule.from_ is not None or key not in rule.until.keys:
+        return False
+    step = Step((str(key[0]), str(key[1])), event, {})
+    if key[0] == "field_write":
+        step.field = str(key[1]).rpartition(".")[2]
+        step.values[step.field] = value_of(event)
+    try:
+        return bool(rule.until.evaluate(step))
+    except (NotYet, *FAULTS):
+        return False

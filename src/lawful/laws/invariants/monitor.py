@@ -1,0 +1,186 @@
+"""The running state of invariants as a monitor of a law: its verdicts, its violations, and the objects they are of."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from lawful import core
+from lawful.laws.invariants.native import NativeTracker
+from lawful.laws.invariants.tracker import ObjectId, Offence, PythonTracker, Tracker, key_of
+from lawful.laws.protocol import Event, Expectation, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from lawful.laws.invariants.law import InvariantLaw
+    from lawful.laws.invariants.model import Rule
+
+
+def tracker(rule: Rule, offences: deque[Offence]) -> Tracker:
+    """By the C core, if there is one and it can do what the rule asks for."""
+    if core.native is not None and rule.program is not None:
+        return NativeTracker(rule, offences, core.native.Invariant)
+    return PythonTracker(rule, offences)
+
+
+class InvariantMonitor:
+    """The running state of an invariant, or of several. It can be pickled.
+
+    An event is taken in any case: a write that breaks an invariant happens all the same, and is the state that the next
+    one is judged from. So `forgive` only goes on to the next. What several objects owe can become due at one event: it
+    is rejected for the first, and if `again` is asked once more for each other; else the next events are, or the end.
+    """
+
+    def __init__(self, law: InvariantLaw) -> None:
+        self.law = law
+        self.events = 0
+        self.rejected_at: int | Literal["end"] | None = None
+        self.doomed_at: int | None = None
+        self._offences: deque[Offence] = deque()
+        self._trackers = [tracker(rule, self._offences) for rule in law.rules]
+        self._forgiven: int | None = None  # the event that was rejected last
+        self._ended: Verdict | None = None
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def step(self, event: Event) -> Verdict:
+        return self.feed([event])
+
+    def feed(self, events: Iterable[Event], numbers: Sequence[int] | None = None) -> Verdict:
+        if not isinstance(events, list):
+            events = list(events)
+        if not events:
+            return self.verdict
+        numbers = numbers or range(self.events + 1, self.events + len(events) + 1)
+        if len(numbers) != len(events):
+            raise ValueError("there is not one number for each event")
+        if self.rejected_at is None:
+            place = self._take(events, numbers)
+            if place >= 0:
+                self.rejected_at = numbers[place]
+        self.events = numbers[-1]
+        return self.verdict
+
+    def _take(self, events: list[Event], numbers: Sequence[int]) -> int:
+        """The place of the first event with which something is broken, or -1."""
+        if len(self._trackers) == 1 and not self._offences:
+            return self._trackers[0].feed(events, numbers)
+        for place, event in enumerate(events):
+            key = key_of(event)
+            for each in self._trackers:
+                each.take(event, key, numbers[place])
+            if self._offences:
+                return place
+        return -1
+
+    def forgive(self) -> bool:
+        """Go on after the violation: the write or call that broke the invariant has happened."""
+        if not isinstance(self.rejected_at, int):
+            return False
+        self.events = self._forgiven = self.rejected_at
+        self.rejected_at = None
+        self._offences.popleft()
+        return True
+
+    def again(self) -> bool:
+        """After `forgive`: did the same event show another violation? Then it is rejected once more, for that one."""
+        if self._offences and self.rejected_at is None and self._ended is None:
+            self.rejected_at = self.events
+        return isinstance(self.rejected_at, int)
+
+    def prevented(self, number: int | None = None) -> None:
+        """The event of this number, the last that was taken, did not happen after all: an exception came in its place.
+
+        It may be another law that was broken: what was about to be written is not there for this one either. Without a
+        number, it is the event that was just forgiven.
+        """
+        number = self._forgiven if number is None else number
+        for each in self._trackers:
+            each.prevented(number or 0)
+
+    def end(self) -> Verdict:
+        if self._ended is None:
+            # A deadline that has not passed is no violation. What is left here are debts that became due together.
+            if self._offences and self.rejected_at is None:
+                self.rejected_at = "end"
+            self._ended = Verdict.FALSE if self._offences else Verdict.TRUE
+        return self._ended
+
+    # -- objects ----------------------------------------------------------------------------------
+
+    @property
+    def offender(self) -> ObjectId | None:
+        """The object that broke the invariant at the rejected event."""
+        return self._offences[0].object if self._offences else None
+
+    @property
+    def unknown_objects(self) -> frozenset[ObjectId]:
+        """Objects of which something could not be judged, because the expression raised; of those that are not gone."""
+        return frozenset(target for each in self._trackers for target in each.unknown)
+
+    def forget(self, object_id: ObjectId) -> bool:
+        """Stop following an object; was there something of it that could not be judged?"""
+        unknown = [each.forget(object_id) for each in self._trackers]
+        return any(unknown)
+
+    def take_ended(self) -> list[ObjectId]:
+        """Objects whose life came to the law's own end (`until`) since this was last asked; to ask turns it on."""
+        found: list[ObjectId] = []
+        for each in self._trackers:
+            found += each.take_ended()
+        return found
+
+    # -- what is known now ------------------------------------------------------------------------
+
+    @property
+    def verdict(self) -> Verdict:
+        if self._ended is not None:
+            return self._ended
+        if self.rejected_at is not None:
+            return Verdict.FALSE
+        return Verdict.CURRENTLY_FALSE if self._offences else Verdict.CURRENTLY_TRUE
+
+    def outcome(self) -> Outcome:
+        open_verdict = Verdict.FALSE if self.rejected_at is not None else Verdict.CURRENTLY_TRUE
+        return Outcome(not self._offences, open_verdict, self.rejected_at, None, self.events)
+
+    def expectation(self, event: Event | None = None) -> Expectation:
+        return _expectation(self._offences[0]) if self._offences else Expectation((), {})
+
+    def pending(self, most: int) -> tuple[Expectation, ...]:
+        return tuple(map(_expectation, list(self._offences)[:most]))
+
+    def relevant(self, event: Event, values: Iterable[Any]) -> bool:
+        key = key_of(event)
+        if not any(key in rule.keys for rule in self.law.rules):
+            return False
+        wanted = list(values)
+        target = event.get("targetId")
+        if wanted:
+            return any(type(target) is type(each) and target == each for each in wanted)
+        if key[0] != "gone" or target.__class__ not in (int, str):
+            return key[0] != "gone"
+        return any(each.follows(target) for each in self._trackers)
+
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be judged, and at the end what was named and never seen."""
+        ended = self._ended is not None
+        remarks = (remark for each in self._trackers for remark in each.remarks(ended))
+        return tuple(dict.fromkeys(f"{slug}: {text}" for slug, text in remarks))
+
+    # -- out and in -------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Rules are made of functions: they stay with the law. Which core goes on with it is decided anew."""
+        return self.__dict__ | {"_trackers": [each.state() for each in self._trackers]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._trackers = [tracker(rule, self._offences) for rule in self.law.rules]
+        for each, saved in zip(self._trackers, state["_trackers"], strict=True):
+            each.restore(saved)
+
+
+def _expectation(offence: Offence) -> Expectation:
+    # Values that are no ids must not stand among the bindings: they would be taken for objects.
+    return Expectation((offence.expected,), {"o": offence.object}, note=offence.note, about=offence.about)

@@ -1,0 +1,87 @@
+"""One rule on the objects that it is about, with their state in the C core: what that asks for, and tells."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lawful.laws.invariants.expressions import MISSING, Key, Ref, Step
+from lawful.laws.invariants.tracker import LATE, NEVER, ObjectId, Offence, Sight, Tracker
+from lawful.laws.protocol import Event
+
+if TYPE_CHECKING:
+    from lawful._native._core import Invariant
+    from lawful.laws.invariants.model import Rule
+
+_Parts = tuple[Key, Event, dict[str, Any], str, tuple[Any, ...], dict[str, Any] | None]
+
+
+class NativeTracker(Tracker):
+    """What is known of the objects is in the C core. What is rare comes here: `ask`, `offend`, `owe`, `depart`."""
+
+    def __init__(self, rule: Rule, offences: deque[Offence], kind: type[Invariant]) -> None:
+        super().__init__(rule, offences)
+        self._core = kind(rule.program, Ref)
+        self._expressions = tuple(rule.expressions.values())
+
+    def take(self, event: Event, key: Key, number: int) -> None:
+        self._core.feed(self, [event], (number,))
+
+    def feed(self, events: list[Event], numbers: Sequence[int]) -> int:
+        return self._core.feed(self, events, numbers)
+
+    # -- for the C core ---------------------------------------------------------------------------
+
+    def ask(
+        self, expression: int, parts: _Parts, target: ObjectId, number: int, if_unknown: bool | None
+    ) -> bool | None:
+        """Judge an expression that it cannot."""
+        return self.verdict(self._expressions[expression], _step(parts), target, number, if_unknown)
+
+    def offend(self, expression: int, parts: _Parts, target: ObjectId) -> None:
+        self.broken(self._expressions[expression], target, _step(parts))
+
+    def owe(self, target: ObjectId, event: Event, gone: bool) -> None:
+        self.owed(target, event, NEVER if gone else LATE)
+
+    # -- objects ----------------------------------------------------------------------------------
+
+    def prevented(self, number: int) -> None:
+        self._core.prevented(number)
+
+    def follows(self, target: ObjectId) -> bool:
+        return target in self._core
+
+    def forget(self, target: ObjectId) -> bool:
+        self._core.forget(target)
+        return super().forget(target)
+
+    def take_ended(self) -> list[ObjectId]:
+        return self._core.take_ended()
+
+    def sight(self) -> Sight:
+        core = self._core
+        return Sight(core.seen, self.judgements + core.judgements, core.timeless, core.now)
+
+    # -- out and in -------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        objects, debts = self._core.dump()
+        own = {"objects": objects, "debts": debts, "ended": self._core.ended, "tells_ends": self._core.tells_ends}
+        return super().state() | own
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        core = self._core
+        core.load(state["objects"], state["debts"], self.unknown)
+        core.ended.extend(state["ended"])
+        core.tells_ends = state["tells_ends"]
+        core.seen, _, core.timeless, core.now = state["sight"]
+
+
+def _step(parts: _Parts) -> Step:
+    key, event, values, field, replaced, snapshot = parts
+    step = Step(key, event, values)
+    step.field, step.replaced, step.snapshot = field, replaced[0] if replaced else MISSING, snapshot
+    return step

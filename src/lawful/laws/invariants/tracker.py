@@ -1,0 +1,449 @@
+"""One rule on the objects that it is about: what is told of it, and its running state in pure Python.
+
+The C core has the twin of that state (`native.py`); the two behave alike, and what one has pickled the other takes up.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lawful.diagnostics import printable
+from lawful.laws.invariants.expressions import FAULTS, GONE, MISSING, Expression, Key, NotYet, Step, value_of
+from lawful.laws.protocol import Event
+
+if TYPE_CHECKING:
+    from lawful.laws.invariants.model import Rule
+
+ObjectId = int | str
+
+_NOTHING = ("", "")
+_MOST_DEPARTED = 100_000
+_END_OF_TIME = 1e15
+_MOST_SHOWN = 4  # values of fields in a message
+
+LATE = "it did not come in time"
+NEVER = "the object is gone without it"
+
+
+class Offence(NamedTuple):
+    """An invariant was broken."""
+
+    object: ObjectId
+    expected: str
+    note: str  # what was found in its place
+    about: Event  # what is to blame: for what did not come in time, that which asked for it
+
+
+class Debt(NamedTuple):
+    """Something has to follow."""
+
+    deadline: float
+    event: Event  # that asks for it
+
+
+class _Known:
+    """What is known of one object."""
+
+    __slots__ = ("begun", "broken", "over", "snapshot", "values")
+
+    def __init__(self, begun: bool) -> None:
+        self.values: dict[str, Any] = {}
+        self.begun = begun  # is it judged now?
+        self.over = False  # for good
+        self.broken = False  # is its state?
+        self.snapshot: dict[str, Any] | None = None  # at the last step at which a transition was judged
+
+
+class _Before(NamedTuple):
+    """How it was before an event."""
+
+    number: int
+    target: ObjectId
+    step: Step
+    begun: bool
+    over: bool
+    broken: bool
+    snapshot: dict[str, Any] | None
+    debt: Debt | None
+
+
+class Plan(NamedTuple):
+    """What is to be done at steps of one kind: the field that they write, and the expressions that they can change."""
+
+    writes: str
+    begins: Expression | None
+    state: Expression | None
+    transition: Expression | None
+    pays: Expression | None
+    ends: Expression | None
+    asks: Expression | None
+
+
+def plan_of(rule: Rule, key: Key) -> Plan:
+    def at(expression: Expression | None) -> Expression | None:
+        return expression if expression is not None and key in expression.keys else None
+
+    judged = key in rule.judged
+    return Plan(
+        key[1].rpartition(".")[2] if key[0] == "field_write" else "",
+        begins=at(rule.from_),
+        state=rule.always if judged else None,
+        transition=rule.next if judged else None,
+        pays=at(rule.then),
+        ends=at(rule.until),
+        asks=at(rule.when),
+    )
+
+
+class Sight(NamedTuple):
+    """What a tracker has met with."""
+
+    seen: set[Key]
+    judgements: int
+    timeless: int  # events without a time
+    now: float | None  # the latest time
+
+
+class Tracker(ABC):
+    """One rule on the objects that it is about, whoever keeps them; and what its author should know."""
+
+    def __init__(self, rule: Rule, offences: deque[Offence]) -> None:
+        self.rule = rule
+        self.offences = offences  # of all rules, in the order in which they came up
+        self.unknown: dict[ObjectId, None] = {}  # objects of which something could not be judged
+        self.departed: dict[ObjectId, None] = {}  # those of them that are gone
+        self.judgements = 0
+        self.faults = 0
+        self.first_fault = ""
+
+    # -- events and objects -----------------------------------------------------------------------
+
+    @abstractmethod
+    def take(self, event: Event, key: Key, number: int) -> None: ...
+
+    def feed(self, events: list[Event], numbers: Sequence[int]) -> int:
+        """Take events up to one with which something is broken; its place, or -1."""
+        for place, event in enumerate(events):
+            self.take(event, key_of(event), numbers[place])
+            if self.offences:
+                return place
+        return -1
+
+    @abstractmethod
+    def prevented(self, number: int) -> None:
+        """Go back to before the event of this number, if it is the last."""
+
+    @abstractmethod
+    def follows(self, target: ObjectId) -> bool: ...
+
+    def forget(self, target: ObjectId) -> bool:
+        """Stop following an object; was there something of it that could not be judged?"""
+        if not self.unknown and not self.departed:
+            return False
+        unknown = target in self.unknown or target in self.departed
+        self.unknown.pop(target, None)
+        self.departed.pop(target, None)
+        return unknown
+
+    @abstractmethod
+    def take_ended(self) -> list[ObjectId]:
+        """Objects that came to the law's own end since this was last asked; to ask turns it on."""
+
+    @abstractmethod
+    def sight(self) -> Sight: ...
+
+    # -- out and in -------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """All but the rule, as plain values."""
+        return {
+            "unknown": self.unknown,
+            "departed": self.departed,
+            "faults": self.faults,
+            "first_fault": self.first_fault,
+            "sight": tuple(self.sight()),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up a state, at the beginning."""
+        self.unknown, self.departed = state["unknown"], state["departed"]
+        self.faults, self.first_fault = state["faults"], state["first_fault"]
+        self.judgements = state["sight"][1]
+
+    # -- judging ----------------------------------------------------------------------------------
+
+    def verdict(
+        self, expression: Expression, step: Step, target: ObjectId, number: int, if_unknown: bool | None = None
+    ) -> bool | None:
+        """None: it cannot be told yet. If the expression raises, it is unknown."""
+        try:
+            verdict = bool(expression.evaluate(step))
+        except NotYet:
+            return None
+        except FAULTS as error:
+            self.faults += 1
+            self.unknown[target] = None
+            if self.faults == 1:
+                text = printable(" ".join(str(error).split()))[:200]
+                self.first_fault = f"`{expression.text}` on object {target} at event {number}: {text}"
+            return if_unknown
+        self.judgements += 1
+        return verdict
+
+    def broken(self, law: Expression, target: ObjectId, step: Step) -> None:
+        self.offences.append(Offence(target, law.text, _found(law, step), step.event))
+
+    def owed(self, target: ObjectId, event: Event, note: str) -> None:
+        then, within = self.rule.then, self.rule.given.within
+        assert then is not None
+        limit = within if isinstance(within, str) else f"{within}s"
+        self.offences.append(Offence(target, f"{then.text} within {limit}", note, event))
+
+    def depart(self, target: ObjectId) -> None:
+        """An object is gone."""
+        if target in self.unknown:
+            del self.unknown[target]
+            self.departed[target] = None
+            if len(self.departed) > _MOST_DEPARTED:
+                del self.departed[next(iter(self.departed))]
+
+    # -- what its author should know --------------------------------------------------------------
+
+    def remarks(self, ended: bool) -> Iterator[tuple[str, str]]:
+        """Slugs and what is to be said."""
+        if self.faults:
+            times = "once" if self.faults == 1 else f"{self.faults} times"
+            yield "invariant-unknown", f"it could not be judged {times}, first {self.first_fault}"
+        if not ended:
+            return
+        rule, name = self.rule, self.rule.class_name
+        seen, judgements, timeless, now = self.sight()
+        if not seen:
+            yield "invariant-class-unseen", f"{self._at('class')}no object of {name} was seen"
+            return
+        for key, each in rule.expressions.items():
+            for field in each.fields:
+                if ("field_write", f"{name}.{field}") not in seen:
+                    place = self._at(f"{key}.{field}")
+                    yield "invariant-field-unseen", f"{place}nothing wrote {name}.{field}, so nothing is known of it"
+        if not judgements:
+            for key, each in rule.expressions.items():
+                for kind, call in each.calls:
+                    if (kind, call) not in seen:
+                        yield "invariant-call-unseen", f"{self._at(key)}no call of {call} was seen"
+        if timeless and now is None and rule.within is not None:
+            yield "invariant-timeless", "the events have no `time`, so no deadline can be judged"
+
+    def _at(self, key: str) -> str:
+        place = self.rule.places.get(key)
+        return f"{place}: " if place else ""
+
+
+class PythonTracker(Tracker):
+    """What is known of the objects, in pure Python."""
+
+    def __init__(self, rule: Rule, offences: deque[Offence]) -> None:
+        super().__init__(rule, offences)
+        self.objects: dict[ObjectId, _Known] = {}
+        self.debts: OrderedDict[ObjectId, Debt] = OrderedDict()  # the next deadline first
+        self.now: float | None = None
+        self.ended: list[ObjectId] = []
+        self.tells_ends = False
+        self.seen: set[Key] = set()
+        self.timeless = 0
+        self.plans = {key: plan_of(rule, key) for key in rule.keys}
+        self._last: _Before | None = None
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def take(self, event: Event, key: Key, number: int) -> None:
+        if self.rule.within is not None:
+            self._pass_time(event)
+        plan = self.plans.get(key)
+        target = event.get("targetId")
+        if plan is None or target.__class__ not in (int, str):
+            return
+        known = self.objects.get(target)
+        if known is None:
+            if key is GONE:
+                return  # another object's, or that of one of which nothing was seen
+            known = self.objects[target] = _Known(self.rule.from_ is None)
+        self.seen.add(key)
+        step = Step(key, event, known.values)
+        name = plan.writes
+        if name:
+            step.field, step.replaced = name, known.values.get(name, MISSING)
+            value = value_of(event)
+            if value is MISSING:
+                known.values.pop(name, None)  # it was deleted
+            else:
+                known.values[name] = value
+        self._last = _Before(
+            number, target, step, known.begun, known.over, known.broken, known.snapshot, self.debts.get(target)
+        )
+        if not known.over:
+            self._judge(plan, target, known, step, number)
+        if key is GONE:
+            self._gone(target)
+
+    def _pass_time(self, event: Event) -> None:
+        time = event.get("time")
+        if time.__class__ in (float, int) and -_END_OF_TIME < time < _END_OF_TIME:
+            if self.now is None or time > self.now:
+                self.now = float(time)
+        else:
+            self.timeless += 1
+        while self.debts:
+            target, debt = next(iter(self.debts.items()))
+            if self.now is None or self.now <= debt.deadline:
+                break
+            del self.debts[target]
+            self.owed(target, debt.event, LATE)
+
+    def _gone(self, target: ObjectId) -> None:
+        debt = self.debts.pop(target, None)
+        if debt is not None:
+            self.owed(target, debt.event, NEVER)
+        del self.objects[target]
+        self.depart(target)
+
+    def _judge(self, plan: Plan, target: ObjectId, known: _Known, step: Step, number: int) -> None:
+        if not known.begun:
+            if not self._holds(plan.begins, step, target, number):
+                return
+            known.begun = True
+        if plan.state is not None:
+            self._judge_state(plan.state, target, known, step, number)
+        elif plan.transition is not None:
+            self._judge_transition(plan.transition, target, known, step, number)
+        elif target in self.debts and self._holds(plan.pays, step, target, number, if_unknown=True):
+            del self.debts[target]
+        if self._holds(plan.ends, step, target, number, if_unknown=True):
+            self.debts.pop(target, None)
+            known.broken, known.snapshot, known.begun = False, None, False
+            known.over = self.rule.from_ is None
+            if self.tells_ends:
+                self.ended.append(target)
+        elif self._holds(plan.asks, step, target, number):
+            self._owe(target, step.event)
+
+    def _owe(self, target: ObjectId, event: Event) -> None:
+        # What was owed before is due sooner. What pays for all so far does not pay for what it asks for itself.
+        if self.now is not None and self.rule.within is not None and target not in self.debts:
+            self.debts[target] = Debt(self.now + self.rule.within, event)
+
+    def _judge_state(self, law: Expression, target: ObjectId, known: _Known, step: Step, number: int) -> None:
+        if self.rule.on is not None and not self._holds(self.rule.on, step, target, number):
+            return
+        holds = self.verdict(law, step, target, number)
+        if holds is None:
+            return
+        # A state that stays broken is one violation, until it holds again; each call that should not be is another.
+        if not holds and not (known.broken and step.field):
+            self.broken(law, target, step)
+        known.broken = not holds
+
+    def _judge_transition(self, law: Expression, target: ObjectId, known: _Known, step: Step, number: int) -> None:
+        if self.rule.on is not None:
+            if not self._holds(self.rule.on, step, target, number):
+                return
+            before, known.snapshot = known.snapshot, dict(known.values)
+            if before is None:
+                return
+            step.snapshot = before
+        if self.verdict(law, step, target, number) is False:
+            self.broken(law, target, step)
+        step.snapshot = None
+
+    def _holds(
+        self, condition: Expression | None, step: Step, target: ObjectId, number: int, *, if_unknown: bool = False
+    ) -> bool:
+        """Of what cannot be told, the answer is the one that accuses nobody."""
+        return condition is not None and self.verdict(condition, step, target, number, if_unknown) is True
+
+    # -- objects ----------------------------------------------------------------------------------
+
+    def prevented(self, number: int) -> None:
+        last, self._last = self._last, None
+        known = self.objects.get(last.target) if last is not None and last.number == number else None
+        if last is None or known is None:
+            return
+        name = last.step.field
+        if name:
+            known.values.pop(name, None)
+            if last.step.replaced is not MISSING:
+                known.values[name] = last.step.replaced
+        known.begun, known.over, known.broken, known.snapshot = last.begun, last.over, last.broken, last.snapshot
+        if last.debt is not self.debts.get(last.target):
+            self.debts.pop(last.target, None)
+            if last.debt is not None:  # it was paid
+                self.debts[last.target] = last.debt
+                self.debts = OrderedDict(sorted(self.debts.items(), key=lambda each: each[1].deadline))
+
+    def follows(self, target: ObjectId) -> bool:
+        return target in self.objects
+
+    def forget(self, target: ObjectId) -> bool:
+        self.objects.pop(target, None)
+        self.debts.pop(target, None)
+        return super().forget(target)
+
+    def take_ended(self) -> list[ObjectId]:
+        self.tells_ends = True
+        found, self.ended = self.ended, []
+        return found
+
+    def sight(self) -> Sight:
+        return Sight(self.seen, self.judgements, self.timeless, self.now)
+
+    # -- out and in -------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        objects = {
+            target: (known.begun, known.over, known.broken, known.values, known.snapshot)
+            for target, known in self.objects.items()
+        }
+        debts = {target: tuple(debt) for target, debt in self.debts.items()}
+        own = {"objects": objects, "debts": debts, "ended": self.ended, "tells_ends": self.tells_ends}
+        return super().state() | own
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        for target, (begun, over, broken, values, snapshot) in state["objects"].items():
+            known = self.objects[target] = _Known(begun)
+            known.over, known.broken, known.values, known.snapshot = over, broken, values, snapshot
+        self.debts.update((target, Debt(*debt)) for target, debt in state["debts"].items())
+        self.ended, self.tells_ends = state["ended"], state["tells_ends"]
+        self.seen, _, self.timeless, self.now = state["sight"]
+
+
+def _found(law: Expression, step: Step) -> str:
+    """The values that broke it."""
+    names = sorted(law.fields)[:_MOST_SHOWN]
+    before = step.values | ({step.field: step.replaced} if step.field else {})
+    before = before if step.snapshot is None else step.snapshot
+    shown: list[str] = []
+    for name in names:
+        if "old" in law.states:
+            shown += [f"old.{name} is {_value(before.get(name, MISSING))}"]
+        if "old" not in law.states or law.states - {"old"}:
+            state = "new" if "new" in law.states else "o"
+            shown += [f"{state}.{name} is {_value(step.values.get(name, MISSING))}"]
+    return ", ".join(shown)
+
+
+def _value(value: Any) -> str:
+    if value is MISSING:
+        return "not known"
+    text = f"{value!r}" if not isinstance(value, int) or value.bit_length() < 1000 else "a large number"
+    return printable(text if len(text) <= 60 else text[:59] + "…")
+
+
+def key_of(event: Mapping[str, Any]) -> Key:
+    kind, name = event.get("event"), event.get("name")
+    if kind == "gone":
+        return GONE
+    return (kind, name) if kind.__class__ is str and name.__class__ is str else _NOTHING

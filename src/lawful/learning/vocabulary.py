@@ -1,0 +1,56 @@
+"""What a name says: words that programmers use for calls which begin something, and for calls which end it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from lawful.learning.model import Word
+
+_ENDS = frozenset(
+    "abort aexit cancel cleanup close closed commit destroy detach disconnect dispose done drain end exit finalize "
+    "finish flush free join kill leave logout quit release rollback save shutdown stop sync terminate unlock unmap "
+    "unmount unregister unsubscribe wait".split()
+)
+_BEGINS = frozenset(
+    "acquire aenter attach begin bind connect enter init listen lock login mount open register setup start "
+    "subscribe".split()
+)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def is_call(word: Word) -> bool:
+    """Is it something that is done, and not an attribute?"""
+    return word.event not in ("field_write", "field_read")
+
+
+def makes(word: Word) -> bool:
+    """Is it how an object comes into being?"""
+    return word.event == "new" or word.role == "result"
+
+
+def ends(word: Word) -> bool:
+    """Does the name say that something is over then?"""
+    return is_call(word) and not _ENDS.isdisjoint(_parts(word.name))
+
+
+def begins(word: Word) -> bool:
+    """Does the name say that something begins?"""
+    return is_call(word) and not _BEGINS.isdisjoint(_parts(word.name))
+
+
+def enters(word: Word) -> bool:
+    """Is it the beginning of a `with`?"""
+    return word.name.rpartition(".")[2] in ("__enter__", "__aenter__")
+
+
+def exits(word: Word) -> bool:
+    """Is it the end of a `with`?"""
+    return word.name.rpartition(".")[2] in ("__exit__", "__aexit__")
+
+
+@lru_cache(maxsize=1 << 14)
+def _parts(name: str) -> frozenset[str]:
+    """`EventDispatcher.stopAll_now` has stop, all and now."""
+    last = name.rpartition(".")[2]
+    return frozenset(_HUMP.sub("_", last).lower().split("_"))

@@ -1,0 +1,316 @@
+"""The store of confidence: sums over runs, from several processes too, beside the learner's counts in one file."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lawful import database
+from lawful.confidence.store import ConfidenceStore, Counts, Part, Subject, Total, fingerprint
+from lawful.errors import LawfulError
+from lawful.learning import store as learner
+
+SUBJECTS = [
+    Subject(law, fingerprint(text), name) for law in ("a", "b") for text in ("v1", "v2") for name in ("m.X", "m.Y")
+]
+
+
+def some(source: random.Random) -> dict[Subject, Counts]:
+    counted = {}
+    for subject in source.sample(SUBJECTS, source.randrange(len(SUBJECTS))):
+        violations = source.randrange(3)
+        counted[subject] = Counts(violations + source.randrange(10**9), violations, source.randrange(5))
+    return counted
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_goes_in_comes_out_as_sums(seed: int, tmp_path: Path) -> None:
+    source = random.Random(seed)
+    rounds = [some(source) for _ in range(5)]
+    for number, counted in enumerate(rounds):
+        with ConfidenceStore(tmp_path / "s.db") as store:
+            store.add(f"run:{number}", counted, now=100.0 + number)
+    expected = {}
+    for subject in SUBJECTS:
+        there = [(number, counted[subject]) for number, counted in enumerate(rounds) if subject in counted]
+        if there:
+            sums = Counts(*(sum(column) for column in zip(*(counts for _, counts in there), strict=True)))
+            expected[subject] = Total(sums, len(there), 100.0 + there[0][0], 100.0 + there[-1][0])
+    with ConfidenceStore(tmp_path / "s.db") as store:
+        assert store.totals() == expected
+        for subject in SUBJECTS:
+            assert store.total(subject) == expected.get(subject)
+            assert store.parts(subject) == [
+                Part(f"run:{number}", 100.0 + number, counted[subject])
+                for number, counted in enumerate(rounds)
+                if subject in counted
+            ]
+
+
+def test_a_changed_law_is_another_law() -> None:
+    assert fingerprint("x") != fingerprint("x ")
+    assert fingerprint("x") == fingerprint("x")
+    assert len({fingerprint(text) for text in ("", "ü", "\udcff")}) == 3
+
+
+def test_walks_are_kept_by_class_and_policy(tmp_path: Path) -> None:
+    state = {"state": "s2", "count": 17, "coin": 2**70, "moves": [[1.5, "s1", "s2", "ü"]]}
+    with ConfidenceStore(tmp_path / "s.db") as store:
+        assert store.walk("m.X", "taper(3)") is None
+        store.add("r1", {}, walks={("m.X", "taper(3)"): state, ("m.Y", "taper(3)"): 1}, now=5.0)
+        store.add("r2", {}, walks={("m.X", "off"): 2}, now=6.0)
+        # Whoever ended later, not whoever was written later.
+        store.add("r0", {}, walks={("m.Y", "taper(3)"): 0}, now=4.0)
+        store.add("r3", {}, walks={("m.X", "off"): 3}, now=7.0)
+        found = [store.walk(*key) for key in (("m.X", "taper(3)"), ("m.Y", "taper(3)"), ("m.X", "off"), ("m.Y", "off"))]
+        assert found == [state, 1, 3, None]
+
+
+def test_the_time_is_that_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: 123.5)
+    with ConfidenceStore(tmp_path / "s.db") as store:
+        store.add("r", {SUBJECTS[0]: Counts(1)})
+        assert store.total(SUBJECTS[0]) == Total(Counts(1, 0, 0), 1, 123.5, 123.5)
+
+
+def test_the_same_lives_are_samples_once(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with ConfidenceStore(path) as store:
+        store.add("trace:1", {SUBJECTS[0]: Counts(5)})
+        before = path.read_bytes()
+        with pytest.raises(LawfulError) as caught:
+            store.add("trace:1", {SUBJECTS[1]: Counts(7), SUBJECTS[0]: Counts(5)})
+        assert (caught.value.slug, caught.value.where) == ("store-overlap", str(path))
+        assert path.read_bytes() == before  # all or nothing
+        store.add("trace:1", {SUBJECTS[1]: Counts(7)})  # the same run under another law
+        assert store.total(SUBJECTS[1]) is not None
+
+
+@pytest.mark.parametrize("counts", [Counts(1, 2), Counts(-1), Counts(1, -1), Counts(1, 0, -1)])
+def test_impossible_counts_are_refused(counts: Counts, tmp_path: Path) -> None:
+    with ConfidenceStore(tmp_path / "s.db") as store:
+        with pytest.raises(LawfulError) as caught:
+            store.add("r", {SUBJECTS[0]: counts})
+        assert caught.value.slug == "store-unreadable"
+        assert store.totals() == {}
+
+
+def test_merging(tmp_path: Path) -> None:
+    source = random.Random(4)
+    paths = [tmp_path / f"{number}.db" for number in range(3)]
+    for number, path in enumerate(paths):
+        with ConfidenceStore(path) as store:
+            counted = some(source) | {SUBJECTS[0]: Counts(number)}
+            store.add(f"run:{number}", counted, walks={("m.X", "off"): number}, now=float(number))
+    with ConfidenceStore(tmp_path / "all.db") as together, ConfidenceStore(tmp_path / "turned.db") as turned:
+        others = [ConfidenceStore(path) for path in paths]
+        together.merge(others)
+        turned.merge(others[::-1])
+        assert together.totals() == turned.totals() != {}
+        assert together.walk("m.X", "off") == turned.walk("m.X", "off") == 2
+        with pytest.raises(LawfulError) as caught:
+            together.merge(others[1:])
+        assert caught.value.slug == "store-overlap" and str(paths[1]) in caught.value.message
+        for other in others:
+            other.close()
+
+
+PROCESS = """
+import sys
+from lawful.confidence.store import ConfidenceStore, Counts, Subject
+path, who = sys.argv[1:]
+for number in range(20):
+    with ConfidenceStore(path) as store:
+        counted = {Subject("a", "t", "m.X"): Counts(1000, 1, 2), Subject("a", "t", f"m.{who}"): Counts(number)}
+        store.add(f"{who}:{number}", counted, walks={("m.X", "off"): [who, number]})
+"""
+
+
+def test_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    running = [
+        subprocess.Popen([sys.executable, "-c", PROCESS, path, who], env=environment, stderr=subprocess.PIPE)
+        for who in ("p", "q")
+    ]
+    for process in running:
+        assert process.communicate(timeout=120)[1] == b""
+        assert process.returncode == 0
+    with ConfidenceStore(path) as store:
+        shared = store.total(Subject("a", "t", "m.X"))
+        assert shared is not None
+        assert (shared.counts, shared.runs) == (Counts(40_000, 40, 80), 40)
+        for who in ("p", "q"):
+            own = store.total(Subject("a", "t", f"m.{who}"))
+            assert own is not None and own.counts == Counts(190, 0, 0)
+        assert store.walk("m.X", "off")[1] == 19
+
+
+# -- one file with the learner -----------------------------------------------------------------------------------------
+
+
+def learn(path: Path, number: int) -> None:
+    with learner.Store(path) as store:
+        store.add([learner.Run(f"trace:{number}", 10, 25)], ["ab"], [])
+
+
+def sample(path: Path, number: int) -> None:
+    with ConfidenceStore(path) as store:
+        store.add(f"trace:{number}", {SUBJECTS[0]: Counts(5)})
+
+
+def test_a_file_of_the_learner_serves_both(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    learn(path, 1)
+    with ConfidenceStore(path) as store:
+        assert (store.totals(), store.total(SUBJECTS[0]), store.walk("x", "y")) == ({}, None, None)
+    sample(path, 1)
+    learn(path, 2)
+    sample(path, 2)
+    with ConfidenceStore(path) as store:
+        assert store.totals()[SUBJECTS[0]].counts == Counts(10)
+    with learner.Store(path) as other:
+        assert [run.id for run in other.runs()] == ["trace:1", "trace:2"]
+
+
+def test_the_learner_opens_a_file_of_ours(tmp_path: Path) -> None:
+    sample(tmp_path / "s.db", 1)
+    learner.Store(tmp_path / "s.db").close()
+    with ConfidenceStore(tmp_path / "s.db") as store:
+        assert store.totals()[SUBJECTS[0]].runs == 1
+
+
+# -- files that are not ours -------------------------------------------------------------------------------------------
+
+
+def change(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def refused(path: Path) -> LawfulError:
+    """The error, after a look at the folder: nothing was changed in it."""
+    before = {each.name: each.read_bytes() for each in path.parent.iterdir() if each.is_file()}
+    with pytest.raises(LawfulError) as caught:
+        ConfidenceStore(path, patience=0.1)
+    assert {each.name: each.read_bytes() for each in path.parent.iterdir() if each.is_file()} == before
+    assert caught.value.where == str(path)
+    return caught.value
+
+
+OURS = f"PRAGMA application_id = {database.APPLICATION}"
+
+
+@pytest.mark.parametrize(
+    ("statements", "slug"),
+    [
+        (["CREATE TABLE notes (text)"], "store-not-ours"),
+        (["PRAGMA application_id = 7"], "store-not-ours"),
+        ([OURS, f"PRAGMA user_version = {database.VERSION + 1}"], "store-version"),
+        ([OURS, "CREATE TABLE runs (id)"], "store-version"),
+        (
+            [OURS, f"PRAGMA user_version = {database.VERSION}", "CREATE TABLE confidence_version (x)"],
+            "store-unreadable",
+        ),
+        (
+            [OURS, f"PRAGMA user_version = {database.VERSION}", "CREATE TABLE confidence_version (version)"],
+            "store-version",
+        ),
+    ],
+)
+def test_other_databases_are_left_as_they_are(statements: list[str], slug: str, tmp_path: Path) -> None:
+    change(tmp_path / "s.db", *statements)
+    assert refused(tmp_path / "s.db").slug == slug
+
+
+def test_tables_of_another_version_are_left_as_they_are(tmp_path: Path) -> None:
+    sample(tmp_path / "s.db", 1)
+    change(tmp_path / "s.db", "UPDATE confidence_version SET version = 2")
+    error = refused(tmp_path / "s.db")
+    assert error.slug == "store-version"
+    assert "version 2" in error.message
+
+
+def test_tables_of_another_version_that_come_up_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with ConfidenceStore(path) as store:
+        sample(path, 1)
+        change(path, "UPDATE confidence_version SET version = 2")
+        before = path.read_bytes()
+        with pytest.raises(LawfulError) as caught:
+            store.add("r", {SUBJECTS[0]: Counts(1)})
+        assert caught.value.slug == "store-version"
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"x", b"SQLite format 2\0" * 9, b'{"event":"new"}\n' * 100])
+def test_other_files_are_left_as_they_are(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "s.db").write_bytes(content)
+    assert refused(tmp_path / "s.db").slug == "store-not-ours"
+
+
+def test_a_damaged_store_is_left_as_it_is(tmp_path: Path) -> None:
+    sample(tmp_path / "s.db", 1)
+    whole = (tmp_path / "s.db").read_bytes()
+    (tmp_path / "s.db").write_bytes(whole[:100] + b"\xff" * 4000 + whole[4100:])
+    assert refused(tmp_path / "s.db").slug == "store-unreadable"
+
+
+def test_places_where_no_store_can_be(tmp_path: Path) -> None:
+    paths: list[Any] = [tmp_path, tmp_path / "no" / "s.db", "a\0b"]
+    for path in paths:
+        with pytest.raises(LawfulError) as caught:
+            ConfidenceStore(path)
+        assert caught.value.slug == "store-unreadable"
+    with pytest.raises(LawfulError) as caught:
+        ConfidenceStore(tmp_path / "s.db", must_exist=True)
+    assert (caught.value.slug, caught.value.message) == ("store-unreadable", "there is no such file")
+
+
+def test_a_store_that_somebody_holds(tmp_path: Path) -> None:
+    sample(tmp_path / "s.db", 1)
+    holder = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert refused_because_held(tmp_path / "s.db") == "store-locked"
+    holder.execute("ROLLBACK")
+    holder.close()
+    ConfidenceStore(tmp_path / "s.db", patience=0.05).close()
+
+
+def refused_because_held(path: Path) -> str:
+    with pytest.raises(LawfulError) as caught:
+        ConfidenceStore(path, patience=0.05)
+    return caught.value.slug
+
+
+def test_nothing_is_made_before_something_is_added(tmp_path: Path) -> None:
+    with ConfidenceStore(tmp_path / "s.db") as store:
+        assert (store.totals(), store.parts(SUBJECTS[0]), store.walk("x", "y")) == ({}, [], None)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty.db").touch()  # as mktemp makes it
+    sample(tmp_path / "empty.db", 1)
+    with ConfidenceStore(tmp_path / "empty.db") as store:
+        assert len(store.totals()) == 1
+
+
+def test_odd_names(tmp_path: Path) -> None:
+    odd = Subject("l\udcff", "t", "c\udcfe")
+    with ConfidenceStore(tmp_path / "s.db") as store:
+        store.add("r", {odd: Counts(3)}, walks={("c\udcfe", "p\udcfd"): 1})
+        assert list(store.totals()) == [Subject("l\ufffd", "t", "c\ufffd")]
+        assert store.total(odd) is not None
+        assert store.walk("c\udcfe", "p\udcfd") == 1
+
+
+def test_the_file_is_the_one_the_learner_knows() -> None:
+    assert (database.APPLICATION, database.VERSION) == (0x4C415746, 1)

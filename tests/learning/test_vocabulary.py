@@ -1,0 +1,43 @@
+"""What names say of events."""
+
+import pytest
+
+from lawful.learning import vocabulary
+from lawful.learning.model import Word
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "ends"),
+    [
+        ("File.close", False, True),
+        ("File.__exit__", False, True),
+        ("Queue.task_done", False, True),
+        ("Server.shutdownNow", False, True),
+        ("Lock.acquire_read_lock", True, False),
+        ("Lock.__enter__", True, False),
+        ("close.read", False, False),  # what it is called by, not what it is in
+        ("Shop.disclose", False, False),
+        ("Door.reopen", False, False),
+        ("open", True, False),
+    ],
+)
+def test_words_in_names(name: str, begins: bool, ends: bool) -> None:
+    word = Word("func_pre", name)
+    assert (vocabulary.begins(word), vocabulary.ends(word)) == (begins, ends)
+
+
+def test_attributes_say_nothing() -> None:
+    assert not vocabulary.ends(Word("field_write", "Bar.closed"))
+    assert not vocabulary.begins(Word("field_read", "Bar.start"))
+
+
+def test_how_objects_are_made() -> None:
+    assert vocabulary.makes(Word("new", "File"))
+    assert vocabulary.makes(Word("func_post", "open", "result"))
+    assert not vocabulary.makes(Word("func_pre", "File.open"))
+
+
+def test_with() -> None:
+    assert vocabulary.enters(Word("func_pre", "File.__enter__"))
+    assert vocabulary.exits(Word("func_pre", "File.__aexit__"))
+    assert not vocabulary.exits(Word("func_pre", "File.exit"))

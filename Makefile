@@ -32,7 +32,8 @@ $(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)
 
 # What knows nothing of the cores is not tested twice.
 SAME_ON_BOTH = tests/benchmarks tests/events tests/oracle tests/test_docs.py tests/laws/rml/test_parser_fuzz.py \
-	tests/laws/rml/test_checker.py tests/learning/test_templates.py tests/learning/test_store.py
+	tests/laws/rml/test_checker.py tests/learning/test_templates.py tests/learning/test_store.py tests/confidence \
+	tests/reports tests/examples tests/cli/test_confidence.py tests/cli/test_diagram.py
 
 demo: venv ## see what Lawful does
 	@tools/demo.sh

@@ -13,7 +13,10 @@ import check_docs
 SOURCE = check_docs.ROOT / "src" / "lawful"
 PAGE = check_docs.ROOT / "docs" / "errors.md"
 
-_AREAS = "budget|check|confidence|core|invariant|law|laws|learn|most|policy|rml|seed|store|strategy|template|threshold|trace|tune|view|window"
+_AREAS = (
+    "budget|check|confidence|core|invariant|law|laws|learn|most|"
+    "policy|rml|seed|store|strategy|template|threshold|trace|tune|view|window"
+)
 _SLUG = rf"(?:{_AREAS})(?:-[a-z0-9]+)+"
 WHOLE = re.compile(_SLUG)
 SHOWN = re.compile(rf"(?:error|warning)\[({_SLUG})\]")

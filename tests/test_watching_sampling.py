@@ -197,3 +197,26 @@ def test_bad_options(options: dict[str, Any], slug: str) -> None:
     with pytest.raises(LawfulError) as caught:
         watched(**options)
     assert caught.value.slug == slug and caught.value.hint
+
+
+def test_a_law_about_all_events_sees_all_and_the_others_their_samples() -> None:
+    from lawful.confidence import language
+
+    half = language.parse("policy half\nstart half\nstate half: sample 1 in 2\n")
+    every = lawful.rml.compile(f"w matches {{event: 'field_write', name: '{NODE}.rc'}};\nMain = w*;", name="every")
+    with lawful.watch([NEVER, every], project=Path(__file__).parent, policy=half, seed=5) as run:
+        for _ in range(100):
+            use()
+    summary = only(run)
+    assert run.findings == []
+    assert 20 < summary.sampled < 80
+    assert (summary.created, summary.laws[0].samples) == (100, summary.sampled)
+    assert run.events >= 300  # writes, of all objects
+
+
+def test_a_watch_that_learns_samples_too() -> None:
+    with watched(learn=True, confidence=0.999) as run:
+        for _ in range(30):
+            use()
+    assert {law.samples for law in only(run).laws} == {30}
+    assert run.learner is not None

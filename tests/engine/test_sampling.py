@@ -378,3 +378,26 @@ def test_an_object_that_never_ends_does_not_keep_the_target_from_being_reached(m
     assert kind.walk.budget == 1
     _lives(run, 100, 1)
     assert kind.walk.state == "off" and confidence.claim(kind, STATE).reached
+
+
+# -- where the tracer flips the coins ---------------------------------------------------------------------------------
+
+
+def test_a_life_begins_where_the_tracer_says_so_and_other_objects_are_none() -> None:
+    run = live_run(asked())
+    assert run.lives is not None
+    run.lives.flipped_by_tracer({7: CLASS})
+    run.deliver(
+        [
+            {"event": "field_write", "name": FIELD, "targetId": 1, "res": -1},  # somebody else wants to see it
+            {"event": "born", "name": "app.Special", "targetId": 2, "sampled": 7, "stack": ["app.py:3 make"]},
+            {"event": "field_write", "name": FIELD, "targetId": 2, "res": -1},
+            {"event": "gone", "name": CLASS, "targetId": 1},
+            {"event": "gone", "name": "app.Special", "targetId": 2},
+        ]
+    )
+    assert [finding.event["targetId"] for finding in run.findings if finding.event] == [2]
+    made = run.findings[0].made
+    assert made is not None and made["stack"] == ["app.py:3 make"]
+    (kind,) = confidence_of(run).kinds.values()
+    assert (kind.taken, kind.laws[STATE]) == (1, Tally(violated=1))

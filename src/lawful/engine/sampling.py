@@ -102,7 +102,8 @@ class Lives:
                 continue
             life = self._lives[name].get(target)
             if life is None:
-                life = self._begin(name, target, event)
+                # Where the tracer flips, it tells of births. If somebody else wants to see all objects, so do we here.
+                life = None if name in self.flipped else self._begin(name, target, event)
                 if life is None:
                     refused += laws
             elif what == "new" and "stack" not in life.birth:

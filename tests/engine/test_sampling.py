@@ -401,3 +401,64 @@ def test_a_life_begins_where_the_tracer_says_so_and_other_objects_are_none() -> 
     assert made is not None and made["stack"] == ["app.py:3 make"]
     (kind,) = confidence_of(run).kinds.values()
     assert (kind.taken, kind.laws[STATE]) == (1, Tally(violated=1))
+
+
+def test_what_an_rml_law_misses_at_the_end_was_no_clean_life() -> None:
+    law = lawful.rml.compile(
+        "made(a) matches {event: 'new', name: 'app.A', targetId: a};\n"
+        "close(a) matches {event: 'func_pre', name: 'app.A.close', targetId: a};\n"
+        "relevant matches made(_) | close(_);\n"
+        "Main = relevant >> As;\nAs = {let a; made(a) (close(a) | As)}?;\n",
+        name="closed",
+    )
+    run = LiveRun([law], lives=Lives([law], asked(error_rate=0.001)))
+    for target in range(1, 11):
+        run.deliver([{"event": "new", "name": "app.A", "targetId": target}])
+        if target % 2:
+            run.deliver([{"event": "func_pre", "name": "app.A.close", "targetId": target}])
+        run.deliver([{"event": "gone", "name": "app.A", "targetId": target}])
+    run.end()
+    (kind,) = confidence_of(run).kinds.values()
+    assert kind.laws["closed"] == Tally(clean=5, violated=5)
+    assert run.violations == 5
+
+
+def test_an_invariant_that_was_never_judged_is_unknown() -> None:
+    run = live_run(asked())
+    assert run.lives is not None
+    run.lives.flipped_by_tracer({1: CLASS})
+    run.deliver(
+        [
+            {"event": "born", "name": CLASS, "targetId": 1, "sampled": 1},
+            {"event": "gone", "name": CLASS, "targetId": 1},
+            {"event": "born", "name": CLASS, "targetId": 2, "sampled": 1},
+            {"event": "field_write", "name": FIELD, "targetId": 2, "res": 1},
+            {"event": "gone", "name": CLASS, "targetId": 2},
+        ]
+    )
+    (kind,) = confidence_of(run).kinds.values()
+    assert kind.laws[STATE] == Tally(clean=1, unknown=1)
+    assert kind.laws[STEP] == Tally(clean=2)  # what never moves, moves by one at most
+
+
+def test_many_violations_cost_no_more_each() -> None:
+    run = live_run(asked(error_rate=1e-5), on_violation="count")
+    (kind,) = confidence_of(run).kinds.values()
+    calls: list[int] = []
+    require = kind.walk.require
+    kind.walk.require = lambda needed: calls.append(needed) or require(needed)  # type: ignore[method-assign]
+    events: list[Event] = []
+    for target in range(1, 501):
+        events.append({"event": "field_write", "name": FIELD, "targetId": target, "res": -1})
+        events.append({"event": "gone", "name": CLASS, "targetId": target})
+    run.deliver(events)
+    assert kind.laws[STATE].violated == 500
+    assert len(calls) == 1
+
+
+def test_odd_ids_disturb_nobody() -> None:
+    run = live_run(asked())
+    run.deliver(
+        [{"event": "field_write", "name": FIELD, "targetId": odd, "res": 1} for odd in ([1], {"a": 1}, 1.5, None)]
+    )
+    assert run.fault is None

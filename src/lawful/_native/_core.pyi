@@ -42,6 +42,7 @@ class Invariant:
     judgements: int
     timeless: int
     tells_ends: bool
+    plain: bool
     seen: set[Key]
     now: float | None
     @property

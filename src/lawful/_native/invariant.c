@@ -38,7 +38,7 @@ typedef struct {
     Before before;
     PyObject *number;      /* of the event that `before` is about */
     PyObject *ended;       /* at the law's own end, since somebody asked */
-    char tells_ends;
+    char tells_ends, plain;
     long long judgements, timeless;
 
     bool busy, offended;
@@ -329,10 +329,21 @@ static int judge(Invariant *self, const Plan *plan, Known *known, Step *step) {
     return 0;
 }
 
+static int doubt(Invariant *self, PyObject *id) {
+    PyObject *answer = PyObject_CallMethod(self->host, "doubt", "O", id);
+    Py_XDECREF(answer);
+    return answer == NULL ? -1 : 0;
+}
+
 static int depart(Invariant *self, Known *known) {
     PyObject *event = pay(self, known);
     if (event != NULL && owed(self, known->id, event, true) < 0) return -1;
     if (PyDict_DelItem(self->objects, known->id) < 0) PyErr_Clear();
+    for (int i = 0; self->plain && i < self->name_count; i++) {
+        if (known->values[i] != UNKNOWN_FIELD) continue;
+        if (doubt(self, known->id) < 0) return -1;
+        break;
+    }
     if (!known->doubted) return 0;
     PyObject *answer = PyObject_CallMethod(self->host, "depart", "O", known->id);
     Py_XDECREF(answer);
@@ -377,7 +388,8 @@ static int take(Invariant *self, PyObject *event) {
     if (target == NULL || (!PyLong_CheckExact(target) && !PyUnicode_CheckExact(target))) return 0;
     Known *known = (Known *)Py_XNewRef(look_up(self->objects, target));
     if (known == NULL) {
-        if (plan->gone) return 0; /* another object's, or that of one of which nothing was seen */
+        if (plan->gone) /* another object's, or that of one of which nothing was seen */
+            return self->plain && self->tells_ends ? doubt(self, target) : 0;
         known = known_new(self, target);
         if (known == NULL) return -1;
     }
@@ -717,6 +729,7 @@ static PyMemberDef invariant_members[] = {
     {"timeless", T_LONGLONG, offsetof(Invariant, timeless), 0, "Events without a time."},
     {"ended", T_OBJECT_EX, offsetof(Invariant, ended), READONLY, "Objects that came to the law's own end."},
     {"tells_ends", T_BOOL, offsetof(Invariant, tells_ends), 0, "Does somebody ask?"},
+    {"plain", T_BOOL, offsetof(Invariant, plain), 0, "Was an object judged if all its fields are known, and only then?"},
     {NULL, 0, 0, 0, NULL},
 };
 

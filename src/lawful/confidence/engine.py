@@ -13,6 +13,7 @@ from lawful.confidence.statistics import Claim, complement, samples_needed
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
 
 _PATIENCE = 1.0  # seconds
+_NO_END = 60.0  # seconds after which one gives up waiting for the first end of a life
 _LONG = 4  # times the mean of a class: a life that is longer is a long one
 _MOST_POINTS = 512  # of a series; then every second one is dropped
 
@@ -77,6 +78,7 @@ class Kind:
     ended: int = 0  # lives that are over
     lasted: float = 0.0  # how long these were, all together
     last_end: float = 0.0  # when the last one was
+    lacking: bool = False  # are there violations after which it is not known what the claims lack?
     series: list[Point] = field(default_factory=list)
     every: int = 1  # how many points of the series make one
     skipped: int = 0
@@ -164,12 +166,19 @@ class Confidence:
             else:
                 tally.clean += 1
         if broken:  # of which the policy was told when it happened
-            self._require(kind)
+            kind.lacking = True
         elif unclear:
             self._after(kind, kind.walk.unknown())
         elif kind.walk.clean():
             self._require(kind)  # in another state, the target may be another
             self._tell(kind)
+
+    def settle(self) -> None:
+        """Some lives have ended. What the claims lack after violations takes a while to find out: it is done once."""
+        for kind in self.kinds.values():
+            if kind.lacking:
+                kind.lacking = False
+                self._require(kind)
 
     def _require(self, kind: Kind) -> None:
         """After violations it takes more to be sure: let the policy's target be what the claims still lack."""
@@ -179,6 +188,13 @@ class Confidence:
 
     def violated(self, kind: Kind) -> None:
         """A law was broken for the first time in a life."""
+        self._after(kind, kind.walk.violated())
+
+    def was_violated(self, kind: Kind, law: str) -> None:
+        """A life that was counted as clean was not, as is known now."""
+        kind.laws[law].clean -= 1
+        kind.laws[law].violated += 1
+        kind.lacking = True
         self._after(kind, kind.walk.violated())
 
     def new_code(self) -> None:
@@ -209,9 +225,10 @@ class Confidence:
         short ones.
         """
         walk = kind.walk
-        if walk.budget != 0 or not walk.alive or not kind.ended:
+        if walk.budget != 0 or not walk.alive:
             return False
-        if now - kind.last_end < max(_PATIENCE, _LONG * kind.lasted / kind.ended):
+        patience = max(_PATIENCE, _LONG * kind.lasted / kind.ended) if kind.ended else _NO_END
+        if now - kind.last_end < patience:
             return False
         return walk.unknown(walk.alive)
 

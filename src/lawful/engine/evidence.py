@@ -114,7 +114,7 @@ class Recollection:
         plain = kind.__class__ is str and kind in _ABOUT_TARGET
         if plain and "argIds" not in event and "resultId" not in event and "kwargIds" not in event:
             target = event.get("targetId")
-            if target is not None:
+            if isinstance(target, int | str):  # traces of others may have anything there
                 self._note(target, entry)
             return
         for each in dict.fromkeys(_all_ids(event)):

@@ -69,6 +69,8 @@ class LiveLaw:
         self.monitor: Monitor = law.monitor()
         self.subjects = None if lives is None else law.subjects  # if it is sampled
         self.kind = "" if lives is None or self.subjects is None else lives.class_of(law)  # of objects
+        if self.subjects is not None:
+            self.ended()  # from now on somebody asks
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
         self.events: list[Event] = []  # that have come
         self.numbers: list[int] = []  # that they have in the run
@@ -81,6 +83,11 @@ class LiveLaw:
         if offender is None and event is not None:
             return self.subjects.of(event)
         return offender
+
+    @property
+    def tells_offenders(self) -> bool:
+        """Does it say at once which object has broken it, also by what it did not do?"""
+        return hasattr(self.monitor, "offender")
 
     def ended(self) -> list[int | str]:
         """Objects whose lives, as far as this law goes, have come to an end since this was last asked."""
@@ -451,7 +458,10 @@ class LiveRun:
         if live.over or monitor.end() is not Verdict.FALSE:
             return
         contexts = {self.context: 1} if self.context is not None else {}
-        for expectation in monitor.pending(_MOST_PENDING) or (monitor.expectation(),):
+        most = _MOST_PENDING
+        if self.lives is not None and live.subjects is not None:
+            most = max(most, self.lives.seemed_clean(live))
+        for expectation in monitor.pending(most) or (monitor.expectation(),):
             if self.lives is not None and live.subjects is not None:
                 for value in expectation.bindings.values():
                     self.lives.violated(live, value if isinstance(value, int | str) else None)

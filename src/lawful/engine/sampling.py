@@ -63,6 +63,8 @@ class Lives:
         self._lives: dict[str, dict[ObjectId, Life]] = {name: {} for name in classes}
         self._passed: dict[str, set[ObjectId]] = {name: set() for name in classes}  # not, or no longer, followed
         self._over: list[tuple[Kind, ObjectId, Life]] = []  # in the batch that is being judged
+        # By law: lives that seemed clean. A law that says at the end only what it misses may yet take that back.
+        self._clean: dict[str, set[ObjectId]] = {}
         self._shares: dict[tuple[LiveLaw, ...], list[_Share]] = {}
         self._least = 0  # ids below are those of objects of another process
 
@@ -160,6 +162,9 @@ class Lives:
     def violated(self, live: LiveLaw, target: ObjectId | None) -> Life | None:
         """A law was broken by what an object did."""
         life = None if target is None else self._life(live.kind, target)
+        if life is None and target in self._clean.get(live.law.name, ()):
+            self._clean[live.law.name].discard(target)
+            self.confidence.was_violated(self.confidence.kinds[live.kind], live.law.name)
         if life is not None:
             first = not life.violated
             life.violated.add(live.law.name)
@@ -186,7 +191,12 @@ class Lives:
         for kind, target, life in over:
             concerned = [each for each in laws if each.subjects is not None and each.kind == kind.name]
             unknown = [each.law.name for each in concerned if each.monitor.forget(target)]
+            for each in concerned:
+                if not each.tells_offenders and each.law.name not in (*life.violated, *unknown):
+                    self._clean.setdefault(each.law.name, set()).add(target)
             self.confidence.ended(kind, life.began, life.violated, unknown)
+        if over:
+            self.confidence.settle()
         self._switch_off(laws)
 
     def _switch_off(self, laws: Sequence[LiveLaw]) -> None:
@@ -203,6 +213,10 @@ class Lives:
                 self._passed[name].update(lives)
                 lives.clear()
 
+    def seemed_clean(self, live: LiveLaw) -> int:
+        """How many lives a law may yet find fault with, at the end."""
+        return len(self._clean.get(live.law.name, ()))
+
     def end(self) -> None:
         """The stream is over. What was broken in lives that go on counts all the same."""
         for name, lives in self._lives.items():
@@ -213,6 +227,7 @@ class Lives:
                     kind.alive -= 1
                     for law in life.violated:
                         kind.laws[law].violated += 1
+        self.confidence.settle()
 
     def after_fork_in_child(self, process: int) -> None:
         """Objects that were alive in the parent are copies here, and no samples."""
@@ -221,6 +236,7 @@ class Lives:
             lives.clear()
             self._passed[name].clear()
         self._over.clear()
+        self._clean.clear()
         self.confidence.after_fork_in_child()
 
 

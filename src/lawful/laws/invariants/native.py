@@ -18,11 +18,12 @@ _Parts = tuple[Key, Event, dict[str, Any], str, tuple[Any, ...], dict[str, Any] 
 
 
 class NativeTracker(Tracker):
-    """What is known of the objects is in the C core. What is rare comes here: `ask`, `offend`, `owe`, `depart`."""
+    """What is known of the objects is in the C core. What is rare comes here: `ask`, `offend`, `owe`, `doubt`, `depart`."""
 
     def __init__(self, rule: Rule, offences: deque[Offence], kind: type[Invariant]) -> None:
         super().__init__(rule, offences)
         self._core = kind(rule.program, Ref)
+        self._core.plain = self.plain
         self._expressions = tuple(rule.expressions.values())
 
     def take(self, event: Event, key: Key, number: int) -> None:

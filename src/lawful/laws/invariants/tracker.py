@@ -118,6 +118,8 @@ class Tracker(ABC):
         self.judgements = 0
         self.faults = 0
         self.first_fault = ""
+        # Is it so simple that whoever knows an object's fields has judged it, and whoever does not has not?
+        self.plain = rule.always is not None and rule.on is None and rule.from_ is None and rule.until is None
 
     # -- events and objects -----------------------------------------------------------------------
 
@@ -202,6 +204,11 @@ class Tracker(ABC):
         limit = within if isinstance(within, str) else f"{within}s"
         self.offences.append(Offence(target, f"{then.text} within {limit}", note, event))
 
+    def doubt(self, target: ObjectId) -> None:
+        """An object is gone, and was never judged."""
+        self.unknown[target] = None
+        self.depart(target)
+
     def depart(self, target: ObjectId) -> None:
         """An object is gone."""
         if target in self.unknown:
@@ -268,8 +275,10 @@ class PythonTracker(Tracker):
             return
         known = self.objects.get(target)
         if known is None:
-            if key is GONE:
-                return  # another object's, or that of one of which nothing was seen
+            if key is GONE:  # another object's, or that of one of which nothing was seen
+                if self.plain and self.tells_ends:
+                    self.doubt(target)
+                return
             known = self.objects[target] = _Known(self.rule.from_ is None)
         self.seen.add(key)
         step = Step(key, event, known.values)
@@ -307,7 +316,9 @@ class PythonTracker(Tracker):
         debt = self.debts.pop(target, None)
         if debt is not None:
             self.owed(target, debt.event, NEVER)
-        del self.objects[target]
+        known = self.objects.pop(target)
+        if self.plain and self.rule.always is not None and not self.rule.always.fields.keys() <= known.values.keys():
+            self.doubt(target)
         self.depart(target)
 
     def _judge(self, plan: Plan, target: ObjectId, known: _Known, step: Step, number: int) -> None:

@@ -66,6 +66,31 @@ def test_numbers_are_on_the_safe_side(capsys: Capture) -> None:
     assert told("--epsilon 0.5 --samples 1e18", capsys)[0] == "0.999999999999999"
 
 
+def test_one_sample_is_one(capsys: Capture) -> None:
+    assert told("--epsilon 0.5 --samples 1", capsys)[1].startswith("1 clean sample gives 50 %")
+    assert told("--delta 0.5 --samples 1", capsys)[1].startswith("1 clean sample shows, with 50 %")
+    assert told("--epsilon 0.9 --delta 0.9", capsys)[1].startswith("1 clean sample shows, with 10 %")
+
+
+def test_many_samples_are_exactly_as_many_as_was_said(capsys: Capture) -> None:
+    (line,) = told("--epsilon 0.5 --samples 1e30 --format json", capsys)
+    assert json.loads(line)["samples"] == 10**30
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("--confidence 2 --samples 9", "write 0.999 or 99.9%"),
+        ("--delta 2 --samples 9", "it is what confidence lacks to 1: "),
+        ("--error-rate 2 --samples 9", "0.00001 or 1e-5 is one in a hundred thousand"),
+        ("--error-rate 0.1 --samples 1e400", "at most 1e300"),
+    ],
+)
+def test_hints(words: str, hint: str, capsys: Capture) -> None:
+    assert main(["confidence", *words.split()]) == 2
+    assert f"hint: {hint}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("samples", ["1000000", "1_000_000", "1e6", "+1000000", "1000000.0"])
 def test_ways_to_write_a_number_of_samples(samples: str, capsys: Capture) -> None:
     assert told(f"--epsilon 1e-6 --samples {samples}", capsys)[1].startswith("1,000,000 clean samples give 63 %")

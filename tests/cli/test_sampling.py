@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from cli.hosted import events, hosted
+from cli.hosted import ENVIRONMENT, LAWFUL, events, hosted
 
 BANK = """\
 import random, sys
@@ -139,3 +142,49 @@ def test_a_trace_counts_once_in_a_store(folder: Path) -> None:
     assert hosted(folder, *words).code == 0
     again = hosted(folder, *words)
     assert again.code == 2 and "error[store-overlap]: all.jsonl" in again.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--trace all.jsonl --fail-fast", "error[usage]: --fail-fast: where objects are sampled"),
+        ("--trace all.jsonl all.jsonl", "error[usage]: all.jsonl: the same trace is given twice"),
+        ("--trace all.jsonl copy.jsonl", "error[usage]: copy.jsonl: the same trace is given twice"),
+        ("--trace all.jsonl all.jsonl --store s.db", "error[usage]: all.jsonl: the same trace is given twice"),
+        ("--trace all.jsonl --picture p.png", "hint: pictures are SVG: --picture p.svg"),
+        ("--trace all.jsonl --policy off(3)", "hint: write `off`"),
+        ("--trace all.jsonl --confidence 2", "hint: write 0.999 or 99.9%"),
+    ],
+)
+def test_what_a_check_that_samples_refuses(folder: Path, words: str, message: str) -> None:
+    for name in ("all.jsonl", "copy.jsonl"):
+        (folder / name).write_text('{"event": "new", "name": "bank.Account", "targetId": 1}\n')
+    result = hosted(folder, "check", "bank.toml", "--error-rate", "0.1", *words.split())
+    assert (result.out, result.code) == ("", 2)
+    assert message in result.err
+
+
+@pytest.mark.parametrize("output", [None, "report.json"])
+def test_an_interrupted_check_tells_what_it_has_found(folder: Path, output: str | None) -> None:
+    words = ["check", "bank.toml", *SURE, "--trace", "-", "--store", "s.db"]
+    words += ["--format", "json", "--output", output] if output else []
+    process = subprocess.Popen(
+        [*LAWFUL, *words], cwd=folder, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, bufsize=1,
+    )  # fmt: skip
+    assert process.stdin
+    for number in (1, 2):
+        write = {"event": "field_write", "name": "bank.Account.balance", "targetId": number, "res": 1 - number}
+        for event in ({"event": "new", "name": "bank.Account", "targetId": number}, write):
+            process.stdin.write(json.dumps(event) + "\n")
+    process.stdin.flush()
+    time.sleep(2)  # nothing can be seen from outside before it ends
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err.endswith("interrupted after 4 events\n") and "Traceback" not in err
+    if output:
+        data = json.loads((folder / output).read_text())
+        assert (data["violations"], data["events"], data["faults"]) == (1, 4, [])
+    else:
+        assert "bank.Account.balance = -1" in err and "1 finding in 1 law, 4 events" in err

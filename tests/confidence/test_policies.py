@@ -104,7 +104,7 @@ def test_names() -> None:
         ("taper(x)", "policy-argument", "taper(8)"),
         ("taper()", "policy-argument", "taper(8)"),
         ("taper(²)", "policy-argument", "taper(8)"),
-        ("off(3)", "policy-argument", ""),
+        ("off(3)", "policy-argument", "write `off`"),
         ("overhead(0%)", "policy-overhead", "5%"),
         ("overhead(-5%)", "policy-overhead", "5%"),
         ("overhead(five)", "policy-overhead", "5%"),

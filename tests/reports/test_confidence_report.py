@@ -194,3 +194,9 @@ def test_sentences_name_no_rate_twice() -> None:
     for one in ALL:
         for each in one.laws:
             assert not re.search(r"%\s+%|1 in 1 in|\d objects objects", sentence(one.class_name, each))
+
+
+def test_one_that_is_alive_is_no_sample() -> None:
+    shown = {alive: " ".join(render_text([summary("a.B", law("l", 9), alive=alive)]).split()) for alive in (1, 2)}
+    assert "1 still alive, which is no sample;" in shown[1]
+    assert "2 still alive, which are no samples;" in shown[2]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from itertools import groupby
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -20,6 +21,9 @@ from lawful.events.reader import TraceReader
 from lawful.laws.loader import is_law_name, load_law
 from lawful.laws.protocol import Law
 from lawful.reports.core import count
+
+if TYPE_CHECKING:
+    from lawful.engine.sampled import SampledTraces
 
 _INTERRUPTED = 130
 _HISTORY = 10  # earlier events that are shown, if nothing else is asked
@@ -135,6 +139,10 @@ def command(
     if asked.asked and diagram is not None:
         hint = "leave out --confidence, --error-rate and --policy"
         raise LawfulError("usage", "there are no diagrams where objects are sampled", hint=hint)
+    if asked.asked and fail_fast:
+        message = "--fail-fast: where objects are sampled, a violation is one sample of many and does not end it all"
+        hint = "leave out --fail-fast, or --confidence, --error-rate and --policy"
+        raise LawfulError("usage", message, hint=hint)
     diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], history)
     loaded = _load(laws)
     earlier = _HISTORY if history is None else history
@@ -163,13 +171,10 @@ def _sample(
 ) -> int:
     from lawful.engine.sampled import SampledTraces
     from lawful.engine.sampling import demand
-    from lawful.reports import live
 
     run = SampledTraces(laws, demand(asked), skip_bad=skip_bad, history=history)
     surety = sampling.surety(asked.store, laws)
-    runs = {trace: sampling.fingerprint(trace) for trace in traces} if surety is not None else {}
-    if len(set(runs.values())) < len(runs):
-        raise LawfulError("store-overlap", "a trace is given twice", hint="the lives in a trace are samples once")
+    runs = _fingerprints(traces) if surety is not None or len(traces) > 1 else {}
     if surety is not None:
         surety.refuse(runs)
         surety.recall(run.confidence)
@@ -178,20 +183,44 @@ def _sample(
             for trace in traces:
                 run.judge(trace)
         except KeyboardInterrupt:
+            # As without sampling: standard output may be a pipe whose reader has been interrupted too. The store is
+            # left as it was, because a trace can be added only once.
+            sampling.keep(run.confidence, None, picture)
+            with nullcontext(sys.stderr) if output is None else reading.opened(output) as target:
+                _tell_samples(run, "text" if output is None else form, target)
             click.echo(f"interrupted after {count(run.total.events, 'event')}", err=True)
             return _INTERRUPTED
     counted = {runs[trace]: part for trace, part in run.counted.items()} if surety is not None else None
     sampling.keep(run.confidence, surety, picture, counted)
     with reading.opened(output) as target:
-        if form == "json":
-            target.write(live.render_json(run.total).decode())
-        elif not quiet or run.total.failed:
-            show, width = reading.printer(target)
-            show(live.report_lines(run.total, width=width))
+        if form == "json" or not quiet or run.total.failed:
+            _tell_samples(run, form, target)
     for name, lines in run.bad_lines.items():
         click.echo(f"{printable(name)}: {count(lines, 'bad line')} skipped", err=True)
     _raise_last(run.errors)
     return 1 if run.total.failed else 0
+
+
+def _tell_samples(run: SampledTraces, form: str, target: IO[str]) -> None:
+    from lawful.reports import live
+
+    if form == "json":
+        target.write(live.render_json(run.total).decode())
+    else:
+        show, width = reading.printer(target)
+        show(live.report_lines(run.total, width=width))
+
+
+def _fingerprints(traces: tuple[str, ...]) -> dict[str, str]:
+    """What each trace is known by. The lives in it are samples once, so that none may be there twice."""
+    found: dict[str, str] = {}
+    for trace in traces:
+        known = sampling.fingerprint(trace)
+        if known in found.values():
+            hint = "the lives in a trace are samples once: leave it out"
+            raise LawfulError("usage", "the same trace is given twice", where=trace, hint=hint)
+        found[trace] = known
+    return found
 
 
 def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | None) -> None:

@@ -27,6 +27,7 @@ Examples:
 _IN_TERMINAL = "-"
 _POINTS = 121
 _MOST_PLOTTED = 10**300  # samples: more are no float
+_MOST_DIGITS = 300  # of a number of samples, for the same reason
 _LEAST_PLOTTED = 1e-15  # of doubt
 
 
@@ -132,8 +133,8 @@ def _answer(rate: float | None, doubt: float | None, n: int | None, k: int) -> A
             "samples",
             needed,
             str(needed),
-            f"{_samples(needed, k)} show, with {sure(doubt)} confidence, that fewer than {part_of(rate, 'objects')} "
-            "break the law.",
+            f"{_samples(needed, k)} {_verb('show', needed)}, with {sure(doubt)} confidence, that fewer than "
+            f"{part_of(rate, 'objects')} break the law.",
         )
     if doubt is None:
         assert rate is not None
@@ -142,15 +143,16 @@ def _answer(rate: float | None, doubt: float | None, n: int | None, k: int) -> A
             "confidence",
             statistics.confidence_after(n, rate, k),
             _share_of_one(left),
-            f"{_samples(n, k)} give {sure(left)} confidence that fewer than {part_of(rate, 'objects')} break the law.",
+            f"{_samples(n, k)} {_verb('give', n)} {sure(left)} confidence that fewer than {part_of(rate, 'objects')} "
+            "break the law.",
         )
     bound = statistics.upper_bound(n, k, doubt)
     return Answer(
         "error_rate",
         bound,
         rounded(bound, up=True),
-        f"{_samples(n, k)} show, with {sure(doubt)} confidence, that at most {part_of(bound, 'objects')} break the "
-        "law.",
+        f"{_samples(n, k)} {_verb('show', n)}, with {sure(doubt)} confidence, that at most "
+        f"{part_of(bound, 'objects')} break the law.",
     )
 
 
@@ -158,6 +160,10 @@ def _samples(n: int, k: int) -> str:
     if not k:
         return f"{n:,} clean sample{'' if n == 1 else 's'}"
     return f"{n:,} sample{'' if n == 1 else 's'} with {k:,} violation{'' if k == 1 else 's'}"
+
+
+def _verb(word: str, n: int) -> str:
+    return f"{word}s" if n == 1 else word
 
 
 def _share_of_one(doubt: float) -> str:
@@ -260,13 +266,20 @@ def _delta(confidence: str | None, delta: str | None) -> float | None:
 
 
 def _count(option: str, text: str) -> int:
-    """A whole number, also as 1e6 or 1_000_000."""
+    """A whole number, also as 1e6 or 1_000_000; exactly that one, and not the float beside it."""
     try:
-        value = float(text)
-        whole = int(text) if text.strip().lstrip("+-").replace("_", "").isdigit() else int(value)
-    except (ValueError, OverflowError):  # what is nan or infinite is no int
-        value, whole = 0.5, 0
-    if whole != value and abs(value) < 2**53:
+        exact = Decimal(text)
+        few = exact.adjusted() <= _MOST_DIGITS
+        whole = int(exact) if few else 0
+    except (ValueError, ArithmeticError):  # what is nan or infinite is no int
+        exact, few, whole = Decimal("0.5"), True, 0
+    if not few:
+        raise LawfulError(
+            "confidence-samples",
+            f"{option}: {text!r} is more than can be counted",
+            hint=f"at most 1e{_MOST_DIGITS}",
+        )
+    if whole != exact:
         raise LawfulError(
             "confidence-samples", f"{option}: {text!r} is no whole number", hint="write 1000000, 1_000_000 or 1e6"
         )

@@ -12,6 +12,7 @@ import click
 from lawful import config
 from lawful.cli.hosting import say
 from lawful.cli.reading import look_at_output, number
+from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -92,9 +93,13 @@ def look_at_picture(path: str | None, inputs: Iterable[str | None]) -> str | Non
     if path is None:
         return None
     if not path.endswith(".svg"):
-        raise LawfulError("usage", "the name of a picture ends in .svg", where=path)
+        raise LawfulError("usage", "the name of a picture ends in .svg", where=path, hint=_svg(path))
     look_at_output(path, inputs)
     return os.path.abspath(path)
+
+
+def _svg(path: str) -> str:
+    return f"pictures are SVG: --picture {printable(os.path.splitext(path)[0])}.svg"
 
 
 def surety(store: str | None, laws: Sequence[Law]) -> Surety | None:

@@ -103,7 +103,8 @@ def named(word: str) -> Policy:
         return taper(int(argument))
     if name == "overhead":
         return overhead(share(argument))
-    raise LawfulError("policy-argument", f"`{name}` takes nothing in parentheses, as {quoted(argument)}")
+    message = f"`{name}` takes nothing in parentheses, as {quoted(argument)}"
+    raise LawfulError("policy-argument", message, hint=f"write `{name}`")
 
 
 def find(word: str | os.PathLike[str]) -> Policy:

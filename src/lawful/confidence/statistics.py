@@ -222,13 +222,19 @@ class Claim:
         return samples_for(self.epsilon, self.level, self.violations)
 
 
+_AS = {
+    "the confidence": "write 0.999 or 99.9%",
+    "delta": "it is what confidence lacks to 1: 0.001 or 0.1% for a confidence of 99.9%",
+}
+
+
 def share(value: float, what: str) -> float:
     """A number between 0 and 1, without these."""
     if not 0 < value < 1:  # which is so for nan too
         raise LawfulError(
             "confidence-range",
             f"{what} must be between 0 and 1, and is {value:g}",
-            hint="0.00001 or 1e-5 is one in a hundred thousand",
+            hint=_AS.get(what, "0.00001 or 1e-5 is one in a hundred thousand"),
         )
     return float(value)
 

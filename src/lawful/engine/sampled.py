@@ -53,9 +53,18 @@ class SampledTraces:
             run.end()
         except TraceError as error:
             self.errors.append(error)
+        except KeyboardInterrupt as error:
+            if run.fault is error:  # it is none of the laws'
+                run.fault = None
+                run.faults.clear()
+            self._add(run)  # what was found so far stays found
+            raise
+        self._add(run)
+        after = self.confidence.counted()
+        self.counted[source] = {key: tally.without(before[key]) for key, tally in after.items()}
+
+    def _add(self, run: LiveRun) -> None:
         snapshot = run.snapshot()
         del snapshot["lives"]  # which is counted already
         self.total.merge(snapshot)
         self.total.processes = 0
-        after = self.confidence.counted()
-        self.counted[source] = {key: tally.without(before[key]) for key, tally in after.items()}

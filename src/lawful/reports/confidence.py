@@ -190,7 +190,8 @@ def _row(name: str, cells: Sequence[str], sizes: Sequence[int], widest: int) -> 
 def _objects(summary: ClassSummary) -> str:
     parts = [f"{summary.created:,} seen made", f"{summary.sampled:,} followed"]
     if summary.alive:
-        parts.append(f"{summary.alive:,} still alive, which are no samples")
+        no_samples = "is no sample" if summary.alive == 1 else "are no samples"
+        parts.append(f"{summary.alive:,} still alive, which {no_samples}")
     return f"{', '.join(parts)}; now {_share(summary.rate)} followed (policy: {printable(summary.state)})"
 
 

@@ -237,6 +237,10 @@ def test_a_missing_grammar_brings_a_similar_name(folder: Path) -> None:
     assert error.where == f"{folder / 'v.view'}:1:16"
 
 
+def test_a_missing_grammar_without_a_similar_name(folder: Path) -> None:
+    assert failure(folder / "v.view").hint == "the file is looked for in the view's folder"
+
+
 def test_errors_and_warnings_name_the_file_they_are_in(folder: Path) -> None:
     (folder / "Worker.g").write_text("\nS ::= b")
     assert failure(folder / "v.view").where == f"{folder / 'Worker.g'}:2:7"
@@ -268,7 +272,8 @@ def test_a_grammar_is_text(folder: Path) -> None:
     assert failure(folder / "v.view").slug == "law-not-text"
     (folder / "Worker.g").unlink()
     (folder / "Worker.g").mkdir()
-    assert failure(folder / "v.view").slug == "view-grammar-not-found"
+    error = failure(folder / "v.view")
+    assert (error.slug, error.hint) == ("view-grammar-not-found", "a grammar is a text file")
 
 
 def test_a_law_is_text() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -246,10 +247,35 @@ def test_all_errors_are_told_in_their_order() -> None:
         (HEAD + "when = 'o.x'\nthen = 'o.y'\nwithin = '2 sek'\n", "did you mean sec?"),
         ("[[invarient]]\nclass = 'a.B'\n", "did you mean [[invariant]]?"),
         (HEAD + "always = 'nwe.x > 0'\n", "did you mean new?"),
+        ("[[invariant]]\nclass = 5\nalways = 'o.x'\n", "write it in quotes: class = 'module.Class'"),
+        (HEAD + "always = ''\n", "write it as in Python: o.count >= 0 and o.open"),
+        (HEAD + "always = 'o.x >'\n", "write it as in Python: o.count >= 0 and o.open"),
+        (HEAD + "always = 'o.x = 1'\n", "equality is =="),
+        (HEAD + "always = 'o.x > 0 # fine'\n", "put it after the closing quote, or into a line of its own"),
+        (
+            HEAD + "when = 'o.x'\nthen = 'o.y'\nwithin = '1s'\nevery = '2s'\n",
+            "leave `every` out, and it is chosen to fit `within`",
+        ),
+        (HEAD + "when = 'o.x'\nthen = 'o.y'\nwithin = 0\n", "as in 2s, 100ms, 1.5 min"),
+        ("x = \n", "an invariant is a table: [[invariant]], then lines such as always = 'o.count >= 0'"),
     ],
 )
 def test_hints(text: str, hint: str) -> None:
     assert failure(text).hint == hint
+
+
+def test_a_class_that_is_no_text_is_not_missing() -> None:
+    assert failure("[[invariant]]\nclass = 5\nalways = 'o.x'\n").message == "the class must be a string"
+
+
+@pytest.mark.parametrize("given", [{"always": 5}, {"always": b"o.x"}, {"next": ["x"]}, {"always": "o.x", "until": 5}])
+def test_an_expression_that_is_no_text(given: dict[str, Any]) -> None:
+    with pytest.raises(LawError) as caught:
+        invariant("m.A", **given)
+    assert caught.value.slug == "invariant-key"
+    with pytest.raises(LawError) as caught:
+        invariant("m.A", when=5, then=6, within=1)  # type: ignore[arg-type]
+    assert caught.value.slug == "invariant-key"
 
 
 def test_python_errors_have_a_place_in_what_was_said() -> None:

@@ -64,15 +64,15 @@ def load(text: str, name: str, path: str) -> GrammarLaw:
         message = f"there is no file `{view.file.text}` beside the view"
         hint = _similar(grammar_path)
         if not isinstance(error, FileNotFoundError):
-            message, hint = f"`{view.file.text}` cannot be read: {error.strerror or error}", None
+            message, hint = f"`{view.file.text}` cannot be read: {error.strerror or error}", "a grammar is a text file"
         raise _one(Source(text, name), "view-grammar-not-found", message, view.file.span, hint) from None
     return compile(text, name=name, grammar=grammar, grammar_name=grammar_path)
 
 
-def _similar(path: str) -> str | None:
+def _similar(path: str) -> str:
     folder, name = os.path.split(path)
     near = did_you_mean(name, (each for each in os.listdir(folder or ".") if each.endswith(GRAMMAR_SUFFIX)))
-    return f"did you mean `{near}`?" if near else None
+    return f"did you mean `{near}`?" if near else "the file is looked for in the view's folder"
 
 
 def _one(source: Source, slug: str, message: str, span: tuple[int, int], hint: str | None = None) -> LawSourceError:

@@ -174,7 +174,8 @@ class _Reading:
         elif place is None:
             at = 0
         text = message[: place.start()] if place is not None else message
-        self._add("invariant-toml", f"this is no TOML: {printable(text)}", (at, at))
+        hint = "an invariant is a table: [[invariant]], then lines such as always = 'o.count >= 0'"
+        self._add("invariant-toml", f"this is no TOML: {printable(text)}", (at, at), hint)
         return self._error()
 
     def _properties(self, number: int, table: dict[str, Any]) -> list[Property]:

@@ -25,6 +25,7 @@ GONE: Final = ("gone", "")
 
 CALLS: Final = {"called": "func_pre", "returned": "func_post", "raised": "func_raise"}
 _MOMENTS: Final = {"created": "new", "gone": "gone"}
+_EXAMPLE: Final = "write it as in Python: o.count >= 0 and o.open"
 _STATES: Final = ("o", "new", "old")
 _DATA: Final = ("args", "kwargs", "res")
 
@@ -120,7 +121,8 @@ def parse(text: str, class_name: str) -> Expression:
     evaluate = compiler.compile(tree)
     if compiler.end(tree) < len(rest := flat.rstrip(" )")) and rest[compiler.end(tree) :].lstrip(" )").startswith("#"):
         at = flat.index("#", compiler.end(tree))
-        raise ExpressionError("invariant-syntax", "an expression has no comments", (at, len(flat)))
+        hint = "put it after the closing quote, or into a line of its own"
+        raise ExpressionError("invariant-syntax", "an expression has no comments", (at, len(flat)), hint)
     keys = frozenset(
         (*compiler.calls, *compiler.moments, *(("field_write", f"{class_name}.{each}") for each in compiler.fields))
     )
@@ -156,7 +158,7 @@ def _flat(text: str) -> tuple[str, int]:
 
 def _tree(flat: str, indent: int) -> ast.expr:
     if not flat.strip():
-        raise ExpressionError("invariant-syntax", "an expression is missing", (0, len(flat)))
+        raise ExpressionError("invariant-syntax", "an expression is missing", (0, len(flat)), _EXAMPLE)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the interpreter's advice on style
@@ -165,12 +167,13 @@ def _tree(flat: str, indent: int) -> ast.expr:
         last = len(flat.rstrip())
         at = indent + error.offset - 1 if error.offset else last  # without one, it ends too early
         end = indent + (error.end_offset or 0) - 1
-        hint = "equality is ==" if "==" in (error.msg or "") or flat[at : at + 1] == "=" else None
+        hint = "equality is ==" if "==" in (error.msg or "") or flat[at : at + 1] == "=" else _EXAMPLE
         raise ExpressionError(
             "invariant-syntax", f"this is no expression: {error.msg}", _span(at, end, flat), hint
         ) from None
     except (ValueError, MemoryError, RecursionError) as error:
-        raise ExpressionError("invariant-syntax", f"this cannot be read: {error}", (indent, len(flat))) from None
+        message = f"this cannot be read: {error}"
+        raise ExpressionError("invariant-syntax", message, (indent, len(flat)), _EXAMPLE) from None
 
 
 def _span(start: int, end: int, text: str) -> Span:

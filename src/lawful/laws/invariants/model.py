@@ -67,8 +67,8 @@ class Property:
         return "\n".join(("[[invariant]]", *lines)) + "\n"
 
 
-def _flat(text: str | None) -> str:
-    return " ".join((text or "").split())
+def _flat(text: object) -> str:
+    return " ".join(str(text or "").split())  # what is no text is told later
 
 
 def _toml(value: object) -> str:
@@ -157,7 +157,9 @@ def compiled(given: Property, told: Told, places: Callable[[str, int], str] | No
     within = _seconds("within", given.within, found)
     every = _seconds("every", given.every, found)
     if within is not None and every is not None and every > within:
-        found.append(Problem("invariant-duration", "`every` is longer than `within`, and would miss its end", "every"))
+        hint = "leave `every` out, and it is chosen to fit `within`"
+        message = "`every` is longer than `within`, and would miss its end"
+        found.append(Problem("invariant-duration", message, "every", hint=hint))
     if not found:
         _check_uses(expressions, found)
     for problem in found:
@@ -188,7 +190,10 @@ def compiled(given: Property, told: Told, places: Callable[[str, int], str] | No
 
 
 def _check_class(name: object, found: list[Problem]) -> None:
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str):
+        hint = "write it in quotes: class = 'module.Class'"
+        found.append(Problem("invariant-class", "the class must be a string", "class", hint=hint))
+    elif not name:
         found.append(Problem("invariant-class", "the class is missing", "class", hint="class = 'module.Class'"))
     elif not all(part.isidentifier() or part == "<locals>" for part in name.split(".")):
         found.append(
@@ -289,5 +294,5 @@ def seconds(value: object) -> float:
     else:
         raise ValueError("a time is a number of seconds, or text\nas in 2s, 100ms, 1.5 min")
     if not 0 < found < math.inf:
-        raise ValueError("a time is more than nothing, and less than for ever")
+        raise ValueError("a time is more than nothing, and less than for ever\nas in 2s, 100ms, 1.5 min")
     return found

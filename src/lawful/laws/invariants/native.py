@@ -18,7 +18,7 @@ _Parts = tuple[Key, Event, dict[str, Any], str, tuple[Any, ...], dict[str, Any] 
 
 
 class NativeTracker(Tracker):
-    """What is known of the objects is in the C core. What is rare comes here: `ask`, `offend`, `owe`, `doubt`, `depart`."""
+    """What is known of the objects is in the C core. What is rare comes here: `ask`, `offend`, `owe`, `doubt`."""
 
     def __init__(self, rule: Rule, offences: deque[Offence], kind: type[Invariant]) -> None:
         super().__init__(rule, offences)

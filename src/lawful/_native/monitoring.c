@@ -278,9 +278,17 @@ static int first_events(CodeInfo *info) { return events_of(info) & (info->apart 
 
 static int second_events(CodeInfo *info) { return info->apart ? events_of(info) & ~EVENT_INSTRUCTION : 0; }
 
+/* Which tools want an instruction is noted for each of them only where several tools have asked for an event. If the second
+   one comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any, and instructions tell
+   nothing any more. So where the second tool will be told of starts, it asks first. */
+static bool shares(Tracer *tracer, CodeInfo *info) {
+    return tracer->tells_seen && info->own && info->n_probes && info->callee == NULL && second_tool(tracer) >= 0;
+}
+
 int delivery_plan(Tracer *tracer, CodeInfo *info) {
     info->apart = info->callee != NULL && info->groups && second_tool(tracer) >= 0;
-    int first = first_events(info), second = second_events(info);
+    info->shared = shares(tracer, info);
+    int first = first_events(info), second = info->shared ? EVENT_PY_START : second_events(info);
     if (second && set_local(tracer->second_tool, info, second) < 0) return -1;
     return first ? set_local(tracer->tool, info, first) : 0;
 }
@@ -309,8 +317,10 @@ int delivery_rearm(Tracer *tracer, CodeInfo *info) {
     if (info->callee != NULL && !info->apart) return 0; /* its starts are told anyway */
     int tool = second_tool(tracer), events = second_events(info);
     if (tool < 0) return call("restart_events", "()");
-    if (set_local(tool, info, events & ~EVENT_PY_START) < 0) return -1;
-    return set_local(tool, info, events | EVENT_PY_START);
+    if (set_local(tool, info, events & ~EVENT_PY_START) < 0 || set_local(tool, info, events | EVENT_PY_START) < 0) return -1;
+    if (info->apart || info->shared || !info->n_probes) return 0;
+    info->shared = true; /* there was no second tool when it was planned */
+    return toggle_probes(tracer, info);
 }
 
 int delivery_again(Tracer *tracer, CodeInfo *info) {
@@ -332,9 +342,9 @@ int delivery_start(Tracer *tracer) {
         for (int i = 0; i < info->n_probes; i++) info->probes[i].off = info->probes[i].result_off = false;
         if (delivery_plan(tracer, info) < 0) return -1;
     }
-    /* What an earlier tool of this number had disabled is still disabled. */
-    if (call("restart_events", "()") < 0) return -1;
-    return call("set_events", "(ii)", tracer->tool, EVENT_PY_START | EVENT_RAISE | EVENT_PY_UNWIND | EVENT_PY_THROW);
+    if (call("set_events", "(ii)", tracer->tool, EVENT_PY_START | EVENT_RAISE | EVENT_PY_UNWIND | EVENT_PY_THROW) < 0) return -1;
+    /* What an earlier tool of this number had disabled is still disabled. And there may be two tools only now: see `shares`. */
+    return call("restart_events", "()");
 }
 
 int delivery_stop(Tracer *tracer) {
@@ -343,7 +353,7 @@ int delivery_stop(Tracer *tracer) {
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
         if (first_events(info)) failed |= set_local(tracer->tool, info, 0);
         if (tracer->second_tool >= 0 && (info->apart || info->own)) failed |= set_local(tracer->second_tool, info, 0);
-        info->apart = false;
+        info->apart = info->shared = false;
     }
     failed |= give_back_tool(tracer->tool, ~0);
     if (tracer->second_tool >= 0) failed |= give_back_tool(tracer->second_tool, SECOND_EVENTS);

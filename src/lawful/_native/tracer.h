@@ -218,6 +218,7 @@ struct CodeInfo {
     bool bears;                     /* lives of objects of its groups may begin where it starts */
     bool by_self;                   /* it bears nothing, and its first variable is the receiver */
     bool apart;                     /* 3.12: its starts and ends are told to a tool of their own */
+    bool shared;                    /* 3.12: so are its starts, which tell nothing but that it runs */
     bool unseen;                    /* its next start is to be told to `Wanted.on_seen` */
     bool slept;                     /* something in it is switched off until one of its groups wakes */
     uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */

@@ -437,6 +437,45 @@ def work(n):
     assert len({event["targetId"] for event in events}) == taken
 
 
+MIXED = """
+class Base:
+    def __init__(self, tag):
+        self.rc = tag
+class Bare(Base): pass
+class Mapping(Base, dict): pass
+class Row(Base, list): pass
+class Error(Base, Exception): pass
+class Number(Base, int):
+    def __new__(cls, tag): return int.__new__(cls, 3)
+class Own(dict):
+    def __init__(self, tag):
+        self.rc = tag
+def work(kind, n):
+    for i in range(n):
+        made = kind(i)
+        made.rc = -1
+        del made
+"""
+
+
+@pytest.mark.parametrize("name", ["Bare", "Mapping", "Row", "Error", "Number", "Own"])
+@pytest.mark.parametrize("rate", [1.0, 0.25])
+def test_lives_begin_in_init_whatever_makes_the_object(make: Make, load: Load, name: str, rate: float) -> None:
+    module = load(MIXED)
+    events: list[Event] = []
+    holder = "prog.Own" if name == "Own" else "prog.Base"
+    tracer = make(events, [law(("new", holder), ("field_write", f"{holder}.rc"))], Sampling({holder: 1}))
+    tracer.seed(5)
+    tracer.sample(1, rate)
+    tracer.start()
+    module.work(getattr(module, name), 400)
+    tracer.stop()
+    assert tracer.fault is None
+    taken = sum(heads(5, 1, rate, 400))
+    assert [kind for kind in kinds(events) if kind != "gone"] == ["born", "field_write", "new", "field_write"] * taken
+    assert tracer.samples(1)[:2] == (400, taken)
+
+
 def test_functions_whose_result_is_the_object(make: Make, load: Load, tmp_path: Path) -> None:
     module = load("""
 def work(path, n):
@@ -806,6 +845,43 @@ def other(): pass
     assert seen == ["other"]
     tracer.stop()
     assert tracer.fault is None
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_who_asks_which_code_runs_misses_nothing_of_samples(make: Make, load: Load, again: bool) -> None:
+    """The interpreter forgets what one tool asked of instructions when another comes to the code."""
+    module = load(
+        COUNTER
+        + """
+def write(counter):
+    counter.rc = 1
+def direct(n, between):
+    for _ in range(n):
+        counter = Counter()
+        counter.rc = 1
+        write(counter)
+        between()
+        counter.rc = 2
+        del counter
+"""
+    )
+    events: list[Event] = []
+    seen: list[CodeType] = []
+    tracer = make(events, [law(*COUNTER_LAW)], COUNTER_SAMPLING, on_seen=seen.append)
+    if again:
+        tracer.start()
+        module.direct(2, tracer.rearm)
+        tracer.stop()
+        events.clear()
+    tracer.start()
+    module.direct(20, lambda: None)
+    for _ in range(3):
+        tracer.rearm()
+        module.direct(20, lambda: None)
+    module.direct(20, tracer.rearm)
+    tracer.stop()
+    assert tracer.fault is None
+    assert kinds(events) == ["born", "field_write", "new", *(["field_write"] * 3), "gone"] * 100
 
 
 # -- what the cost is ------------------------------------------------------------------------------------------------

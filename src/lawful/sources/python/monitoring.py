@@ -145,8 +145,21 @@ class Monitoring:
             return None
         if self._tool >= 0:
             known.apart = known.callee is not None and bool(known.groups) and self._second_tool() >= 0
+            self._share(code, known)
             self._switch(code, known)
         return known
+
+    def _share(self, code: CodeType, known: Code) -> None:
+        """Let the second tool ask for starts before there are events of instructions, if it ever will.
+
+        Which tools want an instruction is noted for each of them only where several tools have asked for an event. If
+        the second one comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any,
+        and instructions tell nothing any more.
+        """
+        if known.own and known.probes and known.callee is None and self._observer.tells_seen:
+            known.shared = self._second_tool() >= 0
+            if known.shared:
+                self._monitoring.set_local_events(self._second, code, self._monitoring.events.PY_START)
 
     def _switch(self, code: CodeType, known: Code) -> None:
         """On, with all that was disabled."""
@@ -191,6 +204,9 @@ class Monitoring:
             start = self._monitoring.events.PY_START
             self._monitoring.set_local_events(tool, code, outside & ~start)
             self._monitoring.set_local_events(tool, code, outside | start)
+            if known.probes and not known.apart and not known.shared:
+                known.shared = True  # there was no second tool when it was looked at
+                self._switch(code, known)
 
     # -- callbacks -------------------------------------------------------------------------------
 

@@ -157,6 +157,24 @@ def init(kind: type) -> FunctionType | None:
     return found[1]
 
 
+def first_init(kind: type) -> FunctionType | None:
+    """The `__init__` of a class, if that is a Python function, whatever makes the object that it is given.
+
+    If a `__new__` gives something else away, `__init__` does not run. If it gives an object once more, it runs again.
+    """
+    found = lookup(kind, "__init__")
+    # The `__init__` of a metaclass is given a class, which stands for itself.
+    if found is None or type(found[1]) is not FunctionType or inherits(kind, type):
+        return None
+    return found[1]
+
+
+def first_code(kind: type) -> CodeType | None:
+    """The code of `first_init`."""
+    function = first_init(kind)
+    return None if function is None else function.__code__
+
+
 def subclasses(kind: type) -> Iterator[type]:
     """All that inherit from a class, and the class itself."""
     seen: set[int] = set()

@@ -55,7 +55,7 @@ class Code:
 
     __slots__ = (
         "__weakref__", "apart", "bears", "bottom", "callee", "cells", "file", "groups", "own", "probes", "ref",
-        "results", "slept", "unseen",
+        "results", "shared", "slept", "unseen",
     )  # fmt: skip
 
     def __init__(self, code: CodeType, plan: CodePlan, forget: Callable[[object], None]) -> None:
@@ -64,6 +64,7 @@ class Code:
         self.groups = plan.groups
         self.bears = plan.bears
         self.apart = False  # its starts and ends are told to a tool of their own
+        self.shared = False  # so are its starts, which tell nothing but that it runs
         self.slept = False  # something in it is switched off
         self.callee = _told(plan.callee)
         self.file = plan.file
@@ -149,6 +150,11 @@ class Observer:
     def _on_seen(self) -> Callable[[CodeType], object] | None:
         found: Callable[[CodeType], object] | None = getattr(self._wanted, "on_seen", None)
         return found
+
+    @property
+    def tells_seen(self) -> bool:
+        """Does somebody want to know which code starts?"""
+        return self._on_seen() is not None
 
     def rearm(self) -> list[tuple[CodeType, Code]]:
         """The code whose next start is to be told."""

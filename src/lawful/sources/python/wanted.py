@@ -182,7 +182,8 @@ class Watched:
         if known.bears or known.makes:
             if any(not point.sampled for point in self._makers):
                 return ()
-            found |= self.groups if (kinds := self._kinds(code, module)) is None else {*map(self._group, kinds)} - {0}
+            kinds = self._kinds(code, module, names.first_code)
+            found |= self.groups if kinds is None else {*map(self._group, kinds)} - {0}
             found |= {*self._points.unknown_groups()}
         return tuple(sorted(found))
 
@@ -236,7 +237,7 @@ class Watched:
             return False
         if any(point.maker() is code for point in self._makers):
             return True
-        kinds = self._kinds(code, module)
+        kinds = self._kinds(code, module, names.init_code)
         # A class may inherit its `__init__` from one that the law does not name.
         return kinds is None or any(self._points.of_class(each) in self._makers for each in kinds)
 
@@ -246,19 +247,19 @@ class Watched:
             return False
         for name in self._points.classes:
             place = self._points.by_name[name].settled()
-            if place is not None and names.is_class(place.entry) and names.init_code(place.entry) is code:
+            if place is not None and names.is_class(place.entry) and names.first_code(place.entry) is code:
                 return True
-        kinds = self._kinds(code, module)
+        kinds = self._kinds(code, module, names.first_code)
         return kinds is None or any(map(self._group, kinds))
 
-    def _kinds(self, code: CodeType, module: str) -> list[type] | None:
+    def _kinds(self, code: CodeType, module: str, init_code: Callable[[type], CodeType | None]) -> list[type] | None:
         """The classes whose `__init__` it is; None: of a class that cannot be found by its name."""
         if code.co_name != "__init__":
             return []
         place = names.resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self.main)
         if place is None or not names.is_class(place.entry):
             return None
-        return [each for each in names.subclasses(place.entry) if names.init_code(each) is code]
+        return [each for each in names.subclasses(place.entry) if init_code(each) is code]
 
     def _known(self, function: FunctionType) -> tuple[_Known, bool]:
         """What is known of a function's code, and whether it has its plan already."""
@@ -276,7 +277,7 @@ class Watched:
         group = self._group(receiver)
         if not group or not sampled:
             return callee
-        if known.bears and names.init_code(receiver) is code:
+        if known.bears and names.first_code(receiver) is code:
             callee = _with(callee or Callee(self.class_name(receiver), Want.SITE), Want.RECEIVER | self._births)
         if callee is None or not callee.wants & Want.RECEIVER:
             return callee
@@ -467,7 +468,7 @@ class Watched:
 
     def _begins(self, kind: type) -> bool:
         """Do the lives of a class's objects begin in its `__init__`?"""
-        function = names.init(kind)
+        function = names.first_init(kind)
         return function is not None and self._known(function)[0].bears
 
     def _class_called(self, kind: type) -> bool:

@@ -462,3 +462,39 @@ def test_odd_ids_disturb_nobody() -> None:
         [{"event": "field_write", "name": FIELD, "targetId": odd, "res": 1} for odd in ([1], {"a": 1}, 1.5, None)]
     )
     assert run.fault is None
+
+
+def test_an_object_that_owes_something_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = lawful.invariant(CLASS, when="new.rc > 0", then="new.rc == 0", within="30s", name="leak")
+    run = LiveRun([law], lives=Lives([law], asked(error_rate=0.1, confidence=0.9)))
+    confidence = confidence_of(run)
+    (kind,) = confidence.kinds.values()
+    clock = [0.0]
+    monkeypatch.setattr(type(confidence), "now", property(lambda self: clock[0]))
+
+    def write(target: int, value: int) -> Event:
+        return {"event": "field_write", "name": FIELD, "targetId": target, "res": value, "time": clock[0]}
+
+    run.deliver([write(1, 1), write(2, 0)])  # the first leaks, the second only lives on
+    for target in range(3, kind.walk.needed + 1):
+        run.deliver([write(target, 0), {"event": "gone", "name": CLASS, "targetId": target, "time": clock[0]}])
+    assert kind.walk.budget == 0
+    clock[0] = 10.0
+    confidence.beat()
+    assert kind.walk.budget == 1  # the place of the second
+    clock[0] = 31.0
+    run.tick(clock[0])
+    assert kind.walk.violations == 1
+    assert [finding.law for finding in run.findings] == ["leak"]
+
+
+def test_what_is_remembered_of_objects_that_are_gone_has_a_bound() -> None:
+    from lawful.engine.evidence import Recollection
+
+    recollection = Recollection(10, objects=100)
+    for target in range(10_000):
+        written = {"event": "field_write", "name": FIELD, "targetId": target, "res": 0}
+        gone = {"event": "gone", "name": CLASS, "targetId": target}
+        recollection.add([(2 * target + 1, written), (2 * target + 2, gone)])
+    assert len(recollection) <= 100
+    assert not recollection.forgot  # nothing of those that are alive

@@ -484,6 +484,12 @@ static PyObject *invariant_forget(Invariant *self, PyObject *id) {
     Py_RETURN_NONE;
 }
 
+static PyObject *invariant_owes(Invariant *self, PyObject *id) {
+    Known *known = (Known *)PyDict_GetItemWithError(self->objects, id);
+    if (known == NULL && PyErr_Occurred()) return NULL;
+    return PyBool_FromLong(known != NULL && known->asked != NULL);
+}
+
 static PyObject *invariant_take_ended(Invariant *self, PyObject *unused) {
     self->tells_ends = 1;
     if (PyList_GET_SIZE(self->ended) == 0) return PyList_New(0);
@@ -711,6 +717,7 @@ static PyMethodDef invariant_methods[] = {
     {"prevented", (PyCFunction)invariant_prevented, METH_O,
      "prevented(number)\n--\n\nGo back to before the event of this number, if it is the last."},
     {"forget", (PyCFunction)invariant_forget, METH_O, "forget(id)\n--\n\nStop following an object."},
+    {"owes", (PyCFunction)invariant_owes, METH_O, "owes(id)\n--\n\nMust something follow of an object?"},
     {"take_ended", (PyCFunction)invariant_take_ended, METH_NOARGS,
      "take_ended()\n--\n\nObjects that came to the law's own end since this was last asked; to ask turns it on."},
     {"dump", (PyCFunction)invariant_dump, METH_NOARGS, "dump()\n--\n\nAll objects, and what they owe."},

@@ -107,6 +107,8 @@ class Confidence:
             name: Kind(name, Walk(demand.policy, self.needed, self.seed + at), {law: Tally() for law in laws}, {})
             for at, (name, laws) in enumerate(classes.items())
         }
+        self.idle: Callable[[Kind], int] | None = None
+        """Tells how many of the objects of a class that are alive owe nothing."""
         self.on_change: Callable[[Kind], None] | None = None
         """Is told when the rate or the budget of a class has changed."""
         self._began = time.monotonic()
@@ -222,7 +224,7 @@ class Confidence:
 
         If nothing has ended for much longer than lives of this class last, those that are left give their places to
         others. They are followed all the same, and count if they end. To wait no longer than for any life would favour
-        short ones.
+        short ones. Those that owe something keep their places: they may be about to break a law.
         """
         walk = kind.walk
         if walk.budget != 0 or not walk.alive:
@@ -230,7 +232,8 @@ class Confidence:
         patience = max(_PATIENCE, _LONG * kind.lasted / kind.ended) if kind.ended else _NO_END
         if now - kind.last_end < patience:
             return False
-        return walk.unknown(walk.alive)
+        idle = walk.alive if self.idle is None else min(walk.alive, self.idle(kind))
+        return idle > 0 and walk.unknown(idle)
 
     def _after(self, kind: Kind, changed: bool) -> None:
         if changed:

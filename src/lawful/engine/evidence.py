@@ -83,13 +83,14 @@ class Recollection:
         # full, what is still in the second is dropped.
         self._young: dict[Hashable, list[tuple[int, Event]]] = {}
         self._old: dict[Hashable, list[tuple[int, Event]]] = {}
+        self._gone: dict[Hashable, list[tuple[int, Event]]] = {}
         self._half = max(1, objects // 2)
         self._last: deque[tuple[int, Event]] = deque(maxlen=others)
         self._others = others
         self.forgot = False  # were objects dropped that may be alive?
 
     def __len__(self) -> int:
-        return len(self._young) + len(self._old)
+        return len(self._young) + len(self._old) + len(self._gone)
 
     def add(self, entries: list[tuple[int, Event]]) -> None:
         """Keep further events, each with its number. This is on the program's path, once for each event."""
@@ -120,7 +121,14 @@ class Recollection:
         for each in dict.fromkeys(_all_ids(event)):
             self._note(each, entry)
         if kind == "gone" and (events := self._young.pop(event.get("targetId"), [])):
-            self._old[event["targetId"]] = events
+            self._departed(event["targetId"], events)
+
+    def _departed(self, key: Hashable, events: list[tuple[int, Event]]) -> None:
+        """Of objects that are gone, only the last ones are remembered: there may be few others for ever."""
+        self._gone[key] = events
+        if len(self._gone) > self._half:
+            for each in list(self._gone)[: self._half // 2 + 1]:
+                del self._gone[each]
 
     def _note(self, key: Hashable, entry: tuple[int, Event]) -> None:
         events = self._young.get(key) or self._promoted(key)
@@ -132,7 +140,7 @@ class Recollection:
         if len(self._young) >= self._half:
             self.forgot = self.forgot or any(events[-1][1].get("event") != "gone" for events in self._old.values())
             self._old, self._young = self._young, {}
-        events = self._young[key] = self._old.pop(key, [])
+        events = self._young[key] = self._old.pop(key, []) or self._gone.pop(key, [])
         return events
 
     def about(self, monitor: Monitor, values: Sequence[Any], before: int) -> tuple[Numbered, ...]:
@@ -172,7 +180,7 @@ class Recollection:
     def _of(self, value: Any) -> Sequence[tuple[int, Event]]:
         if not isinstance(value, int | str):
             return ()
-        return self._young.get(value) or self._old.get(value) or ()
+        return self._young.get(value) or self._old.get(value) or self._gone.get(value) or ()
 
     def _cut(self, events: list[Numbered]) -> list[Numbered]:
         """The first and the last ones: how it began is worth more than one more step."""

@@ -89,6 +89,11 @@ class LiveLaw:
         """Does it say at once which object has broken it, also by what it did not do?"""
         return hasattr(self.monitor, "offender")
 
+    def owes(self, target: int | str) -> bool:
+        """Does it wait for something that an object must do in time?"""
+        owes = getattr(self.monitor, "owes", None)
+        return owes is not None and owes(target)
+
     def ended(self) -> list[int | str]:
         """Objects whose lives, as far as this law goes, have come to an end since this was last asked."""
         take_ended = getattr(self.monitor, "take_ended", None)
@@ -142,6 +147,8 @@ class LiveRun:
         """
         self.lives = lives
         self.laws = [LiveLaw(part, lives) for law in laws for part in law.parts]
+        if lives is not None:
+            lives.look_after(self.laws)
         self.events = 0
         self.threads = 0
         self.dropped = 0  # events that a tracer has lost; whoever runs it says so here

@@ -82,6 +82,16 @@ class Lives:
         assert law.subjects is not None
         return ", ".join(law.subjects.classes) or law.name
 
+    def look_after(self, laws: Sequence[LiveLaw]) -> None:
+        """These are the laws: of them it is asked what objects owe."""
+
+        def idle(kind: Kind) -> int:
+            concerned = [each for each in laws if each.subjects is not None and each.kind == kind.name]
+            alive = list(self._lives[kind.name])
+            return sum(not any(each.owes(target) for each in concerned) for target in alive)
+
+        self.confidence.idle = idle
+
     # -- in a batch of events ---------------------------------------------------------------------
 
     def admit(self, event: Event, concerned: tuple[LiveLaw, ...]) -> tuple[LiveLaw, ...]:

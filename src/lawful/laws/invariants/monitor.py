@@ -123,6 +123,10 @@ class InvariantMonitor:
         unknown = [each.forget(object_id) for each in self._trackers]
         return any(unknown)
 
+    def owes(self, object_id: ObjectId) -> bool:
+        """Must something follow of an object, for which there is still time?"""
+        return any(tracker.owes(object_id) for tracker in self._trackers)
+
     def take_ended(self) -> list[ObjectId]:
         """Objects whose life came to the law's own end (`until`) since this was last asked; to ask turns it on."""
         found: list[ObjectId] = []

@@ -58,6 +58,9 @@ class NativeTracker(Tracker):
         self._core.forget(target)
         return super().forget(target)
 
+    def owes(self, target: ObjectId) -> bool:
+        return self._core.owes(target)
+
     def take_ended(self) -> list[ObjectId]:
         return self._core.take_ended()
 

@@ -151,6 +151,10 @@ class Tracker(ABC):
         return unknown
 
     @abstractmethod
+    def owes(self, target: ObjectId) -> bool:
+        """Must something follow of an object?"""
+
+    @abstractmethod
     def take_ended(self) -> list[ObjectId]:
         """Objects that came to the law's own end since this was last asked; to ask turns it on."""
 
@@ -401,6 +405,9 @@ class PythonTracker(Tracker):
         self.objects.pop(target, None)
         self.debts.pop(target, None)
         return super().forget(target)
+
+    def owes(self, target: ObjectId) -> bool:
+        return target in self.debts
 
     def take_ended(self) -> list[ObjectId]:
         self.tells_ends = True

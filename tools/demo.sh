@@ -53,8 +53,8 @@ show lawful record -o "$work/zipfile.jsonl" --public zipfile -m zipfile -c "$wor
 show lawful trace info "$work/zipfile.jsonl" --top 3
 show lawful locality "$work/zipfile.jsonl"
 
-say "7. How sure? A file system in memory with 40,000 reference-counted objects, and a claim about all of them. (examples/vfs)"
-(cd examples/vfs && show lawful run --confidence 0.99 --error-rate 0.01 main.py --runs 60)
+say "7. How sure? A law about each of 100,000 accounts. Some are followed, until one can be sure. (examples/sampling)"
+show lawful run --confidence 0.999 --error-rate 0.001 --law examples/sampling/bank.toml examples/sampling/bank.py 100000
 
 say "8. The published law of safe hash sets, on a trace of a Java program: a set is changed while it is an element."
 show lawful check examples/rml/safe_hash_set.rml --trace examples/rml/safe_hash_set.rejected.11.jsonl

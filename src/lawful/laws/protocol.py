@@ -75,10 +75,6 @@ class Subjects(Protocol):
         """The id of the object whose life the event belongs to; None if it belongs to no object's, as passing time."""
         ...
 
-    def ends(self, event: Event) -> bool:
-        """Is it the last event of that object's life: is the object gone, or has the law nothing more to say of it?"""
-        ...
-
 
 @runtime_checkable
 class Monitor(Protocol):

@@ -265,7 +265,6 @@ def test_strange_events_are_passed_over(event: Event) -> None:
     )
     assert violations(law, [write("x", 1, time=0.0), event]) == []
     law.subjects.of(event)
-    law.subjects.ends(event)
     law.monitor().relevant(event, ())
 
 
@@ -374,12 +373,6 @@ def test_subjects() -> None:
     assert subjects.classes == (A,)
     events = [new(4), write("x", 1, 5), write("y", 1, 6), gone(7, name="b.C"), call("close", target=8), tick(1.0)]
     assert [subjects.of(event) for event in events] == [4, 5, None, 7, 8, None]
-    assert [subjects.ends(event) for event in events] == [False, False, False, True, True, False]
-    assert subjects.ends(write("x", 7))
-    assert not subjects.ends(write("x", "text"))
-    # What happened before may matter: then only the monitor knows.
-    assert not invariant(A, always="o.x > 0", until="old.x > 0").subjects.ends(write("x", 7))
-    assert not invariant(A, always="o.x > 0", from_="o.x > 1", until="o.x == 0").subjects.ends(write("x", 0))
 
 
 # -- the protocol ------------------------------------------------------------------------------------------------------

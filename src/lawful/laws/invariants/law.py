@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from lawful.diagnostics import Diagnostic
-from lawful.laws.invariants.expressions import FAULTS, GONE, NotYet, Step, value_of
+from lawful.laws.invariants.expressions import GONE
 from lawful.laws.invariants.model import Rule
 from lawful.laws.invariants.monitor import InvariantMonitor
 from lawful.laws.invariants.tracker import ObjectId
@@ -121,7 +121,6 @@ class InvariantSubjects:
     """Of an event that tells more than the time, the object is that of `targetId`, if there is one."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self._rules = rules
         self.classes = tuple(dict.fromkeys(rule.class_name for rule in rules))
         self._keys = frozenset(key for rule in rules for key in rule.keys)
 
@@ -133,23 +132,3 @@ class InvariantSubjects:
             return target if kind == "gone" or (kind, event.get("name")) in self._keys else None
         except TypeError:  # a name that is no word
             return None
-
-    def ends(self, event: Event) -> bool:
-        """Does the object's life end with this event, as far as the event alone tells? All of it the monitor knows."""
-        if event.get("event") == "gone":
-            return True
-        return any(_ends(rule, event) for rule in self._rules)
-
-
-def _ends(rule: Rule, event: Event) -> bool:
-    key = (event.get("event"), event.get("name"))
-    if rule.until is None or rule.from_ is not None or key not in rule.until.keys:
-        return False
-    step = Step((str(key[0]), str(key[1])), event, {})
-    if key[0] == "field_write":
-        step.field = str(key[1]).rpartition(".")[2]
-        step.values[step.field] = value_of(event)
-    try:
-        return bool(rule.until.evaluate(step))
-    except (NotYet, *FAULTS):
-        return False

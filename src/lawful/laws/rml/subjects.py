@@ -107,9 +107,6 @@ class RmlSubjects:
         target = event.get("targetId") if key[0] == "gone" else None
         return target if target.__class__ in (int, str) else None
 
-    def ends(self, event: Event) -> bool:
-        return event.get("event") == "gone"
-
 
 def _may_match(place: _Place, kind: Any, name: Any) -> bool:
     given = {"event": kind, "name": name}

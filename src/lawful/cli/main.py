@@ -41,6 +41,7 @@ COMMANDS = (
     Entry("locality", "lawful.cli.locality", "Tell how near the events of one object are."),
     Entry("confidence", "lawful.cli.confidence", "Tell what samples say: how many, how sure, how few errors."),
     Entry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
+    Entry("oracle", "lawful.cli.oracle", "Answer events of any program with verdicts, over the network."),
     Entry("laws", "lawful.cli.laws", "Explain and draw laws."),
     Entry("completion", "lawful.cli.completion", "Print the completion script for a shell."),
 )

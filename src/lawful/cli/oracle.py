@@ -1,0 +1,92 @@
+"""``lawful oracle``: verdicts over the network, for programs in any language."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from lawful.cli import hosting
+from lawful.cli.web import address_options, guarded, needs_web
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.web.oracle import Shape
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful oracle fifo.rml --port 8080
+  lawful oracle robot.rml --port 8080 --no-token
+  lawful oracle sessions.rml --port 8080 --key session
+"""
+
+
+@click.command(name="oracle", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.argument("laws", metavar="LAW...", nargs=-1, type=click.Path(readable=False))
+@address_options
+@click.option("--key", metavar="FIELD", help="A state for each value of this field, not for each connection.")
+@click.option(
+    "--answer",
+    "shape",
+    type=click.Choice(["verdict", "error"]),
+    default="verdict",
+    show_default=True,
+    help="The event with its `verdict` in it, or {error, event, verdict}.",
+)
+@click.option(
+    "--go-on", is_flag=True, help="After a violation, go on as if that event had not come.  [default: it stays false]"
+)
+@click.option(
+    "--max-message", metavar="BYTES", type=click.IntRange(min=2), default=1_000_000, show_default=True,
+    help="How large a message may be.",
+)  # fmt: skip
+@click.option(
+    "--max-connections", metavar="N", type=click.IntRange(min=1), default=100, show_default=True,
+    help="How many WebSocket connections there may be.",
+)  # fmt: skip
+@click.option(
+    "--max-states", metavar="N", type=click.IntRange(min=1), default=100_000, show_default=True,
+    help="How many keys, or streams, there may be.",
+)  # fmt: skip
+def command(
+    laws: tuple[str, ...],
+    host: str,
+    port: int,
+    token: str | None,
+    no_token: bool,
+    key: str | None,
+    shape: Shape,
+    go_on: bool,
+    max_message: int,
+    max_connections: int,
+    max_states: int,
+) -> None:
+    """Answer events with verdicts, over WebSocket or HTTP.
+
+    A client sends events as JSON objects, each as one WebSocket message, or with POST as one line. Each is answered
+    with the event and its verdict: true, currently_true, currently_false or false; after a violation `laws` are the
+    broken ones, and `spec` is what would have been accepted. With several laws the worst verdict counts. Each WebSocket
+    connection begins anew; over HTTP the header Lawful-Stream names the stream that an event belongs to.
+
+    The token is in the address that is printed. A client may also send it as `Authorization: Bearer TOKEN`.
+
+    Ends with Ctrl-C.
+    """
+    if not laws:
+        raise LawfulError("usage", "there is no law", hint="lawful oracle LAW... --port N")
+    needs_web("lawful oracle")
+    from lawful.web import oracle, serving
+
+    loaded = hosting.load_laws(laws)
+    terms = oracle.Terms(key, shape, go_on, max_message, max_connections, max_states)
+    socket = serving.listen(host, port)
+    app, shown = guarded(oracle.application(oracle.Oracle(loaded, terms)), socket, token, no_token, any_method=True)
+    server = serving.server(app, most_bytes=4 * max_message)
+    click.echo(f"lawful: answering at {shown('ws')} and {shown('http')}", err=True)
+    with socket, suppress(KeyboardInterrupt):
+        server.run([socket])
+    if not server.started:
+        raise LawfulError("serve-port", "the server did not start", where=f"{host}:{port}")
+    click.echo("lawful: the oracle has ended", err=True)

@@ -1,0 +1,60 @@
+"""Servers on a socket of their own: where they listen, how they begin and end."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; with port 0 the system chooses one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        hint = "choose another with --port; 0 takes any that is free" if port else None
+        raise LawfulError(
+            "serve-port", f"cannot listen there: {error.strerror}", where=f"{host}:{port}", hint=hint
+        ) from None
+    found.listen(128)
+    return found
+
+
+def address(found: socket.socket) -> tuple[str, int]:
+    """Where a socket listens."""
+    host, port = found.getsockname()[:2]
+    return host, port
+
+
+def location(host: str, port: int, token: str | None, scheme: str = "http") -> str:
+    """The address to be shown, with the token in it."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}:{port}/" + (f"?token={token}" if token is not None else "")
+
+
+def server(app: ASGIApp, *, most_bytes: int = 1_000_000, most_connections: int | None = None) -> uvicorn.Server:
+    """A server that says nothing, and does not wait for streams that never end when it stops."""
+    import uvicorn
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            ws="websockets-sansio",
+            ws_max_size=most_bytes,
+            server_header=False,
+            limit_concurrency=most_connections,
+            timeout_graceful_shutdown=1,
+        )
+    )

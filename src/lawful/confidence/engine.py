@@ -133,6 +133,19 @@ class Confidence:
             kind.walk = walk
         self._require(kind)
 
+    def change(self, demand: Demand) -> None:
+        """Be more or less sure, or in another way, from now on. Lives that were counted count on.
+
+        Each demand is met by itself; of several that were tried one after the other, the best is not to be believed
+        more than the first.
+        """
+        self.demand, self.needed = demand, demand.needed
+        for at, kind in enumerate(self.kinds.values()):
+            before, kind.walk = kind.walk, Walk(demand.policy, self.needed, self.seed + at)
+            kind.walk.alive, kind.walk.count = before.alive, kind.clean
+            self._require(kind)
+            self._tell(kind)
+
     def flip(self, kind: Kind) -> bool:
         """An object is born: is it to be followed?"""
         kind.born += 1

@@ -92,6 +92,11 @@ class LiveLearner:
             self._attach()
             self._begin()
 
+    def goes_on_with(self, tracer: Tracer) -> None:
+        """Another tracer takes over."""
+        if self._tracer is not None:
+            self._tracer = tracer
+
     def _attach(self) -> None:
         self._stream = self.learner.window
         self._stream.tick_every = self.learner.parameters.tune_every

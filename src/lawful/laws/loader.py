@@ -22,6 +22,15 @@ def load_law(path: str | os.PathLike[str], *, name: str | None = None) -> Law:
     return _LANGUAGES[_suffix(file)](text, name or file, file)
 
 
+def parse_law(text: str, *, name: str) -> Law:
+    """Compile a law that is in no file; its name tells the language. One that would read other files is refused."""
+    suffix = _suffix(name)
+    if suffix not in _ALONE:
+        hint = f"its name ends with {' or '.join(_ALONE)}"
+        raise LawError("law-unknown-kind", "a law without a file is in RML or a set of invariants", where=name, hint=hint)
+    return _LANGUAGES[suffix](text, name, name)
+
+
 def find_laws(word: str | os.PathLike[str]) -> dict[str, str]:
     """The files of what a user calls a law, by the names that reports have for them.
 
@@ -56,6 +65,9 @@ def _view(text: str, name: str, file: str) -> Law:
 
 _LANGUAGES: dict[str, Callable[[str, str, str], Law]] = {".rml": _rml, ".toml": _invariants, ".view": _view}
 """How the text of a law is compiled, with the name that reports have for it, and its file."""
+
+
+_ALONE = (".rml", ".toml")
 
 
 def is_law_name(name: str) -> bool:

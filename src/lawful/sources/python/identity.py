@@ -106,6 +106,10 @@ class Identity:
         self._lock = threading.RLock()
         self._sweeping = False
 
+    def tell(self, gone: Gone) -> None:
+        """From now on, this is who is told of the end of objects."""
+        self._gone = gone
+
     def __len__(self) -> int:
         return len(self._weak) + len(self._held)
 

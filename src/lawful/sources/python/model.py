@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from types import CodeType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 Event = dict[str, Any]
 
@@ -93,6 +93,8 @@ class Want(IntFlag):
     LEARN_WRITE = 2097152
     BIRTH = 1 << 26  # born: here objects of the callee's group begin their lives, and the coin is flipped
     STACK = 1 << 27  # of born: who made it
+    HAND = 1 << 28  # the objects of the call are handed to `Wanted.hand`, which makes the events
+    HAND_END = 1 << 29  # so is its end, to `Wanted.handed`
 
 
 LEARNING: Final = Want.LEARN | Want.LEARN_NEW | Want.LEARN_READ | Want.LEARN_WRITE
@@ -144,6 +146,7 @@ class Wanted(Protocol):
     There may be more, which cores do without: `on_seen(code)` is called when own code starts for the first time, and
     for the first time after each `Tracer.rearm`; None when the tracer starts: nobody wants to know. `only_groups` is
     true if there is nothing to be seen while all `groups` are off (3.11: the interpreter is left alone then).
+    `hand` and `handed` are for callees with `Want.HAND`: see `Hands`.
     """
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
@@ -179,6 +182,29 @@ class Wanted(Protocol):
 
     def class_name(self, kind: type) -> str:
         """The qualified name of a class, as events have it."""
+        ...
+
+
+class Hands(Protocol):
+    """What a `Wanted` has besides, if it has callees with `Want.HAND`: it makes their events itself.
+
+    An event says all that it can by ids and plain values; who must look into an object needs the object. Both run on
+    the thread of the call, and nothing that they do is seen. What they raise is a fault of ours. The events of one
+    answer are delivered together, and get place, thread, task and time like others.
+    """
+
+    def hand(
+        self, subject: object, args: tuple[Any, ...], kwargs: dict[str, Any] | None
+    ) -> tuple[list[Event], object] | None:
+        """A call is about to happen: its events, and a token if its end is to be told. None: there is nothing to it.
+
+        On the callee side the subject is the code object that starts. On the caller side it is the function, and the
+        receiver is the first of the arguments.
+        """
+        ...
+
+    def handed(self, token: object, result: object, exception: str | None) -> list[Event]:
+        """It has ended, with this result or with an exception of a class of this name (with `Want.HAND_END`)."""
         ...
 
 
@@ -266,6 +292,14 @@ class Tracer(Protocol):
 
     def rearm(self) -> None:
         """`Wanted.on_seen` is to be told again of all own code that starts from now on, once."""
+        ...
+
+    def follow(self, other: Self) -> None:
+        """Before the start: take over from a tracer of the same core that runs, and is to stop before this one starts.
+
+        Objects and threads keep their numbers, and time goes on. Calls that are going on have no end in what this one
+        tells.
+        """
         ...
 
     def start(self) -> None:

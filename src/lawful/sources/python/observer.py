@@ -36,8 +36,8 @@ from lawful.sources.python.sites import RESULT_ABOVE_BASE
 
 _VARARGS = 0x04
 _VARKEYWORDS = 0x08
-_ENDS: Final = Want.POST | Want.RAISE | Want.NEW | Want.YIELD
-_AFTER: Final = Want.POST | Want.RAISE | Want.NEW
+_ENDS: Final = Want.POST | Want.RAISE | Want.NEW | Want.YIELD | Want.HAND_END
+_AFTER: Final = Want.POST | Want.RAISE | Want.NEW | Want.HAND_END
 _FIRST_IS_RECEIVER: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 _CALL_FUNCTIONS: Final = (FunctionType, MethodDescriptorType, WrapperDescriptorType)
 _WITHOUT_END: Final = (Operation.SET_FIELD, Operation.DELETE_FIELD)
@@ -85,6 +85,7 @@ class _Call(NamedTuple):
     site: Event
     kind: type | None  # the class, if one is called
     unborn: int = 0  # the group that the result may be an object of
+    token: object = None  # what is to be handed back at its end
 
 
 class Observer:
@@ -95,15 +96,18 @@ class Observer:
         wanted: Wanted,
         identity: Identity,
         emit: Emit,
+        emit_all: Callable[[list[Event], Event], None],
         flush: Callable[[], None],
         read: Read | None,
         sampler: Sampler,
     ) -> None:
         self._wanted = wanted
         self.sampler = sampler
-        self._identity = identity
+        self.identity = identity
         self._emit = emit
+        self._emit_all = emit_all
         self._flush = flush
+        self._hands: Any = wanted  # if there are callees with `Want.HAND`
         self._read = read
         self._codes: dict[int, Code] = {}
         self._callees: Remembered[Callee | None] = Remembered()
@@ -225,28 +229,48 @@ class Observer:
             if receiver is not MISSING:
                 self._add_receiver(parts, receiver)
         if wants & Want.ARGS:
-            kwargs = dict(
-                zip(
-                    code.co_varnames[named : named + code.co_kwonlyargcount],
-                    self._locals(known, code, frame, named, code.co_kwonlyargcount),
-                    strict=True,
-                )
-            )
-            if code.co_flags & _VARKEYWORDS:
-                (found,) = self._locals(known, code, frame, index, 1)
-                if type(found) is dict:
-                    kwargs.update(found)
-            add_arguments(parts, args, kwargs, self._identity.of)
+            add_arguments(parts, args, self._keywords(known, code, frame, index), self.identity.of)
         self._started.pop(id(frame), None)
         if wants & Want.PRE:
             self._emit("func_pre", parts, self._site(frame, wants))
+        token = None
+        if wants & Want.HAND:
+            args = [None if each is MISSING else each for each in (*positional, *rest)]
+            token = self._hand(code, args, self._keywords(known, code, frame, index), self._site(frame, wants))
         if wants & _ENDS:
-            self._started[id(frame)] = _Call(known, None, wants, parts, {}, None)
-            if wants & (Want.RAISE | Want.YIELD):
+            self._started[id(frame)] = _Call(known, None, wants, parts, {}, None, token=token)
+            if wants & (Want.RAISE | Want.YIELD | Want.HAND_END):
                 self.needs_unwind = True
 
+    def _keywords(self, known: Code, code: CodeType, frame: FrameType, index: int) -> dict[str, Any]:
+        """Arguments of a function that starts, by keyword; `index` is that of `**kwargs`."""
+        named = code.co_argcount
+        kwargs = dict(
+            zip(
+                code.co_varnames[named : named + code.co_kwonlyargcount],
+                self._locals(known, code, frame, named, code.co_kwonlyargcount),
+                strict=True,
+            )
+        )
+        if code.co_flags & _VARKEYWORDS:
+            (found,) = self._locals(known, code, frame, index, 1)
+            if type(found) is dict:
+                kwargs.update(found)
+        return kwargs
+
+    def _hand(self, subject: object, args: Iterable[Any], kwargs: dict[str, Any], site: Event) -> object:
+        answer = self._hands.hand(subject, tuple(args), kwargs or None)
+        if answer is None:
+            return None
+        self._emit_all(answer[0], site)
+        return answer[1]
+
+    def _handed(self, call: _Call, result: object, exception: str | None, site: Event) -> None:
+        if call.token is not None:
+            self._emit_all(self._hands.handed(call.token, result, exception), site)
+
     def _is_sample(self, value: object) -> bool:
-        return value is not MISSING and self.sampler.has(self._identity.known(value))
+        return value is not MISSING and self.sampler.has(self.identity.known(value))
 
     def _begins(self, callee: Callee, receiver: object, frame: FrameType) -> bool:
         """A function starts that may be the beginning of a life: is it that of a sample?"""
@@ -256,7 +280,7 @@ class Observer:
         return True
 
     def _born(self, callee: Callee, value: object, frame: FrameType | None, site: Event) -> None:
-        number = self._identity.of(value)
+        number = self.identity.of(value)
         self.sampler.take(callee.group, number)
         name = self.class_name(type(value))
         parts: Event = {"name": name, "class": name, "targetId": number, "sampled": callee.group}
@@ -284,6 +308,7 @@ class Observer:
         call = self._started.pop(id(frame), None)
         if call is None or call.code is not known:
             return
+        self._handed(call, value, None, self._site(frame, call.wants))
         if call.wants & Want.NEW and "targetId" in call.parts:
             self._emit("new", call.parts, self._site(frame, call.wants))
         if call.wants & Want.POST:
@@ -292,6 +317,8 @@ class Observer:
     def unwound(self, known: Code, frame: FrameType, error: BaseException) -> None:
         """It ends by an exception."""
         call = self._started.pop(id(frame), None)
+        if call is not None and call.code is known:
+            self._handed(call, None, self.class_name(type(error)), self._site(frame, call.wants))
         if call is not None and call.code is known and call.wants & Want.RAISE:
             self._emit("func_raise", self._with_exception(call, error), self._site(frame, call.wants))
 
@@ -441,7 +468,7 @@ class Observer:
         kind = function if is_a(type(function), type) else None
         unborn = callee.group if kind is not None or callee.wants & Want.BIRTH else 0
         if not self._passes(callee, probe, receiver, unborn):
-            self._begin(known, key, probe, callee, receiver, rest, kwargs, kind, unborn)
+            self._begin(known, key, probe, callee, receiver, rest, kwargs, kind, unborn, function)
         return True
 
     def _passes(self, callee: Callee, probe: Probe, receiver: object, unborn: int = 0) -> bool:
@@ -462,19 +489,24 @@ class Observer:
         kwargs: dict[str, Any],
         kind: type | None = None,
         unborn: int = 0,
+        function: object = None,
     ) -> None:
         wants = callee.wants
         parts: Event = {"name": callee.name}
         if receiver is not MISSING:
             self._add_receiver(parts, receiver)
         if wants & Want.ARGS and args is not None:
-            add_arguments(parts, args, kwargs, self._identity.of)
+            add_arguments(parts, args, kwargs, self.identity.of)
         site: Event = {"file": known.file, "line": probe.line} if wants & Want.SITE else {}
         if wants & Want.PRE and not unborn:
             self._emit("func_pre", parts, site)
+        token = None
+        if wants & Want.HAND and args is not None:
+            objects = args if receiver is MISSING else [receiver, *args]
+            token = self._hand(function, objects, kwargs, {"file": known.file, "line": probe.line})
         if (unborn or wants & _AFTER) and probe.result >= 0:
             self.needs_raise = True
-            self._pending[key] = _Call(known, probe, wants, parts, site, kind, unborn)
+            self._pending[key] = _Call(known, probe, wants, parts, site, kind, unborn, token)
         if wants & Want.EXIT:
             self._flush()
 
@@ -527,7 +559,7 @@ class Observer:
             self._pending[key] = _Call(known, probe, wants, parts, site, None)
             return
         if operation is Operation.SET_FIELD and wants & Want.RESULT:
-            add_result(parts, values[0], self._identity.of)
+            add_result(parts, values[0], self.identity.of)
         self._emit("field_read" if operation is Operation.GET_FIELD else "field_write", parts, site)
 
     def after(self, known: Code, frame: FrameType, offset: int) -> None:
@@ -550,6 +582,7 @@ class Observer:
             return
         if call.unborn and not self._comes_out(call, frame, value):
             return
+        self._handed(call, value, None, call.site)
         if call.wants & Want.NEW and call.kind is not None:
             self._new(call, call.kind, value)
         if call.wants & Want.POST:
@@ -573,7 +606,7 @@ class Observer:
         parts: Event = {
             "name": call.parts["name"],
             "class": self.class_name(made),
-            "targetId": self._identity.of(value),
+            "targetId": self.identity.of(value),
         }
         parts.update(_only(call.parts, _ARGUMENTS))
         self._emit("new", parts, call.site)
@@ -591,7 +624,10 @@ class Observer:
         call = self._pending.pop(id(frame), None)
         if call is None or call.code.ref() is not frame.f_code:
             return
-        if call.unborn or not call.wants & Want.RAISE:
+        if call.unborn:
+            return
+        self._handed(call, None, self.class_name(type(error)), call.site)
+        if not call.wants & Want.RAISE:
             return
         if call.probe is not None and call.probe.operation is not Operation.GET_FIELD:
             self._emit("func_raise", self._with_exception(call, error), call.site)
@@ -606,18 +642,18 @@ class Observer:
 
     def _add_receiver(self, parts: Event, receiver: object) -> None:
         name = None if is_primitive(receiver) else self.class_name(_receiver_type(receiver))
-        add_receiver(parts, receiver, name, self._identity.of)
+        add_receiver(parts, receiver, name, self.identity.of)
 
     def _with_result(self, call: _Call, value: object, keys: Iterable[str] | None = None) -> Event:
         parts = _only(call.parts, keys)
         if not call.wants & Want.RESULT:
             return parts
-        add_result(parts, value, self._identity.of)
+        add_result(parts, value, self.identity.of)
         return parts
 
     def _with_exception(self, call: _Call, error: BaseException, keys: Iterable[str] | None = None) -> Event:
         parts = _only(call.parts, keys)
-        add_exception(parts, error, self.class_name(type(error)), self._identity.of)
+        add_exception(parts, error, self.class_name(type(error)), self.identity.of)
         return parts
 
     # -- what Wanted says, once ------------------------------------------------------------------

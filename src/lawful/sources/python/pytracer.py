@@ -127,11 +127,21 @@ class PythonTracer:
         self.sampler = Sampler()
         self._spent = 0.0
         read, self.refusal = frames.reader()
-        self.observer = Observer(wanted, self._identity, self._emit, self._flush_now, read, self.sampler)
+        self.observer = Observer(
+            wanted, self._identity, self._emit, self._emit_all, self._flush_now, read, self.sampler
+        )
         self.timer = Timer()
         self._hooks = _hooks(self)
 
     # -- Tracer ----------------------------------------------------------------------------------
+
+    def follow(self, other: PythonTracer) -> None:
+        """Take over the numbers of objects and threads, and the clock, of a tracer that runs and is to stop."""
+        self._identity, other._identity = other._identity, Identity()
+        self._identity.tell(self._gone)
+        self.observer.identity = self._identity
+        self.thread, self._threads = other.thread, other._threads
+        self._process, self._began = other._process, other._began
 
     def start(self) -> None:
         """Watch all threads, those to come included."""
@@ -267,11 +277,25 @@ class PythonTracer:
     def _emit(self, kind: str, parts: Event, site: Event) -> None:
         self._add({"event": kind, **parts, **site})
 
-    def _add(self, event: Event) -> None:
+    def _emit_all(self, events: list[Event], site: Event) -> None:
+        """Events that are delivered together."""
+        if events:
+            self._add(*(event.copy() if "file" in event else {**event, **site} for event in events))
+
+    def _add(self, *events: Event) -> None:
         task = current_task()
         number = None if task is None else self._identity.of(task)
-        self._append(event, number)
-        if self._synchronous or len(self._buffer) >= self.flush_at:
+        if self._synchronous and not self.thread.delivering:
+            # A thread takes its turn first: otherwise another could find the event, and what comes of it would be
+            # raised there.
+            with self._delivery:
+                for event in events:
+                    self._append(event, number)
+                self._hand_over()
+            return
+        for event in events:
+            self._append(event, number)
+        if len(self._buffer) >= self.flush_at:
             self._deliver_some()
 
     def _append(self, event: Event, task: int | None) -> None:
@@ -305,9 +329,9 @@ class PythonTracer:
     def _deliver_some(self) -> None:
         if self.thread.delivering:
             return
-        if self._synchronous or len(self._buffer) < _OVERFULL * self.flush_at:
+        if len(self._buffer) < _OVERFULL * self.flush_at:
             # A thread may hold what `deliver`, at work in another thread, waits for: events can wait, threads must not.
-            free = self._delivery.acquire(blocking=self._synchronous)
+            free = self._delivery.acquire(blocking=False)
         else:
             free = self._delivery.acquire(timeout=0.1)
         if free:

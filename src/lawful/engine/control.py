@@ -1,0 +1,373 @@
+"""A run seen and steered while it goes on: its state in JSON's types, and the commands that change it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Any
+
+from lawful.diagnostics import all_encodable, encodable
+from lawful.engine.wording import describe, message
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.confidence.summary import ClassSummary
+    from lawful.engine.findings import Finding
+    from lawful.engine.learned import LiveLearner
+    from lawful.engine.session import Session
+    from lawful.learning.learner import Learner
+    from lawful.learning.model import Rule
+
+MOST_RULES = 200
+MOST_MOVES = 50
+_MOST_HISTORY = 20
+_MOST_POINTS = 120
+
+_LEARNING = ("window", "budget", "strategy", "thresholds", "seed", "tune", "tune_every", "all_rules", "most_pairs")
+_SAMPLING = ("confidence", "error_rate", "policy", "overhead")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What may change about a finding that was told."""
+
+    count: int
+    muted: bool
+    withdrawn: bool  # the rule that it breaks is none any more
+
+
+class Control:
+    """One run. All of it is for one thread, which is none of the program's."""
+
+    def __init__(self, session: Session, *, program: str = "", record_to: str | None = None) -> None:
+        """`record_to`: the file that a trace goes to if recording is switched on; there is no other."""
+        self._session = session
+        self._program = program
+        self._record_to = record_to
+        self._recorded = 0 if session.writer is None else 1
+        self._file = record_to  # that was recorded to last
+        self._muted: set[int] = set()
+        self._numbers: dict[tuple[object, ...], int] = {}  # of findings, by their keys
+        self._anomalies: dict[int, Finding] = {}  # that were told, by number: a rule may turn out to be none
+        self._rules: list[Rule] = []  # as they were last shown
+        self._began = time.monotonic()
+        self._before = (self._began, 0)  # when events were last counted, and how many
+        self._rate = 0.0
+
+    # -- what is seen -----------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """All but the findings."""
+        session, live = self._session, self._session.live
+        now = time.monotonic()
+        events = self._events()
+        passed = now - self._before[0]
+        if passed > 0:
+            self._rate = (events - self._before[1]) / passed
+            self._before = now, events
+        tracer: Any = session.tracer
+        return {
+            "program": encodable(self._program),
+            "process": os.getpid(),
+            "core": session.core.name,
+            "seconds": round(now - self._began, 3),
+            "over": session.finished,
+            "events": events,
+            "rate": round(self._rate, 1),
+            "waiting": getattr(tracer, "pending", 0),
+            "buffer": session.settings.buffer,
+            "dropped": live.dropped + tracer.dropped,
+            "cost": round(tracer.cost, 4),
+            "threads": live.threads,
+            "violations": live.violations,
+            "faults": [encodable(text) for text in live.faults],
+            "warnings": [encodable(text) for text in live.warnings],
+            "laws": self._laws(),
+            "learning": None if session.learner is None else self._learning(session.learner.learner),
+            "sampling": None if session.sampler is None else self._sampling(),
+            "recording": self._recording(),
+        }
+
+    def _events(self) -> int:
+        session = self._session
+        learner: LiveLearner | None = session.learner
+        learned = learner.reached if learner is not None and learner.direct else 0
+        return session.live.events + learned
+
+    def _laws(self) -> list[dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for each in self._session.live.laws:
+            state = "paused" if each.paused else "over" if each.over else "on"
+            law = found.setdefault(
+                each.law.name, {"name": encodable(each.law.name), "state": state, "verdict": each.monitor.verdict.value}
+            )
+            if state == "on":
+                law["state"] = state
+        counts: dict[str, int] = {}
+        for finding in self._session.live.findings:
+            counts[finding.law] = counts.get(finding.law, 0) + finding.count
+        for name, law in found.items():
+            law["violations"] = counts.get(name, 0)
+        return list(found.values())
+
+    def _learning(self, learner: Learner) -> dict[str, Any]:
+        from lawful.learning.learner import rule_json
+
+        counted = {"enforcing": 0, "learning": 0}
+
+        def told() -> Any:
+            for rule in learner.rules():
+                counted[rule.state.name.lower()] += 1
+                yield rule
+
+        self._rules = nsmallest(MOST_RULES, told(), key=lambda rule: (-rule.state, -rule.satisfied, rule.failed))
+        return {
+            "parameters": {name: learner.parameters.to_json()[name] for name in _LEARNING},
+            "events": learner.events,
+            "counts": counted,
+            "rules": [
+                all_encodable({"number": number, "text": str(rule), **rule_json(rule)})
+                for number, rule in enumerate(self._rules)
+            ],
+            "moves": [move._asdict() for move in list(learner.moves)[-MOST_MOVES:]],
+        }
+
+    def _sampling(self) -> dict[str, Any]:
+        assert self._session.sampler is not None
+        confidence = self._session.sampler.confidence
+        demand = confidence.demand
+        return {
+            "confidence": demand.confidence,
+            "error_rate": demand.error_rate,
+            "policy": demand.policy.name,
+            "needed": confidence.needed,
+            "classes": [_class_json(each) for each in confidence.summary()],
+        }
+
+    def _recording(self) -> dict[str, Any]:
+        file = self._file
+        return {"on": self._session.recording, "file": None if file is None else encodable(os.path.basename(file))}
+
+    def findings(self, known: Mapping[int, Mark]) -> list[dict[str, Any]]:
+        """Those that are new, or have changed: `known` are the marks of those that were told, by number."""
+        session = self._session
+        found = {self._number(finding): finding for finding in session.live.findings}
+        if session.learner is not None and not session.finished:
+            found |= {self._number(finding): finding for finding in session.learner.findings()}
+        withdrawn = {number: each for number, each in self._anomalies.items() if number not in found}
+        self._anomalies |= {number: each for number, each in found.items() if each.anomaly is not None}
+        told = []
+        for number, finding in (found | withdrawn).items():
+            mark = Mark(finding.count, number in self._muted, number in withdrawn)
+            if known.get(number) != mark:
+                told.append(_finding_json(number, finding, mark))
+        return told
+
+    def _number(self, finding: Finding) -> int:
+        return self._numbers.setdefault(finding.key, len(self._numbers) + 1)
+
+    # -- what is done -----------------------------------------------------------------------------
+
+    def do(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out a command; what is wrong with it is an error with a slug, and changes nothing."""
+        acts: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+            "learning": self._change_learning,
+            "sampling": self._change_sampling,
+            "law-add": self._add_law,
+            "law-remove": self._remove_law,
+            "law-pause": lambda asked: self._pause_law(asked, True),
+            "law-resume": lambda asked: self._pause_law(asked, False),
+            "mute": lambda asked: self._mute(asked, True),
+            "unmute": lambda asked: self._mute(asked, False),
+            "promote": self._promote,
+            "record": self._record,
+        }
+        what = command.get("do")
+        if not isinstance(what, str) or what not in acts:
+            raise LawfulError(
+                "control-unknown", f"there is no command {what!r:.60}", hint=f"there are {', '.join(acts)}"
+            )
+        if self._session.finished and what not in ("mute", "unmute", "promote"):
+            raise LawfulError("control-over", "the program is not watched any more")
+        return acts[what](command)
+
+    def _change_learning(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        learner = self._session.learner
+        if learner is None:
+            raise LawfulError("control-learning", "nothing is learned in this run", hint="run it with --learn")
+        learner.learner.change(**_changes(asked, _LEARNING))
+        return {}
+
+    def _change_sampling(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        from lawful.config import Sampling
+        from lawful.engine.sampling import demand
+
+        sampler = self._session.sampler
+        if sampler is None:
+            raise LawfulError("control-sampling", "nothing is sampled in this run", hint="run it with --confidence")
+        changes = _changes(asked, _SAMPLING)
+        for name in ("confidence", "error_rate"):
+            if name in changes and (isinstance(changes[name], bool) or not isinstance(changes[name], int | float)):
+                raise LawfulError("control-value", f"{name} is a number, not {changes[name]!r:.60}")
+        for name in ("policy", "overhead"):
+            if name in changes and not isinstance(changes[name], str):
+                raise LawfulError("control-value", f"{name} is a text, not {changes[name]!r:.60}")
+        if "/" in changes.get("policy", "") or str(changes.get("policy", "")).endswith(".policy"):
+            raise LawfulError("control-value", "only policies with a name can be chosen here, not files")
+        now = sampler.confidence.demand
+        given = Sampling(confidence=now.confidence, error_rate=now.error_rate, seed=now.seed)
+        new = demand(replace(given, **changes)) if changes.keys() & {"policy", "overhead"} else replace(
+            demand(replace(given, **changes)), policy=now.policy
+        )  # fmt: skip
+        sampler.confidence.change(new)
+        return {"needed": new.needed}
+
+    def _add_law(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        from lawful.laws import catalog
+        from lawful.laws.loader import load_law, parse_law
+
+        name = _text(asked, "name")
+        if "text" not in asked:
+            laws = [load_law(catalog.find(each), name=each) for each in catalog.select(name)]
+        else:
+            laws = [parse_law(_text(asked, "text"), name=name)]
+        known = {law.name for law in self._session.laws}
+        again = [law.name for law in laws if law.name in known]
+        if again:
+            raise LawfulError(
+                "control-law", f"there is a law {again[0]} already", hint="remove it first, or take another name"
+            )
+        self._session.change_laws(laws)
+        return {"laws": [law.name for law in laws]}
+
+    def _law_name(self, asked: Mapping[str, Any]) -> str:
+        name = _text(asked, "name")
+        if all(encodable(each.law.name) != name for each in self._session.live.laws):
+            raise LawfulError("control-law", f"there is no law {name:.60}")
+        return next(each.law.name for each in self._session.live.laws if encodable(each.law.name) == name)
+
+    def _remove_law(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        self._session.change_laws(remove=self._law_name(asked))
+        return {}
+
+    def _pause_law(self, asked: Mapping[str, Any], paused: bool) -> dict[str, Any]:
+        self._session.pause_law(self._law_name(asked), paused)
+        return {}
+
+    def _mute(self, asked: Mapping[str, Any], muted: bool) -> dict[str, Any]:
+        number = asked.get("finding")
+        if number not in self._numbers.values() or not isinstance(number, int):
+            raise LawfulError("control-finding", f"there is no finding {number!r:.60}")
+        (self._muted.add if muted else self._muted.discard)(number)
+        return {}
+
+    def _promote(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """A rule as a law that a person can read and keep."""
+        from lawful.learning.export import to_rml
+
+        number = asked.get("rule")
+        if not isinstance(number, int) or not 0 <= number < len(self._rules):
+            raise LawfulError("control-rule", f"there is no rule {number!r:.60}")
+        learner = self._session.learner
+        window = None if learner is None else learner.learner.parameters.window
+        rule = self._rules[number]
+        text = to_rml([] if rule.life else [rule], window=window, lives=[rule] if rule.life else ())
+        return {"rml": text, "name": "rule.rml"}
+
+    def _record(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        on = asked.get("on")
+        if not isinstance(on, bool):
+            raise LawfulError("control-value", "recording is switched on (true) or off (false)")
+        if on and self._record_to is None:
+            raise LawfulError("control-record", "there is no file to record to", hint="run it with --trace FILE")
+        if on and not self._session.recording:
+            self._recorded += 1
+            base, suffix = os.path.splitext(self._record_to or "")
+            self._file = self._record_to if self._recorded == 1 else f"{base}.{self._recorded}{suffix}"
+        self._session.record(self._file if on else None)
+        return self._recording()
+
+
+def _changes(asked: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    changes = asked.get("change")
+    if not isinstance(changes, dict) or not changes:
+        raise LawfulError("control-value", "`change` is an object with the new values")
+    for name in changes:
+        if name not in names:
+            raise LawfulError(
+                "control-value", f"{name!r:.60} cannot be changed here", hint=f"there are {', '.join(names)}"
+            )
+    return changes
+
+
+def _text(asked: Mapping[str, Any], name: str) -> str:
+    text = asked.get(name)
+    if not isinstance(text, str) or not text.strip():
+        raise LawfulError("control-value", f"`{name}` is a text")
+    return text
+
+
+def _finding_json(number: int, finding: Finding, mark: Mark) -> dict[str, Any]:
+    told: dict[str, Any] = all_encodable(
+        {
+            "number": number,
+            "law": finding.law,
+            "message": message(finding),
+            "file": finding.file,
+            "line": finding.line,
+            "time": finding.first_time,
+            "last": finding.last_time,
+            **asdict(mark),
+            "anomaly": finding.anomaly is not None,
+            "history": _history(finding),
+        }
+    )
+    return told
+
+
+def _history(finding: Finding) -> list[dict[str, Any]]:
+    """The events that led there: of an anomaly, those of its first bad use."""
+    if finding.anomaly is not None:
+        scenes = finding.anomaly.bad[:1]
+        places = [(name, site) for scene in scenes for name, site in scene.events]
+        return [{"number": None, "text": str(name), "file": site.file, "line": site.line} for name, site in places]
+    return [
+        {"number": at, "text": describe(event), "file": event.get("file"), "line": event.get("line")}
+        for at, event in finding.history[-_MOST_HISTORY:]
+    ]
+
+
+def _class_json(kind: ClassSummary) -> dict[str, Any]:
+    points = kind.series[:: max(1, len(kind.series) // _MOST_POINTS)]
+    told: dict[str, Any] = all_encodable(
+        {
+            "name": kind.class_name,
+            "state": kind.state,
+            "rate": kind.rate,
+            "created": kind.created,
+            "sampled": kind.sampled,
+            "alive": kind.alive,
+            "laws": [
+                {
+                    "law": law.law,
+                    "state": law.state.value,
+                    "samples": law.samples,
+                    "violations": law.violations,
+                    "unknown": law.unknown,
+                    "needed": law.needed,
+                    "confidence": law.confidence,
+                    "bound": law.bound,
+                }
+                for law in kind.laws
+            ],
+            "moves": [
+                {"time": move.time, "from": move.source, "to": move.target, "why": move.why}
+                for move in kind.moves[-MOST_MOVES:]
+            ],
+            "series": [{"time": p.time, "rate": p.rate, "clean": p.clean, "overhead": p.overhead} for p in points],
+        }
+    )
+    return told

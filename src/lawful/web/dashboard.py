@@ -1,0 +1,153 @@
+"""The dashboard: a page that shows a run as it goes on, and the calls by which it is steered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from importlib import resources
+from typing import Any
+
+import msgspec
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from lawful.web.link import ServerSide
+
+MOST_LOOKERS = 20
+_MOST_BODY = 1_000_000
+_PATIENCE = 10.0  # seconds that a command may take
+_STATIC = {
+    "app.js": "text/javascript; charset=utf-8",
+    "app.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+class Hub:
+    """Between the link to the program and all who look on.
+
+    Nobody has a queue: who is ready is told what is new since the last time. So a slow client costs nothing.
+    """
+
+    def __init__(self, side: ServerSide) -> None:
+        self.side = side
+        self.lookers = 0
+        self._news = asyncio.Event()
+        self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._last = 0
+
+    def tell(self) -> None:
+        """There is something new."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def take(self, line: bytes) -> None:
+        """A line of the program's side."""
+        for answer in self.side.take(line):
+            future = self._asked.pop(answer["id"], None)
+            if future is not None and not future.done():
+                future.set_result(answer)
+        self.tell()
+
+    def end(self) -> None:
+        """The program has ended."""
+        self.side.end()
+        for future in self._asked.values():
+            if not future.done():
+                future.set_result({"error": _OVER})
+        self._asked.clear()
+        self.tell()
+
+    async def ask(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Have a command carried out."""
+        if self.side.ask is None:
+            return {"error": _OVER}
+        self._last += 1
+        number = self._last
+        future = self._asked[number] = asyncio.get_running_loop().create_future()
+        self.side.ask(msgspec.json.encode({**command, "id": number}) + b"\n")
+        try:
+            return await asyncio.wait_for(future, _PATIENCE)
+        except TimeoutError:
+            return {"error": {"slug": "control-time", "message": "the program does not answer", "hint": None}}
+        finally:
+            self._asked.pop(number, None)
+
+    async def stream(self) -> AsyncIterator[ServerSentEvent]:
+        """What is new, again and again, until the run is over and all is told."""
+        self.lookers += 1
+        version = 0
+        try:
+            while True:
+                news = self._news
+                reached, told = self.side.since(version)
+                if reached > version or version == 0:
+                    yield ServerSentEvent(data=msgspec.json.encode(told).decode(), id=str(reached))
+                    version = max(reached, 1)
+                if version >= self.side.version:
+                    if self.side.over:
+                        yield ServerSentEvent(event="over", data="{}")
+                        return
+                    await news.wait()
+        finally:
+            self.lookers -= 1
+
+
+_OVER = {"slug": "control-over", "message": "the program is not watched any more", "hint": None}
+
+
+def application(hub: Hub) -> Starlette:
+    """The page, its stream of news, and its commands."""
+
+    async def page(_: Request) -> Response:
+        return Response(_file("index.html"), media_type="text/html; charset=utf-8")
+
+    async def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in _STATIC:
+            return Response(status_code=404)
+        return Response(_file(name), media_type=_STATIC[name])
+
+    async def state(_: Request) -> Response:
+        return _json(hub.side.since(0, most=10_000)[1])
+
+    async def news(_: Request) -> Response:
+        if hub.lookers >= MOST_LOOKERS:
+            return Response("too many are looking\n", 503)
+        return EventSourceResponse(hub.stream(), ping=15)
+
+    async def do(request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return _json({"error": {"slug": "control-value", "message": "a command is JSON", "hint": None}}, 415)
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _MOST_BODY:
+                return _json({"error": {"slug": "control-value", "message": "that is too long", "hint": None}}, 413)
+        try:
+            command = msgspec.json.decode(body, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            return _json({"error": {"slug": "control-value", "message": str(error), "hint": None}}, 400)
+        answer = await hub.ask(command)
+        return _json(answer, 400 if "error" in answer else 200)
+
+    return Starlette(
+        routes=[
+            Route("/", page),
+            Route("/static/{name}", static),
+            Route("/state", state),
+            Route("/news", news),
+            Route("/do", do, methods=["POST"]),
+        ]
+    )
+
+
+def _file(name: str) -> bytes:
+    return resources.files("lawful.web").joinpath("static", name).read_bytes()
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value) + b"\n", status, media_type="application/json")

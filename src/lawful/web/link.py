@@ -1,0 +1,177 @@
+"""The link between a program under watch and the server of its dashboard, which is another process.
+
+Lines of JSON over a socket. What the program's side sends is the newest state, never a backlog: if the server is slow
+or gone, the program does not notice.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lawful.engine.control import Mark
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.engine.control import Control
+
+PERIOD = 0.5  # seconds between two states
+_SHARE = 100  # a state is made so rarely that it takes this part of the time, at most
+_MOST_LINE = 4_000_000  # bytes of a command
+_LAST = 2.0  # seconds that the end of a run may wait for a server that does not read
+_MOST_FINDINGS = 200  # that are sent at once
+
+
+class ProgramSide:
+    """Attends a session: sends its state, carries out commands. It never waits, but for the last state."""
+
+    def __init__(self, control: Control, connection: socket.socket) -> None:
+        self._control = control
+        self._socket: socket.socket | None = connection
+        connection.setblocking(False)
+        self._unsent = b""
+        self._unread = b""
+        self._answers: list[dict[str, Any]] = []
+        self._sent: dict[int, Mark] = {}  # of findings
+        self._more = False  # are there findings that were left for later?
+        self._due = 0.0
+        self._decoder = msgspec.json.Decoder()
+
+    # -- lawful.engine.session.Attendant ----------------------------------------------------------
+
+    def beat(self) -> None:
+        if self._socket is None:
+            return
+        try:
+            commands = self._receive()
+            for command in commands:
+                self._carry_out(command)
+            now = time.monotonic()
+            if not self._unsent and (commands or now >= self._due):
+                self._unsent = self._message()
+                spent = time.monotonic() - now
+                self._due = now + max(PERIOD, spent * _SHARE)
+            self._send()
+        except OSError:
+            self._close()
+
+    def end(self) -> None:
+        """The last state is sent, if that does not take long."""
+        if self._socket is None:
+            return
+        with suppress(OSError):
+            self._socket.settimeout(_LAST)
+            self._socket.sendall(self._unsent)
+            while True:
+                message, more = self._message(), self._more
+                self._socket.sendall(message)
+                if not more:
+                    break
+        self._close()
+
+    def after_fork_in_child(self) -> None:
+        self._close()
+
+    # -- what goes over the line ------------------------------------------------------------------
+
+    def _message(self) -> bytes:
+        found = self._control.findings(self._sent)
+        self._more = len(found) > _MOST_FINDINGS
+        found = found[:_MOST_FINDINGS]
+        for each in found:
+            self._sent[each["number"]] = Mark(each["count"], each["muted"], each["withdrawn"])
+        answers, self._answers = self._answers, []
+        told = {"state": self._control.state(), "findings": found, "answers": answers}
+        return msgspec.json.encode(told) + b"\n"
+
+    def _carry_out(self, command: dict[str, Any]) -> None:
+        answer: dict[str, Any] = {"id": command.get("id")}
+        try:
+            answer["result"] = self._control.do(command)
+        except LawfulError as error:
+            answer["error"] = {"slug": error.slug, "message": error.message, "hint": error.hint, "text": error.render()}
+        except Exception as error:  # the run must go on
+            answer["error"] = {"slug": "internal", "message": f"{type(error).__name__}: {error}", "hint": None}
+        self._answers.append(answer)
+
+    def _send(self) -> None:
+        assert self._socket is not None
+        while self._unsent:
+            try:
+                sent = self._socket.send(self._unsent)
+            except BlockingIOError:
+                return
+            self._unsent = self._unsent[sent:]
+
+    def _receive(self) -> list[dict[str, Any]]:
+        assert self._socket is not None
+        while True:
+            try:
+                part = self._socket.recv(65536)
+            except BlockingIOError:
+                break
+            if not part:
+                raise ConnectionError("the server has gone")
+            self._unread += part
+            if len(self._unread) > _MOST_LINE:
+                raise ConnectionError("a command is too long")
+        *lines, self._unread = self._unread.split(b"\n")
+        return [command for line in lines if isinstance(command := self._decoder.decode(line), dict)]
+
+    def _close(self) -> None:
+        connection, self._socket = self._socket, None
+        if connection is not None:
+            connection.close()
+
+
+class ServerSide:
+    """What the server knows of the run, for all who look at it."""
+
+    def __init__(self, ask: Callable[[bytes], None] | None = None) -> None:
+        """`ask` sends a line to the program; None: the run is over, and nothing can be asked."""
+        self.state: dict[str, Any] = {}
+        self.findings: dict[int, dict[str, Any]] = {}
+        self.version = 0
+        self.changed: dict[int, int] = {}  # findings: the version in which each last changed
+        self.over = ask is None
+        self.ask = ask
+
+    def take(self, line: bytes) -> list[dict[str, Any]]:
+        """Take in what the program's side has sent; the answers to commands that are in it."""
+        told = msgspec.json.decode(line)
+        self.version += 1
+        self.state = told["state"]
+        self.over = self.over or bool(self.state.get("over"))
+        for finding in told["findings"]:
+            self.findings[finding["number"]] = finding
+            self.changed[finding["number"]] = self.version
+        answers: list[dict[str, Any]] = told["answers"]
+        return answers
+
+    def end(self) -> None:
+        """The program has ended, or cut the line."""
+        self.version += 1
+        self.over = True
+        self.ask = None
+
+    def since(self, version: int, most: int = 200) -> tuple[int, dict[str, Any]]:
+        """What is new since a version, and the version that this is; of many findings only some, and the rest next."""
+        new = [number for number, at in self.changed.items() if at > version]
+        new.sort(key=lambda number: (self.changed[number], number))
+        reached = self.version
+        if len(new) > most:
+            # All that changed in one version are told together.
+            reached = self.changed[new[most - 1]]
+            new = [number for number in new if self.changed[number] <= reached]
+        told = {
+            "state": self.state,
+            "over": self.over,
+            "findings": [self.findings[number] for number in new],
+            "total": len(self.findings),
+        }
+        return reached, told

@@ -1,0 +1,150 @@
+"""The link between program and server: the newest state, no backlog, and commands that are carried out."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+
+from lawful.engine.control import Mark
+from lawful.errors import LawfulError
+from lawful.web.link import ProgramSide, ServerSide
+
+
+class FakeControl:
+    """A run with as many findings as one likes."""
+
+    def __init__(self, findings: int = 0, size: int = 10) -> None:
+        self.count = 1
+        self.numbers = range(1, findings + 1)
+        self.size = size
+        self.done: list[object] = []
+
+    def state(self):
+        return {"events": self.count, "text": "x" * self.size}
+
+    def findings(self, known):
+        told = ({"number": number, "count": self.count, "muted": False, "withdrawn": False} for number in self.numbers)
+        return [each for each in told if known.get(each["number"]) != Mark(each["count"], False, False)]
+
+    def do(self, command):
+        self.done.append(command)
+        if command["do"] == "wrong":
+            raise LawfulError("control-value", "no", hint="yes")
+        if command["do"] == "fault":
+            raise ZeroDivisionError("boom")
+        return {"did": command["do"]}
+
+
+@pytest.fixture
+def ends():
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(10)
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def lines(theirs: socket.socket) -> list[bytes]:
+    theirs.settimeout(0.2)
+    data = b""
+    try:
+        while part := theirs.recv(1 << 20):
+            data += part
+    except TimeoutError:
+        pass
+    assert data.endswith(b"\n") or not data
+    return data.splitlines()
+
+
+def test_a_server_that_does_not_read_costs_nothing(ends):
+    ours, theirs = ends
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    side = ProgramSide(FakeControl(size=1_000_000), ours)
+    for _ in range(50):
+        side._due = 0.0
+        side.beat()  # which would block, or gather messages, if it could
+    assert 0 < len(side._unsent) < 1_100_000
+    assert side._control.count == 1
+    del theirs
+
+
+def test_a_server_that_has_gone_is_no_trouble(ends):
+    ours, theirs = ends
+    side = ProgramSide(FakeControl(), ours)
+    theirs.close()
+    for _ in range(3):
+        side._due = 0.0
+        side.beat()
+    side.end()
+
+
+def test_commands_are_carried_out_and_answered(ends):
+    ours, theirs = ends
+    control = FakeControl()
+    side = ProgramSide(control, ours)
+    told = [{"id": 1, "do": "a"}, {"id": 2, "do": "wrong"}, {"id": 3, "do": "fault"}]
+    text = b"".join(json.dumps(each).encode() + b"\n" for each in told)
+    theirs.sendall(text[:20])
+    side.beat()
+    theirs.sendall(text[20:])
+    side.beat()
+    server = ServerSide(lambda line: None)
+    answers = [answer for line in lines(theirs) for answer in server.take(line)]
+    side.beat()
+    answers += [answer for line in lines(theirs) for answer in server.take(line)]
+    assert [answer["id"] for answer in answers] == [1, 2, 3]
+    assert answers[0]["result"] == {"did": "a"}
+    assert answers[1]["error"]["slug"] == "control-value" and answers[1]["error"]["hint"] == "yes"
+    assert "ZeroDivisionError" in answers[2]["error"]["message"]
+    assert [each["do"] for each in control.done] == ["a", "wrong", "fault"]
+
+
+def test_the_end_brings_everything(ends):
+    ours, theirs = ends
+    control = FakeControl(findings=1_000)
+    side = ProgramSide(control, ours)
+    theirs.settimeout(5)
+    import threading
+
+    taken: list[bytes] = []
+    reader = threading.Thread(target=lambda: taken.extend(_until_closed(theirs)))
+    reader.start()
+    side.beat()
+    control.count = 2
+    side.end()
+    reader.join(10)
+    server = ServerSide(lambda line: None)
+    for line in taken:
+        server.take(line)
+    assert len(server.findings) == 1_000
+    assert {finding["count"] for finding in server.findings.values()} == {2}
+    assert server.state["events"] == 2
+
+
+def _until_closed(theirs: socket.socket) -> list[bytes]:
+    data = b""
+    while part := theirs.recv(1 << 20):
+        data += part
+    return data.splitlines()
+
+
+def test_who_looks_is_told_all_that_changed_and_nothing_twice():
+    server = ServerSide(lambda line: None)
+    known: dict[int, int] = {}
+    version, told_in_all = 0, 0
+    for turn in range(1, 8):
+        found = [{"number": number, "count": turn} for number in range(turn * 50, turn * 50 + 100)]
+        server.take(json.dumps({"state": {"events": turn}, "findings": found, "answers": []}).encode())
+        if turn % 3 == 0:  # a slow one
+            while version < server.version:
+                version, told = server.since(version, most=60)
+                told_in_all += len(told["findings"])
+                known |= {each["number"]: each["count"] for each in told["findings"]}
+    while version < server.version:
+        version, told = server.since(version, most=60)
+        known |= {each["number"]: each["count"] for each in told["findings"]}
+    assert known == {number: finding["count"] for number, finding in server.findings.items()}
+    assert told_in_all <= 700
+    assert server.since(version)[1]["findings"] == []

@@ -6,6 +6,7 @@ from typing import Literal
 
 import click
 
+from lawful.cli import catalogue
 from lawful.errors import LawfulError
 from lawful.laws.loader import load_law
 from lawful.laws.rml.automaton import MOST_STATES, Automaton, NotFiniteError, automaton
@@ -18,8 +19,11 @@ from lawful.reports import law as report
 _EXAMPLES = """
 \b
 Examples:
+  lawful laws list asyncio
+  lawful laws show files/use-after-close
+  lawful laws new order-paid-once
+  lawful laws test project
   lawful laws explain hash_set.rml
-  lawful laws explain files.rml --dot | dot -Tsvg -o files.svg
 """
 
 _EXPLAIN_EXAMPLES = """
@@ -36,7 +40,11 @@ _SETTINGS = {"max_content_width": 80}
 
 @click.group(name="laws", no_args_is_help=True, epilog=_EXAMPLES, context_settings=_SETTINGS)
 def command() -> None:
-    """Explain and draw laws."""
+    """List, show, test, begin, explain and draw laws."""
+
+
+for _each in (catalogue.list_laws, catalogue.show, catalogue.test, catalogue.new):
+    command.add_command(_each)
 
 
 @command.command(epilog=_EXPLAIN_EXAMPLES, context_settings=_SETTINGS)

@@ -27,20 +27,25 @@ def parse_law(text: str, *, name: str) -> Law:
     suffix = _suffix(name)
     if suffix not in _ALONE:
         hint = f"its name ends with {' or '.join(_ALONE)}"
-        raise LawError("law-unknown-kind", "a law without a file is in RML or a set of invariants", where=name, hint=hint)
+        message = "a law without a file is in RML or a set of invariants"
+        raise LawError("law-unknown-kind", message, where=name, hint=hint)
     return _LANGUAGES[suffix](text, name, name)
 
 
 def find_laws(word: str | os.PathLike[str]) -> dict[str, str]:
     """The files of what a user calls a law, by the names that reports have for them.
 
-    It is a file, or a law, an area or a profile of the catalogue.
+    It is a file, or a law, an area or a profile of the catalogue; or one that another package or the project keeps.
     """
     word = os.fspath(word)
     if is_law_name(word) or os.path.isfile(word):
         return {word: word}
-    from lawful.laws import catalog  # not everybody needs it
+    from lawful.laws import catalog, shelves  # not everybody needs them
 
+    if not catalog.knows(word):
+        kept = shelves.find(word)
+        if kept:
+            return {name: os.fspath(path) for name, path in kept.items()}
     return {name: os.fspath(catalog.find(name)) for name in catalog.select(word)}
 
 

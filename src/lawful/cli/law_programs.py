@@ -1,0 +1,89 @@
+"""The two programs of a law, run under watch: what should be found, and what is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+_MARK = "# violation"
+_PATIENCE = 120.0  # seconds
+_LANGUAGES = (".rml", ".toml", ".view", ".g")
+
+
+def run_all(laws: Mapping[str, Path], jobs: int, core: str | None) -> Iterator[tuple[str, list[str]]]:
+    """For each law what is wrong with it, in the order of the laws."""
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from zip(laws, pool.map(lambda item: problems(*item, core), laws.items()), strict=True)
+
+
+def problems(name: str, path: Path, core: str | None) -> list[str]:
+    """What the programs of a law do that they should not, in words."""
+    told: list[str] = []
+    for kind in ("keeps", "breaks"):
+        program = path.with_suffix(f".{kind}.py")
+        if not program.exists():
+            told.append(f"there is no {program.name}")
+            continue
+        expected = marked(program) if kind == "breaks" else []
+        if kind == "breaks" and not expected:
+            told.append(f"no line of {program.name} ends with `{_MARK}`")
+        # Laws that raise no false alarms are silent about a program that is right.
+        found, trouble = watched(program, path, core, ["std"] if kind == "keeps" else [])
+        if trouble:
+            told.append(f"{program.name}: {trouble}")
+            continue
+        told += [f"{program.name}:{line}: not found" for line in sorted(set(expected) - {at for _, at in found})]
+        for law, line in found:
+            if kind == "keeps" or line not in expected:
+                told.append(f"{program.name}:{line}: found, by {name if law == path.name else law}")
+    return told
+
+
+def marked(program: Path) -> list[int]:
+    """The lines that break the law, as they say."""
+    lines = program.read_text(encoding="utf-8").splitlines()
+    return [number for number, line in enumerate(lines, 1) if line.endswith(_MARK)]
+
+
+def watched(program: Path, law: Path, core: str | None, others: list[str]) -> tuple[list[tuple[str, int]], str]:
+    """The law and the line of each finding, and what went wrong.
+
+    The program runs in a copy: what lies in Lawful is not watched.
+    """
+    with tempfile.TemporaryDirectory(prefix="lawful-law-") as folder:
+        for each in law.parent.glob(f"{law.stem}.*"):
+            if each.suffix in _LANGUAGES:
+                shutil.copy(each, folder)
+        shutil.copy(program, Path(folder, "program.py"))
+        report = Path(folder, "report.json")
+        words = ["run", "--law", law.name, *(word for other in others for word in ("--law", other))]
+        words += ["--core", core] if core else []
+        words += ["--format", "json", "--output", str(report), "program.py"]
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "lawful", *words],
+                cwd=folder,
+                env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_PATIENCE,
+            )
+        except subprocess.TimeoutExpired:
+            return [], f"it does not end within {_PATIENCE:.0f} seconds"
+        try:
+            told = json.loads(report.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return [], f"it cannot be run: {done.stdout.strip()[-500:]}"
+    if done.returncode not in (0, 1):
+        return [], f"it ends with the code {done.returncode}: {done.stdout.strip()[-500:]}"
+    return sorted((finding["law"], finding["line"] or 0) for finding in told["findings"]), ""

@@ -1,0 +1,84 @@
+"""What nobody wants to hear: findings that a comment in the source, or the project's configuration, calls meant."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from lawful.errors import LawfulError
+
+# `# lawful: ignore[files/left-open, locks]`, or `# lawful: ignore` for all laws.
+_COMMENT = re.compile(r"#\s*lawful:\s*ignore(?:\[([^\]]*)\])?")
+_MOST_FILES = 1_000  # whose lines are remembered
+
+
+class Pattern(NamedTuple):
+    """A law, an area or any of them, in some files or in all."""
+
+    law: str
+    files: str = "*"
+
+    @classmethod
+    def read(cls, text: str, where: str | None = None) -> Pattern:
+        """From `law`, or `law: files`."""
+        law, separator, files = (part.strip() for part in text.partition(":"))
+        if not law or (separator and not files):
+            hint = 'write "files/left-open", or "files: tests/*" for some files'
+            raise LawfulError("config-ignore", f"{text!r:.60} does not say what is ignored", where=where, hint=hint)
+        return cls(law, files or "*")
+
+    def covers(self, law: str, file: str | None) -> bool:
+        """Is a finding of this law in this file meant?"""
+        return means(self.law, law) and (self.files == "*" or (file is not None and fnmatchcase(file, self.files)))
+
+
+def means(word: str, law: str) -> bool:
+    """Does a word name a law: by its name, its area, without its suffix, or by a pattern?"""
+    names = (law, os.path.basename(law), os.path.splitext(os.path.basename(law))[0], law.partition("/")[0])
+    return any(fnmatchcase(name, word) for name in names)
+
+
+class Suppressions:
+    """Looks at the lines of findings. Lines are read when they are asked for, which is when something was found."""
+
+    def __init__(self, ignore: Iterable[str] = (), folder: str | os.PathLike[str] = ".") -> None:
+        self._patterns = tuple(Pattern.read(text) for text in ignore)
+        self._folder = os.path.abspath(folder)
+        self._comments: dict[str, dict[int, tuple[str, ...]]] = {}
+
+    def cover(self, law: str, file: str | None, line: int | None) -> bool:
+        """Is a finding at this place not wanted?"""
+        if any(pattern.covers(law, file) for pattern in self._patterns):
+            return True
+        if file is None or line is None:
+            return False
+        return any(means(word, law) for word in self._of(file).get(line, ()))
+
+    def _of(self, file: str) -> dict[int, tuple[str, ...]]:
+        """The comments of a file, by line: what each ignores."""
+        found = self._comments.get(file)
+        if found is None:
+            if len(self._comments) >= _MOST_FILES:
+                self._comments.clear()
+            found = self._comments[file] = self._read(os.path.join(self._folder, file))
+        return found
+
+    @staticmethod
+    def _read(path: str) -> dict[int, tuple[str, ...]]:
+        try:
+            with open(path, "rb") as file:
+                content = file.read()
+        except (OSError, ValueError):
+            return {}
+        if b"lawful:" not in content:
+            return {}
+        found: dict[int, tuple[str, ...]] = {}
+        for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+            comment = _COMMENT.search(line)
+            if comment is not None:
+                words = comment[1]
+                found[number] = ("*",) if words is None else tuple(filter(None, map(str.strip, words.split(","))))
+        return found

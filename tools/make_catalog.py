@@ -1,0 +1,81 @@
+"""Writes the pages about the laws of the catalogue, one for each area, and the table of all, from the files of the laws."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lawful.laws import catalog
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "catalog"
+INDEX = ROOT / "docs" / "catalog.md"
+BEGIN, END = "<!-- laws: begin -->", "<!-- laws: end -->"
+
+
+def table(laws: list[catalog.CatalogLaw]) -> str:
+    """All laws in one table, each with a link to where more is said of it."""
+    rows = []
+    for law in laws:
+        link = f"[`{law.name}`](catalog/{law.area}.md#{law.name.partition('/')[2]})"
+        rows.append(f"| {link} | {law.title} | {law.severity} | {law.cost} | {law.profile} |")
+    return "\n".join(["| law | says | severity | cost | profile |", "|---|---|---|---|---|", *rows])
+
+
+def page(area: str, laws: list[catalog.CatalogLaw]) -> str:
+    """All that is to be said about the laws of an area."""
+    parts = [
+        f"# Laws: {area}\n",
+        f"`--law {area}` has all of them; [the catalogue](../catalog.md) has the others. "
+        "This page is made from the laws' files.\n",
+    ]
+    for law in laws:
+        short = law.name.partition("/")[2]
+        parts.append(
+            f"## {short}\n\n**{law.title}.** {law.rule}\n\n"
+            f"- Python's documentation: [{law.docs}]({law.url})\n- How to do it right: {law.fix}\n"
+            f"- Severity {law.severity}, cost {law.cost}, profile `{law.profile}`\n\n"
+            f"Breaks it:\n\n{_program(law.breaks)}\n\nKeeps it:\n\n{_program(law.keeps)}\n"
+        )
+    return "\n".join(parts)
+
+
+def _program(path: Path) -> str:
+    # They are run by the tests of the laws, and not once more by those of the pages.
+    return f"```py\n{path.read_text(encoding='utf-8').strip()}\n```"
+
+
+def pages() -> dict[Path, str]:
+    """All pages as they should be."""
+    laws = [catalog.load(name) for name in catalog.names()]
+    found = {FOLDER / f"{area}.md": page(area, [law for law in laws if law.area == area]) for area in _areas(laws)}
+    text = INDEX.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return found | {INDEX: f"{before}{BEGIN}\n{table(laws)}\n{END}{after}"}
+
+
+def _areas(laws: list[catalog.CatalogLaw]) -> list[str]:
+    return list(dict.fromkeys(law.area for law in laws))
+
+
+def main() -> None:
+    """Write what has changed; with ``--check``, only say so."""
+    wanted = pages()
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    stale += [path for path in FOLDER.glob("*.md") if path not in wanted]
+    if "--check" in sys.argv:
+        sys.exit(
+            "\n".join(f"{path.relative_to(ROOT)} is not as the laws say: run tools/make_catalog.py" for path in stale)
+        )
+    FOLDER.mkdir(exist_ok=True)
+    for path in stale:
+        if path in wanted:
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            path.unlink()
+        print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+/* Automata as integer tables: minimisation, product, and search for a word (automata.c). */
+#ifndef LAWFUL_AUTOMATA_H
+#define LAWFUL_AUTOMATA_H
+
+PyObject *automaton_minimal(PyObject *module, PyObject *args);
+PyObject *automaton_product(PyObject *module, PyObject *args);
+PyObject *automaton_search(PyObject *module, PyObject *args);
+
+#define AUTOMATA_METHODS                                                                                               \
+    {"automaton_minimal", automaton_minimal, METH_VARARGS,                                                             \
+     "automaton_minimal(initial, transitions, accepting)\n--\n\nThe smallest automaton of the same language."},        \
+    {"automaton_product", automaton_product, METH_VARARGS,                                                             \
+     "automaton_product(initial, transitions, accepting, initial, transitions, accepting, taken)\n--\n\n"              \
+     "The smallest automaton of what is taken of two languages."},                                                     \
+    {"automaton_search", automaton_search, METH_VARARGS,                                                               \
+     "automaton_search(initial, transitions, accepting, initial, transitions, accepting, taken, longest)\n--\n\n"      \
+     "The shortest word of what is taken of two languages, or None."},
+
+#endif

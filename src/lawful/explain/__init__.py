@@ -1,0 +1,37 @@
+"""Explain: the automaton of all the ways to an error, learned from a program or traces, and how versions differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lawful.explain.automata import Automaton
+    from lawful.explain.bounds import Range
+    from lawful.explain.differences import Comparison
+    from lawful.explain.explaining import diff, explain, merge
+    from lawful.explain.explanation import Explanation
+    from lawful.explain.model import Limits
+    from lawful.explain.opening import Settings
+
+__all__ = ["Automaton", "Comparison", "Explanation", "Limits", "Range", "Settings", "diff", "explain", "merge"]
+
+_HOMES = {
+    "Automaton": "automata",
+    "Comparison": "differences",
+    "Explanation": "explanation",
+    "Limits": "model",
+    "Range": "bounds",
+    "Settings": "opening",
+    "diff": "explaining",
+    "explain": "explaining",
+    "merge": "explaining",
+}
+
+
+def __getattr__(name: str) -> object:
+    # A process that runs somebody's program imports parts of this package, and nothing that it does not need.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,55 @@
+"""Automata as integer tables, and what can be done with them."""
+
+from lawful.explain.automata.automaton import Automaton
+from lawful.explain.automata.language import (
+    count,
+    edges,
+    is_empty,
+    is_finite,
+    live,
+    longest_word,
+    reachable,
+    shortest_word,
+    trim,
+    words,
+)
+from lawful.explain.automata.operations import (
+    aligned,
+    complement,
+    difference,
+    disjoint,
+    equivalent,
+    included,
+    intersection,
+    minimise,
+    project,
+    relabelled,
+    symmetric_difference,
+    union,
+)
+
+__all__ = [
+    "Automaton",
+    "aligned",
+    "complement",
+    "count",
+    "difference",
+    "disjoint",
+    "edges",
+    "equivalent",
+    "included",
+    "intersection",
+    "is_empty",
+    "is_finite",
+    "live",
+    "longest_word",
+    "minimise",
+    "project",
+    "reachable",
+    "relabelled",
+    "shortest_word",
+    "symmetric_difference",
+    "trim",
+    "union",
+    "words",
+]

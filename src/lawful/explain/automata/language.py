@@ -1,0 +1,176 @@
+"""What an automaton accepts: its words in order, their number, and the states that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lawful.explain.automata.automaton import Automaton
+from lawful.explain.automata.numbering import numbered
+
+
+def reachable(automaton: Automaton) -> list[int]:
+    """The states that some word leads to, breadth-first."""
+    order = [automaton.initial]
+    met = set(order)
+    for state in order:
+        for target in automaton.transitions[state]:
+            if target not in met:
+                met.add(target)
+                order.append(target)
+    return order
+
+
+def live(automaton: Automaton) -> frozenset[int]:
+    """The states on the way of some accepted word: those that can be reached, and reach an accepting one."""
+    here = set(reachable(automaton))
+    before: dict[int, list[int]] = {}
+    for state in here:
+        for target in automaton.transitions[state]:
+            before.setdefault(target, []).append(state)
+    order = sorted(automaton.accepting & here)
+    met = set(order)
+    for state in order:
+        for source in before.get(state, ()):
+            if source not in met:
+                met.add(source)
+                order.append(source)
+    return frozenset(met)
+
+
+def edges(automaton: Automaton) -> list[tuple[int, int, int]]:
+    """Source, letter and target of each step between live states: the automaton without its sink."""
+    alive = live(automaton)
+    return [
+        (state, letter, target)
+        for state in sorted(alive)
+        for letter, target in enumerate(automaton.transitions[state])
+        if target in alive
+    ]
+
+
+def trim(automaton: Automaton) -> Automaton:
+    """The live states, and one sink for all others: numbered, but states of the same language are kept apart."""
+    alive = live(automaton)
+    sink = len(automaton)
+    rows = [
+        [target if target in alive else sink for target in row] if state in alive else [sink] * len(row)
+        for state, row in enumerate(automaton.transitions)
+    ]
+    rows.append([sink] * len(automaton.labels))
+    initial = automaton.initial if automaton.initial in alive else sink
+    return Automaton(automaton.labels, 0, *numbered(initial, rows, automaton.accepting))
+
+
+def is_empty(automaton: Automaton) -> bool:
+    """Whether no word is accepted."""
+    return automaton.accepting.isdisjoint(reachable(automaton))
+
+
+def is_finite(automaton: Automaton) -> bool:
+    """Whether only finitely many words are accepted: no live state leads back to itself."""
+    return _order(automaton) is not None
+
+
+def longest_word(automaton: Automaton) -> int | None:
+    """The length of the longest word, or None if there is none: the language is empty or infinite."""
+    order = _order(automaton)
+    if not order:
+        return None
+    alive, length = set(order), dict.fromkeys(order, 0)
+    for state in reversed(order):
+        after = [length[target] for target in automaton.transitions[state] if target in alive]
+        length[state] = 1 + max(after) if after else 0
+    return length[automaton.initial]
+
+
+def _order(automaton: Automaton) -> list[int] | None:
+    """Live states, each before those it leads to; None if they go round."""
+    alive = live(automaton)
+    incoming = dict.fromkeys(alive, 0)
+    for state in alive:
+        for target in automaton.transitions[state]:
+            if target in alive:
+                incoming[target] += 1
+    order = [state for state, count in incoming.items() if not count]
+    for state in order:
+        for target in automaton.transitions[state]:
+            if target in alive:
+                incoming[target] -= 1
+                if not incoming[target]:
+                    order.append(target)
+    return order if len(order) == len(alive) else None
+
+
+def shortest_word(automaton: Automaton) -> tuple[int, ...] | None:
+    """The shortest accepted word, the first in order of letters."""
+    return next(words(automaton, limit=1), None)
+
+
+def words(automaton: Automaton, max_length: int | None = None, limit: int | None = None) -> Iterator[tuple[int, ...]]:
+    """Accepted words, shorter ones first, those of one length in order of letters.
+
+    Without a greatest length they end only if the language is finite."""
+    alive = live(automaton)
+    if not alive:
+        return
+    if max_length is None:
+        max_length = longest_word(automaton)
+    # ways[n]: the steps that can still be followed by just n letters more.
+    ahead = {state for state in alive if state in automaton.accepting}
+    ways: list[dict[int, list[tuple[int, int]]]] = []
+    length = given = 0
+    while max_length is None or length <= max_length:
+        if automaton.initial in ahead:
+            for word in _spelt(automaton.initial, ways):
+                if given == limit:
+                    return
+                given += 1
+                yield word
+        steps = {
+            state: [(letter, target) for letter, target in enumerate(automaton.transitions[state]) if target in ahead]
+            for state in alive
+        }
+        ways.append({state: found for state, found in steps.items() if found})
+        ahead = set(ways[-1])
+        length += 1
+        if not ahead or given == limit:
+            return
+
+
+def _spelt(initial: int, ways: list[dict[int, list[tuple[int, int]]]]) -> Iterator[tuple[int, ...]]:
+    """All words of the length for which there are ways, without recursion."""
+    word: list[int] = []
+    stack = [iter([(-1, initial)])]
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+            if word:
+                word.pop()
+            continue
+        letter, state = step
+        left = len(ways) - len(stack) + 1
+        if len(stack) > 1:
+            word.append(letter)
+        if left:
+            stack.append(iter(ways[left - 1][state]))
+        else:
+            yield tuple(word)
+            if word:
+                word.pop()
+
+
+def count(automaton: Automaton, max_length: int) -> int:
+    """How many words of at most this length are accepted."""
+    alive = live(automaton)
+    here = {automaton.initial: 1} if automaton.initial in alive else {}
+    total = 0
+    for _ in range(max_length + 1):
+        total += sum(number for state, number in here.items() if state in automaton.accepting)
+        after: dict[int, int] = {}
+        for state, number in here.items():
+            for target in automaton.transitions[state]:
+                if target in alive:
+                    after[target] = after.get(target, 0) + number
+        here = after
+    return total

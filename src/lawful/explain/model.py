@@ -1,0 +1,204 @@
+"""What the parts of `explain` tell each other: events, words, executions, bounds, limits, answers."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+Word = tuple[int, ...]
+"""A sequence of events, as indices into an alphabet. A failing word ends with the alphabet's error letter, and has no other one."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One letter: what it is called, and where in the source it stands."""
+
+    label: str
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The events that words are made of. The last letter is the error: the assertion, the exception, the failed test, or the end."""
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        labels = self.labels
+        if not labels or len(set(labels)) != len(labels):
+            raise ValueError(f"an alphabet's labels must be distinct, and the error is one of them: {labels!r}")
+
+    @property
+    def error(self) -> int:
+        """The letter with which every failing word ends."""
+        return len(self.events) - 1
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the letters are called, the error last."""
+        return tuple(event.label for event in self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def word(self, *labels: str) -> Word:
+        """The word of these labels."""
+        index = {event.label: letter for letter, event in enumerate(self.events)}
+        return tuple(index[label] for label in labels)
+
+    def spelled(self, word: Word) -> tuple[str, ...]:
+        """The labels of a word."""
+        return tuple(self.events[letter].label for letter in word)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far a program is followed: `b` and `b^wl` of the paper. A word's length counts its error letter."""
+
+    unwind: int
+    """Loop iterations and recursive calls of a C program; the size of inputs (length of lists, range of numbers) of a Python one."""
+
+    word_length: int
+
+
+class Answer(enum.Enum):
+    """What a teacher says of a word."""
+
+    YES = "yes"
+    NO = "no"
+    """An execution has this word and does not fail."""
+
+    NEVER = "never"
+    """No execution within the bounds has this word: it may be taken either way ("don't care")."""
+
+
+class Basis(enum.Enum):
+    """What an answer rests on."""
+
+    COMPLETE = "complete within bounds"
+    SAMPLED = "sampled"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One run of the program: its word, whether it ended in the error, and an input that gives it.
+
+    `word` ends with the error letter just if it `failed`. `places` are the lines of its letters where they
+    are not always the same (else those of the alphabet's events count)."""
+
+    word: Word
+    failed: bool
+    example: str | None = None
+    places: tuple[tuple[str, int] | None, ...] | None = None
+
+
+class Counterexample(NamedTuple):
+    """A word that a conjectured automaton takes wrongly."""
+
+    word: Word
+    accept: bool
+    """Whether the word belongs to the language (positive feedback) or not."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a teacher may spend. `None` is no limit."""
+
+    words: int | None = 100_000
+    paths: int | None = 1_000_000
+    seconds: float | None = None
+    seconds_per_execution: float = 2.0
+
+
+@dataclass
+class Counts:
+    """What an explanation cost: asked of the teacher, and of these the ones that took real work (a model checker, a program run)."""
+
+    membership: int = 0
+    membership_worked: int = 0
+    conjectures: int = 0
+    conjectures_worked: int = 0
+    executions: int = 0
+    solver_calls: int = 0
+
+    def add(self, other: Counts) -> None:
+        """Adds the counts of another piece of work."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass
+class Report:
+    """What a teacher knows of its own answers, once it was asked."""
+
+    basis: Basis = Basis.COMPLETE
+    reached: list[str] = field(default_factory=list)
+    """Limits that were reached, each a sentence: "stopped after 100,000 paths"."""
+
+    warnings: list[str] = field(default_factory=list)
+    """What a reader must know: non-determinism, executions cut off by their time limit, events never seen."""
+
+
+class Conjecture(Protocol):
+    """What a teacher needs of an automaton: whether it takes a word, and its tables."""
+
+    @property
+    def initial(self) -> int: ...
+
+    @property
+    def transitions(self) -> tuple[tuple[int, ...], ...]:
+        """For each state, for each letter, the next state: complete, the sink is a state like any other."""
+
+    @property
+    def accepting(self) -> frozenset[int]: ...
+
+    def accepts(self, word: Word) -> bool: ...
+
+
+class Teacher(Protocol):
+    """Answers what L* asks of a program, up to bounds."""
+
+    @property
+    def alphabet(self) -> Alphabet: ...
+
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def report(self) -> Report: ...
+
+    def shortest(self) -> int:
+        """A lower estimate of the length of the shortest failing word: where the search for bounds begins."""
+
+    def bound(self, bounds: Bounds) -> None:
+        """Sets the bounds for what is asked from now on. What is known and does not depend on them is kept."""
+
+    def member(self, word: Word) -> Answer:
+        """Whether an execution with this word ends in the error."""
+
+    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+        """A word within the bounds that the automaton takes wrongly, or None if it is right about every execution."""
+
+    def example(self, word: Word) -> Execution | None:
+        """An execution with this word, with its input, if there is one."""
+
+
+class ExecutionSource(Protocol):
+    """A program that can be run through once, giving all its executions within bounds: the fast way to a teacher."""
+
+    @property
+    def alphabet(self) -> Alphabet: ...
+
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def report(self) -> Report: ...
+
+    def shortest(self) -> int: ...
+
+    def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
+        """Each execution once per word and outcome. Executions whose words are longer than the bound are left out."""

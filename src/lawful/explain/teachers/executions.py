@@ -1,0 +1,216 @@
+"""The teacher that has seen every execution: a program is run through once, and all is answered from that."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+
+from lawful.explain.automata import Automaton, difference, disjoint, equivalent, included, live
+from lawful.explain.model import (
+    Alphabet,
+    Answer,
+    Basis,
+    Bounds,
+    Conjecture,
+    Counterexample,
+    Counts,
+    Execution,
+    ExecutionSource,
+    Limits,
+    Report,
+    Word,
+)
+
+
+class ExecutionsTeacher:
+    """Answers from all executions of a source within bounds.
+
+    A word is taken for a failure just if an execution with it fails. An execution that does the same events and goes
+    on, or ends well, says no; that no execution does these events at all leaves the word free. With `trap`, as the
+    paper calls it, an automaton that accepts such a free word within the bounds is told so.
+
+    The source is run through once for each pair of bounds, and not again for shorter words; so where a search for
+    bounds will come to longer words, `longest` has them collected at once."""
+
+    def __init__(
+        self,
+        source: ExecutionSource,
+        limits: Limits | None = None,
+        *,
+        trap: bool = True,
+        longest: int | None = None,
+    ) -> None:
+        self.source = source
+        self.limits = limits or Limits()
+        self.trap = trap
+        self.longest = longest
+        self._counts = Counts()
+        self._bounds: Bounds | None = None
+        self._seen: dict[Bounds, _Seen] = {}
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self.source.alphabet
+
+    @property
+    def counts(self) -> Counts:
+        """Own counts and the source's: what was asked here, and what it took there."""
+        total = Counts()
+        total.add(self._counts)
+        total.add(self.source.counts)
+        return total
+
+    @property
+    def report(self) -> Report:
+        """What the source says of itself, and the limits that were reached here, within the bounds of now."""
+        theirs = self.source.report
+        seen = None if self._bounds is None else self._seen.get(self._bounds)
+        reached = [] if seen is None else seen.reached
+        return Report(
+            Basis.SAMPLED if reached else theirs.basis,
+            list(dict.fromkeys([*theirs.reached, *reached])),
+            list(theirs.warnings),
+        )
+
+    def shortest(self) -> int:
+        return self.source.shortest()
+
+    def bound(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
+    def member(self, word: Word) -> Answer:
+        self._counts.membership += 1
+        return self._known.answer(word)
+
+    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+        self._counts.conjectures += 1
+        known = self._known
+        conjecture = Automaton(self.alphabet.labels, automaton.initial, automaton.transitions, automaton.accepting)
+        if self.trap:
+            wrong = equivalent(conjecture, known.failing, self._now.word_length)
+            return None if wrong is None else Counterexample(wrong, wrong in known.failures)
+        missed = included(known.failing, conjecture)
+        if missed is not None:
+            return Counterexample(missed, True)
+        taken = disjoint(known.denied, conjecture)
+        return None if taken is None else Counterexample(taken, False)
+
+    def example(self, word: Word) -> Execution | None:
+        known = self._known
+        return known.failures.get(word) or known.passes.get(word)
+
+    def failures(self) -> dict[Word, Execution]:
+        """An execution for each failing word within the bounds."""
+        return dict(self._known.failures)
+
+    def passes(self) -> dict[Word, Execution]:
+        """An execution for each word within the bounds that ends well."""
+        return dict(self._known.passes)
+
+    @property
+    def failing(self) -> Automaton:
+        """The smallest automaton of the failing words and no others."""
+        return self._known.failing
+
+    @property
+    def _now(self) -> Bounds:
+        if self._bounds is None:
+            raise ValueError("bound() comes before any question")
+        return self._bounds
+
+    @property
+    def _known(self) -> _Seen:
+        found = self._seen.get(self._now)
+        if found is None:
+            found = self._seen[self._now] = self._bounded(self._now)
+        return found
+
+    def _bounded(self, bounds: Bounds) -> _Seen:
+        for other, seen in self._seen.items():
+            if other.unwind == bounds.unwind and other.word_length >= bounds.word_length:
+                return seen.shortened(bounds.word_length)
+        if self.longest is None or self.longest <= bounds.word_length:
+            return self._run(bounds)
+        wide = Bounds(bounds.unwind, self.longest)
+        self._seen[wide] = self._run(wide)
+        return self._seen[wide].shortened(bounds.word_length)
+
+    def _run(self, bounds: Bounds) -> _Seen:
+        """Runs the program through. What was seen before an interruption is kept, and says so."""
+        found = _Seen(self.alphabet)
+        try:
+            self._collect(bounds, found)
+        except KeyboardInterrupt:
+            found.reached.append("interrupted")
+            self._seen[bounds] = found
+            raise
+        return found
+
+    def _collect(self, bounds: Bounds, found: _Seen) -> None:
+        limits = self.limits
+        ends = None if limits.seconds is None else time.monotonic() + limits.seconds
+        for number, execution in enumerate(self.source.executions(bounds, limits)):
+            if limits.paths is not None and number >= limits.paths:
+                return found.reached.append(f"stopped after {limits.paths:,} paths")
+            if len(execution.word) > bounds.word_length:
+                continue
+            if limits.words is not None and len(found) >= limits.words and execution.word not in found:
+                return found.reached.append(f"stopped after {limits.words:,} words")
+            found.add(execution)
+            if ends is not None and time.monotonic() > ends:
+                return found.reached.append(f"stopped after {limits.seconds:g} seconds")
+
+
+class _Seen:
+    """The executions within one pair of bounds, by word."""
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self.alphabet = alphabet
+        self.failures: dict[Word, Execution] = {}
+        self.passes: dict[Word, Execution] = {}
+        self.reached: list[str] = []
+
+    def __contains__(self, word: Word) -> bool:
+        return word in self.failures or word in self.passes
+
+    def __len__(self) -> int:
+        return len(self.failures) + len(self.passes)
+
+    def add(self, execution: Execution) -> None:
+        error, word = self.alphabet.error, execution.word
+        if error in word[:-1] or (word[-1:] == (error,)) is not execution.failed:
+            raise ValueError(f"a word ends with the error letter just if it fails, and has no other one: {execution!r}")
+        (self.failures if execution.failed else self.passes).setdefault(word, execution)
+
+    def shortened(self, length: int) -> _Seen:
+        """Those whose words are not longer."""
+        less = _Seen(self.alphabet)
+        less.reached = self.reached
+        less.failures = {word: one for word, one in self.failures.items() if len(word) <= length}
+        less.passes = {word: one for word, one in self.passes.items() if len(word) <= length}
+        return less
+
+    def answer(self, word: Word) -> Answer:
+        if word in self.failures:
+            return Answer.YES
+        if self.denied.accepts(word) or word in self.passes:
+            return Answer.NO
+        return Answer.NEVER
+
+    @cached_property
+    def failing(self) -> Automaton:
+        return Automaton.from_words(self.failures, self.alphabet.labels)
+
+    @cached_property
+    def denied(self) -> Automaton:
+        """Words of which an execution says no: it does all events before the error letter, and does not fail there."""
+        error = self.alphabet.error
+        done = Automaton.from_words((*self.passes, *(word[:-1] for word in self.failures)), self.alphabet.labels)
+        alive, end, sink = live(done), len(done), len(done) + 1
+        rows = [
+            tuple((end if state in alive else sink) if letter == error else target for letter, target in enumerate(row))
+            for state, row in enumerate(done.transitions)
+        ]
+        rows += [(sink,) * len(self.alphabet)] * 2
+        stops = Automaton(self.alphabet.labels, done.initial, tuple(rows), frozenset({end}))
+        return difference(stops, self.failing)

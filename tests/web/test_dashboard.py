@@ -37,7 +37,7 @@ def test_findings_and_numbers_arrive_while_the_program_runs(show):
     assert finding["file"] == "program.py"
     assert any("close" in each["text"] for each in finding["history"])
     assert told["state"]["events"] > 0
-    assert {law["name"] for law in told["state"]["laws"]} == {"files/left-open", "files/use-after-close"}
+    assert {"files/left-open", "files/use-after-close"} <= {law["name"] for law in told["state"]["laws"]}
     code, out, err = shown.interrupt()
     assert "files/use-after-close" in err  # the report is as without it
     assert code != 0 and out == "" and "KeyboardInterrupt" in err

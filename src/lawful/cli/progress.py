@@ -7,10 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from lawful.diagnostics import printable
 from lawful.events.model import Event
 from lawful.events.reader import TraceReader
+
+if TYPE_CHECKING:
+    from lawful.explain.model import Bounds
+    from lawful.explain.studying import Watcher
 
 # Shorter work is over before a bar could be read.
 _PATIENCE = 0.5
@@ -48,3 +53,22 @@ def _bar(reader: TraceReader) -> Iterator[Callable[[], None]]:
         name = printable(PurePath(reader.name).name)  # a whole path would leave no room for the bar
         task = progress.add_task(escape(name), total=reader.size, events=reader.events)
         yield lambda: progress.update(task, completed=reader.bytes_read, events=reader.events)
+
+
+@contextmanager
+def search_progress() -> Iterator[Watcher]:
+    """A line that says with which bounds is learned, and how long already; it vanishes at the end."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("exploring", total=None)
+
+        def told(bounds: Bounds, states: int, asked: int) -> None:
+            parts = [f"unwind {bounds.unwind}, words of up to {bounds.word_length} events"]
+            parts += [f"{states:,} states"] if states else []
+            parts += [f"{asked:,} questions"] if asked else []
+            progress.update(task, description=", ".join(parts))
+
+        yield told

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 Word = tuple[int, ...]
-"""A sequence of events, as indices into an alphabet. A failing word ends with the alphabet's error letter, and has no other one."""
+"""A sequence of events, as indices into an alphabet. A failing word ends with the error letter, its only one."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Alphabet:
-    """The events that words are made of. The last letter is the error: the assertion, the exception, the failed test, or the end."""
+    """The events that words are made of. The last is the error: an assertion, an exception, a failed test, the end."""
 
     events: tuple[Event, ...]
 
@@ -59,7 +59,7 @@ class Bounds:
     """How far a program is followed: `b` and `b^wl` of the paper. A word's length counts its error letter."""
 
     unwind: int
-    """Loop iterations and recursive calls of a C program; the size of inputs (length of lists, range of numbers) of a Python one."""
+    """Of a C program, loop iterations and recursive calls; of a Python one, the size of inputs: lengths, ranges."""
 
     word_length: int
 
@@ -69,10 +69,10 @@ class Answer(enum.Enum):
 
     YES = "yes"
     NO = "no"
-    """An execution has this word and does not fail."""
+    """No failing word; if it ends with the error, some execution does what comes before and does not fail there."""
 
     NEVER = "never"
-    """No execution within the bounds has this word: it may be taken either way ("don't care")."""
+    """No execution within the bounds does what comes before the error: it may be taken either way ("don't care")."""
 
 
 class Basis(enum.Enum):
@@ -115,7 +115,7 @@ class Limits:
 
 @dataclass
 class Counts:
-    """What an explanation cost: asked of the teacher, and of these the ones that took real work (a model checker, a program run)."""
+    """What an explanation cost: what was asked of the teacher, and what of it took work (a model checker, a run)."""
 
     membership: int = 0
     membership_worked: int = 0

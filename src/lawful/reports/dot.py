@@ -47,6 +47,8 @@ def _lines(drawing: Drawing) -> Iterator[str]:
 def _node(node: Node, ids: Mapping[str, str], indent: str) -> Iterator[str]:
     name = ids[node.name]
     attributes = {"label": quote(node.label)}
+    if node.round:
+        attributes["shape"] = "circle"
     if node.accepting:
         attributes["peripheries"] = "2"
     if node.role != "plain":
@@ -67,6 +69,10 @@ def _edge_attributes(edge: Edge) -> str:
         attributes["style"] = "dashed"
     if edge.role != "plain":
         attributes["color"] = attributes["fontcolor"] = quote(_EDGE_COLOURS[edge.role])
+    if edge.bold:
+        attributes |= {"penwidth": "2.4", "fontname": quote("Helvetica-Bold")}
+    if edge.detail:
+        attributes["tooltip"] = attributes["labeltooltip"] = quote(edge.detail)
     return _bracketed(attributes)
 
 

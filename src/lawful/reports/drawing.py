@@ -1,4 +1,4 @@
-"""A drawing of states and arrows that is bound to no format; `dot` and `mermaid` write it."""
+"""A drawing of states and arrows that is bound to no format; `dot`, `mermaid` and `automaton_svg` write it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Node:
     accepting: bool = False
     role: Role = "plain"
     detail: str = ""  # what a pointer resting on it shows, where the format can
+    round: bool = False  # a circle, as automata have them in books, or a box
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Edge:
     label: str = ""
     dashed: bool = False
     role: Role = "plain"
+    bold: bool = False
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,11 @@ def _lines(drawing: Drawing) -> Iterator[str]:
 def _node(node: Node, name: str) -> str:
     # There is no doubled box with round corners; the one with doubled sides comes nearest.
     before, after = ("[[", "]]") if node.accepting else ("(", ")")
+    if node.round:
+        before, after = ("(((", ")))") if node.accepting else ("((", "))")
     return f"{name}{before}{quote(node.label)}{after}{'' if node.role == 'plain' else f':::{node.role}'}"
 
 
 def _arrow(edge: Edge) -> str:
-    arrow = "-.->" if edge.dashed else "-->"
+    arrow = "==>" if edge.bold else "-.->" if edge.dashed else "-->"
     return f"{arrow}|{quote(edge.label)}|" if edge.label else arrow

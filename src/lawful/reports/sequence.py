@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
@@ -11,6 +10,7 @@ from math import ceil
 from lawful.diagnostics import printable
 from lawful.reports import mermaid
 from lawful.reports.chart import text as xml
+from lawful.reports.lettering import fit, width
 
 _INK, _DIM, _LINE, _RED = "#333", "#777", "#aaa", "#b3261e"
 _PLAIN, _OURS, _FRAME, _ALARM = "#f5f5f5", "#dce8f5", "#f1f6fb", "#fdecea"
@@ -179,13 +179,13 @@ class _Picture:
             replace(each, name=_flat(each.name) or "?", detail=_flat(each.detail)) for each in diagram.participants
         ]
         self._boxes = [_box_width(each) for each in self._participants]
-        self._gutter = max((_width(_margin(each), _SMALL) for each in diagram.messages), default=0.0)
+        self._gutter = max((width(_margin(each), _SMALL) for each in diagram.messages), default=0.0)
         self._xs = self._columns()
         self._framed = any(each.frame for each in self._participants)
         right = max((x + box / 2 for x, box in zip(self._xs, self._boxes, strict=True)), default=0.0)
         loops = [each for each in diagram.messages if each.sender == each.receiver]
         right = max([right, *(self._xs[each.sender] + 48 + _label_width(each) for each in loops)])
-        heads = max(_width(_flat(diagram.title), _TITLE), _width(_flat(diagram.subtitle), _SMALL)) + 2 * _EDGE
+        heads = max(width(_flat(diagram.title), _TITLE), width(_flat(diagram.subtitle), _SMALL)) + 2 * _EDGE
         self._width = ceil(max(right + _EDGE, min(heads, _WIDEST_TITLE), _LEAST_WIDTH))
         # The lifelines stand in the middle of what the title and the note need.
         shift = (self._width - _EDGE - right) / 2 if right else 0.0
@@ -241,10 +241,10 @@ class _Picture:
 
     def _headline(self) -> Iterator[str]:
         room = self._width - 2 * _EDGE
-        title = _fit(_flat(self._diagram.title), room, _TITLE)
+        title = fit(_flat(self._diagram.title), room, _TITLE)
         yield _text(self._width / 2, 24, title, _TITLE, anchor="middle", bold=True)
         if self._diagram.subtitle:
-            line = _fit(_flat(self._diagram.subtitle), room, _SMALL)
+            line = fit(_flat(self._diagram.subtitle), room, _SMALL)
             yield _text(self._width / 2, 42, line, _SMALL, anchor="middle", fill=_DIM)
 
     def _frames(self, top: int, bottom: float) -> Iterator[str]:
@@ -256,7 +256,7 @@ class _Picture:
                 f'<rect x="{left:.1f}" y="{top - 22}" width="{right - left:.1f}" height="{bottom - top + 26:.1f}" '
                 f'rx="4" fill="{_FRAME}" stroke="#c6d6e8"/>'
             )
-            name = _fit(_flat(frame), right - left - 12, _SMALL)
+            name = fit(_flat(frame), right - left - 12, _SMALL)
             yield _text((left + right) / 2, top - 7, name, _SMALL, anchor="middle", fill=_DIM)
 
     def _head(self, place: int, top: int, tall: int) -> Iterator[str]:
@@ -270,11 +270,11 @@ class _Picture:
             f'stroke="{_INK if participant.known else _LINE}"{dashes}/>'
         )
         middle = top + tall / 2 + 4 - (7 if participant.detail else 0)
-        name = _fit(participant.name, box - 12, _NAME, bold=participant.ours)
+        name = fit(participant.name, box - 12, _NAME, bold=participant.ours)
         fill = _INK if participant.known else _DIM
         yield _text(x, middle, name, _NAME, anchor="middle", bold=participant.ours, fill=fill)
         if participant.detail:
-            yield _text(x, middle + 15, _fit(participant.detail, box - 12, _SMALL), _SMALL, anchor="middle", fill=_DIM)
+            yield _text(x, middle + 15, fit(participant.detail, box - 12, _SMALL), _SMALL, anchor="middle", fill=_DIM)
         yield "</g>"
 
     def _message(self, message: Message, y: float) -> Iterator[str]:
@@ -305,9 +305,9 @@ class _Picture:
         yield "</g>"
 
     def _label(self, message: Message, x: float, y: float, anchor: str, room: float, colour: str) -> Iterator[str]:
-        terminal = _fit(_flat(message.terminal), room / 2, _LABEL, bold=True)
-        rest = room - (_width(terminal, _LABEL, bold=True) + 6 if terminal else 0.0)
-        label = _fit(_flat(message.label), rest, _LABEL)
+        terminal = fit(_flat(message.terminal), room / 2, _LABEL, bold=True)
+        rest = room - (width(terminal, _LABEL, bold=True) + 6 if terminal else 0.0)
+        label = fit(_flat(message.label), rest, _LABEL)
         shown = f'<tspan font-weight="bold">{xml(terminal)}</tspan> {xml(label)}' if terminal else xml(label)
         # With a white edge: lifelines pass behind labels.
         edge = _ALARM if message.marked else "#fff"
@@ -318,8 +318,8 @@ class _Picture:
 
     def _centred(self, words: str, y: float) -> Iterator[str]:
         middle = (self._xs[0] + self._xs[-1]) / 2 if self._xs else self._width / 2
-        words = _fit(words, self._width - 2 * _EDGE, _SMALL)
-        half = _width(words, _SMALL) / 2 + 6
+        words = fit(words, self._width - 2 * _EDGE, _SMALL)
+        half = width(words, _SMALL) / 2 + 6
         yield f'<rect x="{middle - half:.1f}" y="{y - 12:.1f}" width="{2 * half:.1f}" height="16" fill="#fff"/>'
         yield _text(middle, y, words, _SMALL, anchor="middle", fill=_DIM)
 
@@ -332,7 +332,7 @@ class _Picture:
         rows: list[tuple[str, str]] = []
         for label, words in note.facts:
             for line in _wrapped(_flat(words), max(20, int((inner - _NOTE_LABEL) / (_SMALL * 0.61)))):
-                rows.append((_fit(_flat(label), _NOTE_LABEL - 8, _SMALL), line))
+                rows.append((fit(_flat(label), _NOTE_LABEL - 8, _SMALL), line))
                 label = ""
         title = _wrapped(_flat(note.title), max(20, int(inner / (_LABEL * 0.62))))
         height = 16 + _NOTE_LINE * (len(title) + len(rows))
@@ -371,13 +371,13 @@ def _margin(message: Message) -> str:
 
 
 def _box_width(participant: Participant) -> float:
-    name = _width(participant.name, _NAME, bold=participant.ours)
-    return max(64.0, min(_WIDEST_BOX, max(name, _width(participant.detail, _SMALL)) + 20))
+    name = width(participant.name, _NAME, bold=participant.ours)
+    return max(64.0, min(_WIDEST_BOX, max(name, width(participant.detail, _SMALL)) + 20))
 
 
 def _label_width(message: Message) -> float:
-    terminal = _width(_flat(message.terminal), _LABEL, bold=True) + 6 if message.terminal else 0.0
-    return terminal + _width(_flat(message.label), _LABEL)
+    terminal = width(_flat(message.terminal), _LABEL, bold=True) + 6 if message.terminal else 0.0
+    return terminal + width(_flat(message.label), _LABEL)
 
 
 def _text(
@@ -396,38 +396,3 @@ def _text(
     more += f' font-family="{family}"' if family else ""
     more += "" if fill == _INK else f' fill="{fill}"'
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}"{more}>{xml(words)}</text>'
-
-
-_NARROW = frozenset("ijlftrI.,:;'|!()[]{}/\\ -")
-_BROAD = frozenset("mwMW@%—…")
-
-
-def _width(words: str, size: float, *, bold: bool = False) -> float:
-    """About how wide a text is, in the letters that most systems have."""
-    return size * sum(map(_letter, words)) * (1.1 if bold else 1.04)
-
-
-def _letter(char: str) -> float:
-    if char in _NARROW:
-        return 0.31
-    if char in _BROAD:
-        return 0.9
-    if char.isascii():
-        return 0.69 if char.isupper() else 0.56
-    if unicodedata.combining(char):
-        return 0.0
-    return 1.05 if unicodedata.east_asian_width(char) in "WF" else 0.7
-
-
-def _fit(words: str, room: float, size: float, *, bold: bool = False) -> str:
-    """As much of a text as there is room for."""
-    if _width(words, size, bold=bold) <= room:
-        return words
-    room -= _width("…", size, bold=bold)
-    kept = 0
-    for char in words:
-        room -= _width(char, size, bold=bold)
-        if room < 0:
-            break
-        kept += 1
-    return words[:kept] + "…"

@@ -1,0 +1,52 @@
+"""``lawful diff``: what two versions of a program do differently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lawful.cli import explaining
+from lawful.cli.explaining import Form
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful diff HEAD~1 HEAD --target package.module:function
+  lawful diff main . --target sort.py:merge_sort --error AssertionError
+  lawful diff old.c new.c
+  lawful diff v1.py:step v2.py:step --format json -o difference.svg
+"""
+
+
+@click.command(name="diff", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option("--target", metavar="TARGET", help="What to compare, where OLD and NEW are revisions or folders.")
+@explaining.options(learners=("auto", "words", "table", "tree"))
+def command(
+    old: str,
+    new: str,
+    target: str | None,
+    form: Form,
+    outputs: tuple[str, ...],
+    no_progress: bool,
+    **flags: Any,
+) -> int:
+    """Show what two versions of a program do differently.
+
+    With --target, OLD and NEW are git revisions, or folders (`.`: the files as they are now); your files are left
+    alone. Without it they are targets themselves, as for `lawful explain`. Each side of the difference is an
+    automaton, with words that only one version has, and inputs. All executions that come to their end are
+    compared; with --error, those that end in it.
+
+    Exit code: 0, no difference within the bounds; 1, the behaviour differs; 2, bad usage or bad input.
+    """
+    from lawful.explain.explaining import diff
+
+    wanted = explaining.settings(flags)
+    explaining.look_at_outputs(outputs, explaining.files_of(*((target,) if target else (old, new))))
+    with explaining.progress(not no_progress) as watcher:
+        found = diff(old, new, target=target, settings=wanted, watcher=watcher)
+    explaining.tell(found, form, outputs)
+    return 0 if found.same else 1

@@ -1,0 +1,78 @@
+"""``lawful explain``: one picture of all the ways in which a program fails."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from lawful.cli import explaining, reading
+from lawful.cli.explaining import Form
+from lawful.errors import LawfulError
+
+_INTERRUPTED = 130
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful explain sort.py:merge_sort
+  lawful explain package.module:function --error ValueError -o picture.html
+  lawful explain tests/test_sort.py::test_sorted
+  lawful explain list.c --unwind 2 -o picture.svg
+  lawful explain docking.c:step --explain-end
+  lawful explain --traces failing.jsonl passing.jsonl
+"""
+
+
+@click.command(name="explain", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.argument("target", metavar="[TARGET]", required=False)
+@click.option(
+    "--traces",
+    metavar="FAILING PASSING",
+    nargs=2,
+    type=click.Path(readable=False),
+    help="Explain recorded traces, files or folders of files, in the place of a target.",
+)
+@click.option("--explain-end", is_flag=True, help="Explain all executions that come to their end, not an error.")
+@explaining.options(learners=("auto", "words", "table", "tree", "dont-care"))
+def command(
+    target: str | None,
+    traces: tuple[str, str] | None,
+    explain_end: bool,
+    form: Form,
+    outputs: tuple[str, ...],
+    no_progress: bool,
+    **flags: Any,
+) -> int:
+    """Show all the ways in which a program fails, as one automaton.
+
+    TARGET is file.py:function, package.module:function, a pytest node id, file.c or file.c:function. Its
+    executions within bounds are sequences of events, such as the functions that are called. The automaton accepts
+    those that end in the error. Bounds are searched if they are not given. Events that all failing
+    executions have are marked with `*`, and drawn bold; states after which all executions fail are marked with D.
+
+    Exit code: 0, there is an explanation; 2, bad usage or bad input, or nothing fails; 130, interrupted, with what
+    there was by then.
+    """
+    from lawful.explain.explaining import explain
+    from lawful.explain.opening import END
+
+    if (target is None) is (traces is None):
+        raise LawfulError(
+            "usage",
+            "there is no target" if target is None else "a target and traces are given",
+            hint="give a target, as file.py:function or file.c, or a failing and a passing trace with --traces",
+        )
+    wanted = explaining.settings(flags)
+    if explain_end:
+        if wanted.error not in (None, END):
+            raise LawfulError("usage", "--explain-end explains the end: there is no --error with it")
+        wanted = replace(wanted, error=END)
+    reading.look_at_traces([trace for trace in traces or () if not os.path.isdir(trace)])
+    explaining.look_at_outputs(outputs, (*explaining.files_of(target), *(traces or ())))
+    with explaining.progress(not no_progress) as watcher:
+        found = explain(target, traces=traces or (), settings=wanted, watcher=watcher)
+    explaining.tell(found, form, outputs)
+    return _INTERRUPTED if found.interrupted else 0

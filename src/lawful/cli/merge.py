@@ -1,0 +1,55 @@
+"""``lawful merge``: what a merge does that its branches do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lawful.cli import explaining
+from lawful.cli.explaining import Form
+
+_EXAMPLES = """
+\b
+Examples:
+  lawful merge base.py:main a.py:main b.py:main merged.py:main
+  lawful merge $(git merge-base a b) a b HEAD --target package.module:function
+  lawful merge base.c a.c b.c merged.c -o merge.svg
+"""
+
+
+@click.command(name="merge", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.argument("base", metavar="BASE")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.argument("merged", metavar="MERGED")
+@click.option("--target", metavar="TARGET", help="What to compare, where the versions are revisions or folders.")
+@explaining.options(learners=("auto", "words", "table", "tree"))
+def command(
+    base: str,
+    a: str,
+    b: str,
+    merged: str,
+    target: str | None,
+    form: Form,
+    outputs: tuple[str, ...],
+    no_progress: bool,
+    **flags: Any,
+) -> int:
+    """Show what a merge made of two branches.
+
+    BASE is what both branches began with, A and B are the branches, MERGED is what came out. All are given as for
+    `lawful diff`. The report has what MERGED does and A does not, what it does and B does not, and what calls for a
+    look: what neither branch does, what a branch has added and is gone, what a branch has removed and is back.
+
+    Exit code: 0, nothing calls for a look within the bounds; 1, something does; 2, bad usage or bad input.
+    """
+    from lawful.explain.explaining import merge
+
+    wanted = explaining.settings(flags)
+    versions = (target,) if target else (base, a, b, merged)
+    explaining.look_at_outputs(outputs, explaining.files_of(*versions))
+    with explaining.progress(not no_progress) as watcher:
+        found = merge(base, a, b, merged, target=target, settings=wanted, watcher=watcher)
+    explaining.tell(found, form, outputs)
+    return 0 if found.same else 1

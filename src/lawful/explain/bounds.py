@@ -1,0 +1,166 @@
+"""The search for bounds: LEARNUPTOBOUND, Fig. 10 of the paper."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lawful.errors import LawfulError
+from lawful.explain.automata import Automaton, is_empty
+from lawful.explain.lstar import Interrupted
+from lawful.explain.model import Bounds, Report, Teacher
+from lawful.explain.postprocess import back_edges
+
+MAX_UNWIND = 4
+MAX_WORD_LENGTH = 40
+
+Learn = Callable[[Teacher], Automaton]
+Progress = Callable[[Bounds, Automaton | None], None]
+"""Told of bounds before they are learned with (nothing is known yet), and after."""
+
+
+class OutOfTime(Interrupted):
+    """The seconds that were allowed are over."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The bounds to search. One that is fixed is a range of one."""
+
+    unwind: int | None = None
+    word_length: int | None = None
+    max_unwind: int = MAX_UNWIND
+    max_word_length: int = MAX_WORD_LENGTH
+    every: bool = False
+    """Whether to try all of them, and not to stop where nothing more seems to change."""
+
+    def __post_init__(self) -> None:
+        for bound in (self.unwind, self.word_length, self.max_unwind, self.max_word_length):
+            if bound is not None and bound < 1:
+                raise LawfulError("explain-bounds", f"bounds begin with 1, not {bound}")
+
+    def unwinds(self) -> range:
+        """`b` of the paper."""
+        return range(1, self.max_unwind + 1) if self.unwind is None else range(self.unwind, self.unwind + 1)
+
+    def lengths(self, shortest: int) -> range:
+        """`b^wl` of the paper."""
+        if self.word_length is not None:
+            return range(self.word_length, self.word_length + 1)
+        return range(min(max(shortest, 1), self.max_word_length), self.max_word_length + 1)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether there is nothing to search."""
+        return self.unwind is not None and self.word_length is not None
+
+
+@dataclass(frozen=True)
+class Step:
+    """What was learned with a pair of bounds."""
+
+    bounds: Bounds
+    automaton: Automaton
+    report: Report = field(default_factory=Report)
+    """What the teacher said of its answers by then; later ones may rest on less."""
+
+
+@dataclass
+class Search:
+    """How the search went."""
+
+    first_length: int
+    last_length: int
+    """The length up to which words were looked at, at least by one question for each unwinding."""
+
+    steps: list[Step] = field(default_factory=list)
+    converged: bool = False
+    interrupted: bool = False
+    reached: list[str] = field(default_factory=list)
+
+    @property
+    def last(self) -> Step:
+        """The result: the last step that found something, else the last one."""
+        return next((step for step in reversed(self.steps) if not is_empty(step.automaton)), self.steps[-1])
+
+    @property
+    def empty(self) -> bool:
+        """Whether no failing word was found with any bounds."""
+        return all(is_empty(step.automaton) for step in self.steps)
+
+
+def learn_up_to_bound(
+    teacher: Teacher,
+    learn: Learn,
+    within: Range = Range(),  # noqa: B008 - it cannot be changed
+    *,
+    best: Callable[[], Automaton | None] = lambda: None,
+    seconds: float | None = None,
+    progress: Progress = lambda bounds, automaton: None,
+) -> Search:
+    """Learns with growing bounds until nothing changes.
+
+    Fig. 10, with three additions. An empty automaton is no result: where no failing word has been met yet, the
+    bounds grow. Unwindings without any failing word are told by one question with the longest words, and passed over.
+    And before it is believed that longer words change nothing, the teacher is asked with the longest words, so that
+    a gap between the lengths of words is not taken for their end.
+
+    `best` is what the learner has so far: the result when Ctrl-C comes in the middle."""
+    shortest = teacher.shortest() if within.word_length is None else within.word_length
+    deadline = None if seconds is None else time.monotonic() + seconds
+    lengths = within.lengths(shortest)
+    search = Search(first_length=shortest, last_length=lengths[-1])
+    bounds = Bounds(within.unwinds()[0], lengths[0])
+    try:
+        previous: Automaton | None = None
+        for unwind in within.unwinds():
+            search.converged = False
+            widest = Bounds(unwind, lengths[-1])
+            if len(lengths) > 1:
+                bounds = widest
+                nothing = Automaton.from_words((), teacher.alphabet.labels)
+                if _agrees(teacher, nothing, widest):
+                    search.steps.append(_step(teacher, widest, nothing))
+                    previous = nothing
+                    continue
+            for length in lengths:
+                bounds = Bounds(unwind, length)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise OutOfTime
+                progress(bounds, None)
+                teacher.bound(bounds)
+                automaton = learn(teacher)
+                search.steps.append(_step(teacher, bounds, automaton))
+                progress(bounds, automaton)
+                same = automaton == previous and not is_empty(automaton) and not back_edges(automaton)
+                if same and _agrees(teacher, automaton, widest):
+                    search.converged = True
+                    if not within.every:
+                        return search
+                    break
+                previous = automaton
+    except (KeyboardInterrupt, Interrupted) as stop:
+        search.interrupted = isinstance(stop, KeyboardInterrupt)
+        if not search.interrupted and seconds is not None:
+            search.reached.append(f"stopped after {seconds:g} seconds")
+        search.converged = False
+        # What was learned with smaller bounds is right within them: a conjecture is only better than nothing.
+        if search.empty and (conjecture := best()) is not None:
+            search.steps.append(_step(teacher, bounds, conjecture))
+        if search.empty and search.interrupted:
+            raise KeyboardInterrupt from None
+        return search
+    search.converged |= within.fixed
+    return search
+
+
+def _step(teacher: Teacher, bounds: Bounds, automaton: Automaton) -> Step:
+    now = teacher.report
+    return Step(bounds, automaton, Report(now.basis, list(now.reached), list(now.warnings)))
+
+
+def _agrees(teacher: Teacher, automaton: Automaton, bounds: Bounds) -> bool:
+    """Whether the teacher has nothing against an automaton within these bounds."""
+    teacher.bound(bounds)
+    return teacher.counterexample(automaton) is None

@@ -1,0 +1,200 @@
+"""What an explanation says: the picture of all failing words, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lawful.explain.automata import Automaton
+from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Word
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An arrow of a picture: an event, and for those who want to see it happen, an execution that takes it."""
+
+    source: int
+    letter: int
+    target: int
+    dominating: bool = False
+    """Whether its event is part of every failing word."""
+
+    file: str | None = None
+    line: int | None = None
+    word: Word | None = None
+    """A failing word that takes this edge and that an execution has; None if none was found within the bounds."""
+
+    example: str | None = None
+    """The input of an execution with this word, where it has one."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An automaton without its sink, as it is drawn. Its states are numbered from 0, the initial one, outwards."""
+
+    states: int
+    accepting: tuple[int, ...]
+    edges: tuple[Edge, ...]
+    dominating: tuple[int, ...] = ()
+    """Letters that every accepted word has: the edges to draw bold."""
+
+    doomed: tuple[int, ...] = ()
+    """States from which the error is inevitable: drawn with a D."""
+
+    story: Word = ()
+    """The longest sequence of events that all accepted words have in common, in this order."""
+
+    @property
+    def initial(self) -> int:
+        """The state where words begin."""
+        return 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether no word is accepted."""
+        return not self.accepting
+
+    def table(self, letters: int) -> list[list[int | None]]:
+        """For each state, for each letter, the next state; None is the sink."""
+        rows: list[list[int | None]] = [[None] * letters for _ in range(self.states)]
+        for edge in self.edges:
+            rows[edge.source][edge.letter] = edge.target
+        return rows
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was learned with one pair of bounds, on the way to the last one."""
+
+    bounds: Bounds
+    automaton: Automaton
+    picture: Picture
+
+
+@dataclass(frozen=True)
+class Way:
+    """A failing word, and the input of an execution that has it, where that is known."""
+
+    word: Word
+    example: str | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All the ways to an error within bounds, as one automaton."""
+
+    target: str
+    alphabet: Alphabet
+    automaton: Automaton
+    """Minimal and complete, with its sink: for calculating. `picture` is for looking at."""
+
+    picture: Picture
+    bounds: Bounds
+    basis: Basis = Basis.COMPLETE
+    learner: str = "words"
+    converged: bool = True
+    """Whether longer words changed nothing more; true too where the bounds were fixed."""
+
+    interrupted: bool = False
+    """Whether this is only the best there was when the user pressed Ctrl-C."""
+
+    ends: bool = False
+    """Whether the "error" is the program's end: this explains a program, not an error (`--explain-end`)."""
+
+    reached: tuple[str, ...] = ()
+    """Limits that were reached, each a sentence."""
+
+    warnings: tuple[str, ...] = ()
+    counts: Counts = field(default_factory=Counts)
+    iterations: int = 1
+    """Pairs of bounds that were tried."""
+
+    first_length: int = 1
+    """The word length with which the search began, the least that a failing word could have."""
+
+    seconds: float = 0.0
+    snapshots: tuple[Snapshot, ...] = ()
+    """What was learned with each pair of bounds, the last one included, in the order in which they were tried."""
+
+    ways: tuple[Way, ...] = ()
+    """Failing words, the shortest first; at most as many as a reader could look at."""
+
+    ways_total: int | None = None
+    """How many failing words there are within the bounds."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether this is everything within the bounds: nothing was sampled, cut off or interrupted."""
+        return self.basis is Basis.COMPLETE and not self.interrupted and not self.reached
+
+    def to_json(self) -> dict[str, Any]:
+        """The explanation for programs. States are those of the picture: there is no sink."""
+        spelled = self.alphabet.spelled
+        picture = self.picture
+        return {
+            "target": self.target,
+            "alphabet": list(self.alphabet.labels),
+            "error": self.alphabet.labels[self.alphabet.error],
+            **picture_json(picture, self.alphabet),
+            "doomed": list(picture.doomed),
+            "story": list(spelled(picture.story)),
+            "bounds": bounds_json(self.bounds),
+            "complete": self.complete,
+            "basis": self.basis.value,
+            "converged": self.converged,
+            "interrupted": self.interrupted,
+            "limits_reached": list(self.reached),
+            "warnings": list(self.warnings),
+            "learner": self.learner,
+            "queries": queries(self.counts),
+            "iterations": self.iterations,
+            "seconds": round(self.seconds, 6),
+            "words": [{"word": list(spelled(way.word)), "input": way.example} for way in self.ways],
+            "words_total": self.ways_total,
+            "events": [{"event": each.label, "file": each.file, "line": each.line} for each in self.alphabet.events],
+            "snapshots": [
+                {
+                    "bounds": bounds_json(each.bounds),
+                    "states": each.picture.states,
+                    "edges": len(each.picture.edges),
+                }
+                for each in self.snapshots
+            ],
+        }
+
+
+def picture_json(picture: Picture, alphabet: Alphabet) -> dict[str, Any]:
+    """A picture for programs. `transitions` are those of an automaton, complete: its last state is the sink."""
+    sink = picture.states
+    rows = [[sink if target is None else target for target in row] for row in picture.table(len(alphabet))]
+    return {
+        "states": picture.states,
+        "edges": [_edge_json(edge, alphabet) for edge in picture.edges],
+        "initial": picture.initial,
+        "accepting": list(picture.accepting),
+        "transitions": [*rows, [sink] * len(alphabet)],
+        "dominating": list(alphabet.spelled(picture.dominating)),
+    }
+
+
+def _edge_json(edge: Edge, alphabet: Alphabet) -> dict[str, Any]:
+    return {
+        "from": edge.source,
+        "event": alphabet.events[edge.letter].label,
+        "to": edge.target,
+        "dominating": edge.dominating,
+        "file": edge.file,
+        "line": edge.line,
+        "word": None if edge.word is None else list(alphabet.spelled(edge.word)),
+        "input": edge.example,
+    }
+
+
+def bounds_json(bounds: Bounds) -> dict[str, int]:
+    """Bounds for programs."""
+    return {"unwind": bounds.unwind, "word_length": bounds.word_length}
+
+
+def queries(counts: Counts) -> dict[str, int]:
+    """What it cost, for programs."""
+    return {name: getattr(counts, name) for name in counts.__dataclass_fields__}

@@ -1,0 +1,174 @@
+"""From what a user names to a teacher: settings, and which program or traces answer the questions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, cast
+
+from lawful.errors import LawfulError
+from lawful.explain.bounds import Range
+from lawful.explain.model import Limits, Teacher
+from lawful.explain.studying import LearnerName, Naming
+from lawful.explain.targets import CTarget, PytestTarget, PythonTarget, target_of
+from lawful.explain.teachers.executions import ExecutionsTeacher
+
+Kind = Literal["entries", "branches", "calls", "emits", "learn"]
+TeacherName = Literal["one-run", "asking"]
+WayName = Literal["auto", "exhaustive", "symbolic", "testing"]
+END = "end"
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an explanation is to be made."""
+
+    events: tuple[str, ...] = ()
+    """Patterns of the events that are letters; none: the nearest to the error."""
+
+    kinds: tuple[Kind, ...] = ()
+    """Which kinds of events: entries, branches, calls, emits (Python) or learn (C); none: what the program suggests."""
+
+    error: str | None = None
+    """An exception, an assertion by its line, `end`; None: whatever goes wrong."""
+
+    inputs: object = None
+    """The inputs of a Python function: `file.py:name`, or such a thing itself: an iterable, a strategy, a function."""
+
+    way: WayName = "auto"
+    """How a Python program is explored."""
+
+    teacher: TeacherName = "one-run"
+    """How a C program is explored: one symbolic run, or a model checker's process for each question."""
+
+    samples: int = 2000
+    """How many inputs a Python program is tested on, where not all can be tried."""
+
+    seed: int = 0
+    """Of the choice of these."""
+
+    include: tuple[str, ...] = ()
+    """Folders in which the headers of a C program are looked for."""
+
+    define: tuple[str, ...] = ()
+    """Macros of a C program, as NAME or NAME=VALUE."""
+
+    learner: LearnerName = "auto"
+    within: Range = Range()  # noqa: RUF009 - it cannot be changed
+    limits: Limits = field(default_factory=Limits)
+    most_events: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("events", "kinds", "include", "define"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+
+    @property
+    def ends(self) -> bool:
+        """Whether the program's end takes the place of the error."""
+        return self.error == END
+
+
+_BOUNDS = frozenset(each.name for each in fields(Range))
+_LIMITS = frozenset(each.name for each in fields(Limits))
+
+
+def changed(settings: Settings | None, changes: dict[str, Any]) -> Settings:
+    """Settings with changes, also of what bounds and limits are made of."""
+    settings = settings or Settings()
+    within = {name: value for name, value in changes.items() if name in _BOUNDS}
+    limits = {name: value for name, value in changes.items() if name in _LIMITS}
+    rest = {name: value for name, value in changes.items() if name not in _BOUNDS | _LIMITS}
+    settings = replace(settings, **rest)
+    return replace(settings, within=replace(settings.within, **within), limits=replace(settings.limits, **limits))
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A teacher, and the folder that the files of its events are in, where their names do not say so."""
+
+    teacher: Teacher
+    folder: str | None = None
+
+    def naming(self, shown: Naming) -> Naming:
+        """How its files are called: `shown` is asked with the whole path."""
+        folder = self.folder
+        if folder is None:
+            return lambda file: file
+
+        def named(file: str) -> str:
+            inside = os.path.join(folder, file)
+            return shown(inside if os.path.exists(inside) else os.path.abspath(file))
+
+        return named
+
+
+def opened(target: str | Function, settings: Settings, folder: str | None, stack: ExitStack) -> Opened:
+    """The teacher of a target. What runs for it ends with the stack."""
+    found = target_of(target, folder)
+    return _of_c(found, settings) if isinstance(found, CTarget) else _of_python(found, settings, folder, stack)
+
+
+def of_traces(failing: Sequence[str], passing: Sequence[str], settings: Settings) -> Opened:
+    """The teacher of recorded executions. Their files may be on another machine."""
+    from lawful.explain.teachers.traces import trace_source
+
+    refused = {"inputs": settings.inputs, "error": settings.error, "event-kind": settings.kinds}
+    for option, value in refused.items():
+        _refuse(bool(value), f"--{option} is not for traces, which are recorded already")
+    return Opened(ExecutionsTeacher(trace_source(failing, passing, events=settings.events), settings.limits))
+
+
+def _of_python(target: PythonTarget | PytestTarget, settings: Settings, folder: str | None, stack: ExitStack) -> Opened:
+    from lawful.explain.teachers.python import Events, python_source
+    from lawful.explain.teachers.python.options import MOST_EVENTS
+    from lawful.sources.python.scope import find_project
+
+    hint = "--learner table asks, and needs no other teacher"
+    _refuse(settings.teacher != "one-run", "--teacher asking is for C programs", hint)
+    kinds = tuple(kind for kind in settings.kinds if kind != "learn")
+    _refuse(len(kinds) < len(settings.kinds), "--event-kind learn is for C programs", "Python's is emits")
+    source = python_source(
+        target,
+        inputs=settings.inputs,
+        events=Events(settings.events, kinds or None, settings.most_events or MOST_EVENTS),
+        error=settings.error,
+        way=settings.way,
+        limits=settings.limits,
+        seed=settings.seed,
+        samples=settings.samples,
+        folder=folder,
+    )
+    stack.callback(source.close)
+    return Opened(ExecutionsTeacher(source, settings.limits), str(find_project(target.file or folder or ".")))
+
+
+def _of_c(target: CTarget, settings: Settings) -> Opened:
+    from lawful.explain.teachers.c import c_teacher
+    from lawful.explain.teachers.c.events import MOST
+
+    _refuse(settings.inputs is not None, "--inputs are for Python programs: a C program is looked at for all inputs")
+    _refuse(settings.way != "auto", f"--way {settings.way} is for Python programs", "--teacher one-run or asking")
+    teacher = c_teacher(
+        target.file,
+        target.function,
+        events=settings.events,
+        kinds=settings.kinds,
+        error=settings.error,
+        way=settings.teacher,
+        limits=settings.limits,
+        most=settings.most_events or MOST,
+        include=settings.include,
+        define=settings.define,
+    )
+    # The class that both C teachers derive from leaves half of the protocol to them.
+    return Opened(cast(Teacher, teacher), os.path.dirname(target.file))
+
+
+def _refuse(wrong: bool, message: str, hint: str | None = None) -> None:
+    if wrong:
+        raise LawfulError("usage", message, hint=hint)

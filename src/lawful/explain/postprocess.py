@@ -1,0 +1,263 @@
+"""What is read off a learned automaton: dominating events, doomed states, the common story, an execution for each edge.
+
+These are the steps of the paper's section 6.1, "Post-processing"; the story and the executions are ours."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
+
+from lawful.explain.automata import Automaton, is_empty, live
+from lawful.explain.explanation import Edge, Picture
+from lawful.explain.model import Alphabet, Execution, Word
+
+Finder = Callable[[Word], Execution | None]
+"""Gives an execution with this word, if there is one: a teacher's `example`."""
+
+Arrow = tuple[int, int]
+"""An edge, by the state that it leaves and its letter."""
+
+_TRIES = 20  # words looked up for one edge, where a learned loop makes words that no execution has
+_STORY_WORK = 300_000  # states looked at for the longest common story
+
+
+def reachable_without(automaton: Automaton, letter: int) -> set[int]:
+    """The states that words without this letter lead to."""
+    seen = {automaton.initial}
+    todo = [automaton.initial]
+    while todo:
+        for other, target in enumerate(automaton.transitions[todo.pop()]):
+            if other != letter and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return seen
+
+
+def back_edges(automaton: Automaton) -> bool:
+    """Whether an accepted word goes on to another one, which no failing execution does: a sign of too small bounds."""
+    alive = live(automaton)
+    return any(target in alive for state in automaton.accepting & alive for target in automaton.transitions[state])
+
+
+def dominating(automaton: Automaton) -> tuple[int, ...]:
+    """The letters that every accepted word has: with one of them removed, no accepting state is reached any more."""
+    if is_empty(automaton):
+        return ()
+    return tuple(
+        letter for letter in automaton.letters if not reachable_without(automaton, letter) & automaton.accepting
+    )
+
+
+def doomed(automaton: Automaton, passing: Automaton | None = None) -> frozenset[int]:
+    """The live states from which acceptance is inevitable.
+
+    Without `passing`, whichever letters follow: that is the paper's reading, and with a sink it leaves little more than
+    the accepting states. With the words of the executions that do not fail, the program's reading: a state is
+    doomed if each execution that comes there fails."""
+    alive = live(automaton)
+    if passing is not None:
+        return alive - _visited(automaton, passing)
+    found = automaton.accepting & alive
+    while True:
+        more = {state for state in alive - found if all(target in found for target in automaton.transitions[state])}
+        if not more:
+            return found
+        found |= more
+
+
+def _visited(automaton: Automaton, words: Automaton) -> set[int]:
+    """The states on the paths of these words."""
+    alive = live(words)
+    seen = {(automaton.initial, words.initial)} if words.initial in alive else set()
+    todo = list(seen)
+    while todo:
+        state, other = todo.pop()
+        for letter, target in enumerate(automaton.transitions[state]):
+            pair = (target, words.transitions[other][letter])
+            if pair[1] in alive and pair not in seen:
+                seen.add(pair)
+                todo.append(pair)
+    return {state for state, _ in seen}
+
+
+def story(automaton: Automaton) -> Word:
+    """The longest sequence of letters that each accepted word has in this order, with others between them or not.
+
+    A common sequence that has come so far leaves each word in some state: the set of these is all that decides how it
+    can go on. A letter can follow if no word gets from there to acceptance without it. The sets are few where there is
+    a story; where there are very many, what comes out is common, and may not be the longest."""
+    alive = live(automaton)
+    if automaton.initial not in alive:
+        return ()
+    letters = dominating(automaton)
+    work = 0
+
+    def after(states: frozenset[int], letter: int) -> frozenset[int] | None:
+        """Where words are just after the next `letter`, or None if one is accepted without it."""
+        nonlocal work
+        seen, todo, found = set(states), list(states), set()
+        while todo:
+            state = todo.pop()
+            work += 1
+            if state in automaton.accepting:
+                return None
+            for other, target in enumerate(automaton.transitions[state]):
+                if target not in alive:
+                    continue
+                if other == letter:
+                    found.add(target)
+                elif target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return frozenset(found)
+
+    best: dict[frozenset[int], Word] = {}
+    start = frozenset({automaton.initial})
+    nexts: dict[frozenset[int], list[tuple[int, frozenset[int]]]] = {}
+    todo = [start]
+    while todo:  # depth first, on the heap: words can be long
+        states = todo[-1]
+        if states in best:
+            todo.pop()
+            continue
+        if states not in nexts:
+            steps = ((letter, after(states, letter)) for letter in letters if work < _STORY_WORK)
+            nexts[states] = [(letter, target) for letter, target in steps if target is not None]
+            todo += [target for _, target in nexts[states] if target not in best]
+            continue
+        todo.pop()
+        best[states] = max(((letter, *best[target]) for letter, target in nexts[states]), key=len, default=())
+    return best[start]
+
+
+class Routes:
+    """Which accepted words take an edge."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        self._automaton = automaton
+        self._sources: dict[int, list[int]] = {}
+        for source, row in enumerate(automaton.transitions):
+            for target in row:
+                self._sources.setdefault(target, []).append(source)
+        self._after = self._distances(automaton.accepting)
+
+    def _distances(self, goals: Collection[int]) -> dict[int, int]:
+        """How many letters each state is away from the nearest of these, if it can get there."""
+        found = dict.fromkeys(goals, 0)
+        todo = deque(found)
+        while todo:
+            state = todo.popleft()
+            for source in self._sources.get(state, ()):
+                if source not in found:
+                    found[source] = found[state] + 1
+                    todo.append(source)
+        return found
+
+    def through(self, arrow: Arrow, length: int | None) -> Iterator[Word]:
+        """The accepted words that take this edge, up to a length, the shortest first."""
+        table, after = self._automaton.transitions, self._after
+        source, letter = arrow
+        if table[source][letter] not in after:
+            return
+        before = self._distances((source,))
+        rest = after[table[source][letter]] + 1
+        # The length of the best word that begins like this one, this word, its state, whether the edge was taken.
+        heap: list[tuple[int, Word, int, bool]] = []
+
+        def push(word: Word, state: int, taken: bool) -> None:
+            if taken:
+                far = after.get(state)
+            else:
+                far = before[state] + rest if state in before else None
+            if far is not None and (length is None or len(word) + far <= length):
+                heapq.heappush(heap, (len(word) + far, word, state, taken))
+
+        push((), self._automaton.initial, False)
+        while heap:
+            _, word, state, taken = heapq.heappop(heap)
+            if taken and state in self._automaton.accepting:
+                yield word
+            for other, target in enumerate(table[state]):
+                push((*word, other), target, taken or (state, other) == arrow)
+
+
+def picture(
+    automaton: Automaton,
+    alphabet: Alphabet,
+    *,
+    length: int | None = None,
+    find: Finder | None = None,
+    passing: Automaton | None = None,
+) -> Picture:
+    """The automaton without its sink, with everything marked.
+
+    With `find`, an edge has a word, of at most this length, if an execution with it was found. Without it an edge has
+    the shortest word that takes it."""
+    alive = live(automaton)
+    if automaton.initial not in alive:
+        return Picture(1, (), ())
+    order = {automaton.initial: 0}
+    for state in (todo := [automaton.initial]):  # breadth first: the list grows while it is walked
+        for target in automaton.transitions[state]:
+            if target in alive and target not in order:
+                order[target] = len(order)
+                todo.append(target)
+    arrows = [
+        (state, letter)
+        for state in order
+        for letter, target in enumerate(automaton.transitions[state])
+        if target in alive
+    ]
+    taken = _taken(automaton, arrows, length, find)
+    bold = dominating(automaton)
+    return Picture(
+        states=len(order),
+        accepting=tuple(sorted(order[state] for state in automaton.accepting & alive)),
+        edges=tuple(_edge(order, automaton, arrow, alphabet, arrow[1] in bold, taken.get(arrow)) for arrow in arrows),
+        dominating=bold,
+        doomed=tuple(sorted(order[state] for state in doomed(automaton, passing))),
+        story=story(automaton),
+    )
+
+
+_Use = tuple[Word, Execution | None, int]  # a word, an execution that has it, and where in it an edge is taken
+
+
+def _taken(automaton: Automaton, arrows: Iterable[Arrow], length: int | None, find: Finder | None) -> dict[Arrow, _Use]:
+    """For each edge a word that takes it. One execution serves all edges on its way: to find another may be dear."""
+    found: dict[Arrow, _Use] = {}
+    routes = Routes(automaton)
+    for arrow in arrows:
+        if arrow in found:
+            continue
+        for word in islice(routes.through(arrow, length), 1 if find is None else _TRIES):
+            execution = None if find is None else find(word)
+            if find is None or execution is not None:
+                state = automaton.initial
+                for at, letter in enumerate(word):
+                    found.setdefault((state, letter), (word, execution, at))
+                    state = automaton.transitions[state][letter]
+                break
+    return found
+
+
+def _edge(
+    order: dict[int, int],
+    automaton: Automaton,
+    arrow: Arrow,
+    alphabet: Alphabet,
+    bold: bool,
+    use: _Use | None,
+) -> Edge:
+    state, letter = arrow
+    event = alphabet.events[letter]
+    file, line, word, example = event.file, event.line, None, None
+    if use is not None:
+        word, execution, at = use
+        example = None if execution is None else execution.example
+        if execution is not None and execution.places is not None and execution.places[at] is not None:
+            file, line = execution.places[at] or (None, None)
+    target = order[automaton.transitions[state][letter]]
+    return Edge(order[state], letter, target, dominating=bold, file=file, line=line, word=word, example=example)

@@ -1,0 +1,119 @@
+"""Versions of a project: git revisions, taken out into a folder of their own, and folders as they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lawful.errors import LawfulError
+from lawful.explain.studying import below, from_here
+
+# Set by git for hooks and aliases. They lead to a repository that need not be the one around the folder.
+_PLACES = frozenset(
+    ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
+)
+
+
+@dataclass(frozen=True)
+class Version:
+    """One state of a project."""
+
+    name: str
+    folder: str
+    """Where it lies. It stands for the folder that the user is in."""
+
+    taken_out: bool = False
+    """Whether it is a copy, which will be gone."""
+
+    def shown(self, file: str) -> str:
+        """A file of it, as a reader knows it: git's own way to name one of a revision."""
+        if not self.taken_out:
+            return from_here(file)
+        inside = below(self.folder, file)
+        return file if inside is None else f"{self.name}:{inside}"
+
+
+@contextmanager
+def opened(name: str, start: str | None = None) -> Iterator[Version]:
+    """A git revision of the project around `start` (else the current folder), or a folder if there is none so called.
+
+    The revision is written into a temporary folder by way of an index of its own: neither the user's files nor the
+    repository's index, worktrees or hooks have a part in it."""
+    here = os.path.abspath(start or os.getcwd())
+    commit = _commit(name, here)
+    if commit is None:
+        folder = os.path.join(here, name)
+        if not name or not os.path.isdir(folder):
+            raise LawfulError(
+                "revision-not-found",
+                "this is neither a git revision nor a folder",
+                where=name,
+                hint=_advice(here),
+            )
+        yield Version(name, os.path.abspath(folder))
+        return
+    top = _git(here, "rev-parse", "--show-toplevel")
+    prefix = _git(here, "rev-parse", "--show-prefix")
+    with tempfile.TemporaryDirectory(prefix="lawful-revision-") as scratch:
+        root = os.path.join(scratch, "tree")
+        os.makedirs(os.path.join(root, ".git"))  # where a project begins, for those who look for that
+        index = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
+        _git(top, "read-tree", commit, settings=index)
+        _git(top, "checkout-index", "--all", "--quiet", f"--prefix={root}/", settings=index)
+        folder = os.path.join(root, prefix)
+        if not os.path.isdir(folder):
+            raise LawfulError(
+                "revision-not-found",
+                f"there is no folder {prefix.rstrip('/')} in this revision",
+                where=name,
+                hint="run the command in a folder that both versions have",
+            )
+        yield Version(name, folder, taken_out=True)
+
+
+def _advice(folder: str) -> str:
+    """What helps somebody whose version was not found; where git itself has a problem, its words."""
+    try:
+        _git(folder, "rev-parse", "--git-dir")
+    except LawfulError as error:
+        return error.message
+    return "`git log --oneline` shows revisions; HEAD is the last commit, and . the files as they are now"
+
+
+def is_revision(name: str, start: str | None = None) -> bool:
+    """Whether git knows a commit by this name."""
+    return _commit(name, os.path.abspath(start or os.getcwd())) is not None
+
+
+def _commit(name: str, folder: str) -> str | None:
+    """The commit of this name in the repository around a folder."""
+    if not name or name.startswith("-") or "\0" in name:
+        return None
+    try:
+        return _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except LawfulError:
+        return None
+
+
+def _git(folder: str, *words: str, settings: dict[str, str] | None = None) -> str:
+    kept = {name: text for name, text in os.environ.items() if name not in _PLACES}
+    try:
+        done = subprocess.run(
+            ("git", *words),
+            cwd=folder,
+            env=kept | (settings or {}) | {"LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+        )
+    except FileNotFoundError:
+        raise LawfulError("revision-git", "git is not installed, or not found", hint="compare folders") from None
+    if done.returncode:
+        problem = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise LawfulError("revision-git", f"git {words[0]}: {problem}", where=folder)
+    return done.stdout.rstrip("\n")

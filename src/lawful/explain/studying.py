@@ -1,0 +1,310 @@
+"""From a teacher to an explanation: the learner is chosen, bounds are searched, and what was learned is marked."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Literal, Protocol, TypeGuard, get_args, runtime_checkable
+
+from lawful.errors import LawfulError
+from lawful.explain.automata import Automaton, count, is_empty, words
+from lawful.explain.bounds import OutOfTime, Range, Search, Step, learn_up_to_bound
+from lawful.explain.explanation import Explanation, Picture, Snapshot, Way
+from lawful.explain.lstar import Interrupted, Learner, TableLearner, ThreeValuedLearner, TreeLearner
+from lawful.explain.model import Alphabet, Bounds, Counts, Execution, Teacher, Word
+from lawful.explain.postprocess import picture
+
+LearnerName = Literal["auto", "table", "tree", "words", "dont-care"]
+LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
+
+_SHOWN_WAYS = 200
+
+Watcher = Callable[[Bounds, int, int], None]
+"""Told how it goes: the bounds being learned with, the states of the last automaton, the questions asked so far."""
+
+
+Naming = Callable[[str], str]
+"""How a file is called in a report."""
+
+
+def from_here(file: str) -> str:
+    """A file as seen from the current folder, if it is below that."""
+    return below(os.getcwd(), file) or file
+
+
+def below(folder: str, file: str) -> str | None:
+    """The path from a folder to a file in it."""
+    try:
+        found = os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
+    except ValueError:  # on another drive
+        return None
+    return None if found.startswith(os.pardir) else found
+
+
+class Knowing(Teacher, Protocol):
+    """A teacher that lists failing words: they are an automaton already, unless they were too many."""
+
+    @property
+    def failing(self) -> Automaton: ...
+
+
+class Seeing(Teacher, Protocol):
+    """A teacher that has seen the executions that do not fail, too."""
+
+    def passes(self) -> dict[Word, Execution]: ...
+
+
+@runtime_checkable
+class _Trapping(Protocol):
+    trap: bool
+
+
+def knows(teacher: Teacher) -> TypeGuard[Knowing]:
+    """Whether a teacher lists failing words. Its class is looked at: to ask itself might run the program."""
+    return hasattr(type(teacher), "failing")
+
+
+def sees(teacher: Teacher) -> TypeGuard[Seeing]:
+    """Whether a teacher lists passing words."""
+    return hasattr(type(teacher), "passes")
+
+
+@dataclass
+class Study:
+    """A teacher, and what was learned from it."""
+
+    teacher: Teacher
+    search: Search
+    counts: Counts
+    learner: str
+    seconds: float
+    naming: Naming
+    _passing: dict[int, Automaton] = field(default_factory=dict)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The teacher's, with files as a reader knows them."""
+        events = self.teacher.alphabet.events
+        return Alphabet(tuple(replace(each, file=each.file and self.naming(each.file)) for each in events))
+
+    @property
+    def bounds(self) -> Bounds:
+        """Those of the result."""
+        return self.search.last.bounds
+
+    @property
+    def automaton(self) -> Automaton:
+        """The result."""
+        return self.search.last.automaton
+
+    @property
+    def cheap(self) -> bool:
+        """Whether an execution for a word is found at once, since all were listed."""
+        return self.learner == "words" or sees(self.teacher)
+
+    def at(self, bounds: Bounds) -> Teacher:
+        """The teacher, for questions within bounds."""
+        self.teacher.bound(bounds)
+        return self.teacher
+
+    def passing(self, unwind: int) -> Automaton | None:
+        """The words of executions that do not fail, where the teacher has seen them.
+
+        As long as any that were looked at: a longer execution through a state saves it from its doom."""
+        if not sees(self.teacher):
+            return None
+        if unwind not in self._passing:
+            self.at(Bounds(unwind, self.search.last_length))
+            self._passing[unwind] = Automaton.from_words(self.teacher.passes(), self.teacher.alphabet.labels)
+        return self._passing[unwind]
+
+    def find(self, word: Word, bounds: Bounds | None = None) -> Execution | None:
+        """An execution with this word, within the bounds of the result or others."""
+        found = self.at(bounds or self.bounds).example(word)
+        if found is None:
+            return None
+        places = found.places and tuple(place and (self.naming(place[0]), place[1]) for place in found.places)
+        return replace(found, example=found.example or None, places=places)  # what has no input has none to show
+
+
+def study(
+    teacher: Teacher,
+    *,
+    learner: LearnerName = "auto",
+    within: Range = Range(),  # noqa: B008 - it cannot be changed
+    seconds: float | None = None,
+    watcher: Watcher = lambda bounds, states, asked: None,
+    naming: Naming = from_here,
+) -> Study:
+    """Learns from a teacher, with the bounds that are given or found. `naming` is how files are shown."""
+    started = time.monotonic()
+    chosen = _chosen(learner, teacher)
+    engine = None if chosen == "words" else _engine(chosen)
+    if chosen == "dont-care" and isinstance(teacher, _Trapping):
+        teacher.trap = False  # words that no execution has are free
+    states = 0
+
+    def told(bounds: Bounds, automaton: Automaton | None) -> None:
+        nonlocal states
+        states = states if automaton is None else len(automaton)
+        watcher(bounds, states, _asked(teacher, engine).membership)
+
+    def learn(teacher: Teacher) -> Automaton:
+        nonlocal chosen, engine
+        if engine is None and knows(teacher):
+            listed = teacher.failing
+            if teacher.counterexample(listed) is None:
+                return listed
+            # Too many to be listed: those that are known so far are no answer, but questions are still answered.
+            chosen = "table"
+        engine = engine or _engine(chosen)
+        return engine.learn(teacher, progress=conjectured)
+
+    def conjectured(automaton: Automaton, counts: Counts) -> None:
+        if seconds is not None and time.monotonic() - started > seconds:
+            raise OutOfTime
+
+    search = learn_up_to_bound(
+        teacher,
+        learn,
+        within,
+        best=lambda: None if engine is None else engine.best,
+        seconds=seconds,
+        progress=told,
+    )
+    return Study(teacher, search, _asked(teacher, engine), chosen, time.monotonic() - started, naming)
+
+
+def explanation(study: Study, target: str, *, ends: bool = False) -> Explanation:
+    """What was learned, marked and with its examples. Ctrl-C, or the end of the time, while these are
+    looked for leaves some out."""
+    search, last = study.search, study.search.last
+    started = time.monotonic()
+    interrupted, stopped = search.interrupted, search.interrupted
+    drawn: dict[Automaton, Picture] = {}
+    ways: list[Way] = []
+    total: int | None = None
+    try:
+        drawn[last.automaton] = _drawn(study, last, ends)
+        ways, total = _ways(study, drawn[last.automaton])
+    except (KeyboardInterrupt, Interrupted) as stop:
+        interrupted, stopped = interrupted or isinstance(stop, KeyboardInterrupt), True
+        drawn.setdefault(last.automaton, picture(last.automaton, study.alphabet, length=last.bounds.word_length))
+    snapshots = []
+    for step in search.steps:
+        if step.automaton not in drawn:
+            dear = stopped or not study.cheap
+            drawn[step.automaton] = _plain(study, step) if dear else _drawn(study, step, ends)
+        snapshots.append(Snapshot(step.bounds, step.automaton, drawn[step.automaton]))
+    report = last.report
+    return Explanation(
+        target=target,
+        alphabet=study.alphabet,
+        automaton=last.automaton,
+        picture=drawn[last.automaton],
+        bounds=last.bounds,
+        basis=report.basis,
+        learner=study.learner,
+        converged=search.converged,
+        interrupted=interrupted,
+        ends=ends,
+        reached=tuple(dict.fromkeys((*report.reached, *search.reached))),
+        warnings=tuple(report.warnings),
+        counts=study.counts,
+        iterations=len(search.steps),
+        first_length=search.first_length,
+        seconds=study.seconds + time.monotonic() - started,
+        snapshots=tuple(snapshots),
+        ways=tuple(ways),
+        ways_total=total,
+    )
+
+
+def unreachable(study: Study, within: Range, target: str) -> LawfulError:
+    """Nothing failed: that is an answer, but nothing that could be drawn."""
+    report = study.teacher.report
+    unwind, length = within.unwinds()[-1], within.lengths(1)[-1]
+    told = dict.fromkeys((*report.reached, *study.search.reached, *report.warnings))
+    hint = "larger bounds: --max-unwind, --max-word-length; another error: --error; all it does: --explain-end"
+    if report.reached or study.search.reached:
+        hint = "a limit was reached before anything failed: allow more with --seconds, --max-words or --max-paths"
+    return LawfulError(
+        "explain-unreachable",
+        f"no execution within the bounds ends in {study.teacher.alphabet.labels[-1]!r}: unwinding up to {unwind}, "
+        f"words up to {length} events" + "".join(f"; {each}" for each in told),
+        where=target,
+        hint=hint,
+    )
+
+
+def _chosen(learner: LearnerName, teacher: Teacher) -> str:
+    if learner not in LEARNERS:
+        raise LawfulError("explain-learner", f"there is no learner {learner!r}", hint=", ".join(LEARNERS))
+    if learner == "auto":
+        return "words" if knows(teacher) else "table"
+    if learner == "words" and not knows(teacher):
+        raise LawfulError(
+            "explain-learner",
+            "this teacher answers questions only, and cannot list all failing words",
+            hint="--learner table, tree or dont-care; or --teacher one-run",
+        )
+    return learner
+
+
+def _engine(name: str) -> Learner:
+    if name == "table":
+        return TableLearner()
+    if name == "tree":
+        return TreeLearner()
+    return ThreeValuedLearner()
+
+
+def _asked(teacher: Teacher, engine: Learner | None) -> Counts:
+    """What the learner asked, and the work that the teacher had with it."""
+    if engine is None:
+        return replace(teacher.counts)
+    mine = engine.counts
+    return replace(
+        teacher.counts,
+        membership=mine.membership,
+        conjectures=max(mine.conjectures, teacher.counts.conjectures),
+    )
+
+
+def _drawn(study: Study, step: Step, ends: bool) -> Picture:
+    """The picture with an execution for each edge."""
+    passing = None if ends else study.passing(step.bounds.unwind)
+
+    def find(word: Word) -> Execution | None:
+        return study.find(word, step.bounds)
+
+    return picture(step.automaton, study.alphabet, length=step.bounds.word_length, find=find, passing=passing)
+
+
+def _plain(study: Study, step: Step) -> Picture:
+    """The picture without asking anything more."""
+    return picture(step.automaton, study.alphabet, length=step.bounds.word_length)
+
+
+def _ways(study: Study, drawn: Picture) -> tuple[list[Way], int]:
+    """The first failing words, each with its input where that costs little, and how many there are."""
+    length = study.bounds.word_length
+    teacher = study.at(study.bounds)
+    # A learner that is free to take words that no execution has may have done so: those are no ways.
+    automaton = teacher.failing if knows(teacher) and study.cheap else study.automaton
+    known = {edge.word: edge.example for edge in drawn.edges}
+    ways = []
+    for word in islice(words(automaton, length), _SHOWN_WAYS):
+        if word not in known and study.cheap:
+            execution = study.find(word)
+            known[word] = None if execution is None else execution.example
+        ways.append(Way(word, known.get(word)))
+    return ways, count(automaton, length)
+
+
+def nothing(study: Study) -> bool:
+    """Whether no failing word was found at all."""
+    return not study.search.steps or is_empty(study.automaton)

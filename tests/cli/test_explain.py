@@ -1,0 +1,301 @@
+"""``lawful explain``: from a target to text, JSON and pictures; what it says to bad input."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explain.programs import SORT, needs_cbmc
+from lawful.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sort.py").write_text(SORT)
+    return tmp_path
+
+
+def told(capsys: Capture, *words: str, code: int = 0) -> str:
+    assert main(["explain", *words]) == code
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return shown.out
+
+
+def explained(capsys: Capture, *words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(told(capsys, *words, "--format", "json"))
+    return found
+
+
+def refused(capsys: Capture, *words: str) -> str:
+    assert main(["explain", *words]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.startswith("error[")
+    return shown.err
+
+
+def test_a_python_function(capsys: Capture) -> None:
+    text = told(capsys, "sort.py:merge_sort")
+    assert "sort > sort > sort > merge > take > rest > error" in text
+    assert "complete within bounds" in text and "unwind 2, words of up to 8 events" in text
+    assert "numbers=[0, 0]" in text and "sort.py:6" in text
+
+
+def test_json_goes_to_standard_output_alone(capsys: Capture) -> None:
+    found = explained(capsys, "sort.py:merge_sort")
+    keys = "alphabet states edges initial accepting transitions dominating doomed bounds complete queries".split()
+    assert found.keys() >= set(keys)
+    assert found["alphabet"] == ["sort", "merge", "take", "rest", "error"]
+    assert (found["states"], len(found["edges"]), found["accepting"], found["complete"]) == (8, 7, [7], True)
+    assert found["bounds"] == {"unwind": 2, "word_length": 8}
+    assert found["edges"][-1]["line"] == 6 and found["edges"][-1]["input"] == "numbers=[0, 0]"
+
+
+def test_fixed_bounds(capsys: Capture) -> None:
+    found = explained(capsys, "sort.py:merge_sort", "--unwind", "3", "--word-length", "20")
+    assert found["bounds"] == {"unwind": 3, "word_length": 20} and found["iterations"] == 1
+    # Both of two, or the second of three, are equal to or greater than what stands before: by hand.
+    inputs = {word["input"] for word in found["words"]}
+    assert "numbers=[0, 0]" in inputs and len(found["words"]) == found["words_total"] > 1
+
+
+def test_every_learner_finds_the_same_failures(capsys: Capture) -> None:
+    bounds = ("--unwind", "3", "--word-length", "20")
+    words = explained(capsys, "sort.py:merge_sort", *bounds)
+    assert words["learner"] == "words"
+    for learner in ("table", "tree", "dont-care"):
+        other = explained(capsys, "sort.py:merge_sort", *bounds, "--learner", learner)
+        assert other["words"] == words["words"] and other["learner"] == learner
+        assert other["dominating"] == words["dominating"] or learner == "dont-care"
+        assert other["states"] <= words["states"]
+
+
+def test_chosen_events_and_errors(capsys: Capture) -> None:
+    found = explained(capsys, "sort.py:merge_sort", "--event", "merge", "--error", "sort.py:6")
+    assert found["alphabet"] == ["merge", "sort.py:6"]
+    assert [word["word"] for word in found["words"]] == [["merge", "sort.py:6"]]
+
+
+def test_the_end_in_place_of_an_error(capsys: Capture) -> None:
+    found = explained(capsys, "sort.py:merge_sort", "--explain-end", "--unwind", "2")
+    assert ["sort", "end"] in [word["word"] for word in found["words"]] and found["error"] == "end"
+    assert explained(capsys, "sort.py:merge_sort", "--error", "end", "--unwind", "2")["words"] == found["words"]
+
+
+def test_all_bounds_are_snapshots(capsys: Capture) -> None:
+    found = explained(capsys, "sort.py:merge_sort", "--all-bounds", "--max-unwind", "3")
+    assert {each["bounds"]["unwind"] for each in found["snapshots"]} == {1, 2, 3}
+    assert found["bounds"]["unwind"] == 3
+
+
+def test_pictures_are_written(capsys: Capture, here: Path) -> None:
+    outputs = [word for ending in ("svg", "dot", "mmd", "html", "json") for word in ("-o", f"out.{ending}")]
+    text = told(capsys, "sort.py:merge_sort", *outputs)
+    assert "written: out.html" in text
+    assert ET.parse(here / "out.svg").getroot().tag.endswith("svg")
+    assert (here / "out.dot").read_text().startswith("digraph")
+    assert (here / "out.mmd").read_text().startswith("flowchart")
+    assert "<html" in (here / "out.html").read_text()
+    assert json.loads((here / "out.json").read_text())["states"] == 8
+
+
+def test_traces(capsys: Capture, here: Path) -> None:
+    def trace(name: str, *names: str) -> str:
+        events = ({"event": "func_pre", "name": each, "file": "app.py", "line": 7} for each in names)
+        (here / name).write_text("".join(json.dumps(event) + "\n" for event in events))
+        return name
+
+    failing, passing = trace("failing.jsonl", "open", "read", "close"), trace("passing.jsonl", "open", "close")
+    found = explained(capsys, "--traces", failing, passing)
+    assert [word["word"] for word in found["words"]] == [["open", "read", "close", "error"]]
+    assert found["basis"] == "sampled" and found["complete"] is False
+    assert found["edges"][0]["file"] == "app.py" and "failing.jsonl" in found["words"][0]["input"]
+    for name in (failing, passing):
+        (here / Path(name).stem).mkdir()
+        (here / name).rename(here / Path(name).stem / name)
+    folders = explained(capsys, "--traces", "failing", "passing")
+    assert [word["word"] for word in folders["words"]] == [word["word"] for word in found["words"]]
+
+
+def test_a_pytest_test(capsys: Capture, here: Path) -> None:
+    (here / "test_sort.py").write_text(
+        "import pytest\n\nfrom sort import sort\n\n\n"
+        "@pytest.mark.parametrize('numbers', [[], [1], [2, 1], [1, 2]])\n"
+        "def test_sorted(numbers: list[int]) -> None:\n    assert sort(numbers) == sorted(numbers)\n"
+    )
+    found = explained(capsys, "test_sort.py::test_sorted", "--error", "test", "--execution-seconds", "30")
+    assert len(found["words"]) == 1 and "sort" in found["dominating"]
+
+
+def test_limits_are_named(capsys: Capture) -> None:
+    found = explained(capsys, "sort.py:merge_sort", "--unwind", "4", "--max-paths", "10", "--way", "exhaustive")
+    assert found["limits_reached"] == ["stopped after 10 paths"]
+    assert found["complete"] is False and found["basis"] == "sampled"
+
+
+def test_what_is_not_deterministic_is_named(capsys: Capture, here: Path) -> None:
+    (here / "dice.py").write_text(
+        "import random\n\n\ndef six() -> None: ...\n\n\ndef roll(n: int) -> None:\n"
+        "    if random.randrange(2):\n        six()\n    assert n < 1\n"
+    )
+    found = explained(capsys, "dice.py:roll", "--unwind", "4", "--word-length", "5")
+    assert any("determin" in warning for warning in found["warnings"]) and found["complete"] is False
+
+
+def test_a_function_that_never_ends_is_cut_off(capsys: Capture, here: Path) -> None:
+    (here / "loop.py").write_text(
+        "def step() -> None: ...\n\n\ndef spin(n: int) -> None:\n    step()\n    while n > 0:\n        pass\n"
+        "    assert n > -1\n\n\ndef walk(n: int) -> None:\n    while n > 0:\n        step()\n    assert n > -1\n"
+    )
+    found = explained(capsys, "loop.py:spin", "--unwind", "1", "--execution-seconds", "0.2")
+    assert found["complete"] is False and any("n=1" in warning for warning in found["warnings"])
+    assert [word["word"] for word in found["words"]] == [["step", "error"]]
+    # One whose word grows for ever is beyond every bound of words: all that is within is seen.
+    found = explained(capsys, "loop.py:walk", "--unwind", "1", "--execution-seconds", "0.2")
+    assert found["complete"] is True and any("longer than" in warning for warning in found["warnings"])
+    assert [word["word"] for word in found["words"]] == [["error"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "slug", "said"),
+    [
+        ("", "usage", "there is no target"),
+        ("sort.py:merge_sort --traces a b", "usage", "a target and traces"),
+        ("nowhere.py:f", "explain-target", "no file nowhere.py"),
+        ("sort.py", "explain-target", "the function is missing"),
+        ("sort.py:nothing", "explain-target", "there is no nothing"),
+        ("nowhere.module:f", "explain-load", "cannot be imported"),
+        ("nowhere.c", "explain-target", "no file nowhere.c"),
+        ("sort.py:merge_sort --unwind 0", "usage", "--unwind"),
+        ("sort.py:merge_sort --unwind x", "usage", "--unwind"),
+        ("sort.py:merge_sort --seconds 0", "usage", "--seconds"),
+        ("sort.py:merge_sort --explain-end --error KeyError", "usage", "--explain-end"),
+        ("sort.py:merge_sort --error KeyError --max-unwind 2", "explain-unreachable", "ends in 'KeyError'"),
+        ("sort.py:merge_sort --learner guess", "usage", "--learner"),
+        ("sort.py:merge_sort --teacher asking", "usage", "for C programs"),
+        ("sort.py:merge_sort --event-kind learn", "usage", "for C programs"),
+        ("sort.py:merge_sort -o picture.png", "usage", "does not say what to write"),
+        ("sort.py:merge_sort -o nowhere/picture.svg", "file", "no file can be written"),
+        ("--traces nowhere.jsonl nowhere.jsonl", "trace-not-found", "nowhere.jsonl"),
+        ("--traces sort.py sort.py", "trace-", "sort.py"),
+    ],
+)
+def test_bad_input(capsys: Capture, words: str, slug: str, said: str) -> None:
+    error = refused(capsys, *words.split())
+    assert error.startswith(f"error[{slug}") and said in error
+    assert "Traceback" not in error
+
+
+def test_the_program_is_not_overwritten(capsys: Capture, here: Path) -> None:
+    (here / "program.json").write_text("{}\n")
+    assert "overwrite" in refused(capsys, "--traces", "program.json", "program.json", "-o", "program.json")
+
+
+def test_a_python_file_that_does_not_parse(capsys: Capture, here: Path) -> None:
+    (here / "broken.py").write_text("def f(:\n")
+    assert "broken.py" in refused(capsys, "broken.py:f")
+
+
+C_PROGRAM = """\
+#include <assert.h>
+int nondet_int(void);
+void f(void) {}
+void g(void) {}
+int main(void) {
+    int n = nondet_int();
+    if (n > 3) f(); else g();
+    if (n > 5) { g(); assert(n < 10); }
+    return 0;
+}
+"""
+
+
+@needs_cbmc
+@pytest.mark.parametrize("options", ["", "--teacher asking", "--learner tree", "--learner dont-care"])
+def test_a_c_program(capsys: Capture, here: Path, options: str) -> None:
+    (here / "toy.c").write_text(C_PROGRAM)
+    found = explained(capsys, "toy.c", "--unwind", "1", *options.split())
+    assert found["alphabet"][:2] == ["f", "g"] and found["complete"]
+    assert found["dominating"][-1] == found["error"]
+    assert ["f", "g", found["error"]] in [word["word"] for word in found["words"]]
+    assert {edge["file"] for edge in found["edges"]} == {"toy.c"}
+    assert found["edges"][-1]["line"] == 8 and found["edges"][-1]["input"]
+
+
+@needs_cbmc
+def test_a_c_file_that_does_not_parse(capsys: Capture, here: Path) -> None:
+    (here / "broken.c").write_text("int main( {\n")
+    assert "broken.c" in refused(capsys, "broken.c")
+
+
+@needs_cbmc
+def test_words_cannot_be_listed_by_asking(capsys: Capture, here: Path) -> None:
+    (here / "toy.c").write_text(C_PROGRAM)
+    error = refused(capsys, "toy.c", "--teacher", "asking", "--learner", "words")
+    assert error.startswith("error[explain-learner]")
+
+
+def test_without_cbmc(capsys: Capture, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "toy.c").write_text(C_PROGRAM)
+    monkeypatch.setenv("LAWFUL_CBMC", str(here / "nowhere"))
+    error = refused(capsys, "toy.c")
+    assert error.startswith("error[no-cbmc]") and "install" in error
+
+
+def test_ctrl_c_gives_the_best_so_far(here: Path) -> None:
+    # The first bound is quick, the others take minutes.
+    (here / "slow.py").write_text(
+        "import time\n\n\ndef step() -> None: ...\n\n\ndef f(numbers: list[int]) -> None:\n"
+        "    if len(numbers) > 1:\n        open('started', 'w').close()\n        time.sleep(1)\n"
+        "    for _ in numbers:\n        step()\n    assert not numbers\n"
+    )
+    command = [sys.executable, "-m", "lawful", "explain", "slow.py:f", "--all-bounds", "--way", "exhaustive"]
+    run = subprocess.Popen(
+        [*command, "--execution-seconds", "60", "--format", "json"],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (here / "started").exists() and run.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    assert (run.returncode, err) == (130, "")
+    found = json.loads(out)
+    assert found["interrupted"] is True and found["complete"] is False
+    assert [word["word"] for word in found["words"]] == [["step", "error"]]
+
+
+def test_progress_is_shown_on_a_terminal_only(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    from io import StringIO
+
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    assert main(["explain", "sort.py:merge_sort", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["states"] == 8
+    assert "unwind 2" in screen.getvalue()
+    screen.truncate(0)
+    assert main(["explain", "sort.py:merge_sort", "--no-progress"]) == 0
+    assert screen.getvalue().strip("\0") == ""

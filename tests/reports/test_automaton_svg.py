@@ -1,0 +1,223 @@
+"""Pictures as SVG: well-formed whatever labels say, complete, and never missing for lack of Graphviz."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lawful.explain.automata import Automaton
+from lawful.explain.explanation import Edge as Arrow
+from lawful.explain.explanation import Explanation, Picture
+from lawful.explain.model import Alphabet, Event
+from lawful.reports import automaton_graphviz, automaton_svg, notebook
+from lawful.reports.automaton_drawing import drawings, picture_drawing
+from lawful.reports.drawing import Cluster, Drawing, Edge, Node
+from reports.explanation_samples import HOSTILE, bubble_sort, comparison, hostile, of_words, random_explanation
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parts(text: str) -> tuple[list[ElementTree.Element], list[ElementTree.Element]]:
+    """The elements of arrows and of states."""
+    root = ElementTree.fromstring(text)
+    assert root.tag == f"{SVG}svg"
+    groups = list(root.iter(f"{SVG}g"))
+    edges = [each for each in groups if "data-edge" in each.attrib]
+    return edges, [each for each in groups if "data-state" in each.attrib]
+
+
+def words(element: ElementTree.Element) -> str:
+    """What is written on an element, its lines with blanks between."""
+    return " ".join(each.text or "" for each in element.iter() if each.tag in (f"{SVG}text", f"{SVG}tspan")).strip()
+
+
+@pytest.mark.parametrize("placer", ["own", "auto"])
+@pytest.mark.parametrize("explanation", [bubble_sort(), hostile(), random_explanation(4, 40, 5)])
+def test_every_state_and_every_event_is_drawn(explanation: Explanation, placer: automaton_svg.Placer) -> None:
+    edges, states = parts(automaton_svg.render(explanation, placer=placer))
+    picture = explanation.picture
+    assert len(states) == picture.states
+    assert len(edges) == len({(each.source, each.target, each.dominating) for each in picture.edges})
+    for edge in edges:
+        assert len([each for each in edge if each.get("class") == "line"]) == 1
+    doubled = {int(each.attrib["data-state"]) for each in states if len(each.findall(f"{SVG}circle")) == 2}
+    assert doubled == set(picture.accepting)
+    assert {int(each.attrib["data-state"]) for each in states if words(each).endswith(" D")} == set(picture.doomed)
+
+
+def test_bold_arrows_are_the_dominating_ones() -> None:
+    edges, _ = parts(automaton_svg.render(of_words(["a x", "b x"], ("a", "b", "x")), placer="own"))
+    bold = {words(each) for each in edges if "bold" in each.attrib["class"].split()}
+    assert bold == {"x", "AssertionError"}
+    assert {words(each) for each in edges} == {"a, b", "x", "AssertionError"}
+
+
+def test_bold_and_other_events_between_the_same_states_are_two_arrows() -> None:
+    arrows = (Arrow(0, 0, 1, dominating=True), Arrow(0, 1, 1), Arrow(1, 0, 1, dominating=True), Arrow(1, 1, 1))
+    letters = Alphabet((Event("a"), Event("b"), Event("error")))
+    drawn = picture_drawing(Picture(2, (1,), arrows, dominating=(0,)), letters, "both")
+    edges, _ = parts(automaton_svg.render_drawing(drawn, placer="own"))
+    assert sorted((words(each), "bold" in each.attrib["class"]) for each in edges) == [
+        ("a", True),
+        ("a", True),
+        ("b", False),
+        ("b", False),
+    ]
+
+
+def test_hostile_labels_stay_labels() -> None:
+    text = automaton_svg.render(hostile())
+    root = ElementTree.fromstring(text)
+    tags = {each.tag.removeprefix(SVG) for each in root.iter()}
+    assert tags <= {"svg", "g", "path", "circle", "text", "tspan", "title", "style", "rect"}
+    assert not [name for each in root.iter() for name in each.attrib if name.startswith("on") or "href" in name]
+    written = " ".join(each.text or "" for each in root.iter())
+    for label in HOSTILE[:2]:
+        assert label in written
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(), min_size=1, max_size=4, unique=True), st.text())
+def test_any_labels_can_be_drawn(labels: list[str], error: str) -> None:
+    if error in labels:
+        labels = [label for label in labels if label != error]
+    letters = Alphabet((*map(Event, labels), Event(error)))
+    arrows = [Arrow(0, letter, 1, example=error) for letter in range(len(letters))]
+    drawn = picture_drawing(Picture(2, (1,), tuple(arrows), doomed=(1,)), letters, error)
+    for text in (automaton_svg.render_drawing(drawn, placer="own"), automaton_svg.inline(drawn, placer="own")):
+        text.encode()
+        edges, states = parts(text)
+        assert (len(edges), len(states)) == (1, 2)
+
+
+def test_long_names_are_cut_in_the_middle() -> None:
+    name = "package.module.Class.method_of_a_long_name"
+    edges, _ = parts(automaton_svg.render(of_words([name], (name,)), placer="own"))
+    assert words(edges[0]) == "package.mo…method_of_a_long_name"
+
+
+def test_many_events_on_one_arrow_are_counted() -> None:
+    names = tuple(f"a_rather_long_event_name_{at:02}" for at in range(20))
+    edges, _ = parts(automaton_svg.render(of_words(list(names), names), placer="own"))
+    assert words(edges[0]).endswith("… 20 events in all")
+
+
+def test_nothing_is_a_picture_too() -> None:
+    empty = Automaton(("error",), 0, ((0,),), frozenset())
+    explanation = Explanation("f", Alphabet((Event("error"),)), empty, Picture(1, (), ()), bubble_sort().bounds)
+    edges, states = parts(automaton_svg.render(explanation))
+    assert (len(edges), len(states)) == (0, 1)
+
+
+def test_a_long_automaton_is_drawn_downwards() -> None:
+    chain = of_words([" ".join(["event"] * 30)], ("event",))
+    root = ElementTree.fromstring(automaton_svg.render(chain, placer="own"))
+    assert float(root.attrib["width"]) < automaton_svg.WIDEST < float(root.attrib["height"])
+    short = ElementTree.fromstring(automaton_svg.render(of_words(["event"], ("event",)), placer="own"))
+    assert float(short.attrib["width"]) > float(short.attrib["height"])
+
+
+def test_an_arrow_can_be_chosen_with_the_keyboard_in_a_page() -> None:
+    [drawn] = drawings(bubble_sort())
+    edges, _ = parts(automaton_svg.inline(drawn, placer="own"))
+    for edge in edges:
+        assert edge.attrib["tabindex"] == "0" and edge.attrib["role"] == "button"
+        assert words(edge) in edge.attrib["aria-label"]
+
+
+# -- other drawings ----------------------------------------------------------------------------------------------------
+
+
+def test_boxes_dashes_and_roles() -> None:
+    drawn = Drawing(
+        "a law",
+        (Node("x", "File<f>\nopen", start=True), Node("y", "done", accepting=True, role="good", detail="all")),
+        (Edge("x", "y", "close", dashed=True), Edge("y", "y", role="bad"), Edge("y", "x", "")),
+        (Cluster("one", ("y",)),),
+    )
+    text = automaton_svg.render_drawing(drawn, placer="own")
+    edges, states = parts(text)
+    assert [len(each.findall(f"{SVG}rect")) for each in states] == [1, 2]
+    assert words(states[0]).split() == ["File<f>", "open"]
+    assert 'stroke-dasharray="6 4"' in text
+    assert edges[1].attrib["class"] == "edge bad"
+    assert words(edges[1]) == ""
+
+
+def test_sides_stand_beside_each_other() -> None:
+    text = automaton_svg.render(comparison())
+    edges, states = parts(text)
+    assert len(edges) == sum(len(each.edges) for each in drawings(comparison()))
+    headings = [each.text for each in ElementTree.fromstring(text).findall(f"{SVG}text")]
+    assert headings == ["difference of program.py:sort: old and new", "only in old", "only in new: nothing"]
+    assert len(states) == sum(len(each.nodes) for each in drawings(comparison()))
+
+
+def test_many_sides_are_in_rows() -> None:
+    [drawn] = drawings(of_words(["a b c", "c b a"], ("a", "b", "c")))
+    root = ElementTree.fromstring(automaton_svg.beside([drawn] * 6, "six", placer="own"))
+    assert float(root.attrib["width"]) <= 1.4 * automaton_svg.WIDEST
+    assert len({each.attrib["transform"] for each in root.iter(f"{SVG}g") if "transform" in each.attrib}) == 6
+
+
+def test_notebooks() -> None:
+    assert parts(notebook.svg(bubble_sort()))[1]
+    frame = ElementTree.fromstring(notebook.html(hostile()))
+    assert frame.tag == "iframe" and frame.attrib["sandbox"] == "allow-scripts"
+    assert frame.attrib["srcdoc"].startswith("<!doctype html>")
+
+
+def test_notebooks_are_told_how_to_show() -> None:
+    class Formatter(dict[tuple[str, str], Callable[[object], str]]):
+        def for_type_by_name(self, module: str, name: str, shows: Callable[[object], str]) -> None:
+            self[module, name] = shows
+
+    formatters = {"text/html": Formatter(), "image/svg+xml": Formatter()}
+    notebook.load_ipython_extension(SimpleNamespace(display_formatter=SimpleNamespace(formatters=formatters)))
+    for subject in (bubble_sort(), comparison()):
+        kind = type(subject)
+        assert formatters["text/html"][kind.__module__, kind.__name__](subject).startswith("<iframe ")
+        assert formatters["image/svg+xml"][kind.__module__, kind.__name__](subject).startswith("<svg ")
+
+
+# -- Graphviz ----------------------------------------------------------------------------------------------------------
+
+
+def fake_dot(folder: Path, script: str) -> None:
+    program = folder / "dot"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the programs here are shell scripts")
+@pytest.mark.parametrize(
+    "script",
+    [None, "exit 1", "echo no json", "echo '{}'", 'echo \'{"bb": "0,0,1"}\'', "echo '[1]'", "sleep 60", "kill -9 $$"],
+)
+def test_a_picture_without_graphviz_is_our_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin" if script else str(tmp_path))
+    if script is not None:
+        fake_dot(tmp_path, script)
+    monkeypatch.setattr(automaton_graphviz, "SECONDS", 0.5)
+    assert automaton_svg.render(bubble_sort()) == automaton_svg.render(bubble_sort(), placer="own")
+
+
+def test_graphviz_is_told_sizes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.name != "posix":
+        pytest.skip("the program here is a shell script")
+    fake_dot(tmp_path, f"cat > {tmp_path}/told; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin")
+    automaton_svg.render(hostile())
+    told = (tmp_path / "told").read_text(encoding="utf-8")
+    assert told.startswith("digraph")
+    assert not [label for label in HOSTILE if label in told]

@@ -1,0 +1,115 @@
+"""Explanations and comparisons as text: everything is said, in 80 columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lawful.diagnostics import printable
+from lawful.explain.differences import Comparison
+from lawful.explain.explanation import Explanation, Picture
+from lawful.explain.model import Basis
+from lawful.reports import explained
+from lawful.reports.text import plain
+from reports.explanation_samples import bubble_sort, comparison, hostile, of_words, random_explanation
+
+
+def text(subject: Explanation | Comparison, folder: Path | str = ".", width: int = 80) -> str:
+    return plain(explained.lines(subject, folder=folder, width=width))
+
+
+def test_all_is_said(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "program.py").write_text("\n" * 9 + "    a = open(name)\n", encoding="utf-8")
+    assert text(of_words(["a x", "b x", "x"], ("a", "b", "x")), tmp_path).splitlines() == [
+        "all ways to AssertionError in program.py:sort",
+        "  picture   4 states, 5 edges",
+        "  story     x > AssertionError",
+        "  always    x, AssertionError",
+        "  doomed    state 3",
+        "  rests on  complete within bounds: there is no other way within them",
+        "  bounds    unwind 3, words of up to 12 events",
+        "  cost      1,234 membership queries (56 of them worked on), 7 conjectures (6",
+        "            of them worked on), 341 executions, 4 pairs of bounds, 1.25 s",
+        "  way       x > AssertionError",
+        "    input   values=[2, 3]",
+        "  way       a > x > AssertionError",
+        "    input   values=[0, 2, 3]",
+        "  way       b > x > AssertionError",
+        "    input   values=[1, 2, 3]",
+        "            and 14 other ways",
+        "",
+        "  edges     * in every word; # the input that takes it",
+        "    0 -> 1   a               #1  src/program.py:10  | a = open(name)",
+        "    0 -> 1   b               #2  src/program.py:13",
+        "    0 -> 2 * x               #3  src/program.py:16",
+        "    1 -> 2 * x               #1  src/program.py:16",
+        "    2 -> 3 * AssertionError  #1  src/program.py:99",
+        "    #1      values=[0, 2, 3]",
+        "    #2      values=[1, 2, 3]",
+        "    #3      values=[2, 3]",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize(
+    "subject",
+    [bubble_sort(), hostile(), random_explanation(3, 40, 4), comparison(), comparison(kind="merge")],
+    ids=["bubble", "hostile", "random", "diff", "merge"],
+)
+def test_it_fits(subject: Explanation | Comparison, width: int) -> None:
+    shown = text(subject, width=width)
+    for line in shown.splitlines():
+        assert len(line) <= width
+        assert line == printable(line)
+
+
+def test_what_it_rests_on() -> None:
+    explanation = bubble_sort()
+    sampled = replace(explanation, basis=Basis.SAMPLED)
+    assert "sampled: there may be ways that no sample took" in text(sampled)
+    reached, warnings = ("stopped after 100,000 paths",), ("differs from run to run",)
+    limited = text(replace(explanation, reached=reached, warnings=warnings))
+    assert "rests on  what was seen before a limit was reached" in limited
+    assert "limit     stopped after 100,000 paths" in limited
+    assert "warning   differs from run to run" in limited
+    assert "larger bounds may show more" in " ".join(text(replace(explanation, converged=False)).split())
+    cut = text(replace(explanation, interrupted=True))
+    assert "interrupted: the best so far, not everything (complete within bounds until then)" in " ".join(cut.split())
+
+
+def test_nothing_found() -> None:
+    nothing = replace(bubble_sort(), picture=Picture(1, (), ()), ways=(), ways_total=0)
+    shown = text(nothing)
+    assert "none      AssertionError is not reached within the bounds" in shown
+    assert "edges" not in shown
+    assert "the end is not reached within the bounds" in text(replace(nothing, ends=True))
+
+
+def test_very_many_edges_are_counted() -> None:
+    shown = text(random_explanation(1, 60, 6, density=2.0))
+    assert "other edges" in shown
+    assert shown.count(" -> ") == explained.MOST_EDGES
+
+
+def test_a_difference() -> None:
+    shown = text(comparison())
+    assert "  DIFFERS   the versions behave differently\n" in shown
+    assert (
+        "only in old\n  picture   5 states, 5 edges\n  way       open > close > end\n    input   path='<x>'\n" in shown
+    )
+    assert shown.endswith("only in new: nothing\n")
+
+
+def test_no_difference() -> None:
+    assert "  same      no difference within the bounds\n" in text(comparison(same=True))
+    assert "  same      no surprise within the bounds\n" in text(comparison(same=True, kind="merge"))
+
+
+def test_only_what_matters_is_red() -> None:
+    lines = list(explained.lines(comparison()))
+    styles = {line[0].text: line[0].style for line in lines if line}
+    assert styles["only in old"] == "bold red"
+    assert styles["only in new: nothing"] == "bold"

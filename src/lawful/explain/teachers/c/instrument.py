@@ -1,0 +1,333 @@
+"""The program as CBMC is given it: events, the assertion, exits and inputs are calls that a question defines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pycparser import c_ast, c_generator
+
+from lawful.errors import LawfulError
+from lawful.explain.model import Alphabet, Event
+from lawful.explain.teachers.c import events
+from lawful.explain.teachers.c.source import (
+    ABORTS,
+    ASSUMPTIONS,
+    CONDITIONS,
+    EXITS,
+    Program,
+    arguments,
+    below,
+    called,
+    chosen_assertions,
+    file_of,
+    line_of,
+    read_program,
+    target_of,
+)
+from lawful.explain.teachers.c.types import Scalar, by_name, scalar, spelled
+
+LEARN = "__lawful_learn"
+CHECK = "__lawful_check"
+OTHER = "__lawful_other"
+EXIT = "__lawful_exit"
+ABORT = "__lawful_abort"
+ASSUME = "__CPROVER_assume"
+MAIN = "__lawful_main"
+INPUT = "__lawful_input_"
+
+END = "end"
+"""The error that is no error: the end of the program."""
+
+_PREFIX = "__VERIFIER_"
+_LIBRARY_INPUTS = {"rand": "value >= 0", "random": "value >= 0", "getchar": "value >= -1 && value <= 255"}
+"""Functions of the library that give what the program cannot know, and what can be said of it."""
+
+_PROTOTYPES = f"""
+void {LEARN}(unsigned int letter);
+void {CHECK}(_Bool holds);
+void {OTHER}(_Bool holds);
+void {EXIT}(int status);
+void {ABORT}(void);
+"""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A value that the program does not determine: what it is called, and where it comes from."""
+
+    label: str
+    type: Scalar
+    condition: str = ""
+
+
+@dataclass
+class Instrumented:
+    """The text of the program, and what its calls mean."""
+
+    path: Path
+    target: str
+    alphabet: Alphabet
+    tree: c_ast.FileAST
+    functions: dict[str, c_ast.FuncDef]
+    text: str
+    at_end: bool
+    """Whether the end of the program is the error."""
+
+    inputs: list[Input] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    variables: set[str] = field(default_factory=set)
+
+
+def instrument(
+    path: str | Path,
+    function: str | None = None,
+    *,
+    patterns: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    error: str | int | None = None,
+    most: int = events.MOST,
+    include: Sequence[str | Path] = (),
+    define: Sequence[str] = (),
+) -> Instrumented:
+    """Reads a program, chooses its events and its error, and writes it anew."""
+    program = read_program(path, include, define)
+    target = target_of(program, function)
+    among = program.reachable(target)
+    at_end = error == END
+    failing = [] if at_end else chosen_assertions(program, among, error)
+    found = events.candidates(program, among)
+    chosen = events.choose(
+        program,
+        found,
+        target=target,
+        near=failing[0].function if failing else target,
+        line=failing[0].line if failing else None,
+        among=among,
+        kinds=kinds,
+        patterns=patterns,
+        most=most,
+    )
+    writer = _Writer(program, target, at_end)
+    alphabet = writer.alphabet(chosen, failing[0].file if failing else None, failing[0].line if failing else None)
+    writer.rewrite({id(one.place.node) for one in failing})
+    letters = {label: letter for letter, label in enumerate(alphabet.labels)}
+    # From the last to the first: a place inside of another one is changed before what it stands in.
+    for one in reversed(chosen):
+        one.insert(c_ast.FuncCall(c_ast.ID(LEARN), c_ast.ExprList([c_ast.Constant("int", str(letters[one.label]))])))
+    writer.drop_unused()
+    return Instrumented(
+        program.path,
+        target,
+        alphabet,
+        program.tree,
+        program.functions,
+        writer.text(),
+        at_end,
+        writer.inputs,
+        writer.warnings,
+        program.variables,
+    )
+
+
+class _Writer:
+    """Changes a program's tree and writes it out."""
+
+    def __init__(self, program: Program, target: str, at_end: bool) -> None:
+        self.program = program
+        self.target = target
+        self.at_end = at_end
+        self.inputs: list[Input] = []
+        self.warnings: list[str] = []
+        self.stubs: dict[str, str] = {}
+
+    def alphabet(self, chosen: Sequence[events.Candidate], file: str | None, line: int | None) -> Alphabet:
+        """A letter for each label, in the order of the source, and the error."""
+        letters: dict[str, Event] = {}
+        for one in chosen:
+            letters.setdefault(one.label, Event(one.label, one.file, one.line))
+        label = END if self.at_end else "assert"
+        while label in letters:
+            label += "!"
+        if self.at_end:
+            definition = self.program.functions[self.target]
+            file, line = str(self.program.path), line_of(definition.decl)
+        return Alphabet((*letters.values(), Event(label, file, line)))
+
+    def rewrite(self, failing: set[int]) -> None:
+        """Turns assertions, exits and inputs into calls of our own. Nodes stay the same objects: events hang there."""
+        for function, definition in self.program.functions.items():
+            for child in list(below(definition.body)):
+                node = child.node
+                name = self.program.calls(node)
+                if name is None:
+                    continue
+                given = arguments(node)
+                if self.program.asserts(node):
+                    if name in CONDITIONS and not given:
+                        raise LawfulError(
+                            "c-not-parsed", f"{name}() has no condition", where=f"{self.program.path}:{line_of(node)}"
+                        )
+                    condition = given[CONDITIONS[name]] if name in CONDITIONS else c_ast.Constant("int", "0")
+                    node.name = c_ast.ID(CHECK if id(node) in failing else OTHER)
+                    node.args = c_ast.ExprList([condition])
+                elif name in self.program.functions:
+                    continue
+                elif name in EXITS:
+                    node.name = c_ast.ID(EXIT)
+                    node.args = c_ast.ExprList(given[:1] or [c_ast.Constant("int", "0")])
+                elif name in ABORTS:
+                    node.name = c_ast.ID(ABORT)
+                elif name in ASSUMPTIONS:
+                    node.name = c_ast.ID(ASSUME)
+                elif not name.startswith("__CPROVER_") and not name.startswith("__builtin_") and name != events.LEARN:
+                    self.input(node, name, given, function)
+
+    def drop_unused(self) -> None:
+        """Takes out the user's events that were not chosen: what they are called need not be declared."""
+        for definition in self.program.functions.values():
+            for child in list(below(definition.body)):
+                if called(child.node) == events.LEARN and events.LEARN not in self.program.functions:
+                    child.replace(c_ast.Constant("int", "0"))
+
+    def input(self, call: c_ast.FuncCall, name: str, given: Sequence[c_ast.Node], function: str) -> None:
+        """A call of a function without a body: it gives whatever fits its type."""
+        declared = self.program.declared.get(name)
+        kind = by_name(name) if declared is None else scalar(declared.type, self.program.typedefs)
+        if name in self.program.foreign and name not in _LIBRARY_INPUTS:
+            return
+        if kind is not None and not given:
+            label = f"{name.removeprefix(_PREFIX)}() at line {line_of(call)}"
+            if file_of(call) != file_of(self.program.functions[self.target]):
+                label = f"{function}()"
+            call.name = c_ast.ID(self.new_input(label, kind, _LIBRARY_INPUTS.get(name, "")))
+        elif declared is None and name not in self.stubs:
+            self.stubs[name] = self.stub(name, f"int {name}()", by_name(name) or Scalar("int", 32))
+        elif declared is not None and kind is not None and name not in self.stubs:
+            self.stubs[name] = self.stub(name, self.head(name, declared), kind)
+        if declared is None and by_name(name) is None and not name.startswith("nondet"):
+            self.warn(f"{name}() is not declared: it is taken to give any int")
+        elif declared is not None and by_name(name) is None and name not in _LIBRARY_INPUTS:
+            what = "give any value" if kind is not None else "do nothing"
+            self.warn(f"{name}() has no body: it is taken to {what}")
+
+    def warn(self, text: str) -> None:
+        """Says something once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    def new_input(self, label: str, kind: Scalar, condition: str = "") -> str:
+        """The name of a function that gives an input."""
+        self.inputs.append(Input(label, kind, condition))
+        return f"{INPUT}{len(self.inputs) - 1}"
+
+    def head(self, name: str, declared: c_ast.FuncDecl) -> str:
+        """The head of a definition for what is only declared. Its parameters may be without names there."""
+        parameters = []
+        for number, parameter in enumerate(declared.args.params if declared.args is not None else []):
+            if isinstance(parameter, c_ast.EllipsisParam):
+                parameters.append("...")
+            elif not (isinstance(parameter, c_ast.Typename) and _void(parameter.type)):
+                parameters.append(spelled(parameter.type, f"given_{number}"))
+        kind = scalar(declared.type, self.program.typedefs)
+        nothing = "void" if declared.args is not None else ""
+        return f"{kind.text if kind else 'void'} {name}({', '.join(parameters) or nothing})"
+
+    def stub(self, name: str, head: str, kind: Scalar) -> str:
+        """A body for what has none."""
+        return f"{head} {{ return {self.new_input(f'{name}()', kind)}(); }}"
+
+    def main(self) -> str:
+        """The function that everything starts with. Parameters that are no numbers are left to the model checker."""
+        declared = self.program.functions[self.target].decl.type
+        outer, inner, given = [], [], []
+        parameters = declared.args.params if declared.args is not None else []
+        for number, parameter in enumerate(parameters):
+            if isinstance(parameter, c_ast.EllipsisParam | c_ast.ID) or _void(parameter.type):
+                continue
+            name = f"given_{number}"
+            kind = scalar(parameter.type, self.program.typedefs)
+            given.append(name)
+            if kind is None:
+                outer.append(spelled(parameter.type, name))
+                self.warn(
+                    f"parameter {parameter.name} of {self.target}() is no number: "
+                    "if it is a pointer, it points to nothing or to one object with any content"
+                )
+            else:
+                inner.append(f"    {kind.text} {name} = {self.new_input(str(parameter.name), kind)}();")
+        self.parameters = ", ".join(outer) or "void"
+        end = f"{EXIT}(0);" if self.at_end else "__lawful_end();"
+        return "\n".join(
+            [
+                f"void {MAIN}({self.parameters})",
+                "{",
+                *inner,
+                f"    {self.target}({', '.join(given)});",
+                f"    {end}",
+                "}",
+            ]
+        )
+
+    def text(self) -> str:
+        """The whole program, but for the functions that a question defines."""
+        main = self.main()
+        generator = c_generator.CGenerator()
+        own: list[str] = []
+        for item in self.program.tree.ext:
+            if item.coord is not None and str(item.coord.file) == "<lawful>":
+                continue
+            own.append(generator.visit(item) + ("" if isinstance(item, c_ast.FuncDef | c_ast.Pragma) else ";"))
+        takes = "".join(f"{one.type.text} {INPUT}{number}(void);\n" for number, one in enumerate(self.inputs))
+        return "\n".join(
+            [
+                _PROTOTYPES + "void __lawful_end(void);\n" + takes,
+                *own,
+                *self.stubs.values(),
+                main,
+                self.givers(),
+                _RUNTIME[self.at_end],
+            ]
+        )
+
+    def givers(self) -> str:
+        """The functions that give inputs. `mark` says that one was taken, `at` after how many others."""
+        lines = ["unsigned int __lawful_taken = 0;"]
+        for number, one in enumerate(self.inputs):
+            # A _Bool that is left open is a whole byte to CBMC.
+            text = "unsigned char" if one.type.boolean else one.type.text
+            condition = one.condition or ("value <= 1" if one.type.boolean else "")
+            lines += [
+                f"{one.type.text} {INPUT}{number}(void)",
+                "{",
+                f"    {text} value;",
+                "    unsigned char mark;",
+                "    unsigned int at;",
+                "    __lawful_taken = __lawful_taken + 1;",
+                f"    {ASSUME}((mark & 1) && at + 1 == __lawful_taken);",
+                *([f"    {ASSUME}({condition});"] if condition else []),
+                "    return value;",
+                "}",
+            ]
+        return "\n".join(lines)
+
+
+def _void(node: c_ast.Node) -> bool:
+    return (
+        isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.IdentifierType) and node.type.names == ["void"]
+    )
+
+
+def _runtime(at_end: bool) -> str:
+    end = "__lawful_fail();" if at_end else "__lawful_end();"
+    return f"""
+void __lawful_fail(void);
+void {CHECK}(_Bool holds) {{ if (!holds) {{ __lawful_fail(); {ASSUME}(0); }} }}
+void {OTHER}(_Bool holds) {{ if (!holds) {{ __lawful_end(); {ASSUME}(0); }} }}
+void {EXIT}(int status) {{ {end} {ASSUME}(0); }}
+void {ABORT}(void) {{ __lawful_end(); {ASSUME}(0); }}
+"""
+
+
+_RUNTIME = {at_end: _runtime(at_end) for at_end in (False, True)}

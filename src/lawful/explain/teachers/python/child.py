@@ -1,0 +1,326 @@
+"""The process in which the program runs: it loads the target, and answers the requests of its parent."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import mmap
+import os
+import pickle
+import random
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from lawful.errors import LawfulError
+from lawful.explain.teachers.python import candidates
+from lawful.explain.teachers.python.branches import Branches
+from lawful.explain.teachers.python.exploring import Allowed, Tally, outcomes, run_inputs, run_paths, run_strategy
+from lawful.explain.teachers.python.inputs import Given, Inputs, Sample, Scope, takes_several
+from lawful.explain.teachers.python.loading import Loaded, load_function, load_value
+from lawful.explain.teachers.python.options import Events
+from lawful.explain.teachers.python.recording import Key, Recorder
+from lawful.explain.teachers.python.running import Judge, Runner
+from lawful.explain.teachers.python.watching import Watch
+from lawful.sources.python.scope import Scope as Project
+from lawful.sources.python.scope import find_project
+
+_ALL = 100_000
+"""So many inputs are all tried if the user did not choose a way."""
+
+
+class Child:
+    """The program, loaded, and how it is watched."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        beats: mmap.mmap,
+        send: Callable[[dict[str, Any]], None],
+        wait: Callable[[], dict[str, Any] | None],
+    ) -> None:
+        self.config, self.send, self.wait = config, send, wait
+        self._beats = beats
+        self._count = 0
+        self.node: str | None = config.get("node")
+        file = config.get("file")
+        self.project = Project(project=Path(config["project"]) if config.get("project") else find_project(file or "."))
+        self.recorder = Recorder()
+        self.branches: Branches | None = None
+        if config["branches"]:
+            self.branches = Branches(self.recorder)
+            self.branches.install(self.project.own)
+        self.watch = Watch(self.recorder, self.project)
+        self.runner = Runner(self.recorder, self.watch, Judge(config["error"], self.project), self.project)
+        self.loaded: Loaded | None = None
+        self._given: Any = None
+
+    def beat(self, number: int) -> None:
+        """Shows the parent that something goes on, and with which input."""
+        self._count += 1
+        struct.pack_into("QQ", self._beats, 0, self._count, number)
+
+    def load(self) -> None:
+        """Loads the target, and says which events it could have."""
+        if self.node is not None:
+            from lawful.explain.teachers.python import pytesting
+
+            pytesting.prepare()
+
+            def begin(functions: list[Any]) -> Tally | None:
+                self._describe(functions)
+                request = self.wait()  # pytest need not load everything again for the first run
+                return None if request is None else self._tally(request)
+
+            self._tested(begin)
+            return
+        config = self.config
+        before = random.getstate()
+        self.loaded = load_function(config.get("file"), config.get("module"), config["function"], self.branches)
+        if random.getstate() != before:
+            self.runner.chance = random.getstate()
+        given = config.get("inputs")
+        if given is not None:
+            if "pickled" in given:
+                self._given = _unpickled(given["pickled"])
+            else:
+                self._given = load_value(given["name"], config["folder"])
+        self._describe([self.loaded.function])
+
+    def _describe(self, targets: list[Any]) -> None:
+        hidden = [each for target in targets for each in _functions(target)]
+        functions = candidates.own_functions(self.project, hidden)
+        labels = candidates.labels(functions)
+        wanted: set[int] = set()
+        starts = []
+        for function in hidden:
+            start = candidates.find(functions, function.__code__)
+            if start is not None:
+                starts.append(start)
+                wanted |= candidates.reachable(functions, start)
+        file = self.project.event_file
+        emitted = candidates.emits(self.project)
+        arms = [] if self.branches is None else self.branches.arms
+        self.send(
+            {
+                "functions": [f.as_json(label, file(f.file)) for f, label in zip(functions, labels, strict=True)],
+                "targets": starts,
+                "strategy": _is_strategy(self._given),
+                "reachable": sorted(wanted),
+                "emits": [{"name": each.name, "file": file(each.file), "line": each.line} for each in emitted],
+                "arms": [
+                    {
+                        "key": arm.key,
+                        "names": [arm.function, f"{arm.function}:{arm.line}"],
+                        "function": arm.function,
+                        "path": arm.file,
+                        "file": file(arm.file),
+                        "line": arm.line,
+                        "column": arm.column,
+                        "arm": arm.arm,
+                    }
+                    for arm in arms
+                ],
+            }
+        )
+
+    # -- runs -------------------------------------------------------------------------------------
+
+    def run(self, request: Mapping[str, Any]) -> None:
+        """Does what the parent asks for, and reports."""
+        if self.node is not None:
+            self._tested(lambda _: self._tally(request))
+            return
+        tally = self._tally(request)
+        assert self.loaded is not None
+        function, bound = self.loaded.function, request["bound"]
+        way, inputs = self._inputs(request)
+        if request.get("again") is not None:
+            assert not isinstance(inputs, _Strategy)
+            isolated = request["isolated"]
+            found = outcomes(function, inputs, self.runner, request["again"], self.beat, isolated=isolated)
+            self.send({"end": True, "again": found})
+            return
+        if isinstance(inputs, _Strategy):
+            size, seed = request["samples"], request["seed"]
+            several = takes_several(function)
+            end = run_strategy(function, inputs.strategy, several, tally, self.beat, size=size, seed=seed)
+        elif way == "symbolic":
+            assert isinstance(inputs, Scope)
+            end = run_paths(function, inputs, bound, tally, self.beat)
+        else:
+            numbers, start, isolated = request.get("numbers"), request["start"], request["isolated"]
+            end = run_inputs(
+                function, inputs, tally, self.beat, numbers=numbers, start=start, isolated=isolated
+            )  # fmt: skip
+        self._finish(end, way)
+
+    def _tested(self, begin: Callable[[list[Any]], Tally | None]) -> None:
+        from lawful.explain.teachers.python import pytesting
+
+        node, folder = str(self.node), self.config["folder"]
+
+        def test() -> None:
+            end = pytesting.run(node, folder, begin, self.beat)
+            if end is not None:
+                self._finish(end, "testing")
+
+        self._in_fork(test)
+
+    def _tally(self, request: Mapping[str, Any]) -> Tally:
+        """Begins to watch as the request says, and to count."""
+        self._begin(request)
+        return Tally(self.send, Allowed(request["paths"], request["words"], request["seconds"]), self.runner)
+
+    def _finish(self, end: dict[str, Any], way: str) -> None:
+        self.send({**end, "way": way, "discovered": self.recorder.discovered})
+
+    def _begin(self, request: Mapping[str, Any]) -> None:
+        keys: list[Key] = [tuple(key) for key in request["keys"]]
+        kinds = {key[0] for key in keys}
+        look = request.get("discover")
+        self.recorder.watch(keys, None if look is None else _discovering(look))
+        if self.branches is not None:
+            self.branches.begin()
+        calls = "calls" in kinds or (look is not None and "calls" in look["kinds"])
+        self.watch.begin(entries="entries" in kinds, calls=calls)
+        self.runner.seconds = request["seconds_per_execution"]
+        self.runner.most = request["most"]
+
+    def _inputs(self, request: Mapping[str, Any]) -> tuple[str, Inputs | _Strategy]:
+        """The way, if it was left open, and the inputs that it goes through."""
+        loaded, way, bound = self.loaded, request["way"], request["bound"]
+        assert loaded is not None
+        if self._given is not None:
+            if way == "symbolic":
+                message = "with inputs of your own there is nothing to explore symbolically"
+                raise LawfulError("explain-way", message, hint="leave out the inputs, or choose another way")
+            if _is_strategy(self._given):
+                return "testing", _Strategy(self._given)
+            name = (self.config.get("inputs") or {}).get("name", "the inputs")
+            return "exhaustive", Given(self._given, name, loaded.function, bound)
+        scope = Scope(loaded.function, loaded.name, bound, loaded.owner)
+        if way == "auto":
+            if scope.count <= _ALL:
+                way = "exhaustive"
+            else:
+                way = "symbolic" if _has_z3() else "testing"
+        if way == "symbolic" and not _has_z3():
+            hint = 'pip install "lawful[explain]"'
+            raise LawfulError("explain-way", "symbolic execution needs z3, which is not installed", hint=hint)
+        if way == "testing":
+            return way, Sample(scope, request["samples"], request["seed"])
+        return way, scope
+
+    def _in_fork(self, work: Callable[[], None]) -> None:
+        """Does something in a process of its own that talks to our parent: pytest leaves too much behind."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                _guarded(work, self.send)
+                sys.stdout.flush()
+                sys.stderr.flush()
+                status = 0
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(pid, 0)
+        if status != 0:
+            os._exit(1)  # the parent finds out, as if this process had died itself
+
+
+class _Strategy:
+    def __init__(self, strategy: Any) -> None:
+        self.strategy = strategy
+
+
+def _functions(target: Any) -> list[FunctionType]:
+    """The functions of a target: a test or a function, and what a decorator or Hypothesis has wrapped."""
+    found = []
+    inner = getattr(getattr(target, "hypothesis", None), "inner_test", None)
+    for each in (target, inner):
+        while each is not None:
+            each = getattr(each, "__func__", each)
+            if isinstance(each, type):
+                each = vars(each).get("__init__")
+            if isinstance(each, FunctionType):
+                found.append(each)
+            each = getattr(each, "__wrapped__", None)
+    return found
+
+
+def _discovering(look: Mapping[str, Any]) -> Callable[[Key, str], bool]:
+    events = Events(tuple(look["patterns"]))
+    kinds = frozenset(look["kinds"])
+
+    return lambda key, label: key[0] in kinds and events.matches(str(key[1]), label)
+
+
+def _is_strategy(value: Any) -> bool:
+    module = sys.modules.get("hypothesis.strategies")
+    return module is not None and isinstance(value, module.SearchStrategy)
+
+
+def _unpickled(text: str) -> Any:
+    try:
+        return pickle.loads(base64.b64decode(text))
+    except Exception as error:
+        message = f"the inputs do not arrive in another process: {type(error).__name__}: {error}"
+        raise LawfulError("explain-inputs", message, hint="name a file, as in inputs.py:name") from None
+
+
+def _has_z3() -> bool:
+    return importlib.util.find_spec("z3") is not None
+
+
+def _guarded(work: Callable[[], None], send: Callable[[dict[str, Any]], None]) -> None:
+    try:
+        work()
+    except LawfulError as error:
+        send({"error": {"slug": error.slug, "message": error.message, "where": error.where, "hint": error.hint}})
+    except Exception as error:
+        import traceback
+
+        send({"fault": "".join(traceback.format_exception(error))})
+
+
+def main(requests: int, answers: int, beats: int) -> None:
+    """Answers requests until there are no more."""
+    sys.dont_write_bytecode = True
+    incoming = os.fdopen(requests, "rb")
+    shown = mmap.mmap(beats, 16)
+
+    def send(message: dict[str, Any]) -> None:
+        data = json.dumps(message).encode()
+        data = struct.pack("I", len(data)) + data
+        try:
+            while data:
+                data = data[os.write(answers, data) :]
+        except BrokenPipeError:
+            os._exit(1)
+
+    def wait() -> dict[str, Any] | None:
+        line = incoming.readline()
+        return json.loads(line) if line else None
+
+    child: Child | None = None
+
+    def load(config: dict[str, Any]) -> None:
+        nonlocal child
+        sys.path[:] = config["path"]
+        sys.argv[:] = [config.get("file") or ""]
+        child = Child(config, shown, send, wait)
+        child.load()
+
+    while (request := wait()) is not None:
+        if child is None:
+            _guarded(lambda request=request: load(request), send)  # type: ignore[misc]
+        else:
+            _guarded(lambda request=request: child.run(request), send)  # type: ignore[misc]
+    os._exit(0)

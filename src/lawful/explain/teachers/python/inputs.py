@@ -1,0 +1,232 @@
+"""The inputs on which a function is run: all small ones of its annotations, samples of these, or the user's own."""
+
+from __future__ import annotations
+
+import copy
+import enum
+import inspect
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Protocol
+
+from lawful.errors import LawfulError
+from lawful.explain.teachers.python.domains import Leaves, Parameter, Product, arguments, domain_of, parameters
+
+Arguments = tuple[Sequence[Any], dict[str, Any]]
+
+_LONGEST_TEXT = 500
+_DEEPEST = 8
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class Call(Protocol):
+    """One input: it can be had as often as wanted, each time as new."""
+
+    def arguments(self) -> Arguments: ...
+
+    def text(self) -> str: ...
+
+
+class Inputs(Protocol):
+    """The inputs of a run, numbered from 0, in the same order each time."""
+
+    @property
+    def complete(self) -> bool:
+        """Are these all there are within the bound?"""
+
+    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, Call]]:
+        """Those with these numbers, or all from one on."""
+
+
+class Scope:
+    """All inputs of a function within the bound, by the annotations of its parameters."""
+
+    def __init__(self, function: Callable[..., Any], name: str, bound: int, owner: type | None = None) -> None:
+        self.names = parameters(function, name, owner)
+        self._product = Product(
+            [domain_of(each.annotation, bound, f"{name}: {each.name}") for each in self.names], list
+        )
+        self.count = self._product.count
+        if self.count == 0:
+            message = f"{name}: there are no inputs of size {bound}"
+            raise LawfulError("explain-inputs", message, hint="give them yourself: --inputs file.py:generator")
+
+    complete = True
+
+    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, Call]]:
+        wanted = range(start, self.count) if numbers is None else (each for each in numbers if each < self.count)
+        return ((number, self.call(number)) for number in wanted)
+
+    def call(self, number: int) -> Call:
+        return _Numbered(self, number)
+
+    def at(self, number: int) -> list[Any]:
+        found: list[Any] = self._product.at(number)
+        return found
+
+    def build(self, leaves: Leaves) -> list[Any]:
+        found: list[Any] = self._product.build(leaves)
+        return found
+
+
+class Sample:
+    """Some inputs of a scope that is too large to try all."""
+
+    def __init__(self, scope: Scope, size: int, seed: int) -> None:
+        self._scope = scope
+        chance = random.Random(seed)
+        self.complete = scope.count <= size
+        if self.complete:
+            self._chosen: Sequence[int] = range(scope.count)
+        else:  # of a huge range `random.sample` wants no list, but a length that fits into a machine word
+            self._chosen = sorted({chance.randrange(scope.count) for _ in range(size)})
+
+    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, Call]]:
+        size = len(self._chosen)
+        wanted = range(start, size) if numbers is None else (each for each in numbers if each < size)
+        return ((number, self._scope.call(self._chosen[number])) for number in wanted)
+
+
+class _Numbered:
+    __slots__ = ("_number", "_scope")
+
+    def __init__(self, scope: Scope, number: int) -> None:
+        self._scope = scope
+        self._number = number
+
+    def arguments(self) -> Arguments:
+        return arguments(self._scope.names, self._scope.at(self._number))
+
+    def text(self) -> str:
+        return shown(self._scope.names, self._scope.at(self._number))
+
+
+class Built:
+    """An input that was built leaf by leaf, and can be built again."""
+
+    def __init__(self, scope: Scope, leaves: Callable[[], Leaves]) -> None:
+        self._scope = scope
+        self._leaves = leaves
+
+    def arguments(self) -> Arguments:
+        return arguments(self._scope.names, self._scope.build(self._leaves()))
+
+    def text(self) -> str:
+        return shown(self._scope.names, self._scope.build(self._leaves()))
+
+
+class Given:
+    """What the user's own iterable, or function that is given the bound, brings."""
+
+    complete = True
+
+    def __init__(self, what: Any, name: str, function: Callable[..., Any], bound: int) -> None:
+        self._what, self._name, self._bound = what, name, bound
+        self._kept: list[Any] | None = None
+        self._spread = takes_several(function)
+
+    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, Call]]:
+        if numbers is None:
+            for number, item in islice(enumerate(self._items()), start, None):
+                yield number, Item(item, self._spread)
+            return
+        wanted = set(numbers)
+        found = {}
+        for number, item in islice(enumerate(self._items()), max(wanted, default=-1) + 1):
+            if number in wanted:
+                found[number] = item
+        for number in numbers:
+            if number in found:  # a generator may bring fewer when it is asked again
+                yield number, Item(found[number], self._spread)
+
+    def _items(self) -> Iterator[Any]:
+        what = self._what
+        try:
+            if callable(what):
+                return iter(what(self._bound) if _wants_bound(what) else what())
+            if isinstance(what, Iterator):  # it can be gone through only once
+                if self._kept is None:
+                    self._kept = list(what)
+                what = self._kept
+            return iter(what)
+        except Exception as error:
+            message = f"{self._name} brings no inputs: {type(error).__name__}: {error}"
+            raise LawfulError("explain-inputs", message, hint="an iterable, or a function that returns one") from None
+
+
+class Item:
+    """An input of the user's. A function of several parameters is given the parts of a tuple, or of a dict by name."""
+
+    __slots__ = ("_item", "_spread")
+
+    def __init__(self, item: Any, spread: bool) -> None:
+        self._item = item
+        self._spread = spread
+
+    def arguments(self) -> Arguments:
+        try:
+            item = copy.deepcopy(self._item)
+        except Exception:
+            item = self._item  # what cannot be copied is given as it is
+        if self._spread and isinstance(item, dict):
+            return (), item
+        return (item if self._spread and isinstance(item, tuple) else (item,)), {}
+
+    def text(self) -> str:
+        return _shortened(written(self._item))
+
+
+def shown(names: Sequence[Parameter], values: Sequence[Any]) -> str:
+    """An input as a user reads it."""
+    return _shortened(", ".join(f"{each.name}={written(value)}" for each, value in zip(names, values, strict=True)))
+
+
+def written(value: object, depth: int = 0) -> str:
+    """A value as a reader could write it, and the same in every process: without addresses, sets in order."""
+    kind = type(value)
+    if depth > _DEEPEST:
+        return "..."
+    if isinstance(value, enum.Enum):
+        return f"{kind.__name__}.{value.name}"
+    if kind is list:
+        return f"[{', '.join(written(each, depth + 1) for each in value)}]"  # type: ignore[attr-defined]
+    if kind is tuple:
+        inside = [written(each, depth + 1) for each in value]  # type: ignore[attr-defined]
+        return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"
+    if kind is set and value:
+        return f"{{{', '.join(sorted(written(each, depth + 1) for each in value))}}}"  # type: ignore[attr-defined]
+    if kind is dict:
+        pairs = value.items()  # type: ignore[attr-defined]
+        return f"{{{', '.join(f'{written(key, depth + 1)}: {written(each, depth + 1)}' for key, each in pairs)}}}"
+    if kind.__repr__ is object.__repr__:
+        fields = getattr(value, "__dict__", {})
+        return f"{kind.__name__}({', '.join(f'{name}={written(each, depth + 1)}' for name, each in fields.items())})"
+    try:
+        return _ADDRESS.sub("", repr(value))
+    except Exception as error:
+        return f"<{kind.__name__} whose repr raised {type(error).__name__}>"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+
+
+def takes_several(function: Callable[..., Any]) -> bool:
+    """Is a tuple one argument for each parameter, since there are several, or none?"""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [each for each in found if each.default is inspect.Parameter.empty]
+    named = [each for each in needed if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    return len(named) != 1
+
+
+def _wants_bound(what: Callable[..., Any]) -> bool:
+    try:
+        found = inspect.signature(what).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in found)

@@ -1,0 +1,127 @@
+"""A target is loaded in the child process: its module is imported, its function found."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from lawful.errors import LawfulError
+from lawful.explain.teachers.python.branches import Branches
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A function, ready to be called. `owner`: the class whose object its first parameter is."""
+
+    function: Callable[..., Any]
+    name: str
+    owner: type | None = None
+
+
+def load_function(file: str | None, module: str | None, name: str, branches: Branches | None = None) -> Loaded:
+    """The function of a target."""
+    where = f"{file or module}:{name}"
+    holder: Any = load_file(file, branches) if file else _import(str(module), where)
+    parent: Any = None
+    for part in name.split("."):
+        parent = holder
+        try:
+            holder = getattr(parent, part)
+        except AttributeError:
+            raise LawfulError("explain-target", f"there is no {name}", where=where, hint=_hint(parent)) from None
+    if not callable(holder):
+        raise LawfulError("explain-target", f"{name} is no function", where=where)
+    plain = isinstance(parent, type) and isinstance(inspect.getattr_static(parent, part), FunctionType)
+    return Loaded(holder, name, parent if plain else None)
+
+
+def load_value(spec: str, folder: str) -> Any:
+    """What `file.py:name` or `module:name` stands for."""
+    place, _, name = spec.rpartition(":")
+    if not place or not name.isidentifier():
+        raise LawfulError("explain-inputs", f"{spec!r} names no inputs", hint="file.py:name or package.module:name")
+    if place.endswith(".py"):
+        file = os.path.join(folder, place)
+        if not os.path.isfile(file):
+            raise LawfulError("explain-inputs", f"there is no file {place}", where=spec)
+        module = load_file(file, None)
+    else:
+        module = _import(place, spec)
+    if not hasattr(module, name):
+        raise LawfulError("explain-inputs", f"there is no {name} in {place}", where=spec)
+    return getattr(module, name)
+
+
+def load_file(file: str, branches: Branches | None) -> ModuleType:
+    """The module of a file: under its name in its package if it is in one, else under its own."""
+    path = Path(file)
+    name, root = path.stem, path.parent
+    if name == "__init__":
+        name, root = root.name, root.parent
+    while (root / "__init__.py").exists() and root.parent != root:
+        name, root = f"{root.name}.{name}", root.parent
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    if "." in name:
+        return _import(name, file)
+    known = sys.modules.get(name)
+    if known is not None:
+        if getattr(known, "__file__", None) == file:
+            return known
+        name = f"{name}_"  # another module has this name, such as one of the standard library
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise LawfulError("explain-load", "this file cannot be imported", where=file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+
+    def execute() -> ModuleType:
+        if branches is None:
+            spec.loader.exec_module(module)  # type: ignore[union-attr]
+        else:
+            exec(branches.compile(path.read_bytes(), file), vars(module))
+        return module
+
+    return _guarded(execute, file)
+
+
+def _import(name: str, where: str) -> ModuleType:
+    return _guarded(lambda: importlib.import_module(name), where, name)
+
+
+def _guarded(load: Callable[[], ModuleType], where: str, name: str = "") -> ModuleType:
+    try:
+        return load()
+    except ModuleNotFoundError as error:
+        hint = "names are looked for from the current folder" if error.name and name.startswith(error.name) else None
+        raise LawfulError("explain-load", f"it cannot be imported: {error}", where=where, hint=hint) from None
+    except SyntaxError as error:
+        place = f"{error.filename}:{error.lineno}"
+        raise LawfulError("explain-load", f"it cannot be imported: {error.msg}", where=place) from None
+    except (Exception, SystemExit) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        place = f"{last[0].filename}:{last[0].lineno}" if last else where
+        text = f"it cannot be imported: {type(error).__name__}: {error}"
+        raise LawfulError("explain-load", text, where=place) from None
+
+
+def _hint(holder: Any) -> str | None:
+    inside = vars(holder) if isinstance(holder, type | ModuleType) else {}
+    mine = getattr(holder, "__name__", None)
+    found = [
+        name
+        for name, value in inside.items()
+        if callable(value)
+        and not name.startswith("_")
+        and (isinstance(holder, type) or getattr(value, "__module__", None) == mine)
+    ]
+    return f"there are {', '.join(found[:8])}" if found else None

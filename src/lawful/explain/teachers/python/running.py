@@ -1,0 +1,173 @@
+"""One execution in the child process: the function is called, its word recorded, and what it ended in judged."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+from lawful.explain.teachers.python.inputs import Arguments
+from lawful.explain.teachers.python.recording import Cut, Recorder, TooLong, TooSlow, line_of
+from lawful.explain.teachers.python.watching import Watch
+from lawful.sources.python.scope import Scope
+
+_AGAIN = 0.1  # a program that catches everything is told again
+
+
+@dataclass
+class Result:
+    """What became of an execution. `end`: `done`, `error`, `long` (too many events), `slow` (it did not end), or
+    `died` (its process did)."""
+
+    word: list[int]
+    end: str
+    failed: bool = False
+    error: str = ""
+    place: tuple[str, int] | None = None
+    places: dict[int, tuple[CodeType, int]] = field(default_factory=dict)
+    told: list[list[Any] | None] | None = None  # the lines, by a process that knew them
+
+    def outcome(self) -> tuple[tuple[int, ...], str, bool]:
+        """What two executions with the same input must have in common."""
+        return tuple(self.word), self.end, self.failed
+
+
+class Judge:
+    """Says which executions fail."""
+
+    def __init__(self, error: Mapping[str, Any], scope: Scope) -> None:
+        self._error = error
+        self._scope = scope
+
+    def ended(self) -> bool:
+        """The execution came to its end."""
+        return bool(self._error["kind"] == "end")
+
+    def raised(self, error: BaseException) -> bool:
+        """An exception escaped."""
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            return self.ended()
+        kind = self._error["kind"]
+        if kind == "type":
+            name = self._error["name"]
+            return any(
+                name in (each.__name__, f"{each.__module__}.{each.__qualname__}") for each in type(error).__mro__
+            )
+        if kind == "line":
+            first, last, file = self._error["first"], self._error["last"], self._error["file"]
+            raised = list(_own_lines(error.__traceback__, self._scope))[-1:]
+            return any(first <= line <= last and _same(place, file) for place, line in raised)
+        return bool(kind == "exception")
+
+    def died(self, status: int) -> bool:
+        """The process ended by itself: `os._exit`, or a signal, whose number is then negative."""
+        return self.ended() if status == 0 else bool(self._error["kind"] == "exception")
+
+    def place(self, error: BaseException) -> tuple[str, int] | None:
+        """The line of own code in which an exception was raised."""
+        lines = list(_own_lines(error.__traceback__, self._scope))
+        return (self._scope.event_file(lines[-1][0]), lines[-1][1]) if lines else None
+
+
+def _own_lines(trace: TracebackType | None, scope: Scope) -> Iterator[tuple[str, int]]:
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if scope.own(file):
+            yield file, trace.tb_lineno
+        trace = trace.tb_next
+
+
+@functools.cache
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+class Runner:
+    """Runs one execution after the other, and cuts off those that do not end."""
+
+    def __init__(self, recorder: Recorder, watch: Watch, judge: Judge, scope: Scope) -> None:
+        self.recorder, self.watch, self.judge = recorder, watch, judge
+        self._scope = scope
+        self.seconds = 2.0
+        self.chance: Any = None
+        """The state of `random`, if loading the program has settled it."""
+
+        self.most = 1000
+        self._running = False
+        signal.signal(signal.SIGALRM, self._alarm)
+
+    def call(self, function: Callable[..., Any], given: Arguments, push: Callable[[int], None] | None = None) -> Result:
+        """Calls a function to its end; a generator is run through, a coroutine awaited."""
+        return self.run(lambda: driven(function(*given[0], **given[1])), push)
+
+    def run(self, body: Callable[[], object], push: Callable[[int], None] | None = None) -> Result:
+        """Runs a piece of the program as one execution."""
+        recorder = self.recorder
+        recorder.start(self.most, push)
+        raised: BaseException | None = None
+        try:
+            try:
+                self._running = True
+                signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
+                self.watch.start()
+                body()
+            finally:
+                self._running = False
+        except BaseException as error:
+            raised = error
+        # An alarm may come at any moment, even in the block above.
+        self._running = recorder.on = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self.watch.stop()
+        return self._judged(raised)
+
+    def _judged(self, raised: BaseException | None) -> Result:
+        word, judge = self.recorder.word, self.judge
+        if len(word) > self.most:  # whatever became of the exception that said so
+            return Result(word[: self.most], "long")
+        if raised is None:
+            return Result(word, "done", judge.ended(), places=self.recorder.places)
+        if isinstance(raised, Cut):
+            return Result(word, "long" if isinstance(raised, TooLong) else "slow")
+        failed = judge.raised(raised)
+        return Result(word, "error", failed, type(raised).__name__, judge.place(raised), self.recorder.places)
+
+    def lines(self, result: Result) -> list[list[Any] | None] | None:
+        """The places of a word's letters where they have none of their own, and that of the error."""
+        if result.told is not None:
+            return result.told
+        found: list[list[Any] | None] = [None] * len(result.word)
+        for position, (code, offset) in result.places.items():
+            line = line_of(code, offset)
+            if position < len(found) and line is not None:
+                found[position] = [self._scope.event_file(code.co_filename), line]
+        if result.failed:
+            found.append(None if result.place is None else [*result.place])
+        return found if any(found) else None
+
+    def _alarm(self, number: int, frame: FrameType | None) -> None:
+        if self._running:
+            raise TooSlow
+
+
+def driven(value: object) -> None:
+    """Runs what a call has only begun."""
+    if inspect.iscoroutine(value):
+        import asyncio  # it takes long, and few need it
+
+        asyncio.run(value)
+    elif inspect.isgenerator(value):
+        for _ in value:
+            pass
+    elif inspect.isasyncgen(value):
+        driven(_exhaust(value))
+
+
+async def _exhaust(values: Any) -> None:
+    async for _ in values:
+        pass

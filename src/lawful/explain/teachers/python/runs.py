@@ -1,0 +1,85 @@
+"""What the executions of one bound have shown, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lawful.explain.model import Alphabet, Basis, Bounds, Execution, Limits, Report, Word
+
+
+@dataclass
+class Run:
+    """What is known of one bound."""
+
+    limits: Limits
+    most: int
+    executions: dict[tuple[Word, bool], Execution] = field(default_factory=dict)
+    finished: bool = False
+    basis: Basis = Basis.SAMPLED
+    reached: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    long: int = 0
+    long_example: str = ""
+
+    def report(self, bounds: Bounds, alphabet: Alphabet) -> Report:
+        """What is said of it, for words up to a length."""
+        report = Report(self.basis, list(self.reached), list(self.warnings))
+        longer = [each for each in self.executions.values() if len(each.word) > bounds.word_length]
+        if longer or self.long:
+            example = longer[0].example if longer else self.long_example
+            some = "at least " if self.long else ""
+            count = len(longer) + (1 if self.long else 0)
+            what = "words are" if count != 1 else "word is"
+            text = f"{some}{count} {what} longer than {bounds.word_length} and left out, e.g. that of {example}"
+            report.warnings.append(text)
+        seen = {letter for each in self.executions.values() for letter in each.word}
+        unseen = [label for letter, label in enumerate(alphabet.labels[:-1]) if letter not in seen]
+        if unseen and self.executions:
+            report.warnings.append(f"never seen: {', '.join(unseen)}")
+        return report
+
+
+@dataclass
+class Progress:
+    """The sums of what several requests report."""
+
+    ran: int = 0
+    slow: int = 0
+    long: int = 0
+    solver: int = 0
+    deaths: int = 0
+    slow_example: str = ""
+    long_example: str = ""
+    died: dict[str, str] = field(default_factory=dict)
+
+    def add(self, end: Mapping[str, Any]) -> None:
+        self.ran += end["ran"]
+        self.slow += end["slow"]
+        self.long += end["long"]
+        self.solver += end.get("solver", 0)
+        self.slow_example = self.slow_example or end["examples"].get("slow", "")
+        self.long_example = self.long_example or end["examples"].get("long", "")
+        self.died = {**end["deaths"], **self.died}
+
+    def warnings(self, limits: Limits) -> list[str]:
+        found = []
+        if self.slow:
+            many = "executions" if self.slow > 1 else "execution"
+            within = f"{limits.seconds_per_execution:g} s"
+            found.append(f"{self.slow} {many} did not end within {within}, e.g. that of {self.slow_example}")
+        for how, text in self.died.items():
+            found.append(f"the program ended its process ({how}), e.g. with {text}")
+        return found
+
+
+def reached(stopped: str | None, limits: Limits, slow: int) -> list[str]:
+    """The limit at which a run stopped, as a sentence."""
+    sentences = {
+        "paths": f"stopped after {limits.paths or 0:,} paths",
+        "words": f"stopped after {limits.words or 0:,} words",
+        "seconds": f"stopped after {limits.seconds or 0:g} seconds",
+        "slow": f"stopped after {slow} executions that did not end",
+    }
+    return [] if stopped is None else [sentences[stopped]]

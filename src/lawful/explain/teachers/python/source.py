@@ -1,0 +1,393 @@
+"""A Python program as a source of executions: its own process runs it, and all that is left open is said."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lawful.errors import LawfulError
+from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Execution, Limits, Report
+from lawful.explain.targets import CTarget, PytestTarget, PythonTarget, Target, target_of
+from lawful.explain.teachers.python.checking import Check
+from lawful.explain.teachers.python.choosing import Chooser, Letter, Pilot, alphabet_of
+from lawful.explain.teachers.python.host import Died, Host
+from lawful.explain.teachers.python.options import WAYS, Error, Events, Way, error_of, events_of
+from lawful.explain.teachers.python.runs import Progress, Run, reached
+
+_LONGEST = 200  # events of an execution that are recorded at least
+_DEATHS = 3
+_PILOT = {"paths": 400, "words": 400, "seconds": 2.0}
+_PILOT_BOUND = 3
+_SMALLEST = 2
+
+
+def python_source(
+    target: str | Target | Callable[..., Any],
+    *,
+    inputs: object = None,
+    events: Events | Sequence[str] | None = None,
+    error: str | Error | None = None,
+    way: Way = "auto",
+    limits: Limits | None = None,
+    seed: int = 0,
+    samples: int = 2000,
+    folder: str | os.PathLike[str] | None = None,
+) -> PythonSource:
+    """A Python function or test as a source of executions.
+
+    `target`: `file.py:function`, `package.module:function`, `tests/test_file.py::test`, or the function itself.
+    `inputs`: `file.py:name` of an iterable, a function of the bound, or a Hypothesis strategy; or such a thing itself.
+    `error`: None (whatever escapes), an exception's name, `file.py:17`, or `end`.
+    `folder`: where files and modules are looked for."""
+    return PythonSource(
+        target,
+        inputs=inputs,
+        events=events_of(events),
+        error=error,
+        way=way,
+        limits=limits or Limits(),
+        seed=seed,
+        samples=samples,
+        folder=folder,
+    )
+
+
+class PythonSource:
+    """The executions of a Python program. Made by `python_source`."""
+
+    def __init__(
+        self,
+        target: str | Target | Callable[..., Any],
+        *,
+        inputs: object,
+        events: Events,
+        error: str | Error | None,
+        way: Way,
+        limits: Limits,
+        seed: int,
+        samples: int,
+        folder: str | os.PathLike[str] | None,
+    ) -> None:
+        if way not in WAYS:
+            raise LawfulError("explain-way", f"there is no way {way!r}", hint=", ".join(WAYS))
+        found = target_of(target, folder)
+        if isinstance(found, CTarget):
+            raise LawfulError("explain-target", f"{found} is no Python", hint="C programs have a teacher of their own")
+        self.target: PythonTarget | PytestTarget = found
+        self.limits = limits
+        self.way: str = way
+        """How inputs are found; once executions ran, what `auto` came to."""
+
+        self._asked_way = way
+        self._seed, self._samples = seed, samples
+        self.error = error if isinstance(error, Error) else error_of(error, folder, found.file)
+        self._config = self._configured(inputs, Path(folder or ".").absolute(), "branches" in (events.kinds or ()))
+        self._hosts: dict[int, Host] = {}
+        self._starting: dict[int, Host] = {}
+        self._counts = Counts()
+        self._report = Report()
+        self._runs: dict[int, Run] = {}
+        self._changing: str | None = None  # an execution that is not what it is alone, after others
+        self._letters, self._alphabet = self._choose(events)
+        if self._numbers_fixed:
+            self._start(1)
+
+    # -- what an ExecutionSource has --------------------------------------------------------------
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self._alphabet
+
+    @property
+    def counts(self) -> Counts:
+        return self._counts
+
+    @property
+    def report(self) -> Report:
+        return self._report
+
+    def shortest(self) -> int:
+        """The length of the shortest failing word on the smallest inputs that fail; 1 if none of them does."""
+        for bound in range(1, _SMALLEST + 1):
+            found = self.executions(Bounds(bound, _LONGEST), self.limits)
+            lengths = [len(each.word) for each in found if each.failed]
+            if lengths:
+                return min(lengths)
+        return 1
+
+    def executions(self, bounds: Bounds, limits: Limits | None = None) -> Iterator[Execution]:
+        """Each execution once per word and outcome, as they are found. Whoever leaves early stops the program."""
+        limits = limits or self.limits
+        size = (
+            0 if isinstance(self.target, PytestTarget) else bounds.unwind
+        )  # a test has the same inputs for all bounds
+        run = self._runs.get(size)
+        if run is not None and run.finished and run.limits == limits and run.most >= bounds.word_length:
+            self._report = run.report(bounds, self._alphabet)
+            yield from (each for each in run.executions.values() if len(each.word) <= bounds.word_length)
+            return
+        run = Run(limits, max(_LONGEST, 2 * bounds.word_length))
+        self._report = Report(Basis.SAMPLED, [], ["not all executions were seen"])
+        try:
+            for each in self._explored(size, run):
+                if len(each.word) <= bounds.word_length:
+                    yield each
+        finally:
+            if not run.finished:
+                self.close()  # it may still be at work on what nobody wants any more
+        self._runs[size] = run
+        self._report = run.report(bounds, self._alphabet)
+
+    # -- more -------------------------------------------------------------------------------------
+
+    @property
+    def output(self) -> str:
+        """The end of what the program printed while it ran."""
+        return "".join(host.output for host in self._hosts.values())
+
+    def close(self) -> None:
+        """Ends the processes of the program. They start again when they are needed."""
+        for host in (*self._hosts.values(), *self._starting.values()):
+            host.close()
+        self._hosts.clear()
+        self._starting.clear()
+
+    def __enter__(self) -> PythonSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- the child processes ----------------------------------------------------------------------
+
+    def _configured(self, inputs: object, folder: Path, branches: bool) -> dict[str, Any]:
+        target = self.target
+        path = [str(folder), *([str(folder / "src")] if (folder / "src").is_dir() else [])]
+        path += [os.path.abspath(each) for each in sys.path if each and each not in path]
+        config: dict[str, Any] = {
+            "name": str(target),
+            "folder": str(folder),
+            "path": path,
+            "error": self.error.as_json(),
+            "branches": branches,
+            "project": None,
+        }
+        if isinstance(target, PytestTarget):
+            if inputs is not None:
+                raise LawfulError("explain-inputs", "a test brings its own inputs", where=str(target))
+            config |= {"node": str(target), "file": str(target.file)}
+        else:
+            config |= {"file": target.file and str(target.file), "module": target.module, "function": target.function}
+            config["inputs"] = _sent(inputs)
+        return config
+
+    def _host(self, number: int = 0) -> Host:
+        """The process with this number; each has other hashes."""
+        host = self._hosts.get(number)
+        if host is None:
+            self._start(number)
+            host = self._hosts[number] = self._starting.pop(number)
+            self._described = host.loaded()
+        return host
+
+    def _start(self, number: int) -> None:
+        """Lets a process load the target while we do something else."""
+        if number not in self._hosts and number not in self._starting:
+            self._starting[number] = Host(self._config, self._seed + number)
+
+    def _request(self, bound: int, most: int, limits: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        return {
+            "bound": bound,
+            "most": most,
+            "way": self._asked_way,
+            "samples": self._samples,
+            "seed": self._seed,
+            "start": 0,
+            "isolated": self._changing is not None,
+            "seconds_per_execution": self.limits.seconds_per_execution,
+            **limits,
+            **more,
+        }
+
+    # -- letters ----------------------------------------------------------------------------------
+
+    def _choose(self, events: Events) -> tuple[list[Letter], Alphabet]:
+        self._host()
+        chooser = Chooser(events, self._described)
+        found = chooser.candidates()
+        discover = chooser.discoveries()
+        if not found and discover is None and not events.patterns and events.kinds is None:
+            # It enters no functions: then its branches tell what it does.
+            self.close()
+            self._config["branches"] = True
+            self._host()
+            chooser = Chooser(Events((), ("branches",), events.most), self._described)
+            found = chooser.candidates()
+        pilot = Pilot()
+        if discover is not None or (not events.patterns and len(found) > events.most):
+            pilot = self._pilot(found, discover)
+        letters = chooser.choose(found, pilot)
+        if not letters and events.patterns:
+            self.close()
+            raise chooser.refuse()
+        file = self.error.file
+        shown = os.path.relpath(file) if file else None
+        return letters, alphabet_of(letters, self.error, shown)
+
+    def _pilot(self, letters: list[Letter], discover: dict[str, Any] | None) -> Pilot:
+        """Runs the program on a few small inputs, to see what happens and where errors are raised."""
+        pilot = Pilot()
+        keys = [each.key for each in letters]
+        request = self._request(_PILOT_BOUND, _LONGEST, _PILOT, keys=keys, discover=discover)
+        if request["way"] == "auto":
+            request["way"] = "testing" if self._config.get("inputs") is None else "auto"
+        try:
+            for message in self._host().run(request):
+                for word, failed, _, _, (_, file, line), *_ in message.get("new", ()):
+                    pilot.seen.update(keys[letter] for letter in word if letter < len(keys))
+                    if failed and file is not None:
+                        pilot.places.add((file, line))
+                for key, label, file, line in message.get("discovered", ()):
+                    kind = key[0]
+                    pilot.discovered.append(Letter(kind, tuple(key), label, file, line))
+                    pilot.seen.add(tuple(key))
+                self._counts.executions += message["ran"] if message.get("end") else 0
+        except Died:
+            self.close()
+        return pilot
+
+    # -- executions -------------------------------------------------------------------------------
+
+    def _explored(self, bound: int, run: Run) -> Iterator[Execution]:
+        self._host()
+        ask = partial(self._asked, run.limits.seconds_per_execution)
+        check = Check(ask, self.close, isolated=self._changing is not None)
+        if self._numbers_fixed and self._changing is None:
+            self._changing = check.before(bound, run.warnings)
+        limits = {"paths": run.limits.paths, "words": run.limits.words, "seconds": run.limits.seconds}
+        tally = Progress()
+        finish: dict[str, Any] | None = None
+        start, isolated = 0, self._changing is not None
+        while finish is None:
+            request = self._request(bound, run.most, limits, keys=self._keys, start=start, isolated=isolated)
+            request["seconds_per_execution"] = run.limits.seconds_per_execution
+            if limits["paths"] is not None:
+                request["paths"] = max(1, limits["paths"] - tally.ran)
+            try:
+                for message in self._host().run(request):
+                    yield from self._new(message, run, check)
+                    if message.get("end"):
+                        finish = message
+                        tally.add(message)
+            except Died as died:
+                self._hosts.pop(0).close()
+                if not self._numbers_fixed or self._asked_way == "symbolic":
+                    run.warnings.append(f"the program ended its process ({_ended(died)}); what would follow is missing")
+                    self._finished(run, {"complete": False, "stopped": None, "died": 0}, tally, check, bound)
+                    return
+                tally.ran += max(0, died.number - start)
+                tally.deaths += 1
+                again = {**request, "numbers": [died.number], "start": 0, "isolated": True, "paths": None}
+                for message in self._host().run(again):
+                    yield from self._new(message, run, check)
+                    if message.get("end"):
+                        tally.add(message)
+                start = died.number + 1
+                isolated = isolated or tally.deaths >= _DEATHS
+        self._finished(run, finish, tally, check, bound)
+
+    @property
+    def _keys(self) -> list[tuple[Any, ...]]:
+        return [each.key for each in self._letters]
+
+    @property
+    def _numbers_fixed(self) -> bool:
+        """Can an input be had again by its number? Not those of tests, and of strategies."""
+        return isinstance(self.target, PythonTarget) and not self._drawn
+
+    @property
+    def _drawn(self) -> bool:
+        return bool(self._described.get("strategy"))
+
+    def _asked(self, seconds: float, host: int, bound: int, numbers: list[int], isolated: bool) -> list[list[Any]]:
+        """What becomes of inputs in a process: number, text, word, whether it failed, how it ended."""
+        way = "exhaustive" if self._asked_way in ("symbolic", "auto") else self._asked_way
+        limits = {"paths": None, "words": None, "seconds": None}
+        request = self._request(bound, _LONGEST, limits, keys=self._keys, again=numbers, way=way, isolated=isolated)
+        request["seconds_per_execution"] = seconds
+        try:
+            for message in self._host(host).run(request):
+                if message.get("end"):
+                    found: list[list[Any]] = message["again"]
+                    return found
+        except Died:
+            self._hosts.pop(host).close()
+        return []
+
+    def _new(self, message: Mapping[str, Any], run: Run, check: Check) -> Iterator[Execution]:
+        error = self._alphabet.error
+        for letters, failed, text, lines, _, number, _, end in message.get("new", ()):
+            check.note(number, text, letters, failed, end)
+            word = (*letters, error) if failed else tuple(letters)
+            if (word, failed) not in run.executions:
+                places = (
+                    None if lines is None else tuple(None if each is None else (each[0], each[1]) for each in lines)
+                )
+                run.executions[word, failed] = execution = Execution(word, failed, text, places)
+                yield execution
+
+    def _finished(self, run: Run, finish: Mapping[str, Any], tally: Progress, check: Check, bound: int) -> None:
+        """The program was run through: what is said of it."""
+        self._counts.executions += tally.ran
+        self._counts.solver_calls += tally.solver
+        self.way = str(finish.get("way", self.way))
+        complete = bool(finish["complete"]) and not tally.slow
+        if self._numbers_fixed and self.way != "symbolic":
+            check.after(bound, run.warnings)
+        run.basis = Basis.COMPLETE if complete and not check.doubtful else Basis.SAMPLED
+        if self._changing is not None:
+            remedy = "each is run in a process of its own"
+            if self.way == "symbolic":
+                run.basis, remedy = Basis.SAMPLED, "--way exhaustive can run each in a process of its own"
+            run.warnings.append(f"executions change what later ones do, e.g. that of {self._changing}: {remedy}")
+        limits = run.limits
+        run.reached += reached(finish["stopped"], limits, tally.slow)
+        run.warnings += tally.warnings(limits)
+        run.warnings += finish.get("notes", ())
+        for text in finish.get("differs", ())[:1]:
+            run.warnings.append(f"not deterministic: run twice with {text}, it did different things")
+        run.long, run.long_example = tally.long, tally.long_example
+        run.finished = True
+
+
+def _ended(died: Died) -> str:
+    from lawful.explain.teachers.python.exploring import death
+
+    return "no sign of life" if died.hung else death(died.status)
+
+
+def _sent(inputs: object) -> dict[str, str] | None:
+    """Inputs for another process: by name, or as they are."""
+    if inputs is None:
+        return None
+    if isinstance(inputs, str):
+        return {"name": inputs}
+    name = getattr(inputs, "__qualname__", "")
+    if callable(inputs) and name.isidentifier():
+        file = inspect.getsourcefile(inspect.unwrap(inputs))
+        if file is not None:
+            return {"name": f"{os.path.abspath(file)}:{name}"}
+    try:
+        given = list(inputs) if isinstance(inputs, Iterator) else inputs
+        return {"name": "the inputs", "pickled": base64.b64encode(pickle.dumps(given)).decode()}
+    except Exception as error:
+        hint = "name a file, as in inputs.py:name"
+        message = f"the inputs cannot be sent to another process: {error}"
+        raise LawfulError("explain-inputs", message, hint=hint) from None

@@ -1,0 +1,237 @@
+"""Recorded traces as executions: some ended in the error, the others did not."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lawful.errors import LawfulError
+from lawful.events.reader import open_trace
+from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Event, Execution, Limits, Report, Word
+
+MOST_EVENTS = 12
+_LONGEST = 100_000  # events of an execution that are kept
+_ENDS = ("func_post", "func_raise")
+_NOISE = ("born", "gone", "tick", "yield", "resume", "iter_next", "field_read")
+_TRACES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json")
+
+TracePath = str | os.PathLike[str]
+
+
+def trace_source(
+    failing: Sequence[TracePath],
+    passing: Sequence[TracePath] = (),
+    *,
+    events: Sequence[str] = (),
+    begin: str | None = None,
+    most: int = MOST_EVENTS,
+    error: str = "error",
+) -> TraceSource:
+    """Traces as a source of executions.
+
+    Each file is an execution, and of a folder each trace in it. With `begin`, the pattern of an event's name, a file
+    has several: each begins with such an event. `events`: patterns of the names that are letters; none: those nearest
+    to the ends of the failing traces, `most` of them."""
+    recorded = _Recorded(begin)
+    for paths, failed in ((failing, True), (passing, False)):
+        for file in _files(paths):
+            recorded.read(file, failed)
+    if not any(each.failed for each in recorded.executions):
+        hint = "name at least one trace of an execution that failed"
+        raise LawfulError("explain-traces", "there is no failing execution in the traces", hint=hint)
+    return TraceSource(recorded, tuple(events), most, error)
+
+
+@dataclass
+class _Recording:
+    """One execution as it was recorded: numbers of names, and where each event was."""
+
+    failed: bool
+    example: str
+    names: list[int] = field(default_factory=list)
+    places: list[tuple[str, int] | None] = field(default_factory=list)
+
+
+class _Recorded:
+    """All executions of all traces, over all names that occur in them."""
+
+    def __init__(self, begin: str | None) -> None:
+        self._begin = begin
+        self.names: dict[tuple[str, str], int] = {}
+        self.executions: list[_Recording] = []
+        self.cut = 0
+
+    def read(self, file: Path, failed: bool) -> None:
+        current = None if self._begin is not None else self._another(failed, str(file))
+        with open_trace(file) as trace:
+            for number, event in enumerate(trace, 1):
+                kind, name = str(event.get("event", "")), str(event.get("name", ""))
+                if self._begin is not None and kind not in _ENDS and _matches(self._begin, kind, name):
+                    current = self._another(failed, f"{file}, event {number}")
+                if current is None:
+                    continue  # before the first execution
+                if len(current.names) == _LONGEST:
+                    self.cut += 1
+                if len(current.names) <= _LONGEST:
+                    current.names.append(self.names.setdefault((kind, name), len(self.names)))
+                    current.places.append(_place(event))
+
+    def _another(self, failed: bool, example: str) -> _Recording:
+        self.executions.append(_Recording(failed, example))
+        return self.executions[-1]
+
+
+class TraceSource:
+    """The executions that were recorded, and no others. Made by `trace_source`."""
+
+    def __init__(self, recorded: _Recorded, patterns: tuple[str, ...], most: int, error: str) -> None:
+        self._recorded = recorded
+        self._keys = list(recorded.names)  # they are numbered in this order
+        self._chosen = self._choose(patterns, most)
+        labels = _labels([self._shown[number] for number in self._chosen])
+        while error in labels:
+            error = f"{error} (error)"
+        letters = [Event(label, *self._first_place(n)) for label, n in zip(labels, self._chosen, strict=True)]
+        self._alphabet = Alphabet((*letters, Event(error)))
+        self._counts = Counts()
+        self._report = Report(Basis.SAMPLED)
+        self._executions = list(self._read())
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self._alphabet
+
+    @property
+    def counts(self) -> Counts:
+        return self._counts
+
+    @property
+    def report(self) -> Report:
+        return self._report
+
+    def shortest(self) -> int:
+        return min((len(each.word) for each in self._executions if each.failed), default=1)
+
+    def executions(self, bounds: Bounds, limits: Limits | None = None) -> Iterator[Execution]:
+        """Each word once that is not too long, as often as it failed and passed. Traces know no other bound."""
+        seen: set[tuple[Word, bool]] = set()
+        longer = [each for each in self._executions if len(each.word) > bounds.word_length]
+        warnings = []
+        if longer:
+            what = "traces are" if len(longer) > 1 else "trace is"
+            text = (
+                f"{len(longer)} {what} longer than {bounds.word_length} events and left out, e.g. {longer[0].example}"
+            )
+            warnings.append(text)
+        if self._recorded.cut:
+            left_out = "execution has" if self._recorded.cut == 1 else "executions have"
+            warnings.append(f"{self._recorded.cut} {left_out} more than {_LONGEST:,} events, and no word")
+        self._report = Report(Basis.SAMPLED, [], warnings)
+        most = None if limits is None else limits.words
+        for each in self._executions:
+            if len(each.word) <= bounds.word_length and (each.word, each.failed) not in seen:
+                if most is not None and len(seen) >= most:
+                    self._report.reached.append(f"stopped after {most:,} words")
+                    return
+                seen.add((each.word, each.failed))
+                self._counts.executions += 1
+                yield each
+
+    # -- letters ----------------------------------------------------------------------------------
+
+    @property
+    def _shown(self) -> dict[int, str]:
+        """What events are called: calls by their name, others by what they are, too."""
+        return {
+            number: name if kind == "func_pre" and name else f"{kind} {name}".strip()
+            for (kind, name), number in self._recorded.names.items()
+        }
+
+    def _choose(self, patterns: tuple[str, ...], most: int) -> list[int]:
+        names = self._recorded.names
+        if patterns:
+            found = [n for (kind, name), n in names.items() if any(_matches(each, kind, name) for each in patterns)]
+            found = [number for number in found if not self._is_end(number)] or found
+            if not found:
+                known = ", ".join(list(dict.fromkeys(self._shown.values()))[:12])
+                message = f"no event of the traces matches {', '.join(patterns)}"
+                raise LawfulError("explain-events", message, hint=f"there are {known}" if known else None)
+            return found
+        found = [n for (kind, _), n in names.items() if kind not in _NOISE and not self._is_end(n)]
+        if len(found) > most:
+            near: dict[int, int] = {}
+            for each in self._recorded.executions:
+                if each.failed:
+                    last = {number: at for at, number in enumerate(each.names)}
+                    for number, at in last.items():
+                        near[number] = min(near.get(number, _LONGEST), len(each.names) - at)
+            kept = set(sorted(found, key=lambda number: near.get(number, 2 * _LONGEST))[:most])
+            found = [number for number in found if number in kept]
+        return found
+
+    def _is_end(self, number: int) -> bool:
+        """Is it the end of a call whose beginning is there too?"""
+        kind, name = self._keys[number]
+        return kind in _ENDS and ("func_pre", name) in self._recorded.names
+
+    def _first_place(self, number: int) -> tuple[str, int] | tuple[None, None]:
+        for each in self._recorded.executions:
+            if number in each.names:
+                place = each.places[each.names.index(number)]
+                if place is not None:
+                    return place
+        return None, None
+
+    def _read(self) -> Iterator[Execution]:
+        letters = {number: letter for letter, number in enumerate(self._chosen)}
+        error = self._alphabet.error
+        for each in self._recorded.executions:
+            if len(each.names) > _LONGEST:
+                continue  # how it went on is not known
+            kept = [(letters[n], place) for n, place in zip(each.names, each.places, strict=True) if n in letters]
+            word: Word = tuple(letter for letter, _ in kept)
+            places: list[tuple[str, int] | None] = [place for _, place in kept]
+            if each.failed:
+                word, places = (*word, error), [*places, None]
+            yield Execution(word, each.failed, each.example, tuple(places) if any(places) else None)
+
+
+def _files(paths: Iterable[TracePath]) -> Iterator[Path]:
+    for each in map(Path, paths):
+        if each.is_dir():
+            found = sorted(file for file in each.iterdir() if file.name.endswith(_TRACES))
+            if not found:
+                raise LawfulError("explain-traces", "there are no traces in this folder", where=str(each))
+            yield from found
+        else:
+            yield each
+
+
+def _matches(pattern: str, kind: str, name: str) -> bool:
+    parts = name.split(".") if name else []
+    tried = [".".join(parts[at:]) for at in range(len(parts))]
+    return any(fnmatch.fnmatchcase(each, pattern) for each in (*tried, kind, f"{kind} {name}"))
+
+
+def _place(event: dict[str, Any]) -> tuple[str, int] | None:
+    file, line = event.get("file"), event.get("line")
+    return (file, line) if isinstance(file, str) and isinstance(line, int) else None
+
+
+def _labels(names: list[str]) -> list[str]:
+    """Names as short as can be told apart."""
+    found = []
+    for name in names:
+        parts = name.split(".")
+        for size in range(1, len(parts) + 1):
+            label = ".".join(parts[-size:])
+            if sum(other == label or other.endswith(f".{label}") for other in names) == 1:
+                break
+        else:
+            label = name
+        found.append(label)
+    return found

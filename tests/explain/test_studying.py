@@ -10,6 +10,7 @@ import pytest
 
 from explain.toys import Toy, all_words
 from lawful.errors import LawfulError
+from lawful.explain import postprocess
 from lawful.explain.automata import Automaton, minimise
 from lawful.explain.bounds import OutOfTime, Range
 from lawful.explain.explanation import Explanation
@@ -165,6 +166,19 @@ def test_a_teacher_that_only_answers() -> None:
     assert [edge.example for edge in found.picture.edges] == ["f(01)"] * 3
     assert teacher.examples == 1, "one execution takes all the edges, and to find one may be dear"
     assert [(way.word, way.example) for way in found.ways] == [((0, 1, 3), "f(01)")] and found.ways_total == 1
+
+
+class Sparing(Asking):
+    """One that lists no executions, but knows where those come through that do not fail."""
+
+    def spared(self, automaton: Automaton) -> frozenset[int]:
+        passing = Automaton.from_words(self._knowing.passes(), self.alphabet.labels)
+        return frozenset(postprocess.visited(automaton, passing))
+
+
+def test_a_teacher_may_know_what_is_doomed_without_listing_executions() -> None:
+    assert explanation(study(Asking(Toy("abc", sorting))), "toy").picture.doomed == (3,)
+    assert explanation(study(Sparing(Toy("abc", sorting))), "toy").picture.doomed == explained().picture.doomed == (2, 3)
 
 
 def test_learners_that_there_are_not() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from lawful.explain.automata import Automaton, is_empty, live
@@ -50,15 +51,15 @@ def dominating(automaton: Automaton) -> tuple[int, ...]:
     )
 
 
-def doomed(automaton: Automaton, passing: Automaton | None = None) -> frozenset[int]:
+def doomed(automaton: Automaton, spared: AbstractSet[int] | None = None) -> frozenset[int]:
     """The live states from which acceptance is inevitable.
 
-    Without `passing`, whichever letters follow: that is the paper's reading, and with a sink it leaves little more than
-    the accepting states. With the words of the executions that do not fail, the program's reading: a state is
-    doomed if each execution that comes there fails."""
+    Without `spared`, whichever letters follow: that is the paper's reading, and with a sink it leaves little more than
+    the accepting states. With the states that executions come through which do not fail, the program's reading: a state
+    is doomed if each execution that comes there fails."""
     alive = live(automaton)
-    if passing is not None:
-        return alive - _visited(automaton, passing)
+    if spared is not None:
+        return alive - spared
     found = automaton.accepting & alive
     while True:
         more = {state for state in alive - found if all(target in found for target in automaton.transitions[state])}
@@ -67,7 +68,7 @@ def doomed(automaton: Automaton, passing: Automaton | None = None) -> frozenset[
         found |= more
 
 
-def _visited(automaton: Automaton, words: Automaton) -> set[int]:
+def visited(automaton: Automaton, words: Automaton) -> set[int]:
     """The states on the paths of these words."""
     alive = live(words)
     seen = {(automaton.initial, words.initial)} if words.initial in alive else set()
@@ -189,7 +190,7 @@ def picture(
     *,
     length: int | None = None,
     find: Finder | None = None,
-    passing: Automaton | None = None,
+    spared: AbstractSet[int] | None = None,
 ) -> Picture:
     """The automaton without its sink, with everything marked.
 
@@ -217,7 +218,7 @@ def picture(
         accepting=tuple(sorted(order[state] for state in automaton.accepting & alive)),
         edges=tuple(_edge(order, automaton, arrow, alphabet, arrow[1] in bold, taken.get(arrow)) for arrow in arrows),
         dominating=bold,
-        doomed=tuple(sorted(order[state] for state in doomed(automaton, passing))),
+        doomed=tuple(sorted(order[state] for state in doomed(automaton, spared))),
         story=story(automaton),
     )
 

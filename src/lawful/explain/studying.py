@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal, Protocol, TypeGuard, get_args, runtime_checkable
@@ -15,7 +16,7 @@ from lawful.explain.bounds import OutOfTime, Range, Search, Step, learn_up_to_bo
 from lawful.explain.explanation import Explanation, Picture, Snapshot, Way
 from lawful.explain.lstar import Interrupted, Learner, TableLearner, ThreeValuedLearner, TreeLearner
 from lawful.explain.model import Alphabet, Bounds, Counts, Execution, Teacher, Word
-from lawful.explain.postprocess import picture
+from lawful.explain.postprocess import picture, visited
 
 LearnerName = Literal["auto", "table", "tree", "words", "dont-care"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
@@ -57,6 +58,12 @@ class Seeing(Teacher, Protocol):
     def passes(self) -> dict[Word, Execution]: ...
 
 
+class Sparing(Teacher, Protocol):
+    """A teacher that knows where executions come through that do not fail."""
+
+    def spared(self, automaton: Automaton) -> frozenset[int]: ...
+
+
 @runtime_checkable
 class _Trapping(Protocol):
     trap: bool
@@ -65,6 +72,11 @@ class _Trapping(Protocol):
 def knows(teacher: Teacher) -> TypeGuard[Knowing]:
     """Whether a teacher lists failing words. Its class is looked at: to ask itself might run the program."""
     return hasattr(type(teacher), "failing")
+
+
+def spares(teacher: Teacher) -> TypeGuard[Sparing]:
+    """Whether a teacher can tell through which states executions come that do not fail, without listing them."""
+    return hasattr(type(teacher), "spared")
 
 
 def sees(teacher: Teacher) -> TypeGuard[Seeing]:
@@ -120,6 +132,14 @@ class Study:
             self.at(Bounds(unwind, self.search.last_length))
             self._passing[unwind] = Automaton.from_words(self.teacher.passes(), self.teacher.alphabet.labels)
         return self._passing[unwind]
+
+    def spared(self, step: Step) -> AbstractSet[int] | None:
+        """The states of a step's automaton that executions come through which do not fail, where that is known."""
+        if spares(self.teacher):
+            self.at(Bounds(step.bounds.unwind, self.search.last_length))
+            return self.teacher.spared(step.automaton)
+        passing = self.passing(step.bounds.unwind)
+        return None if passing is None else visited(step.automaton, passing)
 
     def find(self, word: Word, bounds: Bounds | None = None) -> Execution | None:
         """An execution with this word, within the bounds of the result or others."""
@@ -276,12 +296,12 @@ def _asked(teacher: Teacher, engine: Learner | None) -> Counts:
 
 def _drawn(study: Study, step: Step, ends: bool) -> Picture:
     """The picture with an execution for each edge."""
-    passing = None if ends else study.passing(step.bounds.unwind)
+    spared = None if ends else study.spared(step)
 
     def find(word: Word) -> Execution | None:
         return study.find(word, step.bounds)
 
-    return picture(step.automaton, study.alphabet, length=step.bounds.word_length, find=find, passing=passing)
+    return picture(step.automaton, study.alphabet, length=step.bounds.word_length, find=find, spared=spared)
 
 
 def _plain(study: Study, step: Step) -> Picture:

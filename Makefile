@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -q -n auto
 unexport LAWFUL_CORE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test versions lint bench docs clean
+.PHONY: help venv cbmc demo test versions lint bench docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,10 +33,14 @@ $(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)
 # What knows nothing of the cores is not tested twice.
 SAME_ON_BOTH = tests/benchmarks tests/events tests/oracle tests/test_docs.py tests/laws/rml/test_parser_fuzz.py \
 	tests/laws/rml/test_checker.py tests/learning/test_templates.py tests/learning/test_store.py tests/confidence \
-	tests/reports tests/examples tests/cli/test_confidence.py tests/cli/test_diagram.py
+	tests/reports tests/examples tests/web tests/explain/teachers/c tests/cli/test_confidence.py tests/cli/test_diagram.py \
+	tests/cli/test_formats.py tests/cli/test_baseline.py
 
 demo: venv ## see what Lawful does
 	@tools/demo.sh
+
+cbmc: venv ## get CBMC, which explains C programs, where the machine has none
+	@tools/get-cbmc
 
 test: venv ## run the tests on the C core and on the pure-Python one
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -59,6 +63,10 @@ lint: venv ## check style, types and the import contracts
 bench: venv ## measure speed beside the peers
 	$(BIN)/python benchmarks/rml.py
 	$(BIN)/python benchmarks/watching.py
+
+screenshots: venv ## make the pictures in the documentation anew, from real runs in a real browser
+	tools/get-browser
+	$(BIN)/python tools/screenshots.py
 
 docs: venv ## look for dead links in the documentation
 	$(BIN)/python tools/check_docs.py

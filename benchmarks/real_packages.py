@@ -1,12 +1,15 @@
-"""The test suites of real packages, plain and watched: does a test end differently, and what does watching cost?
+"""The test suites of real packages, plain and watched: does a test end differently, what does watching cost, and what
+does it find?
 
 Each suite runs plain before and after it is watched, so that tests which are not steady by themselves are known. CPU
-time is that of the whole test process with its children.
+time is that of the whole test process with its children. What is found is listed, each finding beside the verdict that
+someone who read the source has given it in `findings.md`.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -19,13 +22,17 @@ import sys
 import tarfile
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / ".cache" / "real-packages"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lawful" / "real-packages"
+VERDICTS = Path(__file__).resolve().with_name("findings.md")
 SUITE_LIMIT = 1800  # seconds
+PYTEST = "pytest==9.2.0"
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,7 @@ class Package:
 
 
 PACKAGES = [
+    # Files, text, containers.
     Package("tinydb", "4.9.0", ("tinydb",), ("pyyaml",)),
     Package("toolz", "1.0.0", ("toolz", "tlz")),
     Package("boltons", "26.2.0", ("boltons",)),
@@ -53,6 +61,92 @@ PACKAGES = [
     Package("tomlkit", "0.15.2", ("tomlkit",), ("pyyaml",)),
     Package("itsdangerous", "2.2.0", ("itsdangerous",), ("freezegun",)),
     Package("simpleeval", "1.0.8", ("simpleeval",)),
+    Package("mutagen", "1.48.1", ("mutagen",)),
+    Package("pyfakefs", "6.3.0", ("pyfakefs",)),
+    # Threads, processes, watching.
+    Package("blinker", "1.9.0", ("blinker",), ("pytest-asyncio",)),
+    Package("schedule", "1.2.2", ("schedule",), ("pytz",)),
+    Package(
+        "portalocker",
+        "4.4.2",
+        ("portalocker",),
+        ("fakeredis", "redis", "pytest-timeout", "pytest-cov", "pytest-rerunfailures"),
+        ("--no-cov", "portalocker_tests"),
+    ),
+    Package("watchdog", "7.1.0", ("watchdog",), ("flaky", "pytest-timeout", "pytest-cov", "eventlet")),
+    Package("Pebble", "5.2.3", ("pebble",)),
+    Package("pexpect", "4.9.0", ("pexpect",)),
+    Package(
+        "plumbum",
+        "2.0.2",
+        ("plumbum",),
+        ("paramiko", "psutil", "pytest-asyncio", "pytest-cov", "pytest-mock", "pytest-timeout"),
+    ),
+    # Databases.
+    Package("diskcache", "5.6.3", ("diskcache",), ("django",)),
+    Package(
+        "persist-queue", "1.1.0", ("persistqueue",), ("msgpack", "cbor2", "pytest-asyncio", "aiosqlite", "aiofiles")
+    ),
+    Package("sqlitedict", "2.1.0", ("sqlitedict",)),
+    Package("sqlite-utils", "4.2.1", ("sqlite_utils",), ("hypothesis",)),
+    Package("peewee", "4.5.3", ("peewee", "playhouse"), options=("tests",)),
+    Package("huey", "3.5.4", ("huey",)),
+    Package("dogpile.cache", "1.5.0", ("dogpile",), ("mako",)),
+    Package("zict", "3.0.0", ("zict",)),
+    # Asynchronous.
+    Package("aiofiles", "25.1.0", ("aiofiles",), ("pytest-asyncio",)),
+    Package("aiosqlite", "0.22.1", ("aiosqlite",), options=("aiosqlite/tests/smoke.py",)),
+    Package("aiocache", "0.12.3", ("aiocache",), ("pytest-asyncio", "pytest-mock", "pytest-cov", "marshmallow")),
+    Package("asyncstdlib", "3.14.0", ("asyncstdlib",), ("typing_extensions",)),
+    Package("janus", "2.0.0", ("janus",), ("pytest-asyncio", "pytest-benchmark")),
+    Package(
+        "anyio",
+        "4.16.0",
+        ("anyio",),
+        ("hypothesis", "psutil", "pytest-mock", "pytest-timeout", "trustme", "exceptiongroup"),
+    ),
+    Package("tenacity", "9.2.1", ("tenacity",), ("tornado", "typeguard")),
+    # The network.
+    Package("h11", "0.16.0", ("h11",)),
+    Package("wsproto", "1.3.2", ("wsproto",), ("hypothesis",)),
+    Package("httpcore", "1.0.9", ("httpcore",), ("h2", "socksio", "pytest-httpbin", "trio", "anyio", "hpack")),
+    Package(
+        "werkzeug",
+        "3.1.9",
+        ("werkzeug",),
+        ("cffi", "cryptography", "ephemeral-port-reserve", "pytest-timeout", "watchdog"),
+    ),
+    Package("waitress", "3.0.2", ("waitress",)),
+    Package(
+        "cheroot",
+        "11.1.2",
+        ("cheroot",),
+        (
+            "jaraco.functools",
+            "more-itertools",
+            "pytest-mock",
+            "pytest-rerunfailures",
+            "pytest-xdist",
+            "requests",
+            "requests-unixsocket2",
+            "requests-toolbelt",
+            "trustme",
+            "urllib3",
+            "pyopenssl",
+            "pytest-forked",
+            "pytest-cov",
+            "jaraco.text",
+        ),
+    ),
+    Package(
+        "pyftpdlib",
+        "2.2.0",
+        ("pyftpdlib",),
+        ("psutil", "pyopenssl", "pyasyncore", "pyasynchat", "pytest-instafail", "pytest-xdist", "setuptools"),
+    ),
+    Package("aiosmtpd", "1.4.6", ("aiosmtpd",), ("pytest-mock", "pytest-asyncio")),
+    Package("websocket-client", "1.9.2", ("websocket",)),
+    Package("pymemcache", "4.0.0", ("pymemcache",), ("Faker",)),
 ]
 QUICK = ("toolz", "cachetools")
 
@@ -67,16 +161,16 @@ class Mode:
     title: str
     public: bool = False
     calls: bool = False
-    laws: bool = False
+    laws: str = ""
 
-    def options(self, package: Package, laws: Iterable[str]) -> list[str]:
+    def options(self, package: Package) -> list[str]:
         options = []
         if self.public:
             options += [f"--lawful-public={module}" for module in package.modules]
         if self.calls:
             options.append("--lawful-calls=stdlib")
         if self.laws:
-            options += [f"--lawful-law={law}" for law in laws]
+            options.append(f"--lawful-law={self.laws}")
         return ["--lawful", "--lawful-no-learn", *options] if options else []
 
 
@@ -85,8 +179,10 @@ MODES = [
     Mode("public", "callee side", public=True),
     Mode("calls", "caller side", calls=True),
     Mode("both", "both", public=True, calls=True),
-    Mode("laws", "laws", laws=True),
+    Mode("laws", "laws", laws="std"),
+    Mode("strict", "strict laws", laws="strict"),
 ]
+DEFAULT = "laws"
 
 
 @dataclass
@@ -97,7 +193,7 @@ class Run:
     cpu: float
     code: int
     events: int | None
-    findings: int | None
+    findings: list[dict[str, Any]] | None
     output: str
 
     @property
@@ -108,29 +204,46 @@ class Run:
 
 
 class Environment:
-    """A virtual environment with the packages, their tests' needs, and Lawful as a user would install it."""
+    """A virtual environment with packages, their tests' needs, and Lawful as a user would install it."""
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(self, cache: Path, name: str = "venv") -> None:
         self.folder = cache / f"python-{platform.python_version()}"
-        self.python = self.folder / "venv" / "bin" / "python"
+        self.home = self.folder / name
+        self.python = self.home / "bin" / "python"
 
-    def prepare(self, packages: Iterable[Package]) -> None:
+    def prepare(self, packages: Iterable[Package], wheel: Path | None = None) -> None:
         if not self.python.exists():
             say("making a virtual environment")
-            subprocess.run([sys.executable, "-m", "venv", str(self.python.parent.parent)], check=True)
-            self.pip("install", "pytest==9.2.0")
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(self.home)], check=True)
+            self.pip("install", PYTEST)
         for package in packages:
-            mark = self.folder / f"{'+'.join((package.name, package.version, *package.needs))}.installed"
+            mark = self.home / f"{'+'.join((package.name, package.version, *package.needs))}.installed"
             if not mark.exists():
                 say(f"installing {package.name}")
                 # In place: what is tested is then the code of the project that the tests belong to.
-                self.pip("install", *package.needs, "-e", str(self.source(package)))
+                self.pip("install", PYTEST, *package.needs, "-e", str(self.source(package)))
                 mark.touch()
-        self.install_lawful()
+        self.install_lawful(wheel or lawful_wheel(self))
 
     def pip(self, *arguments: str) -> None:
-        command = [str(self.python), "-m", "pip", "-qq", "--disable-pip-version-check", *arguments]
+        command = [sys.executable, "-m", "pip", "--python", str(self.python), "-qq", "--disable-pip-version-check"]
+        command += arguments
         subprocess.run(command, check=True, stdout=sys.stderr)
+
+    def warm_up(self, package: Package, options: list[str]) -> None:
+        """Have bytecode written, so that the first run is like the others."""
+        command = [str(self.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only"]
+        command += [*package.options, *options]
+        with tempfile.TemporaryFile() as sink:
+            subprocess.run(
+                command,
+                cwd=self.source(package),
+                env=surroundings(),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                timeout=SUITE_LIMIT,
+            )
 
     def source(self, package: Package) -> Path:
         """The unpacked source distribution."""
@@ -145,50 +258,31 @@ class Environment:
                 shutil.move(next(Path(scratch, "unpacked").iterdir()), folder)
         return folder
 
-    def install_lawful(self) -> None:
-        """A copy, so that nothing is built in the project itself; anew when the source has changed."""
-        state = hashlib.sha256()
-        files = [ROOT / name for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE")]
-        for path in sorted((ROOT / "src").rglob("*")):
-            if path.is_file() and path.suffix not in (".pyc", ".so") and ".egg-info" not in str(path):
-                files.append(path)
-        for path in files:
-            state.update(path.read_bytes())
-        mark = self.folder / "lawful.installed"
-        if mark.exists() and mark.read_text() == state.hexdigest():
+    def install_lawful(self, wheel: Path) -> None:
+        """Anew when it has changed."""
+        mark = self.home / "lawful.installed"
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        if mark.exists() and mark.read_text() == digest:
             return
         say("installing Lawful")
-        copy = self.folder / "lawful"
-        shutil.rmtree(copy, ignore_errors=True)
-        for path in files:
-            target = copy / path.relative_to(ROOT)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
-        self.pip("install", str(copy))
-        self.pip("install", "--force-reinstall", "--no-deps", str(copy))
-        mark.write_text(state.hexdigest())
-
-    def laws(self) -> list[str]:
-        """The names of the catalogue."""
-        code = "import json\nfrom lawful.laws import catalog\nprint(json.dumps(sorted(catalog.names())))"
-        done = subprocess.run([str(self.python), "-c", code], check=True, stdout=subprocess.PIPE)
-        names: list[str] = json.loads(done.stdout)
-        return names
+        self.pip("install", str(wheel))
+        self.pip("install", "--force-reinstall", "--no-deps", str(wheel))
+        mark.write_text(digest)
 
     def run(self, package: Package, options: list[str]) -> Run:
         with tempfile.TemporaryDirectory(prefix="lawful-bench-") as scratch:
             result = Path(scratch, "result.xml")
             command = [str(self.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={result}"]
             command += [f"--basetemp={Path(scratch, 'tests')}", *package.options, *options]
+            report = Path(scratch, "report.json")
+            if options:
+                command.append(f"--lawful-output={report}")
             output = Path(scratch, "output")
             with open(output, "wb") as sink:
-                # Hypothesis takes the same examples every time and no deadline if CI is set.
-                settings = {"CI": "1", "PYTHONHASHSEED": "0", "COLUMNS": "200"}
-                others = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
                 child = subprocess.Popen(
                     ["timeout", str(SUITE_LIMIT), *command],
                     cwd=self.source(package),
-                    env=others | settings,
+                    env=surroundings(),
                     stdin=subprocess.DEVNULL,
                     stdout=sink,
                     stderr=subprocess.STDOUT,
@@ -196,14 +290,54 @@ class Environment:
                 _, status, usage = os.wait4(child.pid, 0)
                 child.returncode = os.waitstatus_to_exitcode(status)
             text = output.read_text(encoding="utf-8", errors="replace")
+            told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
             return Run(
                 outcomes(result),
                 usage.ru_utime + usage.ru_stime,
                 child.returncode,
-                reported(r"([\d,]+) events?\b", text),
-                reported(r"([\d,]+) findings?\b", text),
+                told.get("events"),
+                told.get("findings"),
                 text,
             )
+
+
+def surroundings() -> dict[str, str]:
+    """The environment variables of a suite. Hypothesis takes the same examples and no deadline if CI is set."""
+    settings = {"CI": "1", "PYTHONHASHSEED": "0", "COLUMNS": "200"}
+    others = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON"))}
+    return others | settings
+
+
+@functools.cache
+def lawful_state() -> tuple[str, tuple[Path, ...]]:
+    """Lawful's source as it is now: a digest, and its files."""
+    state = hashlib.sha256()
+    files = [ROOT / name for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE")]
+    for path in sorted((ROOT / "src").rglob("*")):
+        if path.is_file() and path.suffix not in (".pyc", ".so") and ".egg-info" not in str(path):
+            files.append(path)
+    for path in files:
+        state.update(path.read_bytes())
+    return state.hexdigest(), tuple(files)
+
+
+def lawful_wheel(environment: Environment) -> Path:
+    """Lawful, built from a copy, so that nothing is built in the project itself, and once for all environments."""
+    digest, files = lawful_state()
+    folder = environment.folder / "lawful" / digest
+    if not folder.exists():
+        say("building Lawful")
+        with tempfile.TemporaryDirectory(prefix="lawful-bench-") as scratch:
+            copy, wheels = Path(scratch, "copy"), Path(scratch, "wheels")
+            for path in files:
+                target = copy / path.relative_to(ROOT)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+            environment.pip("wheel", "--no-deps", "-w", str(wheels), str(copy))
+            shutil.rmtree(folder.parent, ignore_errors=True)
+            folder.parent.mkdir(parents=True)
+            shutil.move(wheels, folder)
+    return next(folder.glob("*.whl"))
 
 
 def outcomes(path: Path) -> dict[str, list[str]]:
@@ -216,13 +350,6 @@ def outcomes(path: Path) -> dict[str, list[str]]:
         kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
         ends.setdefault(name, []).append("+".join(kinds) or "passed")
     return ends
-
-
-def reported(pattern: str, output: str) -> int | None:
-    """A number that stands in the summary of a watched suite."""
-    summary = output[output.find("lawful") :] if "lawful" in output else ""
-    found = re.findall(pattern, summary)
-    return int(found[-1].replace(",", "")) if found else None
 
 
 # -- the run -----------------------------------------------------------------------------------------------------------
@@ -263,21 +390,29 @@ class Result:
         return statistics.median(run.cpu for run in self.watched[mode.key]) / plain
 
 
+def restored(package: Package, saved: dict[str, Any]) -> Result:
+    """A result that was written as JSON."""
+    watched = {key: [Run(**run) for run in runs] for key, runs in saved["watched"].items()}
+    return Result(package, [Run(**run) for run in saved["plain"]], watched)
+
+
 def says(ends: list[str] | None) -> str:
     return ", ".join(ends) if ends else "absent"
 
 
 def measure(environment: Environment, package: Package, modes: list[Mode], repetitions: int, logs: Path) -> Result:
     result = Result(package, watched={mode.key: [] for mode in modes})
-    names = environment.laws() if any(mode.laws for mode in modes) else []
     logs.mkdir(parents=True, exist_ok=True)
 
     def once(mode: Mode) -> Run:
         say(f"{package.name}: {mode.title}")
-        run = environment.run(package, mode.options(package, names))
+        run = environment.run(package, mode.options(package))
         (logs / f"{package.name}-{mode.key}.txt").write_text(run.output, encoding="utf-8")
         return run
 
+    environment.warm_up(package, [])
+    for mode in modes:
+        environment.warm_up(package, mode.options(package))
     result.plain.append(once(PLAIN))
     for _ in range(repetitions):
         for mode in modes:
@@ -334,7 +469,7 @@ def cells(result: Result, modes: list[Mode]) -> list[str]:
             str(len(result.different(mode))),
             f"{result.ratio(mode):.2f}",
             "-" if last.events is None else f"{last.events:,}",
-            "-" if last.findings is None else f"{last.findings:,}",
+            "-" if last.findings is None else f"{len(last.findings):,}",
         ]
     return row
 
@@ -348,6 +483,36 @@ def table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
         yield f"| {' | '.join([line[0].ljust(len(first)), *others])} |"
 
 
+# -- the findings ------------------------------------------------------------------------------------------------------
+
+KINDS = ("true", "debatable", "false")
+Finding = tuple[str, str, str]  # package, law, place
+
+
+def verdicts(text: str) -> dict[Finding, str]:
+    """What the rows `| package | law | place | verdict | reason |` of a Markdown file say about findings."""
+    known = {}
+    for line in text.splitlines():
+        package, law, place, verdict, *_ = [*(cell.strip(" `") for cell in line.strip("| ").split("|")), *[""] * 4]
+        if verdict in KINDS:
+            known[package, law, place] = verdict
+    return known
+
+
+def found(results: list[Result], modes: list[Mode], known: dict[Finding, str]) -> Iterator[str]:
+    """Every finding once with its verdict, and how many there are of each."""
+    rows: dict[Finding, str] = {}
+    for result in results:
+        for mode in modes:
+            for run in result.watched[mode.key] if mode.laws else []:
+                for each in run.findings or []:
+                    key = (result.package.name, each["law"], f"{each['file']}:{each['line']}")
+                    rows[key] = known.get(key, "not looked at")
+    yield from ["", *table(["package", "law", "place", "verdict"], [[*key, rows[key]] for key in sorted(rows)])]
+    counts = Counter(rows.values())
+    yield f"{len(rows)} findings: {', '.join(f'{count} {verdict}' for verdict, count in counts.most_common())}."
+
+
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
@@ -355,15 +520,19 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run the test suites of real packages plain and watched.")
     names, keys = [package.name for package in PACKAGES], [mode.key for mode in MODES]
     parser.add_argument("--package", action="append", choices=names, help="this one only (repeatable)")
-    parser.add_argument("--mode", action="append", choices=[*keys, "plain"], help="this one only (repeatable)")
+    parser.add_argument(
+        "--mode", action="append", choices=[*keys, "plain"], help=f"how to watch (repeatable; default: {DEFAULT})"
+    )
     parser.add_argument("--repetitions", type=int, default=1, help="of every watched run (default: 1)")
     parser.add_argument("--quick", action="store_true", help=f"{' and '.join(QUICK)} only: to see that it runs")
+    parser.add_argument("--saved", action="store_true", help="run nothing: tables of what each package's last run left")
+    parser.add_argument("--wheel", type=Path, help="this build of Lawful, not one of the source as it is now")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where sources and environments are kept")
     options = parser.parse_args()
     options.packages = [
         each for each in PACKAGES if each.name in (options.package or (QUICK if options.quick else names))
     ]
-    options.modes = [each for each in MODES if each.key in (options.mode or keys)]
+    options.modes = [each for each in MODES if each.key in (options.mode or [DEFAULT])]
     options.cache = options.cache.resolve()
     return options
 
@@ -373,13 +542,26 @@ def main() -> int:
     options.cache.mkdir(parents=True, exist_ok=True)
     # A package without settings of its own would be run by those of the project that the cache lies in.
     (options.cache / "pytest.ini").write_text("[pytest]\n")
-    environment = Environment(options.cache)
-    environment.prepare(options.packages)
-    logs = environment.folder / "output"
-    results = [measure(environment, package, options.modes, options.repetitions, logs) for package in options.packages]
-    print("\n".join(report(results, options.modes)))
+    logs = options.cache / f"python-{platform.python_version()}" / "output"
+    results = []
+    for package in options.packages:
+        saved = logs / f"{package.name}.json"
+        if not options.saved:
+            environment = Environment(options.cache, f"venvs/{package.name}")
+            environment.prepare([package], options.wheel)
+            result = measure(environment, package, options.modes, options.repetitions, logs)
+            saved.write_text(json.dumps(asdict(result)), encoding="utf-8")
+        elif saved.exists():
+            result = restored(package, json.loads(saved.read_text(encoding="utf-8")))
+        else:
+            continue
+        results.append(result)
+    modes = [mode for mode in options.modes if all(result.watched.get(mode.key) for result in results)]
+    print("\n".join(report(results, modes)))
+    if any(mode.laws for mode in modes):
+        print("\n".join(found(results, modes, verdicts(VERDICTS.read_text(encoding="utf-8")))))
     print(f"What pytest printed: {logs}")
-    wrong = any(result.different(mode) or result.faults(mode) for result in results for mode in options.modes)
+    wrong = any(result.different(mode) or result.faults(mode) for result in results for mode in modes)
     return 1 if wrong else 0
 
 

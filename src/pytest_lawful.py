@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 import pytest
 
@@ -46,6 +47,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="watch the reads and writes of this class's attributes (repeatable)",
     )
     group.addoption("--lawful-trace", metavar="OUT", help="write the events that were seen to this file")
+    group.addoption("--lawful-output", metavar="FILE", help="write a report there, too")
+    group.addoption(
+        "--lawful-format",
+        choices=("text", "json", "sarif", "junit", "github", "html"),
+        help="the format of that report; by default its name tells: .json, .sarif, .xml, .html; "
+        "github alone needs no file, and is shown in the terminal",
+    )
+    group.addoption("--lawful-baseline", metavar="FILE", help="hide the findings that this file knows")
+    group.addoption(
+        "--lawful-update-baseline",
+        action="store_true",
+        help="write all findings into the baseline: from now on they are known",
+    )
     group.addoption(
         "--lawful-fail",
         action="store_true",
@@ -63,6 +77,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const=False,
         dest="lawful_learn",
         help="learn nothing",
+    )
+    group.addoption(
+        "--lawful-confidence",
+        metavar="P",
+        type=float,
+        help="be so sure of laws about objects, and follow no more of these than that takes",
+    )
+    group.addoption(
+        "--lawful-error-rate", metavar="P", type=float, help="the share of objects that may break a law, to be excluded"
     )
     group.addoption(
         "--lawful-store",
@@ -87,6 +110,21 @@ def _begin(config: pytest.Config, options: argparse.Namespace) -> None:
     if not asked or _MARK in config.stash:
         return
     config.stash[_MARK] = True
+    _spare_lawful()
     from lawful.testing.plugin import begin
 
     begin(config, options)
+
+
+def _spare_lawful() -> None:
+    """Let pytest leave Lawful's own assertions as they are.
+
+    It would rewrite each module of a plugin's distribution, and do so in every session where no bytecode is written:
+    that takes longer than everything else before the first test. There is no option for it; if pytest keeps its list
+    in another way one day, it is slow again and nothing else.
+    """
+    for finder in sys.meta_path:
+        names, known = (getattr(finder, name, None) for name in ("_must_rewrite", "_marked_for_rewrite_cache"))
+        if isinstance(names, set) and isinstance(known, dict):
+            names.discard("lawful")
+            known.clear()

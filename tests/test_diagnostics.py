@@ -158,3 +158,9 @@ def test_quoting() -> None:
     assert quoted("a\n   b") == "`a b`"
     assert quoted("x" * 100) == "`" + "x" * 59 + "…`"
     assert printable("\x00\x7f\u200d") == "␀<U+007F>\u200d"
+
+
+def test_plain_text_is_shown_like_any_other() -> None:
+    # Text of ASCII alone takes a shorter way.
+    for char in map(chr, range(128)):
+        assert printable(f"é{char}") == f"é{printable(char)}"

@@ -14,8 +14,8 @@ SOURCE = check_docs.ROOT / "src" / "lawful"
 PAGE = check_docs.ROOT / "docs" / "errors.md"
 
 _AREAS = (
-    "budget|check|confidence|core|invariant|law|laws|learn|most|oracle|"
-    "policy|rml|seed|store|strategy|template|threshold|trace|tune|view|web|window"
+    "budget|check|confidence|control|core|invariant|law|laws|learn|most|oracle|"
+    "policy|rml|seed|serve|store|strategy|template|threshold|trace|tune|view|web|window"
 )
 _SLUG = rf"(?:{_AREAS})(?:-[a-z0-9]+)+"
 WHOLE = re.compile(_SLUG)

@@ -1,4 +1,4 @@
-"""Writes the pages about the laws of the catalogue, one for each area, and the table of all, from the files of the laws."""
+"""Writes the pages about the laws of the catalogue, one for each area, and the table of all, from the laws' files."""
 
 from __future__ import annotations
 

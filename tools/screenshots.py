@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
@@ -29,6 +30,19 @@ def dashboard(page: Page, name: str, folder: Path, words: list[str], ready: str)
         process.kill()
 
 
+def report(page: Page, name: str, folder: Path, words: list[str]) -> None:
+    """A picture of the page that `lawful run -o report.html` writes, with its first finding open."""
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary, "report.html")
+        subprocess.run([*LAWFUL, "run", "-o", str(path), *words], cwd=folder, stdout=subprocess.DEVNULL)
+        page.set_viewport_size({"width": 1200, "height": 1150})
+        page.goto(path.as_uri())
+        finding = page.locator("#findings > li").first
+        if finding.locator(".panel").is_hidden():
+            finding.locator("button").click()
+        page.screenshot(path=IMAGES / f"{name}.png")
+
+
 def main() -> None:
     """All of them."""
     browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -42,6 +56,7 @@ def main() -> None:
         dashboard(page, "dashboard", ROOT / "examples" / "dashboard", learning, "#findings-list li")
         dark = browser.new_page(viewport={"width": 1200, "height": 700}, color_scheme="dark")
         sampling = "--law bank.toml --confidence 0.99 --error-rate 1e-4 bank.py 3000000 0.0000001".split()
+        report(page, "report", ROOT / "examples" / "learning", ["--learn", "--law", "sqlite3", "orders.py"])
         dashboard(dark, "confidence", ROOT / "examples" / "sampling", sampling, "#classes .line")
         browser.close()
 

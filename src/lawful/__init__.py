@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lawful import explain
     from lawful.engine.findings import Finding
     from lawful.engine.live import Violation
     from lawful.errors import LawError, LawfulError, TraceError
@@ -39,6 +40,7 @@ __all__ = [
     "Violation",
     "__version__",
     "emit",
+    "explain",
     "grammar",
     "invariant",
     "invariants",
@@ -65,6 +67,7 @@ _HOMES = {
     "Verdict": "lawful.laws.protocol",
     "Violation": "lawful.engine.live",
     "emit": "lawful.sources.python.emitting",
+    "explain": "lawful",
     "grammar": "lawful.laws",
     "invariant": "lawful.laws.invariants",
     "invariants": "lawful.laws",
@@ -81,7 +84,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = import_module(f"{home}.{name}") if home == "lawful.laws" else getattr(import_module(home), name)
+    whole = home in ("lawful", "lawful.laws")  # a package is named, not something in it
+    value = import_module(f"{home}.{name}") if whole else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lawful.errors import LawfulError
 
+if TYPE_CHECKING:
+    from lawful.laws.grammar.groups import Binding
+
 FILE = "pyproject.toml"
+BASELINE = "lawful-baseline.json"
+"""Where the findings are that are known, in the folder of the project, if nobody says otherwise."""
 
 ON_VIOLATION = ("report", "raise", "stop", "count")
 FAIL_ON = ("finding", "never")
@@ -65,9 +70,13 @@ class Config:
     fail_on: str | None = None
     history: int | None = None
     trace: str | None = None
+    baseline: str | None = None
+    ignore: tuple[str, ...] = ()  # laws, or `law: files`
     buffer: int | None = None
     when_full: str | None = None
     core: str | None = None
+    functions: tuple[str, ...] = ()  # files with functions that views may call, as paths from the current folder
+    groups: tuple[tuple[str, tuple[Binding, ...]], ...] = ()  # what groups are, in place of what views say
     learn: Learn = Learn()
     sampling: Sampling = Sampling()
     file: str | None = None  # where it was read
@@ -111,10 +120,12 @@ def parse(content: bytes, path: str) -> Config:
             raise _unknown(key, where, KEYS)
         values[key.replace("-", "_")] = KEYS[key](key, value, where)
     folder = os.path.dirname(path)
-    if "laws" in values:
-        values["laws"] = tuple(_located(law, folder) for law in values["laws"])
-    if "trace" in values:
-        values["trace"] = os.path.join(folder, values["trace"])
+    for key in ("laws", "functions"):
+        if key in values:
+            values[key] = tuple(_located(each, folder) for each in values[key])
+    for key in ("trace", "baseline"):
+        if key in values:
+            values[key] = os.path.join(folder, values[key])
     if "learn" in values:
         values["learn"] = Learn(**_inner("learn", values["learn"], LEARN_KEYS, path, text))
     if "sampling" in values:
@@ -203,6 +214,20 @@ def _table(key: str, value: Any, where: str) -> dict[str, Any]:
     return value
 
 
+def _groups(key: str, value: Any, where: str) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+    """What each group is: `WorkerGroup = "class app.Worker"`, or a list of such."""
+    from lawful.laws.grammar.groups import read_binding
+
+    found = []
+    for name, each in _table(key, value, where).items():
+        texts = [each] if isinstance(each, str) else each
+        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+            hint = f'write {name} = "class app.Worker", or a list'
+            raise LawfulError("config-value", f"the group `{name}` must be a string", where=where, hint=hint)
+        found.append((name, tuple(read_binding(text, where=where) for text in texts)))
+    return tuple(found)
+
+
 def _thresholds(key: str, value: Any, where: str) -> tuple[tuple[str, float], ...]:
     """Numbers by name. A dotted name without quotation marks is a table in TOML: both ways of writing mean the same."""
     found: list[tuple[str, float]] = []
@@ -243,9 +268,13 @@ KEYS: dict[str, Read] = {
     "fail-on": _one_of(FAIL_ON),
     "history": _at_least(0),
     "trace": _string,
+    "baseline": _string,
+    "ignore": _strings,
     "buffer": _at_least(1),
     "when-full": _one_of(WHEN_FULL),
     "core": _one_of(CORES),
+    "functions": _strings,
+    "groups": _groups,
     "learn": _table,
     "sampling": _table,
 }
@@ -313,7 +342,7 @@ def _combined(base: Any, given: Any, keys: dict[str, Read]) -> dict[str, Any]:
     for key in keys:
         name = key.replace("-", "_")
         below, above = getattr(base, name), getattr(given, name)
-        if key == "thresholds":
+        if key in ("thresholds", "groups"):
             values[name] = tuple(dict((*below, *above)).items())
         elif isinstance(above, tuple):
             values[name] = tuple(dict.fromkeys((*below, *above)))

@@ -132,6 +132,8 @@ def all_encodable(value: Any) -> Any:
 
 def printable(text: str) -> str:
     """The text with control characters made visible, so that a law cannot play tricks on a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(_cell(char)[0] for char in text)
 
 

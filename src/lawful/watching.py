@@ -17,10 +17,11 @@ from lawful.errors import LawfulError
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
     from lawful.confidence.model import Policy
-    from lawful.confidence.summary import ClassSummary
+    from lawful.confidence.summary import Summaries
     from lawful.engine.findings import Finding
     from lawful.engine.sampling import Surety
     from lawful.engine.session import Session, Settings
+    from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
     from lawful.learning.parameters import Parameters
@@ -31,6 +32,7 @@ R = TypeVar("R")
 Laws = Iterable["str | os.PathLike[str] | Law"]
 Learn = Union[bool, Mapping[str, Any], "Parameters"]
 _CHOICES = ("report", "raise", "stop", "count")
+_MOST_SHOWN = 50  # findings in a notebook
 
 
 class Watch:
@@ -77,10 +79,12 @@ class Watch:
         return None if live is None else live.learner
 
     @property
-    def confidence(self) -> list[ClassSummary]:
+    def confidence(self) -> Summaries:
         """How sure one may be by now of each law about objects, by class, if objects are sampled."""
+        from lawful.confidence.summary import Summaries
+
         lives = self._run().lives
-        return [] if lives is None else lives.confidence.summary()
+        return Summaries() if lives is None else Summaries(lives.confidence.summary())
 
     @property
     def warnings(self) -> list[str]:
@@ -105,6 +109,29 @@ class Watch:
             del snapshot["lives"]
             snapshot["confidence"] = plain_json(run.lives.confidence.summary())
         return snapshot if self.learner is None else snapshot | {"learned": self.learner.to_json()}
+
+    def _repr_html_(self) -> str:
+        """The findings, and how sure one may be, for notebooks."""
+        from lawful import markup
+
+        sure = self.confidence
+        parts = [
+            f"<p>{markup.text(repr(self)[1:-1])}</p>",
+            *(each._repr_html_() for each in self.findings[:_MOST_SHOWN]),
+        ]
+        left = len(self.findings) - _MOST_SHOWN
+        if left > 0:
+            parts.append(f"<p>and {left:,} more</p>")
+        return "".join([*parts, *([sure._repr_html_()] if sure else [])])
+
+    def _repr_svg_(self) -> str | None:
+        """How confidence grew, if objects are sampled."""
+        sure = self.confidence
+        if not any(summary.series and summary.laws for summary in sure):
+            return None
+        from lawful.reports.confidence import picture
+
+        return picture(sure)
 
     def __repr__(self) -> str:
         state = "not begun" if self._session is None else "ended" if self._live.ended else "at work"
@@ -217,6 +244,7 @@ def watch(
     overhead: float | str | None = None,
     seed: int | None = None,
     store: str | os.PathLike[str] | None = None,
+    groups: Mapping[str, str | Iterable[str]] | None = None,
 ) -> Watch:
     """Watch what a block of the program does: `with lawful.watch(laws=["files"]) as run: ...`, then `run.findings`.
 
@@ -237,6 +265,8 @@ def watch(
     name, a file, or a `lawful.confidence.model.Policy`; `overhead`, as 0.05, is a share of the program's time to keep
     to. `run.confidence` tells how sure one is; `store` is a file that keeps it from run to run. With `on_violation`
     "count", a violation is no finding, and only counted.
+
+    `groups` says what the groups of views are, if the views do not: `{"WorkerGroup": "class app.Worker"}`.
     """
     from lawful.engine.session import Settings
     from lawful.sources.python.scope import Scope, find_project
@@ -265,6 +295,7 @@ def watch(
         on_violation=on_violation,
         learn=parameters,
         demand=_demand(confidence, error_rate, policy, overhead, seed),
+        groups=_groups(groups),
     )
     if settings.demand is None and (on_violation == "count" or store is not None):
         hint = "say confidence=0.999, or error_rate, policy or overhead"
@@ -301,6 +332,15 @@ def _demand(
     from lawful.engine.sampling import demand
 
     return demand(asked, policy=given)
+
+
+def _groups(groups: Mapping[str, str | Iterable[str]] | None) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+    """What the groups of views are."""
+    if not groups:
+        return ()
+    from lawful.laws.grammar.groups import read_binding
+
+    return tuple((name, tuple(map(read_binding, _names(texts)))) for name, texts in groups.items())
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
@@ -420,6 +460,7 @@ def watched(
     overhead: float | str | None = None,
     seed: int | None = None,
     store: str | os.PathLike[str] | None = None,
+    groups: Mapping[str, str | Iterable[str]] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
@@ -472,6 +513,7 @@ def _configured(place: str) -> Watch:
         trace=config.trace,
         project=folder,
         learn=learn,
+        groups={name: [str(each) for each in bindings] for name, bindings in config.groups},
         **{name: getattr(config.sampling, name) for name in SAMPLING_NAMES},
     )
 

@@ -7,8 +7,6 @@ import hashlib
 import html as entities
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -31,6 +29,7 @@ from lawful.reports import gather, html
 from lawful.reports.core import Report
 from lawful.reports.fingerprints import Marker
 from lawful.reports.law_places import Places
+from lawful.reports.page import embedded
 from lawful.reports.sources import SourceLines
 from lawful.reports.violated_view import violated_view
 from reports.sample_reports import EVIL, evil_report, files, learned_report, live_report, trace_report
@@ -38,7 +37,6 @@ from reports.sample_reports import EVIL, evil_report, files, learned_report, liv
 GOLD = Path(__file__).parent / "gold"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 REPORTS: list[Callable[[Path], Report]] = [live_report, trace_report, learned_report, evil_report]
 
 
@@ -134,7 +132,7 @@ def test_what_is_named_with_bad_intent_is_text(tmp_path: Path) -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_any_text_can_be_embedded(content: str) -> None:
-    told = html.embedded({"text": content})
+    told = embedded({"text": content})
     assert not set("<>&\u2028\u2029") & set(told)
     assert json.loads(told)["text"] == re.sub("[\ud800-\udfff]", "\ufffd", content)
 
@@ -230,24 +228,3 @@ def test_a_run_that_found_nothing(tmp_path: Path) -> None:
     run.end()
     text = html.render(gather.of_live(run, SourceLines(tmp_path)))
     assert "Nothing was found." in text
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no browser")
-def test_a_browser_draws_it(tmp_path: Path) -> None:
-    assert CHROMIUM is not None
-    path = tmp_path / "evil.html"
-    path.write_text(html.render(evil_report(tmp_path), title=EVIL), encoding="utf-8")
-    profile = f"--user-data-dir={tmp_path / 'profile'}"
-    done = subprocess.run(
-        [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", profile, "--dump-dom", f"file://{path}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    page = Page(done.stdout)
-    listed = done.stdout[done.stdout.index('<ol id="findings"') : done.stdout.index("</ol>")]
-    assert "1 of 1 findings" in done.stdout
-    assert 'aria-expanded="true"' in listed
-    assert entities.escape(EVIL, quote=False) in listed
-    assert [each for each in page.named("img") if not (each["src"] or "").startswith("data:")] == []
-    assert page.texts["title"][0] == EVIL

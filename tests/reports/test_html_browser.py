@@ -67,17 +67,18 @@ def keep(page: Any, name: str) -> None:
     page.screenshot(path=SCREENSHOTS / f"report-{name}.png", full_page=True)
 
 
+def shows(page: Any, text: str) -> None:
+    """Wait until the list says so."""
+    page.wait_for_selector(f"#findings-shown:has-text('{text}')")
+
+
 def many(number: int, tmp_path: Path) -> Report:
     """A law that is broken at so many places."""
     law = compile("use matches {event:'func_pre'}; Main = use >> empty;", name="never.rml")
-    run = LiveRun([law], history=3)
+    run = LiveRun([law], history=0)
     run._by_law["never.rml"] = -number  # there is a limit
-    run.deliver(
-        [
-            {"event": "func_pre", "name": f"f{at}", "targetId": at, "file": "a.py", "line": at}
-            for at in range(1, number + 1)
-        ]
-    )
+    for at in range(1, number + 1):
+        run.deliver([{"event": "func_pre", "name": f"f{at}", "targetId": at, "file": "a.py", "line": at}])
     return gather.of_live(run, SourceLines(tmp_path))
 
 
@@ -92,8 +93,8 @@ def test_a_finding_opens_with_its_evidence(opened: Open, tmp_path: Path, scheme:
     assert first.locator(".source .hit").inner_text().strip() == "first.write(word)"
     assert first.locator("ol.events > li").count() == 4
     assert first.locator("svg.drawn .dot").count() == 4
-    assert "write(f) matches" in first.locator("mark.refused").inner_text()
-    assert "open" in first.locator("mark.expected").all_inner_texts()
+    assert "write(f) matches" in first.locator("pre mark.refused").inner_text()
+    assert "open" in first.locator("pre mark.expected").all_inner_texts()
     first.locator("summary").click()
     assert first.locator("svg.drawn .call").count() == 4
     page.locator("details.law > summary").first.click()
@@ -115,11 +116,11 @@ def test_it_can_be_read_by_keyboard_alone(opened: Open, tmp_path: Path) -> None:
     page.keyboard.press("/")
     assert page.evaluate(focused) == "findings-filter"
     page.keyboard.type("f23")
-    page.wait_for_function("document.getElementById('findings-shown').textContent.startsWith('11 of 300')")
+    shows(page, "11 of 300")
     assert page.locator("#findings > li").count() == 11
     # A key that is a letter of the filter is no command there.
     page.keyboard.type("j")
-    page.wait_for_function("document.getElementById('findings-shown').textContent.startsWith('0 of 300')")
+    shows(page, "0 of 300")
     assert page.evaluate(focused) == "findings-filter"
 
 
@@ -158,18 +159,22 @@ def test_an_address_opens_one_finding(opened: Open, tmp_path: Path) -> None:
 
 def test_rules_can_be_filtered_and_sorted(opened: Open, tmp_path: Path) -> None:
     page = opened(learned_report(tmp_path))
-    assert page.locator("#findings .side").count() >= 2 or page.locator("#findings button").first.click() is None
+    if page.locator("#findings > li").count() > 1:  # one alone is open
+        page.locator("#findings button").first.click()
     assert page.locator("#findings .side.good").first.is_visible()
     rows = page.locator("#rules tbody tr")
     before = rows.count()
+    head = page.locator("#rules th:nth-child(2)")
+    for way, falling in (("descending", True), ("ascending", False)):
+        head.locator("button").click()
+        failed = [int(row.split("\t")[1]) for row in rows.all_inner_texts()]
+        assert failed == sorted(failed, reverse=falling)
+        assert head.get_attribute("aria-sort") == way
     page.click("#rules th:nth-child(6) button")
-    names = [row.split("\t")[-1] for row in rows.all_inner_texts()]
-    assert names == sorted(names, key=str.lower)
-    assert page.locator("#rules th:nth-child(6)").get_attribute("aria-sort") == "ascending"
-    page.click("#rules th:nth-child(6) button")
-    assert page.locator("#rules th:nth-child(6)").get_attribute("aria-sort") == "descending"
+    assert head.get_attribute("aria-sort") is None
     page.fill("#rules-filter", "lib.File.close lib.File.open")
-    page.wait_for_function(f"document.querySelectorAll('#rules tbody tr').length < {before}")
+    page.wait_for_selector(f"#rules-shown:has-text(' of {before} rules')")
+    assert 0 < rows.count() < before
     assert all("close" in text and "open" in text for text in rows.all_inner_texts())
     keep(page, "rules")
 
@@ -196,9 +201,9 @@ def test_nothing_sticks_out_of_a_narrow_window(opened: Open, tmp_path: Path) -> 
 
 def test_ten_thousand_findings_are_there(opened: Open, tmp_path: Path) -> None:
     page = opened(many(10_000, tmp_path))
-    assert page.locator("#findings-shown").inner_text() == "10,000 of 10,000 findings, the first 100 are shown"
+    assert page.locator("#findings-shown").inner_text() == "10,000 findings, the first 100 are shown"
     page.fill("#findings-filter", "f9999")
-    page.wait_for_function("document.getElementById('findings-shown').textContent.startsWith('1 of')")
+    shows(page, "1 of")
     page.locator("#findings button").first.click()
     assert page.locator("#findings .panel").is_visible()
 

@@ -86,3 +86,13 @@ def test_an_excerpt_stays_inside_the_file(lines: SourceLines) -> None:
 def test_whatever_the_file_holds(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.py").write_text(text)
     assert SourceLines(tmp_path).function("a.py", 1) == ""
+
+
+def test_a_file_is_called_from_the_root_of_its_repository(tmp_path: Path) -> None:
+    project = tmp_path / "repo" / "back" / "end"
+    project.mkdir(parents=True)
+    assert SourceLines(project).in_repository("app.py") == "app.py"
+    (tmp_path / "repo" / ".git").mkdir()
+    assert SourceLines(project).in_repository("app.py") == "back/end/app.py"
+    assert SourceLines(tmp_path / "repo").in_repository("a/app.py") == "a/app.py"
+    assert SourceLines(project).in_repository("/usr/lib/a.py") == "/usr/lib/a.py"

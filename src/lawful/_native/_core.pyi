@@ -19,6 +19,31 @@ def recollect(
     entries: list[tuple[int, dict[str, Any]]], start: int, objects: dict[Any, Any], plain: frozenset[str], most: int
 ) -> int: ...
 
+def automaton_minimal(
+    initial: int, transitions: tuple[tuple[int, ...], ...], accepting: frozenset[int], /
+) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]: ...
+def automaton_product(
+    left_initial: int,
+    left_transitions: tuple[tuple[int, ...], ...],
+    left_accepting: frozenset[int],
+    right_initial: int,
+    right_transitions: tuple[tuple[int, ...], ...],
+    right_accepting: frozenset[int],
+    taken: int,
+    /,
+) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]: ...
+def automaton_search(
+    left_initial: int,
+    left_transitions: tuple[tuple[int, ...], ...],
+    left_accepting: frozenset[int],
+    right_initial: int,
+    right_transitions: tuple[tuple[int, ...], ...],
+    right_accepting: frozenset[int],
+    taken: int,
+    longest: int,
+    /,
+) -> tuple[int, ...] | None: ...
+
 class Program: ...
 
 class Machine:

@@ -21,13 +21,14 @@ typedef struct {
     Route known[ROUTES];
 } Deal;
 
-static PyObject *text_event, *text_name, *text_target, *text_thread, *text_numbers, *text_events, *text_find;
+static PyObject *text_event, *text_name, *text_target, *text_thread, *text_numbers, *text_events, *text_find, *text_group;
 static PyObject *text_args, *text_kwargs, *text_result;
 
 static int setup(void) {
     if (text_result != NULL) return 0;
     struct { PyObject **place; const char *text; } words[] = {
         {&text_event, "event"}, {&text_name, "name"}, {&text_target, "targetId"}, {&text_thread, "thread"},
+        {&text_group, "groupId"},
         {&text_numbers, "numbers"}, {&text_events, "events"}, {&text_find, "find"}, {&text_args, "argIds"},
         {&text_kwargs, "kwargIds"}, {&text_result, "resultId"},
     };
@@ -278,6 +279,10 @@ static int mention_others(Mentioned *mentioned, PyObject *event) {
     return done;
 }
 
+static bool is_message(PyObject *kind) {
+    return PyUnicode_CompareWithASCIIString(kind, "send") == 0 || PyUnicode_CompareWithASCIIString(kind, "receive") == 0;
+}
+
 /* 1: the entry is with the others of its objects; 0: the Python side must see to it; -1: error */
 static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most) {
     PyObject *event = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
@@ -286,10 +291,16 @@ static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssi
     if (kind == NULL || !PyUnicode_CheckExact(kind)) return PyErr_Occurred() ? -1 : 0;
     int done = PySet_Contains(plain, kind);
     Mentioned mentioned = {.objects = objects};
-    PyObject *target = look_up(event, text_target);
-    if (done == 1 && target != NULL && target != Py_None)
-        done = PyLong_CheckExact(target) || PyUnicode_CheckExact(target) ? mention(&mentioned, target) : 0;
-    if (done == 1) done = mention_others(&mentioned, event);
+    if (done == 0 && is_message(kind)) { /* these are kept by their group alone */
+        PyObject *group = look_up(event, text_group);
+        if (group == NULL) return PyErr_Occurred() ? -1 : 0;
+        done = PyLong_CheckExact(group) || PyUnicode_CheckExact(group) ? mention(&mentioned, group) : 0;
+    } else {
+        PyObject *target = look_up(event, text_target);
+        if (done == 1 && target != NULL && target != Py_None)
+            done = PyLong_CheckExact(target) || PyUnicode_CheckExact(target) ? mention(&mentioned, target) : 0;
+        if (done == 1) done = mention_others(&mentioned, event);
+    }
     for (int i = 0; done == 1 && i < mentioned.count; i++) {
         PyObject *events = mentioned.found[i];
         if (PyList_Append(events, entry) < 0) return -1;

@@ -242,11 +242,12 @@ static int take(GMachine *machine, PyObject *event, int terminal, bool look) {
     Outlook outlook = {&group->stack, group->stack.count};
     result = step(machine, &outlook, terminal, event);
     if (result == 1) {
-        machine->last_kept = outlook.kept;
-        machine->last_at = machine->at;
-        machine->last_new = !known;
-        Py_XSETREF(machine->last, Py_NewRef(key));
-        if (stack_commit(&group->stack, outlook.kept, &machine->scratch, &machine->taken, machine->tables) < 0 ||
+        GUndo *undo = &machine->undo[machine->newest ^= 1];
+        undo->kept = outlook.kept;
+        undo->at = machine->at;
+        undo->fresh = !known;
+        Py_XSETREF(undo->key, Py_NewRef(key));
+        if (stack_commit(&group->stack, outlook.kept, &machine->scratch, &undo->taken, machine->tables) < 0 ||
             (!known && PyDict_SetItem(machine->groups, key, (PyObject *)group) < 0) ||
             account(machine, key, before, stack_ending(&group->stack)) < 0)
             result = -1;
@@ -263,25 +264,27 @@ done:
     return result;
 }
 
-/* Take back the message at this place of the last batch, if it was the last that was taken: it was not sent. */
+/* Take back the message at this place of the last batch, if it was the last that was taken: it was not sent. Then the one
+   before it can be taken back, too. */
 static PyObject *machine_undo(GMachine *machine, PyObject *position) {
     Py_ssize_t at = PyLong_AsSsize_t(position);
     if (at == -1 && PyErr_Occurred()) return NULL;
-    if (machine->last == NULL || machine->last_at != at || machine->busy) Py_RETURN_FALSE;
-    PyObject *key = machine->last;
-    machine->last = NULL;
+    GUndo *undo = &machine->undo[machine->newest];
+    if (undo->key == NULL || undo->at != at || machine->busy) Py_RETURN_FALSE;
+    PyObject *key = undo->key;
+    undo->key = NULL;
+    machine->newest ^= 1;
     GGroup *group = (GGroup *)PyDict_GetItemWithError(machine->groups, key);
     int result = group == NULL ? -1 : 0;
     if (result == 0) {
         GEnding before = stack_ending(&group->stack), after = G_ALWAYS;
-        if (!machine->last_new) {
-            result = stack_commit(&group->stack, machine->last_kept, &machine->taken, &machine->scratch,
-                                  machine->tables);
+        if (!undo->fresh) {
+            result = stack_commit(&group->stack, undo->kept, &undo->taken, &machine->scratch, machine->tables);
             stack_clear(&machine->scratch);
             after = stack_ending(&group->stack);
         }
         if (result == 0) result = account(machine, key, before, after);
-        if (result == 0 && machine->last_new) result = PyDict_DelItem(machine->groups, key);
+        if (result == 0 && undo->fresh) result = PyDict_DelItem(machine->groups, key);
     }
     Py_DECREF(key);
     if (result < 0 && PyErr_Occurred()) return NULL;
@@ -304,7 +307,7 @@ static PyObject *machine_feed(GMachine *machine, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!np:feed", &PyList_Type, &events, &position, &look)) return NULL;
     if (enter(machine) < 0) return NULL;
     look = look && machine->tables->can_be_lost;
-    Py_CLEAR(machine->last);
+    for (int i = 0; i < 2; i++) Py_CLEAR(machine->undo[i].key);
     int result = 1;
     for (; position < PyList_GET_SIZE(events); position++) {
         PyObject *event = Py_NewRef(PyList_GET_ITEM(events, position));
@@ -460,8 +463,10 @@ static void machine_dealloc(GMachine *machine) {
     PyObject_GC_UnTrack(machine);
     machine_clear(machine);
     stack_free(&machine->scratch);
-    stack_free(&machine->taken);
-    Py_CLEAR(machine->last);
+    for (int i = 0; i < 2; i++) {
+        stack_free(&machine->undo[i].taken);
+        Py_CLEAR(machine->undo[i].key);
+    }
     Py_CLEAR(machine->groups);
     Py_CLEAR(machine->others);
     Py_CLEAR(machine->unsure);

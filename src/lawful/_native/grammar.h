@@ -69,6 +69,15 @@ typedef struct {
     GStack stack;
 } GGroup;
 
+/* What takes a step back. */
+typedef struct {
+    PyObject *key;          /* the group; NULL: there is nothing to take back */
+    Py_ssize_t at;          /* the message's place in its batch */
+    int kept;               /* frames that the step has left */
+    char fresh;             /* it was the group's first */
+    GStack taken;           /* frames that it has taken away */
+} GUndo;
+
 typedef struct {
     PyObject_HEAD
     GTables *tables;
@@ -76,11 +85,8 @@ typedef struct {
     PyObject *groups, *unsure, *blocked, *others;
     GGroup *start;
     GStack scratch;         /* frames that a step puts on top of what it leaves of a group's */
-    GStack taken;           /* frames that the last step has taken away */
-    PyObject *last;         /* the group of the last step; NULL: there is nothing to take back */
-    Py_ssize_t last_at;
-    int last_kept;          /* frames that the step has left */
-    char last_new;          /* it was the group's first */
+    GUndo undo[2];          /* of the last two steps: what one group sends to another is two messages */
+    int newest;             /* which of them is the last one */
     PyObject **registers[2];
     bool *came;
     Py_ssize_t open;        /* groups that may not end */

@@ -1,5 +1,6 @@
 /* The module lawful._native._core. */
 #include "core.h"
+#include "automata.h"
 #include "batch.h"
 #include "grammar.h"
 #include "invariant.h"
@@ -17,6 +18,7 @@ static PyMethodDef methods[] = {
     {"call_bare", call_bare, METH_O,
      "call_bare(callable)\n--\n\nCall a function with an empty stack below it, and the whole depth of recursion."},
 #endif
+    AUTOMATA_METHODS
     BATCH_METHODS
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
     {NULL, NULL, 0, NULL},

@@ -4,7 +4,7 @@
 
 #ifndef LAWFUL_NO_TRACER
 
-static PyObject *text_call, *text_exception, *text_excId;
+static PyObject *text_call, *text_exception, *text_excId, *text_hand, *text_handed;
 
 /* ---- threads ---------------------------------------------------------------------------------------------------------- */
 
@@ -24,6 +24,8 @@ int probe_setup(void) {
     if (text_call == NULL && (text_call = PyUnicode_InternFromString("__call__")) == NULL) return -1;
     if (text_exception == NULL && (text_exception = PyUnicode_InternFromString("exception")) == NULL) return -1;
     if (text_excId == NULL && (text_excId = PyUnicode_InternFromString("excId")) == NULL) return -1;
+    if (text_hand == NULL && (text_hand = PyUnicode_InternFromString("hand")) == NULL) return -1;
+    if (text_handed == NULL && (text_handed = PyUnicode_InternFromString("handed")) == NULL) return -1;
     if (!has_thread_key && pthread_key_create(&thread_key, thread_ends) == 0) has_thread_key = true;
     return 0;
 }
@@ -33,13 +35,15 @@ ThreadData *thread_data_anew(Tracer *tracer) {
     data->serial = tracer->serial;
     data->depth = 0;
     data->exception = NULL;
-    data->number = ++tracer->threads;
+    ThreadData *before = tracer->before_slot < 0 ? NULL : &lawful_threads[tracer->before_slot];
+    data->number = before && before->serial == tracer->before_serial ? before->number : ++tracer->threads;
     return data;
 }
 
-/* Both references of a pending call are given back, and the death of its receiver is told. */
+/* The references of a pending call are given back, and the death of its receiver is told. */
 static void settle(Tracer *tracer, Pending *pending) {
     Py_XDECREF(pending->payload);
+    Py_XDECREF(pending->token);
     if (pending->gone == NULL) return;
     record_gone(tracer, pending->target, pending->gone, pending->gone_group);
     Py_DECREF(pending->gone);
@@ -88,6 +92,7 @@ static Pending *push_pending(Tracer *tracer, Callee *callee, RunFrame *frame, in
     pending->callee = callee;
     pending->frame = frame;
     pending->payload = Py_XNewRef(payload);
+    pending->token = NULL;
     pending->type = NULL;
     pending->asks = false;
     pending->gone = NULL;
@@ -139,22 +144,22 @@ static PyObject *end_payload(const Pending *pending) {
 
 /* A generator that rests keeps what its beginning had, so that its end can tell it. One that never goes on leaves it here
    until another has its place. */
-static void rest(Tracer *tracer, Pending *pending) {
-    if (pending->payload == NULL) return;
-    PyObject *key = PyLong_FromVoidPtr(pending->frame);
-    if (tracer->resting == NULL) tracer->resting = PyDict_New();
-    if (key == NULL || tracer->resting == NULL || PyDict_SetItem(tracer->resting, key, pending->payload) < 0) PyErr_Clear();
+static void rest(PyObject **resting, RunFrame *frame, PyObject *value) {
+    if (value == NULL) return;
+    PyObject *key = PyLong_FromVoidPtr(frame);
+    if (*resting == NULL) *resting = PyDict_New();
+    if (key == NULL || *resting == NULL || PyDict_SetItem(*resting, key, value) < 0) PyErr_Clear();
     Py_XDECREF(key);
 }
 
-static PyObject *wake(Tracer *tracer, RunFrame *frame) {
-    if (tracer->resting == NULL || PyDict_GET_SIZE(tracer->resting) == 0) return NULL;
+static PyObject *wake(PyObject *resting, RunFrame *frame) {
+    if (resting == NULL || PyDict_GET_SIZE(resting) == 0) return NULL;
     PyObject *key = PyLong_FromVoidPtr(frame);
-    PyObject *payload = key ? Py_XNewRef(PyDict_GetItemWithError(tracer->resting, key)) : NULL;
-    if (payload != NULL) PyDict_DelItem(tracer->resting, key);
+    PyObject *value = key ? Py_XNewRef(PyDict_GetItemWithError(resting, key)) : NULL;
+    if (value != NULL) PyDict_DelItem(resting, key);
     Py_XDECREF(key);
     PyErr_Clear();
-    return payload;
+    return value;
 }
 
 /* NULL: none is needed, or there is an exception. */
@@ -188,6 +193,62 @@ static inline uint32_t place_of(Tracer *tracer, CodeInfo *info, Probe *probe) {
 static int fault(Tracer *tracer) {
     tracer_fault(tracer);
     return 0;
+}
+
+/* ---- what is handed over itself --------------------------------------------------------------------------------------------- */
+
+/* Calls a method of `Wanted` as records are delivered: nothing of the program runs in between. */
+static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, PyObject *third) {
+    int collecting = PyGC_Disable();
+    PyThreadState *thread = PyThreadState_Get();
+    int depth = frame_depth(thread, 0);
+    Held held = hold_signals();
+    int64_t began = ticks();
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *args[] = {tracer->wanted, first, second, third};
+    PyObject *answer = PyObject_VectorcallMethod(method, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (answer != NULL) {
+        PyErr_Restore(type, value, trace);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    }
+    int64_t passed = ticks() - began; /* the thread's own time would be dearer than most of what is measured */
+    if (passed < LONGEST_CALLBACK) tracer->exact += (int64_t)((double)passed * tracer->tick);
+    tracer->exacts++;
+    let_signals(held);
+    frame_depth(thread, depth);
+    if (collecting) PyGC_Enable();
+    return answer;
+}
+
+/* A call begins: its objects are handed over. The events that come back are at the place; what is to be handed back at its
+   end is the token, a new reference or NULL. -1: an exception goes on into the program. Takes over arguments and keywords. */
+static int hand(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
+    *token = NULL;
+    PyObject *answer = arguments ? ask_wanted(tracer, text_hand, subject, arguments, keywords ? keywords : Py_None) : NULL;
+    Py_XDECREF(arguments);
+    Py_XDECREF(keywords);
+    if (answer == NULL) return fault(tracer);
+    int failed = 0;
+    if (PyTuple_CheckExact(answer) && PyTuple_GET_SIZE(answer) == 2 && PyList_CheckExact(PyTuple_GET_ITEM(answer, 0))) {
+        failed = record_emit_all(tracer, PyTuple_GET_ITEM(answer, 0), place);
+        if (!failed && PyTuple_GET_ITEM(answer, 1) != Py_None) *token = Py_NewRef(PyTuple_GET_ITEM(answer, 1));
+    }
+    Py_DECREF(answer);
+    return failed;
+}
+
+/* It ends, with a result, or with an exception of a class of this name. */
+static int handed(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
+    if (token == NULL) return 0;
+    PyObject *answer = ask_wanted(tracer, text_handed, token, result ? result : Py_None, exception ? exception : Py_None);
+    if (answer == NULL) return fault(tracer);
+    int failed = PyList_CheckExact(answer) ? record_emit_all(tracer, answer, place) : 0;
+    Py_DECREF(answer);
+    return failed;
 }
 
 /* ---- samples ---------------------------------------------------------------------------------------------------------------- */
@@ -331,6 +392,21 @@ static inline bool makes_object(const Callee *callee, const Call *call) {
 /* Is the object that matters the one that comes out of the call? */
 static inline bool is_birth(const Callee *callee, const Call *call) { return call->type != NULL || callee->wants & WANT_BIRTH; }
 
+/* The objects of a call, as a tuple with the receiver first; those by keyword in a dict. */
+static PyObject *call_arguments(const Call *call, PyObject *receiver, PyObject **keywords) {
+    Py_ssize_t count = positional(call), first = receiver != NULL && call->receiver == receiver;
+    PyObject *arguments = PyTuple_New(first + count);
+    if (arguments == NULL) return NULL;
+    if (first) PyTuple_SET_ITEM(arguments, 0, Py_NewRef(receiver));
+    for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(arguments, first + i, Py_NewRef(call->args[i]));
+    if (call->keywords == NULL && call->mapping == NULL) return arguments;
+    *keywords = call->mapping ? PyDict_Copy(call->mapping) : PyDict_New();
+    for (Py_ssize_t i = 0; *keywords != NULL && call->keywords != NULL && i < PyTuple_GET_SIZE(call->keywords); i++)
+        if (PyDict_SetItem(*keywords, PyTuple_GET_ITEM(call->keywords, i), call->args[count + i]) < 0) Py_CLEAR(*keywords);
+    if (*keywords == NULL) Py_CLEAR(arguments);
+    return arguments;
+}
+
 #define HABIT 32 /* calls of nothing that is wanted, after which a place is left alone */
 
 /* What is common to all that has a before and an after. Takes over the payload. */
@@ -349,9 +425,14 @@ static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
         return fault(tracer);
     }
     int failed = 0;
+    PyObject *token = NULL;
     bool unborn = callee->group != NULL && call != NULL && is_birth(callee, call); /* there is no object to tell of yet */
     if (callee->wants & WANT_PRE && !unborn)
         failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), place_of(tracer, info, probe));
+    if (!failed && callee->wants & WANT_HAND && call != NULL && call->known) {
+        PyObject *keywords = NULL, *arguments = call_arguments(call, receiver, &keywords);
+        failed = hand(tracer, call->function, arguments, keywords, place_of(tracer, info, probe), &token);
+    }
     if (!failed && (unborn || callee->wants & (WANT_END | LEARN(WANT_NEW))) && probe->result >= 0) {
         Pending *pending = NULL;
         probe->expects = true;
@@ -361,9 +442,11 @@ static int begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
         else if (call != NULL) {
             pending->type = call->type;
             pending->asks = asks_for_type(call);
+            pending->token = Py_XNewRef(token);
         }
     }
     Py_XDECREF(payload);
+    Py_XDECREF(token);
     if (failed) return -1;
     if (callee->wants & WANT_EXIT && record_flush(tracer, true) < 0) return -1;
     if (callee->wants & LEARN(WANT_PRE) && target &&
@@ -609,6 +692,7 @@ static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
         if (sampled <= 0) return sampled;
     }
     if (kind == KIND_POST) {
+        if (pending->token && handed(tracer, pending->token, result, NULL, place_of(tracer, info, probe)) < 0) return -1;
         if (is_new(pending, result) && constructed(tracer, info, probe, pending, result) < 0) return -1;
         if (!(pending->callee->wants & WANT_POST)) return 0;
     }
@@ -656,7 +740,12 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
     if (!pop_pending(tracer, frame, at, &pending)) return 0;
     int failed = 0;
     bool unborn = pending.callee->group != NULL && pending.target == 0;
-    if (pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD && !unborn) {
+    if (pending.token != NULL) {
+        PyObject *name = plan_class_name(tracer, Py_TYPE(exception));
+        failed = name == NULL ? fault(tracer) : handed(tracer, pending.token, NULL, name, place_of(tracer, info, probe));
+        Py_XDECREF(name);
+    }
+    if (!failed && pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD && !unborn) {
         PyObject *payload = exception_payload(tracer, &pending, exception);
         failed = payload == NULL ? fault(tracer)
                                  : record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, place_of(tracer, info, probe));
@@ -716,6 +805,33 @@ failed:
     Py_XDECREF(keywords);
     Py_XDECREF(payload);
     return NULL;
+}
+
+/* The same objects themselves, as a tuple; those by keyword in a dict. */
+static PyObject *frame_arguments(RunFrame *frame, PyObject **keywords) {
+    PyCodeObject *code = frame_code(frame);
+    int plain = code->co_argcount, named = code->co_kwonlyargcount;
+    bool starred = code->co_flags & CO_VARARGS;
+    PyObject *rest = starred ? local(frame, plain + named) : NULL;
+    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? local(frame, plain + named + starred) : NULL;
+    Py_ssize_t further = rest && PyTuple_CheckExact(rest) ? PyTuple_GET_SIZE(rest) : 0;
+    PyObject *arguments = PyTuple_New(plain + further);
+    if (arguments == NULL) return NULL;
+    for (int i = 0; i < plain; i++) {
+        PyObject *value = local(frame, i);
+        PyTuple_SET_ITEM(arguments, i, Py_NewRef(value ? value : Py_None));
+    }
+    for (Py_ssize_t i = 0; i < further; i++) PyTuple_SET_ITEM(arguments, plain + i, Py_NewRef(PyTuple_GET_ITEM(rest, i)));
+    bool mapped = mapping && PyDict_CheckExact(mapping) && PyDict_GET_SIZE(mapping);
+    if (!named && !mapped) return arguments;
+    *keywords = mapped ? PyDict_Copy(mapping) : PyDict_New();
+    for (int i = 0; *keywords != NULL && i < named; i++) {
+        PyObject *value = local(frame, plain + i);
+        if (value && PyDict_SetItem(*keywords, PyTuple_GET_ITEM(code->co_localsplusnames, plain + i), value) < 0)
+            Py_CLEAR(*keywords);
+    }
+    if (*keywords == NULL) Py_CLEAR(arguments);
+    return arguments;
 }
 
 /* The first argument, which may be the receiver. */
@@ -783,14 +899,22 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
         return info->idle < HABIT || info->busy;
     }
     info->busy = true;
-    PyObject *before = info->code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR) ? wake(tracer, frame) : NULL;
-    if (kind == KIND_PRE) Py_CLEAR(before);
+    PyObject *before = NULL, *token = NULL;
+    if (info->code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
+        before = wake(tracer->resting, frame);
+        token = wake(tracer->resting_tokens, frame);
+        if (kind == KIND_PRE) {
+            Py_CLEAR(before);
+            Py_CLEAR(token);
+        }
+    }
     if (callee->wants & WANT_ARGS && kind == KIND_PRE && (payload = parameters(tracer, frame, receiver != NULL)) == NULL)
         return fault(tracer);
     Id target;
     if (take_receiver(tracer, receiver, &target, &payload, false) < 0) {
         Py_XDECREF(payload);
         Py_XDECREF(before);
+        Py_XDECREF(token);
         return fault(tracer);
     }
     int offset = 0, failed = 0;
@@ -798,14 +922,22 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     if (callee->wants & WANT_TOLD) {
         uint32_t number = place_number(tracer, code, offset);
         if (callee->wants & wanted) failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), number);
+        if (!failed && callee->wants & WANT_HAND && kind == KIND_PRE) {
+            PyObject *keywords = NULL, *arguments = frame_arguments(frame, &keywords);
+            failed = hand(tracer, (PyObject *)info->code, arguments, keywords, number, &token);
+        }
         if (!failed && callee->wants & (WANT_END | WANT_YIELD)) {
             Pending *pending = push_pending(tracer, callee, frame, -1, target, before ? before : payload);
             if (pending == NULL) fault(tracer);
-            else pending->place = number;
+            else {
+                pending->place = number;
+                pending->token = Py_XNewRef(token);
+            }
         }
     }
     Py_XDECREF(payload);
     Py_XDECREF(before);
+    Py_XDECREF(token);
     if (failed) return -1;
     if (kind != KIND_PRE || !(callee->wants & LEARN(WANT_PRE)) || target == 0 || code == NULL) return 1;
     return sink_learn_at(tracer, WORD_PRE, callee, code, offset, target) < 0 ? fault(tracer) : 1;
@@ -837,8 +969,13 @@ static int leave_with(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind,
             return -1;
         }
     }
+    if (kind == KIND_POST && handed(tracer, pending.token, value, NULL, pending.place) < 0) {
+        settle(tracer, &pending);
+        return -1;
+    }
     if (kind == KIND_YIELD) {
-        rest(tracer, &pending);
+        rest(&tracer->resting, frame, pending.payload);
+        rest(&tracer->resting_tokens, frame, pending.token);
         PyObject *target = pending.payload ? Py_XNewRef(PyDict_GetItemWithError(pending.payload, text_target)) : NULL;
         Py_CLEAR(pending.payload);
         if (target != NULL && (pending.payload = PyDict_New()) != NULL) PyDict_SetItem(pending.payload, text_target, target);
@@ -873,6 +1010,12 @@ int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *p
     if (!pop_pending(tracer, frame, -1, &pending)) {
         Py_XDECREF(payload);
         return 1;
+    }
+    PyObject *name = pending.token && payload ? PyDict_GetItemWithError(payload, text_exception) : NULL;
+    if (pending.token != NULL && handed(tracer, pending.token, NULL, name, pending.place) < 0) {
+        Py_XDECREF(payload);
+        settle(tracer, &pending);
+        return -1;
     }
     if (!(pending.callee->wants & WANT_RAISE)) {
         Py_XDECREF(payload);

@@ -191,11 +191,21 @@ static PyObject *with_task(Tracer *tracer, PyObject *payload) {
     return extended;
 }
 
+static bool take_turn(Tracer *tracer, bool wait);
+static int deliver_all(Tracer *tracer);
+
+/* Where each event is judged at once, a thread takes its turn first: otherwise another thread could find the event, and what
+   comes of it would be raised there. */
+#define BEGIN_ADDING bool turn = tracer->synchronous && take_turn(tracer, true);
+#define END_ADDING \
+    if (turn) return deliver_all(tracer); \
+    return !tracer->synchronous && tracer->count >= tracer->flush_at ? record_flush(tracer, false) : 0;
+
 int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place) {
     if (tracer->tasks) payload = with_task(tracer, payload);
+    BEGIN_ADDING
     push(tracer, kind, callee->number, target, payload, place);
-    if (tracer->synchronous || tracer->count >= tracer->flush_at) return record_flush(tracer, false);
-    return 0;
+    END_ADDING
 }
 
 int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group) {
@@ -214,9 +224,21 @@ int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group) {
 }
 
 int record_emit(Tracer *tracer, PyObject *event) {
+    BEGIN_ADDING
     push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, Py_NewRef(event)) : Py_NewRef(event), 0);
-    if (tracer->synchronous || tracer->count >= tracer->flush_at) return record_flush(tracer, false);
-    return 0;
+    END_ADDING
+}
+
+int record_emit_all(Tracer *tracer, PyObject *events, uint32_t place) {
+    if (PyList_GET_SIZE(events) == 0) return 0;
+    BEGIN_ADDING
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(events); i++) {
+        PyObject *event = Py_NewRef(PyList_GET_ITEM(events, i));
+        int placed = PyDict_Contains(event, text_file);
+        if (placed < 0) PyErr_Clear();
+        push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, event) : event, placed ? 0 : place);
+    }
+    END_ADDING
 }
 
 /* Takes all records out of the tracer. */
@@ -371,17 +393,27 @@ static int deliver(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
     return 0;
 }
 
-int record_flush(Tracer *tracer, bool wait) {
+/* Is this thread the one that delivers now? Not if it does already, or if another does and it need not wait for that. */
+static bool take_turn(Tracer *tracer, bool wait) {
     unsigned long me = PyThread_get_thread_ident();
-    if (tracer->deliverer == me || tracer->count == 0) return 0; /* from inside a delivery */
+    if (tracer->deliverer == me) return false;
     if (!PyThread_acquire_lock(tracer->delivering, NOWAIT_LOCK)) {
-        /* Another thread delivers: batches keep their order, and a full buffer makes its producers wait. */
-        if (!wait && !tracer->synchronous && tracer->count < 8 * tracer->flush_at) return 0;
+        /* Batches keep their order, and a full buffer makes its producers wait. */
+        if (!wait && tracer->count < 8 * tracer->flush_at) return false;
         Py_BEGIN_ALLOW_THREADS
         PyThread_acquire_lock(tracer->delivering, WAIT_LOCK);
         Py_END_ALLOW_THREADS
     }
     tracer->deliverer = me;
+    return true;
+}
+
+int record_flush(Tracer *tracer, bool wait) {
+    if (tracer->count == 0 || !take_turn(tracer, wait || tracer->synchronous)) return 0;
+    return deliver_all(tracer);
+}
+
+static int deliver_all(Tracer *tracer) {
     int64_t began = cpu_time();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* some callbacks run while an exception is on its way */

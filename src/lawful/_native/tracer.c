@@ -59,9 +59,9 @@ static PyObject *tracer_start(Tracer *self, PyObject *unused) {
         PyErr_SetString(PyExc_RuntimeError, "this tracer is running already");
         return NULL;
     }
-    if (identity_watch(self) < 0) return NULL;
+    if (self->before_slot < 0) self->threads = 0;
+    if (self->slot < 0 && identity_watch(self) < 0) return NULL;
     self->serial = ++serials;
-    self->threads = 0;
     self->running = true;
     self->only_groups = -1;
     PyObject *on_seen = PyObject_GetAttrString(self->wanted, "on_seen");
@@ -87,6 +87,25 @@ static PyObject *tracer_stop(Tracer *self, PyObject *unused) {
     identity_unwatch(self);
     sample_clear(self);
     if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Objects keep their ids as long as one tracer knows them: this one does from now on. */
+static PyObject *tracer_follow(Tracer *self, PyObject *other) {
+    if (!PyObject_TypeCheck(other, &TracerType) || self->running || self->slot >= 0 || !((Tracer *)other)->running) {
+        PyErr_SetString(PyExc_ValueError, "a tracer that has not begun can follow one that runs");
+        return NULL;
+    }
+    Tracer *before = (Tracer *)other;
+    if (identity_watch(self) < 0) return NULL;
+    self->before_slot = before->slot;
+    self->before_serial = before->serial;
+    self->threads = before->threads;
+    self->process = before->process;
+    self->began = before->began;
+    self->first_tick = ticks();
+    self->first_time = tracer_now() - self->began;
+    self->last_time = before->last_time;
     Py_RETURN_NONE;
 }
 
@@ -230,7 +249,7 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     self->limit = limit;
     self->synchronous = synchronous;
     self->gone = gone;
-    self->slot = self->tool = self->second_tool = -1;
+    self->slot = self->before_slot = self->tool = self->second_tool = -1;
     self->period = self->until = 64;
     self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);
     self->first_tick = ticks();
@@ -267,15 +286,16 @@ static void tracer_dealloc(Tracer *self) {
     PyObject_GC_UnTrack(self);
     if (self->running) {
         delivery_stop(self);
-        identity_unwatch(self);
         PyErr_Clear();
     }
+    identity_unwatch(self);
     record_discard(self);
     plan_forget(self);
     sample_forget(self);
     Py_CLEAR(self->get_loop);
     Py_CLEAR(self->get_task);
     Py_CLEAR(self->resting);
+    Py_CLEAR(self->resting_tokens);
     tracer_clear(self);
     if (self->delivering != NULL) PyThread_free_lock(self->delivering);
     Py_TYPE(self)->tp_free((PyObject *)self);
@@ -290,6 +310,7 @@ static PyObject *get_pending(Tracer *self, void *unused) { return PyLong_FromSsi
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)tracer_start, METH_NOARGS, "start()\n--\n\nWatch all threads."},
     {"stop", (PyCFunction)tracer_stop, METH_NOARGS, "stop()\n--\n\nLeave the interpreter as it was."},
+    {"follow", (PyCFunction)tracer_follow, METH_O, "follow(other)\n--\n\nGo on with the ids of objects and threads of another one."},
     {"flush", (PyCFunction)tracer_flush, METH_NOARGS, "flush()\n--\n\nDeliver what was gathered so far."},
     {"emit", (PyCFunction)tracer_emit, METH_O, "emit(event)\n--\n\nPut an event of one's own into the stream."},
     {"identify", (PyCFunction)tracer_identify, METH_O, "identify(value)\n--\n\nThe id of an object."},

@@ -33,15 +33,17 @@ enum {
 enum {
     WANT_PRE = 1, WANT_POST = 2, WANT_RAISE = 4, WANT_NEW = 8, WANT_ARGS = 16, WANT_RESULT = 32, WANT_READ = 64,
     WANT_WRITE = 128, WANT_NEXT = 256, WANT_YIELD = 512, WANT_CALLEE_SIDE = 1024, WANT_RECEIVER = 2048,
-    WANT_EXIT = 4096, WANT_SITE = 8192, WANT_BIRTH = 1 << 26, WANT_STACK = 1 << 27
+    WANT_EXIT = 4096, WANT_SITE = 8192, WANT_BIRTH = 1 << 26, WANT_STACK = 1 << 27, WANT_HAND = 1 << 28,
+    WANT_HAND_END = 1 << 29
 };
-#define WANT_END (WANT_POST | WANT_RAISE | WANT_NEW)
+#define WANT_END (WANT_POST | WANT_RAISE | WANT_NEW | WANT_HAND_END)
 /* The same events, for the learner. */
 #define LEARN_SHIFT 14
 #define LEARN(wants) ((wants) << LEARN_SHIFT)
 #define WANT_LEARN LEARN(WANT_PRE | WANT_NEW | WANT_READ | WANT_WRITE)
 /* What is told otherwise. */
-#define WANT_TOLD (WANT_END | WANT_PRE | WANT_READ | WANT_WRITE | WANT_NEXT | WANT_YIELD | WANT_EXIT | WANT_BIRTH)
+#define WANT_TOLD \
+    (WANT_END | WANT_PRE | WANT_READ | WANT_WRITE | WANT_NEXT | WANT_YIELD | WANT_EXIT | WANT_BIRTH | WANT_HAND)
 
 #define CELL_KIND 0x40 /* CO_FAST_CELL: a local variable is in a cell */
 
@@ -286,6 +288,7 @@ int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *pa
 /* Never runs Python code. The group is that of a sample, or NULL. */
 int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group);
 int record_emit(Tracer *tracer, PyObject *event);
+int record_emit_all(Tracer *tracer, PyObject *events, uint32_t place); /* a list; they are delivered together */
 int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
 void record_discard(Tracer *tracer);
 int record_setup(void);
@@ -326,6 +329,7 @@ typedef struct {
     Callee *callee;
     RunFrame *frame;
     PyObject *payload;     /* what its beginning had, or NULL */
+    PyObject *token;       /* what `Wanted.hand` wants to be given back at its end, or NULL */
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
     bool asks;             /* it makes no object, though a class is called */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
@@ -394,6 +398,8 @@ struct Tracer {
     double last_time;          /* of the last event that was delivered, in nanoseconds */
     int slot;                  /* among the running tracers, -1 if it does not run */
     unsigned long serial;
+    int before_slot;           /* of the tracer that this one follows, or -1 */
+    unsigned long before_serial;
     int64_t began;
     int process;               /* 0: the one that was started */
     uint16_t threads;
@@ -421,6 +427,7 @@ struct Tracer {
     } spots[SPOTS];            /* of code that is not planned */
     PyObject *get_loop, *get_task;
     PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
+    PyObject *resting_tokens;  /* the same, of tokens */
     int tool;                  /* of sys.monitoring */
     int second_tool;           /* for starts and ends that sleep, or -1 */
     /* Samples: */

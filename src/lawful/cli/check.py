@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import groupby
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from lawful import config
-from lawful.cli import reading, sampling
+from lawful.cli import reading, reporting, sampling
 from lawful.cli.diagrams import Diagrams
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine import Case, Finding, Settings, TraceRun
@@ -20,14 +20,22 @@ from lawful.errors import LawError, LawfulError
 from lawful.events.reader import TraceReader
 from lawful.laws.loader import is_law_name, load_law
 from lawful.laws.protocol import Law
+from lawful.reports import gather
+from lawful.reports.baseline import KnownFindings
 from lawful.reports.core import count
+from lawful.reports.fingerprints import Marker
+from lawful.reports.formats import format_of
+from lawful.sources.python.scope import find_project
 
 if TYPE_CHECKING:
     from lawful.engine.sampled import SampledTraces
+    from lawful.reports.gather import Found
+    from lawful.reports.sequence import Diagram
 
 _INTERRUPTED = 130
 _HISTORY = 10  # earlier events that are shown, if nothing else is asked
 _DATA_WARNING = "law-data"
+_ORDER_WARNING = "trace-order"
 
 _EXAMPLES = """
 \b
@@ -73,10 +81,7 @@ class _Check(click.Command):
     type=click.Path(readable=False),
     help="The traces to check. `-` is standard input, judged as it arrives.",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--output", metavar="FILE", type=click.Path(readable=False), help="Write the report there. `-` is standard output."
-)
+@reporting.report_options("standard output")
 @click.option(
     "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
 )
@@ -93,6 +98,13 @@ class _Check(click.Command):
     type=click.Path(readable=False),
     help="Draw how a view was broken; .mmd or .md for Mermaid. Further violations go to OUT-2.svg and so on.",
 )
+@click.option(
+    "--functions",
+    metavar="FILE.py",
+    multiple=True,
+    type=click.Path(readable=False),
+    help="Run this file first: views may call its functions.",
+)
 @sampling.sampling_options
 @click.option("--seed", metavar="N", type=int, help="Of the coins that decide which objects are followed.")
 @click.option(
@@ -106,12 +118,15 @@ class _Check(click.Command):
 def command(
     laws: tuple[str, ...],
     traces: tuple[str, ...],
-    form: Literal["text", "json"],
+    form: str | None,
     output: str | None,
+    baseline: str | None,
+    update_baseline: bool,
     skip_bad: bool,
     fail_fast: bool,
     history: int | None,
     diagram: str | None,
+    functions: tuple[str, ...],
     quiet: bool,
     no_progress: bool,
     picture: str | None,
@@ -130,7 +145,11 @@ def command(
     """
     if output == "-":
         output = None
-    _look_before(laws, traces, output)
+    folder = os.fspath(find_project(os.getcwd()))
+    baseline = baseline or config.load(folder).baseline
+    _look_before(laws, traces, output, baseline)
+    form = format_of(form, output)
+    known = KnownFindings(baseline, folder, update=update_baseline)
     shared = {name: flags.pop(name) for name in sampling.SHARED}
     asked = sampling.given(flags, shared)
     if not asked.asked and (picture or any(value is not None for value in shared.values())):
@@ -144,13 +163,23 @@ def command(
         hint = "leave out --fail-fast, or --confidence, --error-rate and --policy"
         raise LawfulError("usage", message, hint=hint)
     diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], history)
+    for path in functions:
+        from lawful.laws.grammar.functions import load
+
+        load(path)
     loaded = _load(laws)
     earlier = _HISTORY if history is None else history
     if asked.asked:
-        return _sample(loaded, traces, asked, form, output, picture, skip_bad=skip_bad, history=earlier, quiet=quiet)
+        return _sample(
+            loaded, traces, asked, form, output, picture, known, skip_bad=skip_bad, history=earlier, quiet=quiet
+        )
     settings = Settings(skip_bad=skip_bad, fail_fast=fail_fast, history=earlier)
     with reading.opened(output) as target, reading.rare_collections():
-        report = _Json(target, diagrams) if form == "json" else _Text(target, quiet, diagrams)
+        report: _Report
+        if form == "text":
+            report = _Text(target, quiet, known, diagrams)
+        else:
+            report = _Written(target, form, known, diagrams)
         code = _check(loaded, traces, settings, report, progress=not (quiet or no_progress))
     if diagrams is not None and not (diagrams.files or quiet or code == _INTERRUPTED):
         click.echo(f"no view was broken: {printable(str(diagram))} is not written", err=True)
@@ -164,6 +193,7 @@ def _sample(
     form: str,
     output: str | None,
     picture: str | None,
+    known: KnownFindings,
     *,
     skip_bad: bool,
     history: int,
@@ -187,25 +217,32 @@ def _sample(
             # left as it was, because a trace can be added only once.
             sampling.keep(run.confidence, None, picture)
             with nullcontext(sys.stderr) if output is None else reading.opened(output) as target:
-                _tell_samples(run, "text" if output is None else form, target)
+                _tell_samples(run, "text" if output is None else form, target, known)
             click.echo(f"interrupted after {count(run.total.events, 'event')}", err=True)
             return _INTERRUPTED
     counted = {runs[trace]: part for trace, part in run.counted.items()} if surety is not None else None
     sampling.keep(run.confidence, surety, picture, counted)
+    written = known.settle_live(run.total)
     with reading.opened(output) as target:
-        if form == "json" or not quiet or run.total.failed:
-            _tell_samples(run, form, target)
+        if form != "text" or not quiet or run.total.failed:
+            _tell_samples(run, form, target, known)
+    reporting.tell_written(known.path, written)
     for name, lines in run.bad_lines.items():
         click.echo(f"{printable(name)}: {count(lines, 'bad line')} skipped", err=True)
     _raise_last(run.errors)
     return 1 if run.total.failed else 0
 
 
-def _tell_samples(run: SampledTraces, form: str, target: IO[str]) -> None:
+def _tell_samples(run: SampledTraces, form: str, target: IO[str], known: KnownFindings) -> None:
     from lawful.reports import live
 
     if form == "json":
-        target.write(live.render_json(run.total).decode())
+        target.write(live.render_json(run.total, baseline=known.path).decode())
+    elif form != "text":
+        from lawful.reports import formats, gather
+
+        report = gather.of_live(run.total, known.source, command="check", baseline=known.path)
+        target.write(formats.render(report, form))
     else:
         show, width = reading.printer(target)
         show(live.report_lines(run.total, width=width))
@@ -223,7 +260,7 @@ def _fingerprints(traces: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | None) -> None:
+def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | None, baseline: str | None) -> None:
     """Whatever is wrong with the command line comes out before any long work begins."""
     if not traces:
         meant = " ".join(printable(name) for name in laws if not is_law_name(name))
@@ -231,7 +268,7 @@ def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | N
         raise LawfulError("usage", "there is no trace to check", hint=hint)
     reading.look_at_traces(traces)
     if output is not None and os.path.exists(output):
-        for path in (*laws, *traces):
+        for path in (*laws, *traces, *([baseline] if baseline else ())):
             if os.path.exists(path) and os.path.samefile(path, output):
                 raise LawfulError("usage", "the report would overwrite what is checked", where=output)
 
@@ -274,6 +311,7 @@ def _check(laws: list[Law], traces: tuple[str, ...], settings: Settings, report:
             runs.append(run)
             run.run(watched)
             report.draw(run)
+            report.judge(run)
             report.trace(run)
             _warn(run, warned)
             if settings.fail_fast and (run.broken or run.error):
@@ -282,13 +320,15 @@ def _check(laws: list[Law], traces: tuple[str, ...], settings: Settings, report:
         return _interrupted(runs, report)
     report.end(runs, skipped=len(traces) - len(runs))
     _raise_last([run.error for run in runs if run.error])
-    return 1 if any(run.broken for run in runs) else 0
+    return 1 if report.news else 0
 
 
 def _warn(run: TraceRun, warned: set[tuple[str, str]]) -> None:
     if run.bad_lines:
         lines = "line" if run.bad_lines == 1 else "lines"
         click.echo(f"{printable(run.name)}: {run.bad_lines} bad {lines} skipped", err=True)
+    for text in run.disorder:
+        click.echo(f"warning[{_ORDER_WARNING}]: {printable(run.name)}: {text}", err=True)
     for case in run.cases:
         for message in case.monitor.warnings():
             if (case.law.name, message) not in warned:
@@ -299,11 +339,12 @@ def _warn(run: TraceRun, warned: set[tuple[str, str]]) -> None:
 
 def _interrupted(runs: list[TraceRun], report: _Report) -> int:
     """Tell on standard error what was decided: standard output may be a pipe whose reader has been interrupted too."""
-    aside = _Text(sys.stderr, quiet=False, diagrams=report.diagrams)
+    aside = _Text(sys.stderr, quiet=False, known=report.known, diagrams=report.diagrams)
     for run in runs:
         if run not in report.done:
             run.conclude()
             aside.told = report.told
+            aside.judge(run)
             aside.trace(run)
     click.echo(f"interrupted after {count(sum(run.events for run in runs), 'event')}", err=True)
     return _INTERRUPTED
@@ -312,11 +353,41 @@ def _interrupted(runs: list[TraceRun], report: _Report) -> int:
 class _Report:
     """Where results go as they come."""
 
-    def __init__(self, diagrams: Diagrams | None = None) -> None:
+    def __init__(self, known: KnownFindings, diagrams: Diagrams | None = None) -> None:
         self.told: set[int] = set()  # findings that were shown (their ids: they live as long as the run)
         self.done: list[TraceRun] = []  # traces that were shown
+        self.known = known
         self.diagrams = diagrams
+        self.violations: list[Found] = []  # of traces that were judged to their end
+        self._judged: dict[Case, Found] = {}
+        self._marker = Marker(known.source)
         self._drawn: dict[Case, Finding] = {}
+
+    @property
+    def news(self) -> bool:
+        """Was something found that no baseline knows?"""
+        return any(not each.known for each in self.violations)
+
+    def judge(self, run: TraceRun) -> None:
+        """A trace was judged: which violations are known?"""
+        found = gather.findings_in(run, self._marker, self.known.baseline)
+        self.violations += found
+        self._judged.update((each.case, each) for each in found)
+
+    def is_known(self, case: Case) -> bool:
+        """Does a baseline know this violation, as far as that can be told now?"""
+        if self.known.baseline is None or case.finding is None:
+            return False
+        if case in self._judged:
+            return self._judged[case].known
+        return self.known.baseline.knows(self._marker.mark(case.finding, keep=False))
+
+    def settle(self) -> int | None:
+        """Write the baseline, if that is asked for; then all is known."""
+        written = self.known.settle([each.mark for each in self.violations])
+        for each in self.violations if written is not None else ():
+            each.known = True
+        return written
 
     def found(self, run: TraceRun, case: Case) -> None:
         """A violation in a stream: what led to it may be forgotten later."""
@@ -346,21 +417,54 @@ class _Report:
         """All is done, or all but the last traces."""
 
 
-class _Json(_Report):
-    def __init__(self, target: IO[str], diagrams: Diagrams | None = None) -> None:
-        super().__init__(diagrams)
+class _Written(_Report):
+    """All at once, at the end."""
+
+    def __init__(self, target: IO[str], form: str, known: KnownFindings, diagrams: Diagrams | None = None) -> None:
+        super().__init__(known, diagrams)
         self._target = target
+        self._form = form
+        self._pictures: dict[Case, Diagram | None] = {}
+
+    def found(self, run: TraceRun, case: Case) -> None:
+        super().found(run, case)
+        self._picture(run, case)
+
+    def judge(self, run: TraceRun) -> None:
+        super().judge(run)
+        for each in self.violations:
+            if each.run is run:
+                if each.case not in self._pictures:
+                    self._picture(run, each.case)
+                each.diagram = self._pictures.get(each.case)
+
+    def _picture(self, run: TraceRun, case: Case) -> None:
+        """The messages that led there, if the format shows pictures."""
+        if self._form == "html":
+            from lawful.reports.violated_view import violated_view
+
+            self._pictures[case] = violated_view(run, case)
 
     def end(self, runs: list[TraceRun], skipped: int) -> None:
-        from lawful.reports.json import render
+        written = self.settle()
+        if self._form == "json":
+            from lawful.reports.json import render
 
-        self._target.write(render(runs, {} if self.diagrams is None else self.diagrams.files).decode())
+            drawn = {} if self.diagrams is None else self.diagrams.files
+            text = render(runs, drawn, found=self.violations, baseline=self.known.path).decode()
+        else:
+            from lawful.reports import formats
+
+            report = gather.of_traces(runs, self.violations, self.known.source, baseline=self.known.path)
+            text = formats.render(report, self._form)
+        self._target.write(text)
         self._target.flush()
+        reporting.tell_written(self.known.path, written)
 
 
 class _Text(_Report):
-    def __init__(self, target: IO[str], quiet: bool, diagrams: Diagrams | None = None) -> None:
-        super().__init__(diagrams)
+    def __init__(self, target: IO[str], quiet: bool, known: KnownFindings, diagrams: Diagrams | None = None) -> None:
+        super().__init__(known, diagrams)
         self._quiet = quiet
         self._show, self._width = reading.printer(target)
 
@@ -368,7 +472,8 @@ class _Text(_Report):
         from lawful.reports.text import case_lines
 
         self.told.add(id(case.finding))
-        self._show(case_lines(run, case, self._width, self.diagram(case)))
+        if not self.is_known(case):
+            self._show(case_lines(run, case, self._width, self.diagram(case)))
 
     def trace(self, run: TraceRun) -> None:
         from lawful.reports.text import case_lines
@@ -378,7 +483,7 @@ class _Text(_Report):
             # Of a law in parts, which may be hundreds, those that were kept are told together.
             kept = sum(bool(case.accepted) and case.finding is None for case in cases) if len(cases) > 1 else 0
             for case in cases:
-                if id(case.finding) in self.told or (self._quiet and case.finding is None):
+                if id(case.finding) in self.told or (self._quiet and case.finding is None) or self.is_known(case):
                     continue
                 if not kept or case.finding is not None or not case.accepted:
                     self._show(case_lines(run, case, self._width, self.diagram(case)))
@@ -389,11 +494,14 @@ class _Text(_Report):
     def end(self, runs: list[TraceRun], skipped: int) -> None:
         from lawful.reports.text import Span, summary_lines
 
+        written = self.settle()
         if not self._quiet:
-            self._show(summary_lines(runs, self._width))
+            hidden = sum(each.known for each in self.violations)
+            self._show(summary_lines(runs, self._width, hidden=hidden))
             if skipped:
                 traces = "1 trace was" if skipped == 1 else f"{skipped} traces were"
                 self._show(iter([[Span(f"{traces} not read")]]))
+        reporting.tell_written(self.known.path, written)
 
 
 def _kept_parts(law: Law, run: TraceRun, kept: int, parts: int, width: int) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.engine import Case, TraceRun
+    from lawful.engine.live import LiveRun
     from lawful.reports.sequence import Diagram
 
 _SUFFIXES = (".svg", ".mmd", ".md")
@@ -41,12 +42,33 @@ class Diagrams:
 
         most = violated_view.MOST if self._most is None else self._most
         diagram = violated_view.violated_view(run, case, most)
-        if diagram is None:
-            return
-        path = self.files.get(case) or self._next()
+        if diagram is not None:
+            self.files[case] = self._write(diagram, self.files.get(case))
+
+    @property
+    def messages(self) -> int:
+        """How many messages are shown before the one that is not allowed."""
+        from lawful.reports import violated_view
+
+        return violated_view.MOST if self._most is None else self._most
+
+    def draw_live(self, run: LiveRun, program: str) -> int:
+        """Draw the violations of views in a running program, each into its file; how many there are."""
+        from lawful.reports import violated_view
+
+        drawn = 0
+        for finding in run.findings:
+            diagram = violated_view.violated_live(run, finding, self.messages, program)
+            if diagram is not None:
+                finding.diagram = self._write(diagram, None)
+                drawn += 1
+        return drawn
+
+    def _write(self, diagram: Diagram, path: str | None) -> str:
+        path = path or self._next()
         with reading.opened(path) as file:
             file.write(self._render()(diagram))
-        self.files[case] = path
+        return path
 
     def _next(self) -> str:
         while True:

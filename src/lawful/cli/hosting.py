@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from lawful import config, core
+from lawful.cli.reporting import known_now
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine.session import BUFFER, Session, Settings
 from lawful.errors import LawError, LawfulError
@@ -19,7 +20,10 @@ from lawful.sources.python import launcher
 from lawful.sources.python.scope import Scope, find_project
 
 if TYPE_CHECKING:
+    from lawful.engine.live import LiveRun
+    from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
+    from lawful.reports.baseline import KnownFindings
 
 _MODULE = "lawful.module"
 
@@ -36,10 +40,15 @@ class Hosting(click.Command):
     def _split(self, words: list[str]) -> tuple[list[str], list[str], bool]:
         """Our options, the program's words, and whether the first of these is a module."""
         options = [param for param in self.params if isinstance(param, click.Option)]
-        with_value = {name for option in options if not option.is_flag for name in option.opts}
+        # A value that may be left out stands behind `=`: the next word may be the program.
+        alone = {name: option.flag_value for option in options if optional(option) for name in option.opts}
+        with_value = {name for option in options if not option.is_flag and not optional(option) for name in option.opts}
+        words = list(words)
         at = 0
         while at < len(words):
             word = words[at]
+            if word in alone:
+                word = words[at] = f"{word}={alone[word]}"
             if word == "--":
                 return words[:at], words[at + 1 :], False
             if word.startswith("-m"):
@@ -52,6 +61,11 @@ class Hosting(click.Command):
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage(ctx.command_path, "[OPTIONS] SCRIPT|-m MODULE [ARGUMENTS]")
+
+
+def optional(option: click.Option) -> bool:
+    """May its value be left out?"""
+    return not option.is_flag and isinstance(option.flag_value, str)
 
 
 def many(name: str, what: str, text: str) -> Callable[[Any], Any]:
@@ -79,10 +93,37 @@ def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help="Let the program wait, or drop events and count them.  [default: block]",
             ),
             click.option("--core", type=click.Choice(config.CORES), help="How to watch.  [default: the best there is]"),
+            click.option(
+                "--functions",
+                metavar="FILE.py",
+                multiple=True,
+                type=click.Path(readable=False),
+                help="Run this file first: views may call its functions.",
+            ),
+            click.option(
+                "--group",
+                "groups",
+                metavar="NAME=KIND:WHAT",
+                multiple=True,
+                callback=lambda ctx, param, words: _groups(words),
+                help="What a group of a view is: class:app.Worker, task:worker-*, actor:app.Worker or module:app.net.",
+            ),
         )
     ):
         command = option(command)
     return command
+
+
+def _groups(words: Sequence[str]) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+    """What each group is; what is said of one several times adds up."""
+    if not words:
+        return ()
+    from lawful.laws.grammar.groups import read_option
+
+    found: dict[str, tuple[Binding, ...]] = {}
+    for name, binding in map(read_option, words):
+        found[name] = (*found.get(name, ()), binding)
+    return tuple(found.items())
 
 
 def prepare(ctx: click.Context, words: Sequence[str]) -> launcher.Program:
@@ -106,12 +147,24 @@ def settled(program: launcher.Program, given: config.Config) -> tuple[config.Con
         buffer=both.buffer or BUFFER,
         drop=both.when_full == "drop",
         core=both.core,
+        groups=both.groups,
+        ignore=both.ignore,
     )
     return both, settings
 
 
-def load_laws(words: Sequence[str]) -> list[Law]:
+def load_functions(paths: Sequence[str]) -> None:
+    """Files of the user's, with functions for views."""
+    if paths:
+        from lawful.laws.grammar import functions
+
+        for path in paths:
+            functions.load(path)
+
+
+def load_laws(words: Sequence[str], functions: Sequence[str] = ()) -> list[Law]:
     """All laws; of those that are wrong, every one is told."""
+    load_functions(functions)
     laws: dict[str, Law] = {}
     errors: list[LawError] = []
     for word in words:
@@ -150,13 +203,14 @@ class Host:
         report: Callable[[Session], None],
         fail_on: str | None = None,
     ) -> None:
-        self.session = Session(settings, laws, on_exit=self._exits)
+        self.session = Session(settings, laws, on_exit=self._exits, on_exec=self._becomes_another)
         self._program = program
         self._report = report
         self._fail_on = fail_on
         self._process = os.getpid()
         self._path = list(sys.path)
         self._ending: launcher.Ending | None = None
+        self._concluded = False
 
     def __call__(self) -> int:
         import atexit
@@ -207,8 +261,16 @@ class Host:
         if wanted != code:
             os._exit(wanted)
 
+    def _becomes_another(self) -> None:
+        """The program calls `os.execv`, or the like. If that fails, it goes on without us."""
+        self.session.live.warn("another program took the place of this one (os.exec…), and was not watched")
+        self._conclude(0)
+
     def _conclude(self, code: int) -> int:
-        """Finish and report; the code with which the process should end, the program's own being this."""
+        """Finish and report, once; the code with which the process should end, the program's own being this."""
+        if self._concluded:
+            return code
+        self._concluded = True
         session = self.session
         # The program may have modules with the names of some that we are about to import.
         sys.path[:] = self._path
@@ -238,6 +300,11 @@ def warn_before(session: Session, both: config.Config) -> None:
     if core.name == "python" and not (both.core or os.environ.get("LAWFUL_CORE")):
         reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
         say(f"watching with the slow core, in pure Python ({reasons})")
+    if session.exchange is not None:
+        from lawful.sources.actors.exchange import unbound
+
+        for text in unbound(session.laws, dict(session.settings.groups)):
+            say(f"{text}: only messages that it tells of by lawful.emit are seen; say it with --group, or in the view")
     scope = session.settings.scope
     if scope.calls or scope.public or scope.fields:
         return
@@ -255,23 +322,52 @@ def open_report(path: str | None, keep: Sequence[str | None]) -> IO[str] | None:
     return open(path, "w", encoding="utf-8")
 
 
-def write_report(session: Session, file: IO[str] | None, form: str, quiet: bool, details: bool = False) -> None:
+def write_report(
+    session: Session,
+    file: IO[str] | None,
+    form: str,
+    quiet: bool,
+    details: bool = False,
+    *,
+    known: KnownFindings | None = None,
+) -> None:
     """The report, to standard error if there is no file: standard output is the program's."""
-    if quiet and form != "json" and not session.live.failed:
-        for text in session.live.faults:
+    run, folder = session.live, session.settings.scope.project
+    if known is not None:
+        _settle(known, run)
+    if quiet and form == "text" and not run.failed:
+        for text in run.faults:
             say(text)
         return
     from lawful.reports import live
 
+    baseline = None if known is None else known.path
     if form == "json":
-        _put(file, live.render_json(session.live).decode())
+        _put(file, live.render_json(run, folder=folder, baseline=baseline).decode())
         return
-    folder = session.settings.scope.project
+    if form != "text":
+        from lawful.reports import formats, gather
+        from lawful.reports.sources import SourceLines
+
+        report = gather.of_live(run, SourceLines(folder), baseline=baseline, pictures=form == "html")
+        _put(file, formats.render(report, form, title=f"Lawful: {session.settings.main or 'run'}"))
+        return
     target = file if file is not None else sys.stderr
     if file is None and target is not None and target.isatty():
-        _in_colour(live.report_lines(session.live, folder=folder, details=details), target)
+        _in_colour(live.report_lines(run, folder=folder, details=details), target)
     else:
-        _put(file, live.render_text(session.live, folder=folder, details=details))
+        _put(file, live.render_text(run, folder=folder, details=details))
+
+
+def _settle(known: KnownFindings, run: LiveRun) -> None:
+    """Hide what is known, or write it down."""
+    try:
+        written = known.settle_live(run)
+    except LawfulError as error:
+        say(f"the baseline is not written: {error.where}: {error.message}")
+    else:
+        if written is not None:
+            say(f"{known.path}: {known_now(written)}")
 
 
 def _put(file: IO[str] | None, text: str) -> None:

@@ -20,7 +20,7 @@ _LANGUAGES = (".rml", ".toml", ".view", ".g")
 def run_all(laws: Mapping[str, Path], jobs: int, core: str | None) -> Iterator[tuple[str, list[str]]]:
     """For each law what is wrong with it, in the order of the laws."""
     with ThreadPoolExecutor(jobs) as pool:
-        yield from zip(laws, pool.map(lambda item: problems(*item, core), laws.items()), strict=True)
+        yield from zip(laws, pool.map(lambda name: problems(name, laws[name], core), laws), strict=True)
 
 
 def problems(name: str, path: Path, core: str | None) -> list[str]:

@@ -6,16 +6,19 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from lawful import config
 from lawful.cli import learner as options
-from lawful.cli import reading
+from lawful.cli import reading, reporting
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
+from lawful.reports.baseline import KnownFindings
+from lawful.reports.formats import format_of
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner
@@ -89,10 +92,7 @@ def merge(out: str, stores: tuple[str, ...]) -> None:
     help="Write the enforced rules there, as a law.",
 )
 @click.option("--moves", is_flag=True, help="Show what the tuner did.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--output", metavar="FILE", type=click.Path(readable=False), help="Write the report there. `-` is standard output."
-)
+@reporting.report_options("standard output")
 @click.option(
     "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
 )
@@ -102,8 +102,10 @@ def command(
     all_rules: bool,
     export: str | None,
     moves: bool,
-    form: Literal["text", "json"],
+    form: str | None,
     output: str | None,
+    baseline: str | None,
+    update_baseline: bool,
     skip_bad: bool,
     no_progress: bool,
     **flags: Any,
@@ -120,13 +122,15 @@ def command(
     from lawful.sources.python.scope import find_project
 
     folder = str(find_project(os.getcwd()))
-    asked = config.combined(config.load(folder), config.Config(learn=options.given(flags))).learn
+    both = config.combined(config.load(folder), config.Config(learn=options.given(flags), baseline=baseline))
+    asked = both.learn
     output = None if output == "-" else output
     # What a store should keep must not be pruned away.
     told = options.parameters(asked, all_rules=all_rules or asked.store is not None)
     reading.look_at_traces(traces)
     options.look_at_export(export)
-    reading.look_at_output(output, (*traces, asked.store))
+    reading.look_at_output(output, (*traces, asked.store, both.baseline))
+    known = KnownFindings(both.baseline, folder, update=update_baseline)
     reading.look_at_output(export, (*traces, asked.store, output))
     work = _Work(told, skip_bad=skip_bad, progress=not no_progress)
     failed: LawfulError | None = None
@@ -145,7 +149,8 @@ def command(
     learner.change(all_rules=all_rules)
     if export is not None:
         options.export(learner, export)
-    code = _tell(learner, work.names, form, output, folder=folder, rules=all_rules, moves=moves)
+    told_how = _Told(format_of(form, output), output, rules=all_rules, moves=moves, seconds=work.seconds)
+    code = _tell(learner, work.names, told_how, known, folder)
     if failed is not None:
         raise failed
     return code
@@ -164,6 +169,7 @@ class _Work:
 
     def __init__(self, told: Parameters, *, skip_bad: bool, progress: bool) -> None:
         self.names: list[str] = []
+        self.seconds = 0.0  # that reading and learning took, the last time
         self._told = told
         self._skip_bad = skip_bad
         self._progress = progress
@@ -184,6 +190,7 @@ class _Work:
         learner.remember(known)
         learner.remember_lives(lives)
         self.names = []
+        began = perf_counter()
         for at, trace in enumerate(traces):
             if at:
                 learner.part()
@@ -193,6 +200,7 @@ class _Work:
                     learner.feed(batch, reader.name)
                 reading.tell_skipped(reader)
         learner.finish()
+        self.seconds = perf_counter() - began
         return learner
 
     def run_with(self, store: Store, traces: Sequence[str]) -> Learner:
@@ -242,16 +250,46 @@ def _run_id(trace: str) -> str:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
-def _tell(
-    learner: Learner, traces: list[str], form: str, output: str | None, *, folder: str, rules: bool, moves: bool
-) -> int:
-    from lawful.reports import learned
+class _Told(NamedTuple):
+    """How the report is to be."""
 
-    found = learner.anomalies()
-    with reading.opened(output) as target:
-        if form == "json":
-            target.write(learned.render_json(learner, traces).decode())
+    form: str
+    output: str | None
+    rules: bool
+    moves: bool
+    seconds: float
+
+
+def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings, folder: str) -> int:
+    from lawful.engine.learned import as_finding
+    from lawful.learning.learner import Report
+    from lawful.reports import formats, gather, learned
+    from lawful.reports.fingerprints import marks
+
+    every = learner.anomalies()
+    findings = [as_finding(anomaly) for anomaly in every]
+    found = marks(findings, known.source)
+    written = known.settle(found)
+    hidden = known.known(findings)
+    gone = {id(finding) for finding in hidden}
+    left = [at for at, finding in enumerate(findings) if id(finding) not in gone]
+    news = Report((every[at] for at in left), every.omitted)
+    with reading.opened(how.output) as target:
+        if how.form == "json":
+            away = [mark for at, mark in enumerate(found) if at not in left]
+            told = learned.render_json(learner, traces, marks=found, hidden=away, baseline=known.path)
+            target.write(told.decode())
+        elif how.form != "text":
+            report = gather.of_learner(
+                learner, every, traces, known.source, hidden=hidden, seconds=how.seconds, baseline=known.path
+            )
+            target.write(formats.render(report, how.form))
         else:
             show, width = reading.printer(target)
-            show(learned.report_lines(learner, found, width=width, folder=folder, rules=rules, moves=moves))
-    return 1 if found else 0
+            show(
+                learned.report_lines(
+                    learner, news, width=width, folder=folder, rules=how.rules, moves=how.moves, hidden=len(hidden)
+                )
+            )
+    reporting.tell_written(known.path, written)
+    return 1 if news else 0

@@ -40,15 +40,25 @@ COMMANDS = (
     Entry("learn", "lawful.cli.learn", "Learn rules from traces, and report what breaks them."),
     Entry("locality", "lawful.cli.locality", "Tell how near the events of one object are."),
     Entry("confidence", "lawful.cli.confidence", "Tell what samples say: how many, how sure, how few errors."),
+    Entry("explain", "lawful.cli.explain", "Show all the ways in which a program fails."),
+    Entry("diff", "lawful.cli.diff", "Show what two versions of a program do differently."),
+    Entry("merge", "lawful.cli.merge", "Show what a merge does that its branches do not."),
     Entry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
+    Entry("serve", "lawful.cli.serve", "Show a run that is over in a browser."),
     Entry("oracle", "lawful.cli.oracle", "Answer events of any program with verdicts, over the network."),
-    Entry("laws", "lawful.cli.laws", "Explain and draw laws."),
+    Entry("baseline", "lawful.cli.baseline", "Write down which findings are known."),
+    Entry("laws", "lawful.cli.laws", "List, show, test, begin, explain and draw laws."),
     Entry("completion", "lawful.cli.completion", "Print the completion script for a shell."),
 )
 
 
 # These run somebody's program in this process. Its streams are left alone, and it starts when the command line is read.
 HOSTS = frozenset(("run", "record"))
+
+
+def hosts(words: Sequence[str]) -> bool:
+    """Does a command line run somebody's program, by itself or for its baseline?"""
+    return bool(HOSTS.intersection(words[2:3] if words[:2] == ["baseline", "update"] else words[:1]))
 
 
 class LazyGroup(click.Group):
@@ -127,7 +137,7 @@ def cli() -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; nothing escapes but the text of an error."""
     words = sys.argv[1:] if args is None else args
-    if not HOSTS.intersection(words[:1]):
+    if not hosts(words):
         _replace_closed_streams()
         _forgive_odd_characters()
     answer = _answer(words)

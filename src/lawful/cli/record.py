@@ -63,7 +63,7 @@ def command(ctx: click.Context, /, program: tuple[str, ...], quiet: bool, **flag
     if not (scope.calls or scope.public or scope.fields or both.laws):
         hint = "--calls stdlib records the calls into the standard library, --public PKG those of a package's functions"
         raise LawfulError("usage", "nothing says what to record", hint=hint)
-    laws = hosting.load_laws(both.laws)
+    laws = hosting.load_laws(both.laws, both.functions)
     host = hosting.Host(ready, replace(settings, judge=False), laws, lambda session: _report(session, quiet))
     hosting.warn_before(host.session, both)
     return host

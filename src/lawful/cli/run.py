@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lawful import config
-from lawful.cli import hosting, sampling
+from lawful.cli import hosting, reporting, sampling
 from lawful.cli import learner as options
 from lawful.errors import LawfulError
+from lawful.reports.formats import format_of
 
 if TYPE_CHECKING:
+    from lawful.cli.diagrams import Diagrams
     from lawful.engine.session import Session, Settings
     from lawful.engine.teaching import Memory
     from lawful.learning.learner import Learner
+    from lawful.reports.baseline import KnownFindings
+
+_MESSAGES = 20  # of a group, that a page shows before the one that is not allowed
 
 _EXAMPLES = """
 \b
@@ -26,6 +31,7 @@ Examples:
   lawful run --public app --store history.db -m app
   lawful run --law files.rml app.py --port 8000
   lawful run --law files --law locks -m app
+  lawful run --law std -o report.html --baseline known.json app.py
   lawful run --law sql.rml --calls sqlite3 --trace run.jsonl app.py
   lawful run --confidence 0.99999 --error-rate 1e-5 --law counts.toml app.py
 """
@@ -49,13 +55,7 @@ Examples:
     type=click.Path(readable=False),
     help="Write the events to this file while the program runs.",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(readable=False),
-    help="Write the report there.  [default: standard error]",
-)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@reporting.report_options("standard error")
 @click.option(
     "--on-violation",
     type=click.Choice(config.ON_VIOLATION),
@@ -73,6 +73,12 @@ Examples:
     type=click.IntRange(min=0),
     help="How many earlier events to show with a finding.  [default: 10]",
 )
+@click.option(
+    "--diagram",
+    metavar="OUT.svg",
+    type=click.Path(readable=False),
+    help="Draw how a view was broken; .mmd or .md for Mermaid. Further violations go to OUT-2.svg and so on.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing if nothing was found.")
 @click.option(
     "--learn/--no-learn",
@@ -81,6 +87,13 @@ Examples:
 )
 @options.learner_options
 @sampling.sampling_options
+@click.option(
+    "--serve",
+    metavar="[=PORT]",
+    is_flag=False,
+    flag_value="0",
+    help="Show the run in a browser while it goes on, and steer it there.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Show the rules that were learned, and by which parameters.")
 @click.option(
     "--export", metavar="FILE.rml", type=click.Path(readable=False), help="Write the enforced rules there, as a law."
@@ -91,12 +104,15 @@ def command(
     /,
     program: tuple[str, ...],
     output: str | None,
-    form: Literal["text", "json"],
+    form: str | None,
+    update_baseline: bool,
     quiet: bool,
     verbose: bool,
     learn: bool | None,
     export: str | None,
     picture: str | None,
+    serve: str | None,
+    diagram: str | None,
     **flags: Any,
 ) -> Callable[[], int]:
     """Run a program under watch: judge what it does, or learn what it does.
@@ -129,21 +145,30 @@ def command(
     else:
         shared = sampling.SHARED if samples else ()
         _refuse({name: told[name] for name in told if name not in shared}, export, laws=bool(both.laws))
-    laws = hosting.load_laws(both.laws)
+    laws = hosting.load_laws(both.laws, both.functions)
     memory = _memory(both.learn.store) if learns else None
     surety = sampling.surety(both.sampling.store, laws) if samples else None
     needed = [*both.laws, settings.trace, both.learn.store, both.sampling.store]
     export = options.look_at_export(export, [*needed, output])
     picture = sampling.look_at_picture(picture, [*needed, output, export])
-    file = hosting.open_report(output, [*needed, export, picture])
+    known = _known(both, settings, update=update_baseline)
+    file = hosting.open_report(output, [*needed, export, picture, both.baseline])
+    shown = format_of(form, output)
+    diagrams = _diagrams(diagram, [*needed, output, export, picture, both.baseline], both.history)
+    if diagrams is not None:
+        settings = replace(settings, messages=diagrams.messages)
+    elif shown == "html":
+        settings = replace(settings, messages=_MESSAGES)
 
     def report(session: Session) -> None:
         if session.learner is not None:
             _keep(session.learner.learner, memory, export)
         if session.sampler is not None:
             sampling.keep(session.sampler.confidence, surety, picture)
-        hosting.write_report(session, file, form, quiet, verbose)
-        if not (quiet or told_what or session.live.findings or session.learner is None or form == "json"):
+        if diagrams is not None and not diagrams.draw_live(session.live, settings.main or "") and not quiet:
+            hosting.say(f"no view was broken: {diagram} is not written")
+        hosting.write_report(session, file, shown, quiet, verbose, known=known)
+        if not (quiet or told_what or session.live.findings or session.learner is None or shown != "text"):
             _help(session.learner.learner)
 
     host = hosting.Host(ready, settings, laws, report, both.fail_on)
@@ -152,7 +177,42 @@ def command(
     if surety is not None and host.session.sampler is not None:
         surety.recall(host.session.sampler.confidence)
     hosting.warn_before(host.session, both)
+    if serve is not None:
+        _serve(host.session, serve, program)
     return host
+
+
+def _serve(session: Session, port: str, program: tuple[str, ...]) -> None:
+    """Give the run a dashboard."""
+    from lawful.cli.web import needs_web
+
+    needs_web("lawful run --serve")
+    from lawful.web import beginning, security, serving
+
+    if not port.isdecimal() or int(port) > 65535:
+        hint = "--serve takes any that is free, --serve=8000 that one"
+        raise LawfulError("usage", f"{port!r:.60} is no port", hint=hint)
+    socket, token = serving.listen("127.0.0.1", int(port)), security.new_token()
+    shown = serving.location(*serving.address(socket), token)
+    beginning.attend(session, socket, token, program=" ".join(program))
+    hosting.say(f"this run is shown at {shown}")
+
+
+def _diagrams(path: str | None, needed: Sequence[str | None], history: int | None) -> Diagrams | None:
+    if path is None:
+        return None
+    from lawful.cli.diagrams import Diagrams
+
+    return Diagrams(path, needed, history)
+
+
+def _known(both: config.Config, settings: Settings, *, update: bool) -> KnownFindings | None:
+    """What is done with a baseline, if there is one."""
+    if both.baseline is None and not update:
+        return None
+    from lawful.reports.baseline import KnownFindings
+
+    return KnownFindings(both.baseline, settings.scope.project, update=update)
 
 
 def _help(learner: Learner) -> None:

@@ -79,3 +79,30 @@ class ClassSummary:
     moves: tuple[Move, ...] = ()
     laws: tuple[LawSummary, ...] = ()
     series: tuple[Point, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return Summaries([self])._repr_html_()
+
+
+class Summaries(list[ClassSummary]):
+    """Classes of objects, as a table where a notebook shows them."""
+
+    def _repr_html_(self) -> str:
+        from lawful import markup  # only notebooks need it
+
+        heads = ("class", "law", "samples", "violated", "unknown", "confidence", "error rate at most", "claim")
+        rows = [
+            (
+                summary.class_name,
+                law.law,
+                f"{law.samples:,}",
+                f"{law.violations:,}",
+                f"{law.unknown:,}",
+                f"{law.confidence:.6g}",
+                f"{law.bound:.3g}",
+                law.state,
+            )
+            for summary in self
+            for law in summary.laws
+        ]
+        return markup.table(heads, rows, numbers=(2, 3, 4, 5, 6))

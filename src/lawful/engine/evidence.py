@@ -9,12 +9,12 @@ from operator import itemgetter
 from typing import Any
 
 from lawful import core
-from lawful.engine.findings import Event, Numbered, has_place
+from lawful.engine.findings import MESSAGES, Event, Numbered, has_place
 from lawful.events.model import EVENT_KINDS, mentioned_ids
 from lawful.laws.protocol import Expectation, Monitor
 
 _MOST_MET = 10
-_ABOUT_TARGET = frozenset(EVENT_KINDS) - {"gone"}  # their fields are known; own events may have others
+_ABOUT_TARGET = frozenset(EVENT_KINDS) - {"gone"} - MESSAGES  # their fields are known; own events may have others
 
 
 def values_of(monitor: Monitor, expectation: Expectation, event: Event | None) -> list[Any]:
@@ -76,9 +76,10 @@ class Recollection:
     Objects that nothing happened to for long are forgotten first, and before them those that are gone.
     """
 
-    def __init__(self, most: int, *, objects: int = 10_000, others: int = 200) -> None:
-        """Keep `most` events of each of so many objects."""
+    def __init__(self, most: int, *, shown: int | None = None, objects: int = 10_000, others: int = 200) -> None:
+        """Keep `most` events of each of so many objects, and tell up to `shown` of them."""
         self.most = most
+        self.shown = most if shown is None else shown
         # Two generations are an order of last use that costs nothing: what is used moves to the first, and when that is
         # full, what is still in the second is dropped.
         self._young: dict[Hashable, list[tuple[int, Event]]] = {}
@@ -112,6 +113,9 @@ class Recollection:
     def _add(self, entry: tuple[int, Event]) -> None:
         event = entry[1]
         kind = event.get("event")
+        if kind in MESSAGES and isinstance(event.get("groupId"), int | str):
+            self._note(event["groupId"], entry)
+            return
         plain = kind.__class__ is str and kind in _ABOUT_TARGET
         if plain and "argIds" not in event and "resultId" not in event and "kwargIds" not in event:
             target = event.get("targetId")
@@ -152,7 +156,14 @@ class Recollection:
             found = [Numbered(*each) for each in self._last if _is_relevant(monitor, each, (), before)]
             return tuple(self._cut(found))
         others = met(monitor, values, direct)
-        return merged(direct, self._relevant(monitor, others, before) if others else (), self.most)
+        return merged(direct, self._relevant(monitor, others, before) if others else (), self.shown)
+
+    def messages(self, monitor: Monitor, group: Any, before: int) -> tuple[Numbered, ...]:
+        """The last messages of a group before this event."""
+        found = {each[0]: Numbered(*each) for each in (*self._of(group), *self._last)}
+        values = () if group is None else (group,)
+        ordered = [found[number] for number in sorted(found)]
+        return tuple([each for each in ordered if _is_relevant(monitor, each, values, before)][-self.most :])
 
     def origin(
         self, monitor: Monitor, values: Sequence[Any], before: int, recent: Mapping[Hashable, Sequence[Numbered]]
@@ -184,9 +195,9 @@ class Recollection:
 
     def _cut(self, events: list[Numbered]) -> list[Numbered]:
         """The first and the last ones: how it began is worth more than one more step."""
-        if len(events) <= self.most:
+        if len(events) <= self.shown:
             return events
-        return [events[0], *events[1 - self.most :]] if self.most > 1 else events[-1:]
+        return [events[0], *events[1 - self.shown :]] if self.shown > 1 else events[-1:]
 
 
 def by_object(entries: Sequence[tuple[int, Event]]) -> dict[Hashable, list[Numbered]]:
@@ -204,6 +215,9 @@ def _is_relevant(monitor: Monitor, each: tuple[int, Event], values: Sequence[Any
 
 def _all_ids(event: Event) -> Iterator[int | str]:
     yield from mentioned_ids(event)
+    group = event.get("groupId")
+    if isinstance(group, int | str):
+        yield group
     by_name = event.get("kwargIds")
     if isinstance(by_name, dict):
         yield from (each for each in by_name.values() if isinstance(each, int | str))

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lawful.laws.protocol import Expectation
 
 if TYPE_CHECKING:
+    from lawful.laws.grammar.wording import Rejection
     from lawful.learning.model import Anomaly
 
 Event = dict[str, Any]
+
+MESSAGES = frozenset({"send", "receive"})
+"""Events about messages: what matters there is the group."""
 
 _MOST_CONTEXTS = 100
 
@@ -41,6 +45,9 @@ class Finding:
     origin: Event | None = None  # where it began, if no event broke it, or one that has no place in the source
     anomaly: Anomaly | None = None  # if the law is one that nobody wrote
     made: Event | None = None  # how the object began that broke it, where lives of objects are followed
+    rejection: Rejection | None = None  # of a view: the place in its grammar, and why
+    messages: tuple[Numbered, ...] = ()  # of a view: what the group has sent and received before, for a diagram
+    diagram: str | None = None  # the file that shows it as a picture
 
     @property
     def place_event(self) -> Event | None:
@@ -110,11 +117,23 @@ class Finding:
             data |= {"note": self.expectation.note, "about": self.expectation.about}
         if self.made is not None:
             data["made"] = self.made
+        if self.rejection is not None:
+            data["rejection"] = self.rejection.to_json()
+            data["rejection"]["values"] = {name: plain(value) for name, value in self.rejection.values.items()}
+        if self.messages:
+            data["messages"] = [{"number": number, "event": event} for number, event in self.messages]
+        if self.diagram is not None:
+            data["diagram"] = self.diagram
         if self.anomaly is not None:
             import msgspec  # only they need it, and it takes a while
 
             data["anomaly"] = msgspec.to_builtins(self.anomaly)
         return data
+
+    def _repr_html_(self) -> str:
+        from lawful.engine.notebook import finding_html  # nobody else needs it
+
+        return finding_html(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Finding:
@@ -142,7 +161,18 @@ class Finding:
             data["origin"],
             _anomaly(data.get("anomaly")),
             data.get("made"),
+            _rejection(data.get("rejection")),
+            tuple(Numbered(each["number"], each["event"]) for each in data.get("messages", ())),
+            data.get("diagram"),
         )
+
+
+def _rejection(data: Any) -> Rejection | None:
+    if data is None:
+        return None
+    from lawful.laws.grammar.wording import Rejection
+
+    return Rejection.from_json(data)
 
 
 def _anomaly(data: Any) -> Anomaly | None:
@@ -158,11 +188,13 @@ def _anomaly(data: Any) -> Anomaly | None:
 def finding_key(law: str, rejected_at: int | str | None, event: Event | None) -> tuple[object, ...]:
     """What makes findings one: the same law, broken in the same way at the same place.
 
-    Without a place it is the name of what was called that tells them apart.
+    Without a place it is the name of what was called that tells them apart; messages may all go out at one place.
     """
     how = "event" if isinstance(rejected_at, int) else rejected_at
     event = event or {}
     if has_place(event):
+        if event.get("event") in MESSAGES:
+            return law, how, event["file"], event["line"], event["event"], str(event.get("name"))
         return law, how, event["file"], event["line"]
     kind, name = event.get("event"), event.get("name")
     return law, how, kind if isinstance(kind, str) else None, name if isinstance(name, str) else None

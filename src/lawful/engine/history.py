@@ -98,11 +98,11 @@ def _text(value: int | str) -> bytes:
         return b""
 
 
-def read_again(path: str, searches: Sequence[Search], *, skip_bad: bool) -> None:
+def read_again(path: str, searches: Sequence[Search], *, skip_bad: bool, ordered: bool = False) -> None:
     """Read a trace file once for all searches. Memory does not grow with it."""
     last = max(search.before for search in searches)
     try:
-        with open_trace(path, skip_bad=skip_bad) as reader:
+        with open_trace(path, skip_bad=skip_bad, ordered=ordered) as reader:
             start = 1
             for batch in reader.batches():
                 for search in searches:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,7 @@ from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 if TYPE_CHECKING:
     from lawful.engine.learned import LiveLearner
     from lawful.engine.sampling import Lives
+    from lawful.engine.suppressions import Suppressions
     from lawful.events.writer import TraceWriter
 
 OnViolation = Literal["report", "raise", "stop", "count"]
@@ -28,6 +30,7 @@ _AT_ONCE = ("raise", "stop")  # what is to be done before the program goes on
 _MOST_FINDINGS = 1_000  # of one law
 _MOST_PENDING = 10_000  # instances that were left open at the end, of one law
 _NOTHING = Expectation((), {})
+_UNSEEN = re.compile(r"invariant-\w+-unseen:")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 
@@ -72,6 +75,7 @@ class LiveLaw:
         if self.subjects is not None:
             self.ended()  # from now on somebody asks
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
+        self.paused = False
         self.events: list[Event] = []  # that have come
         self.numbers: list[int] = []  # that they have in the run
 
@@ -140,10 +144,13 @@ class LiveRun:
         on_finding: Callable[[Finding], None] | None = None,
         writer: TraceWriter | None = None,
         lives: Lives | None = None,
+        messages: int = 0,
+        suppressions: Suppressions | None = None,
     ) -> None:
         """`on_finding` is told of each finding once, when it is first made; its count may still grow.
 
-        With `lives`, laws about objects see only what those objects do that are followed.
+        With `messages`, findings about views have so many earlier messages, for a diagram. With `lives`, laws about
+        objects see only what those objects do that are followed.
         """
         self.lives = lives
         self.laws = [LiveLaw(part, lives) for law in laws for part in law.parts]
@@ -154,6 +161,11 @@ class LiveRun:
         self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
         self.omitted = 0  # violations at further places, of laws that were broken at very many
         self.processes = 1  # that are in this report
+        self.seconds: float | None = None  # that the program ran under watch; whoever runs it says so here
+        self.judging = 0.0  # seconds of these that judging took, in this process
+        self.suppressed = 0  # violations that the source, or the project, calls meant
+        self._suppressions = suppressions
+        self.hidden: list[Finding] = []  # that are known, and of which nobody wants to hear
         self.context: str | None = None  # what the program is at, as the id of a test
         self.fault: BaseException | None = None
         self.faults: list[str] = []  # of this and of merged runs, in words
@@ -165,9 +177,11 @@ class LiveRun:
         self._findings: dict[tuple[object, ...], Finding] = {}
         self._by_law: dict[str, int] = {}
         self._warnings: dict[str, None] = {}
-        self._routes = Routes((each, each.law) for each in self.laws if not each.over)
+        self._routes = self._awake()
         self._history = history
-        self._recollection = Recollection(max(history, 1))  # where it began is told in any case
+        self._messages = messages
+        # Where it began is told in any case. One more message than is shown tells whether there are more.
+        self._recollection = Recollection(max(history, messages and messages + 1, 1), shown=max(history, 1))
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
         self._recent: dict[Hashable, list[Numbered]] | None = None  # the same, by object, if somebody asked
         self._unexplained: list[tuple[int, Finding, Monitor, list[Any]]] = []
@@ -206,12 +220,30 @@ class LiveRun:
     @property
     def warnings(self) -> list[str]:
         """What went wrong without stopping anything."""
-        own = [f"{each.law.name}: {text}" for each in self.laws for text in each.monitor.warnings()]
+        own = [
+            f"{each.law.name}: {text}"
+            for each in self.laws
+            for text in each.monitor.warnings()
+            if not (_UNSEEN.match(text) and self._seen_elsewhere(each))
+        ]
         return list(dict.fromkeys([*own, *self._warnings]))
+
+    def _seen_elsewhere(self, live: LiveLaw) -> bool:
+        """May what a law has not seen here have been seen in another process, or in an earlier run that was enough?"""
+        if self.processes > 1:
+            return True
+        kind = None if self.lives is None else self.lives.confidence.kinds.get(live.kind)
+        return kind is not None and bool(kind.before or kind.taken)
 
     def warn(self, message: str) -> None:
         """Note something that the report should say, once."""
         self._warnings.setdefault(message)
+
+    def hide(self, known: Iterable[Finding]) -> None:
+        """These are known: they are findings no more."""
+        gone = {id(finding) for finding in known}
+        self.hidden += [finding for finding in self._findings.values() if id(finding) in gone]
+        self._findings = {key: each for key, each in self._findings.items() if id(each) not in gone}
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -244,7 +276,7 @@ class LiveRun:
                 raise
             return
         if self.on_violation in _AT_ONCE:
-            self._act(offence, batch[-1] if batch else None)
+            self._act(offence, batch[-1] if batch else None, len(batch))
 
     def _judge(self, batch: list[Event], new: list[Finding]) -> tuple[Finding, Event] | None:
         """Judge a batch; the last violation in it."""
@@ -318,6 +350,8 @@ class LiveRun:
             origin = about if about is not event else None
         if origin is None and event is not None and not has_place(event):
             origin = self._origin(monitor, list(mentioned_ids(event)), number)
+        if self._is_meant(live.law.name, origin or event):
+            return
         key = finding_key(live.law.name, rejected_at, origin or event)
         finding = self._findings.get(key)
         if finding is not None:
@@ -339,10 +373,25 @@ class LiveRun:
                 origin=origin,
                 made=None if life is None else life.birth,
             )
+            explain = getattr(monitor, "rejection", None)
+            if explain is not None and not lost:
+                finding.rejection = explain(event)
             self._add(key, finding)
             self._unexplained.append((number, finding, monitor, values_of(monitor, expectation, event)))
         if event is not None:
             self._offence = finding, event
+
+    def _is_meant(self, law: str, event: Event | None) -> bool:
+        """Does the source, or the project, say that nobody wants to hear of this?"""
+        if self._suppressions is None or event is None:
+            return False
+        file, line = event.get("file"), event.get("line")
+        if not self._suppressions.cover(
+            law, file if isinstance(file, str) else None, line if isinstance(line, int) else None
+        ):
+            return False
+        self.suppressed += 1
+        return True
 
     def _add(self, key: tuple[object, ...], finding: Finding) -> None:
         self._findings[key] = finding
@@ -368,6 +417,10 @@ class LiveRun:
         self._recollection.add(kept[done:] if done else kept)
 
     def _give_history(self, finding: Finding, monitor: Monitor, values: list[Any], number: int) -> None:
+        if self._messages and hasattr(monitor, "rejection"):
+            event = finding.event or finding.doomed_event or {}
+            group = event.get("groupId") if finding.rejection is None else finding.rejection.group
+            finding.messages = self._recollection.messages(monitor, group, number)
         if self._history:
             finding.history = self._recollection.about(monitor, values, number)
             if len(finding.history) < self._history and self._recollection.forgot:
@@ -375,11 +428,13 @@ class LiveRun:
 
     # -- what a violation leads to ----------------------------------------------------------------
 
-    def _act(self, offence: tuple[Finding, Event] | None, event: Event | None) -> None:
+    def _act(self, offence: tuple[Finding, Event] | None, event: Event | None, batch: int) -> None:
         if self.on_violation == "raise":
             if offence is not None and offence[1].get("event") not in _AFTER:
-                for each in self.laws:
-                    each.monitor.prevented(self._number)
+                # A message that does not go out is one event for its sender, and one for its receiver.
+                for number in range(self._number, self._number - batch, -1):
+                    for each in self.laws:
+                        each.monitor.prevented(number)
                 raise Violation(offence[0])
             return
         if offence is not None:
@@ -426,6 +481,44 @@ class LiveRun:
             self.fault = error
             self.faults.append(_in_words(error))
 
+    # -- laws that come and go --------------------------------------------------------------------
+
+    def add(self, laws: Sequence[Law]) -> None:
+        """Judge by these laws, too. They begin with the next event."""
+        with self._lock:
+            added = [LiveLaw(part, self.lives) for law in laws for part in law.parts]
+            self.laws += added
+            for each in added:
+                if each.monitor.doomed_at is not None:
+                    self._broken(each, None, self._number)
+            self._explain()
+            self._routes = self._awake()
+
+    def remove(self, name: str) -> None:
+        """Judge by the law of this name no more. What it has found stays."""
+        with self._lock:
+            self.laws = [each for each in self.laws if each.law.name != name]
+            self._routes = self._awake()
+
+    def pause(self, name: str, paused: bool) -> None:
+        """Let a law rest; or wake it. Then it begins anew, since it does not know what it has missed."""
+        with self._lock:
+            for at, each in enumerate(self.laws):
+                if each.law.name == name and each.paused != paused:
+                    if not paused:
+                        each = self.laws[at] = LiveLaw(each.law, self.lives)
+                    each.paused = paused
+            self._routes = self._awake()
+
+    def _awake(self) -> Routes[LiveLaw]:
+        return Routes((each, each.law) for each in self.laws if not (each.over or each.paused))
+
+    def record(self, writer: TraceWriter | None) -> TraceWriter | None:
+        """Write events there from now on, or nowhere; where they went until now."""
+        with self._lock:
+            before, self._writer = self._writer, writer
+            return before
+
     # -- the end ----------------------------------------------------------------------------------
 
     def end(self, *, verdict: bool = True) -> None:
@@ -458,11 +551,13 @@ class LiveRun:
             self.events += learner.learner.events
         self.learner = learner
         for finding in learner.findings():
+            if self._is_meant(finding.law, finding.place_event):
+                continue
             self._add((finding.law, str(finding.anomaly and finding.anomaly.rule)), finding)
 
     def _judge_end(self, live: LiveLaw) -> None:
         monitor = live.monitor
-        if live.over or monitor.end() is not Verdict.FALSE:
+        if live.over or live.paused or monitor.end() is not Verdict.FALSE:
             return
         contexts = {self.context: 1} if self.context is not None else {}
         most = _MOST_PENDING
@@ -475,9 +570,14 @@ class LiveRun:
                 if self.on_violation == "count":
                     continue
             finding = Finding("end", None, expectation, None, None, law=live.law.name, contexts=dict(contexts))
+            at_end = getattr(monitor, "rejection_at_end", None)
+            if at_end is not None:
+                finding.rejection = at_end(expectation.bindings.get("groupId"))
             values = values_of(monitor, expectation, None)
             finding.origin = self._origin(monitor, values, self._number + 1)
             self._give_history(finding, monitor, values, self._number + 1)
+            if self._is_meant(finding.law, finding.place_event):
+                continue
             known = self._findings.get(finding.key)
             if known is not None:
                 known.again(1, None, contexts)
@@ -502,7 +602,7 @@ class LiveRun:
         """Go on in a child, where its laws are, with nothing found or counted yet; the trace goes elsewhere."""
         if self._forking:
             self._lock = threading.Lock()
-        self.events = self.threads = self.dropped = self.omitted = 0
+        self.events = self.threads = self.dropped = self.omitted = self.suppressed = 0
         self.processes = 1
         self._findings.clear()
         self._by_law.clear()
@@ -518,6 +618,7 @@ class LiveRun:
             "processes": self.processes,
             "dropped": self.dropped,
             "omitted": self.omitted,
+            "suppressed": self.suppressed,
             "faults": list(self.faults),
             "warnings": self.warnings,
             "laws": [each.law.name for each in self.laws],
@@ -532,6 +633,7 @@ class LiveRun:
             self.processes += other["processes"]
             self.dropped += other["dropped"]
             self.omitted += other["omitted"]
+            self.suppressed += other["suppressed"]
             self.faults += [text for text in other["faults"] if text not in self.faults]
             for text in other["warnings"]:
                 self._warnings.setdefault(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from lawful.engine.evidence import merged, met, values_of
@@ -87,11 +88,16 @@ class TraceRun:
         self.events = 0
         """How many were judged; more may have been read."""
         self.bad_lines = 0
+        self.seconds = 0.0
+        """How long it took to read and judge it."""
         self.complete = False
         """Was the trace judged to its end? Not if everything was decided before, or if something went wrong."""
         self.drained = False
         """Was the rest of a stream read, but not judged?"""
         self.error: TraceError | None = None
+        self.disorder: list[str] = []
+        """What could not be put in order, where events say in which order they were sent."""
+        self._ordered = any(hasattr(case.law, "view") for case in self.cases)  # laws about messages
         self._source = source
         self._settings = settings
         self._on_finding = on_finding
@@ -106,14 +112,18 @@ class TraceRun:
 
         `watched` gives the reader's batches, and may look at how far it is.
         """
+        began = perf_counter()
         try:
-            with open_trace(self._source, skip_bad=self._settings.skip_bad) as reader:
+            with open_trace(self._source, skip_bad=self._settings.skip_bad, ordered=self._ordered) as reader:
                 if self._source == "-" or reader.size is None:
                     self._recent = Recent()
                 try:
                     self._judge(reader, watched)
                 finally:
                     self.bad_lines = reader.bad_lines
+                    if reader.order is not None:
+                        self.disorder = list(reader.order.warnings())
+                    self.seconds = perf_counter() - began
         except TraceError as error:
             self.error = error
         self.conclude()
@@ -186,7 +196,7 @@ class TraceRun:
         if not searches:
             return
         if self._recent is None:
-            read_again(self._source, searches, skip_bad=self._settings.skip_bad)
+            read_again(self._source, searches, skip_bad=self._settings.skip_bad, ordered=self._ordered)
         else:
             self._recent.search(searches)
 

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lawful.engine.live import LiveRun, OnViolation
-from lawful.errors import TraceError
+from lawful.engine.suppressions import Suppressions
+from lawful.errors import LawfulError, TraceError
 from lawful.sources.python import children, cores, emitting
 from lawful.sources.python.flusher import INTERVAL, Flusher
 from lawful.sources.python.scope import Scope
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from lawful.engine.learned import LiveLearner
     from lawful.engine.sampler import Sampler
     from lawful.events.writer import TraceWriter
+    from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
     from lawful.learning.parameters import Parameters
+    from lawful.sources.actors.exchange import Exchange
+    from lawful.sources.python.model import Tracer
 
 Event = dict[str, Any]
 
@@ -57,7 +61,26 @@ class Settings:
     core: str | None = None
     judge: bool = True  # or only see what the laws can match
     learn: Parameters | None = None  # learn rules, this way
+    ignore: tuple[str, ...] = ()  # laws, or `law: files`, of which nobody wants to hear
     demand: Demand | None = None  # be so sure of laws about objects, and follow no more of these than that takes
+    groups: tuple[tuple[str, tuple[Binding, ...]], ...] = ()  # what groups are, in place of what views say
+    messages: int = 0  # of a group before it broke a view that are kept, for diagrams
+
+
+class Attendant(Protocol):
+    """Somebody who looks on while the program runs: the dashboard. Called on a thread of ours; it must never wait."""
+
+    def beat(self) -> None:
+        """Ten times a second."""
+        ...
+
+    def end(self) -> None:
+        """The run is over, and all is in the report."""
+        ...
+
+    def after_fork_in_child(self) -> None:
+        """This process is a child now, which nobody looks at."""
+        ...
 
 
 class Session:
@@ -70,22 +93,17 @@ class Session:
         *,
         on_finding: Callable[[Finding], None] | None = None,
         on_exit: Callable[[int], None] | None = None,
+        on_exec: Callable[[], None] | None = None,
     ) -> None:
-        """`on_exit` is told the code when the first process is about to end in `os._exit`."""
+        """`on_exit` is told the code when the first process is about to end in `os._exit`, `on_exec` when another program
+        is about to take its place.
+        """
         self.settings = settings
         self.laws = tuple(laws)
         self.writer = _writer(settings.trace) if settings.trace is not None else None
         self.learner = _learner(settings.learn)
-        # What is written into a trace, and what joins objects, is told with all its parts.
-        detail = settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
         self.sampler = _sampler(settings.demand, self.laws)
-        self.watched = Watched(
-            self.laws,
-            settings.scope,
-            main=settings.main,
-            learn=self.learner is not None and not detail,
-            sampling=None if self.sampler is None else self.sampler.sampling,
-        )
+        self.watched = self._look_out()
         self.live = LiveRun(
             self.laws if settings.judge else (),
             history=settings.history,
@@ -93,27 +111,23 @@ class Session:
             on_finding=on_finding,
             writer=self.writer,
             lives=None if self.sampler is None else self.sampler.lives,
+            suppressions=Suppressions(settings.ignore, settings.scope.project),
+            messages=settings.messages,
         )
-        self._watching = children.Watching(self.watched, messages=self.learner is not None)
+        self._watching = children.Watching(self._listen(self.watched), messages=self.learner is not None)
         self.core = cores.choose(settings.core or "")
-        options: dict[str, Any] = {"flush_at": settings.buffer}
-        if settings.drop and self.core.name != "python":  # which always lets the program wait
-            options = {"flush_at": settings.buffer + 1, "limit": settings.buffer}
-        self.tracer = self.core.make(
-            self._watching,
-            self._deliver,
-            synchronous=settings.on_violation in ("raise", "stop"),
-            gone=self.watched.gone or self.sampler is not None,
-            learner=None if detail else self.learner,
-            **options,
-        )
+        self.tracer = self._make_tracer(self._watching)
         self._adjustable: Any = self.tracer  # if it has a `flush_at` that can be changed
+        self._retired: list[Tracer] = []  # threads may still be in the middle of what these do
+        self.attendant: Attendant | None = None
+        self._recorder: Tracer | None = None  # if the trace needs one of its own
         if self.sampler is not None:
             self.sampler.attach(self.tracer, self.watched)
         periods = [every for law in self.laws if (every := law.every) is not None]
         self._ticks = bool(periods) and settings.judge
         self._flusher = Flusher(self._beat, min([INTERVAL, *periods]) if self._ticks else INTERVAL)
         self._on_exit = on_exit
+        self._on_exec = on_exec
         self._folder: children.Folder | None = None
         self._number = 0  # of this process; 0 is the first
         self._forked = False
@@ -132,6 +146,50 @@ class Session:
         self._forking = False
         self._gone = False  # is it said that this process has ended, by becoming another program?
         self.finished = False
+
+    @property
+    def _detail(self) -> bool:
+        """What is written into a trace, and what joins objects, is told with all its parts."""
+        settings = self.settings
+        return settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
+
+    def _look_out(self) -> Watched:
+        return Watched(
+            self.laws,
+            self.settings.scope,
+            main=self.settings.main,
+            learn=self.learner is not None and not self._detail,
+            sampling=None if self.sampler is None else self.sampler.sampling,
+        )
+
+    def _listen(self, watched: Watched) -> Watched | Exchange:
+        """The same, and messages between groups if there are views."""
+        self.exchange = None
+        if not any(hasattr(law, "view") for law in self.laws):
+            return watched
+        from lawful.sources.actors.exchange import Exchange  # a run without views must not wait for it
+
+        self.exchange = Exchange(
+            watched, self.laws, dict(self.settings.groups), numbered=self.settings.trace is not None
+        )
+        return self.exchange
+
+    def _make_tracer(self, watching: children.Watching) -> Tracer:
+        settings = self.settings
+        options: dict[str, Any] = {"flush_at": settings.buffer}
+        if settings.drop and self.core.name != "python":  # which always lets the program wait
+            options = {"flush_at": settings.buffer + 1, "limit": settings.buffer}
+        tracer: Tracer = self.core.make(
+            watching,
+            self._deliver,
+            synchronous=settings.on_violation in ("raise", "stop"),
+            gone=self.watched.gone or self.sampler is not None,
+            learner=None if self._detail else self.learner,
+            **options,
+        )
+        if self.exchange is not None:
+            self.exchange.identify = tracer.identify
+        return tracer
 
     # -- begin and end ----------------------------------------------------------------------------
 
@@ -158,18 +216,99 @@ class Session:
         if self.finished:
             return
         self.finished = True
+        self.live.seconds = time.monotonic() - self._began if self._began else None
         for step in (
             self._watch_no_more,
+            self._record_no_more,
             self.tracer.stop,
             self._learn_rest,
             self._judge_rest,
             self._close_trace,
             self._hand_over,
+            self._take_leave,
         ):
             try:
                 step()
             except Exception as error:
                 self.live.fail(error)
+
+    def change_laws(self, add: Sequence[Law] = (), remove: str | None = None) -> None:
+        """Judge by other laws from now on, on a thread of ours.
+
+        What a law can match is decided when code is first seen. So another tracer takes over, which looks anew; what
+        happens in the moment between the two is not seen, and the report says so.
+        """
+        if self.sampler is not None:
+            raise LawfulError(
+                "control-sampling",
+                "laws cannot be added or removed while objects are sampled",
+                hint="pause the law, or begin another run",
+            )
+        if self.finished or self.live.fault is not None:
+            raise LawfulError("control-over", "the program is not watched any more")
+        kept = tuple(law for law in self.laws if law.name != remove)
+        self.laws = (*kept, *add)
+        old = self.tracer
+        emitting.detach(old)
+        began = time.monotonic()
+        self.watched, before = self._look_out(), self.watched
+        for text in before.warnings:
+            self.live.warn(text)
+        watching = children.Watching(self._listen(self.watched), messages=self.learner is not None)
+        tracer = self._make_tracer(watching)
+        tracer.follow(old)
+        old.stop()  # what it had gathered is judged by the laws of before
+        self._retired.append(old)
+        self._watching = watching
+        if remove is not None:
+            self.live.remove(remove)
+        self.live.add(add)
+        self.tracer = self._adjustable = tracer
+        if self.learner is not None:
+            self.learner.goes_on_with(tracer)
+        tracer.start()
+        emitting.attach(tracer, self.settings.scope, self.fail)
+        blind = (time.monotonic() - began) * 1000
+        self.live.warn(f"laws were changed while the program ran: for {blind:.0f} ms it was not watched")
+
+    def pause_law(self, name: str, paused: bool) -> None:
+        """Let a law rest from now on, or wake it: then it begins anew."""
+        self.tracer.flush()  # what happened before is judged as it was then
+        self.live.pause(name, paused)
+
+    @property
+    def recording(self) -> bool:
+        """Is a trace being written?"""
+        return self.writer is not None
+
+    def record(self, path: str | None) -> None:
+        """Write the events to this file from now on; None: no more."""
+        self.tracer.flush()
+        if path is None:
+            self._stop_recording()
+        elif self.writer is None:
+            self.writer = _writer(path)
+            if self.learner is not None and self.learner.direct:
+                # Events that are learned from never become events: another tracer is there to tell of them.
+                self._recorder = self.core.make(
+                    Watched(self.laws, self.settings.scope, main=self.settings.main),
+                    self.writer.write_many,
+                    gone=True,
+                    flush_at=self.settings.buffer,
+                )
+                self._recorder.follow(self.tracer)
+                self._recorder.start()
+            else:
+                self.live.record(self.writer)
+
+    def _stop_recording(self) -> None:
+        if self._recorder is not None:
+            self._recorder.stop()
+            self._recorder = None
+        else:
+            self.live.record(None)
+        self._close_trace()
+        self.writer = None
 
     def fail(self, error: BaseException) -> None:
         """A fault of ours: tell it in the report, and let the program go on without us."""
@@ -195,11 +334,12 @@ class Session:
 
     def _judge_rest(self) -> None:
         live = self.live
-        for text in self.watched.warnings:
+        for text in (*self.watched.warnings, *(() if self.exchange is None else self.exchange.warnings)):
             live.warn(text)
-        live.dropped += self.tracer.dropped
-        if self.tracer.fault is not None and live.fault is None:
-            live.fail(self.tracer.fault)
+        for tracer in (*self._retired, self.tracer):
+            live.dropped += tracer.dropped
+            if tracer.fault is not None and live.fault is None:
+                live.fail(tracer.fault)
         if self._ticks:
             live.tick(time.monotonic() - self._started + self._late)
         live.end(verdict=not self._forked)
@@ -222,6 +362,14 @@ class Session:
         if self.learner is not None:
             self.live.learned(self.learner)
 
+    def _record_no_more(self) -> None:
+        if self._recorder is not None:
+            self._stop_recording()
+
+    def _take_leave(self) -> None:
+        if self.attendant is not None:
+            self.attendant.end()
+
     def _beat(self) -> None:
         """Ten times a second."""
         now = time.monotonic()
@@ -231,13 +379,19 @@ class Session:
         if self.sampler is not None:
             self.sampler.beat()
         self._progress()
+        if self._recorder is not None:
+            self._recorder.flush()
+        if self.attendant is not None:
+            self.attendant.beat()
 
     def _deliver(self, batch: list[Event]) -> None:
         self._deliverer = threading.get_ident()
+        began = time.perf_counter()
         try:
             self._take(batch)
         finally:
             self._deliverer = None
+            self.live.judging += time.perf_counter() - began
 
     def _take(self, batch: list[Event]) -> None:
         whole = len(batch) >= self.settings.buffer
@@ -286,6 +440,9 @@ class Session:
 
     def _become_another(self) -> None:
         """The last moment before another program takes the place of this one, if it is there and can."""
+        if not self._number and self._on_exec is not None and not self.finished:
+            self._on_exec()
+            return
         if self._number and self._folder is not None and not self.finished:
             self._tell(always=True)
             self._gone = True
@@ -330,6 +487,13 @@ class Session:
         self._handing = threading.RLock()
         self._flusher.forget()
         self._forked = True
+        if self.attendant is not None:
+            self.attendant.after_fork_in_child()
+            self.attendant = None
+        if self._recorder is not None:
+            self._recorder.after_fork(0)  # what it had gathered is the parent's
+            self._recorder.stop()
+            self._recorder = None
         self._deliverer = None
         self._busy = self._gone = self._forking = False
         self._handed, self._telling = 0, 0.0
@@ -346,6 +510,8 @@ class Session:
             self._give_up()
             return
         self.tracer.after_fork(self._number)
+        if self.exchange is not None:
+            self.exchange.after_fork(self._number)
         self._born = time.monotonic()
         if self.learner is not None:
             self.learner.on_progress = self._progress

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lawful.diagnostics import printable
-from lawful.engine.findings import plain
+from lawful.engine.findings import MESSAGES, plain
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
+    from lawful.laws.catalog import CatalogLaw
     from lawful.laws.protocol import Expectation
 
 _LONGEST_STRING = 60
@@ -37,15 +38,28 @@ def message(finding: Finding) -> str:
     note, about = finding.expectation.note, finding.expectation.about
     if note:  # the law says itself what is wrong
         return f"{describe(about or finding.event or {})}: {expected(finding.expectation)} was expected, but {note}"
+    law = catalogued(finding)
+    if law is not None:
+        event = finding.event or {}
+        return law.title if _is_private(str(event.get("name", ""))) else f"{law.title}: {describe(event)}"
     if finding.event is not None and finding.event.get("event") == "gone":
         return f"{describe(finding.event)}, which is not allowed yet"
     return f"{describe(finding.event or {})} is not allowed here"
 
 
+def catalogued(finding: Finding) -> CatalogLaw | None:
+    """The law with its facts, if it is one of the catalogue: these say in the library's language what is wrong."""
+    if "/" not in finding.law:
+        return None
+    from lawful.laws import catalog  # a run that finds nothing must not pay for it
+
+    return catalog.load(finding.law) if finding.law in catalog.names() else None
+
+
 def describe(event: dict[str, Any]) -> str:
     """An event in a few words, as `list.append(3) on object 7`."""
     kind = event.get("event")
-    name = printable(str(event.get("name", "")))
+    name = printable(_name(event))
     on = f" on {_receiver(event)}" if "targetId" in event or "target" in event else ""
     if kind == "new":
         return f"{name}{_arguments(event)} made object {short(event.get('targetId'))}"
@@ -65,9 +79,37 @@ def describe(event: dict[str, Any]) -> str:
         return f"{name}{_arguments(event)}{on} raised{f' {printable(str(exception))}' if exception else ''}"
     if kind in ("yield", "resume"):
         return f"{name}{on} {'yields' if kind == 'yield' else 'goes on'}"
+    if kind in MESSAGES and isinstance(event.get("group"), str):
+        return _message(event, name)
     rest = {key: value for key, value in event.items() if key not in _SAID}
     what = f"{printable(str(kind))} {name}".rstrip()
     return f"{what}{_arguments(event)}{on}{f' {short(rest)}' if rest else ''}"
+
+
+def _message(event: dict[str, Any], name: str) -> str:
+    """A message as `WorkerGroup 1 sends Job.registerItems(object 1, 41) to object 3`."""
+    key = event.get("groupId")
+    group = printable(event["group"]) + ("" if key is None else f" {short(key)}")
+    does = "sends" if event["event"] == "send" else "receives"
+    if event.get("reply") is True:
+        exception = event.get("exception")
+        answer = f"raised {printable(str(exception))}" if exception else _result(event)
+        return f"{group} {does} the answer of {name}: {answer}"
+    sent = event["event"] == "send"
+    other = event.get("targetId" if sent else "callerId")
+    whom = "" if other is None else f" {'to' if sent else 'from'} object {short(other)}"
+    return f"{group} {does} {name}{_arguments(event)}{whom}"
+
+
+def _name(event: dict[str, Any]) -> str:
+    name, kind = str(event.get("name", "")), event.get("class")
+    # A law may name a method of every class.
+    return f"{kind}{name[1:]}" if name.startswith("*.") and isinstance(kind, str) else name
+
+
+def _is_private(name: str) -> bool:
+    """Is it the business of a library alone?"""
+    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
 
 
 def _receiver(event: dict[str, Any]) -> str:

@@ -53,6 +53,8 @@ FIELDS: Mapping[str, str] = {
     "stack": "where an object was made, and by whom",
     "sampled": "the number of the class of objects that a sample belongs to",
     "reply": "true if the message is the answer to a call",
+    "senderId": "the id of who sent the message",
+    "seq": "which message of its sender it is, from 1: out of order, they are put in order",
 }
 """The standard fields. Whatever is unknown is absent; ids are unique for the life of the trace and never reused."""
 

@@ -14,6 +14,7 @@ import msgspec
 from lawful.errors import TraceError
 from lawful.events.framing import BLANK, ELEMENTS, MAX_RUN, OBJECTS, SCALAR, SPACE, Found, Frame, span
 from lawful.events.model import Event
+from lawful.events.order import Order
 from lawful.events.streams import ByteStream, Source
 
 MAX_VALUE = 64 * 1024 * 1024
@@ -65,13 +66,16 @@ class _In(Enum):
     DONE = "done"
 
 
-def open_trace(source: Source, *, skip_bad: bool = False, max_value: int = MAX_VALUE) -> TraceReader:
+def open_trace(
+    source: Source, *, skip_bad: bool = False, max_value: int = MAX_VALUE, ordered: bool = False
+) -> TraceReader:
     """Open a trace: a path, ``-`` for standard input, or a binary file object (which stays open afterwards).
 
     What it is (JSON Lines, an array, values one after the other; gzip, zstd, plain) is seen from the content. With
     `skip_bad`, lines that are no events are counted and passed over; an array is given up at the first fault anyway.
+    If `ordered`, messages come in the order in which their senders sent them, where events say so.
     """
-    return TraceReader(ByteStream(source), skip_bad=skip_bad, max_value=max_value)
+    return TraceReader(ByteStream(source), skip_bad=skip_bad, max_value=max_value, ordered=ordered)
 
 
 class TraceReader:
@@ -81,7 +85,9 @@ class TraceReader:
     cut into chunks never changes what is delivered or which fault is raised.
     """
 
-    def __init__(self, stream: ByteStream, *, skip_bad: bool = False, max_value: int = MAX_VALUE) -> None:
+    def __init__(
+        self, stream: ByteStream, *, skip_bad: bool = False, max_value: int = MAX_VALUE, ordered: bool = False
+    ) -> None:
         self.events = 0
         """How many events were delivered (in batches) so far."""
         self.bad_lines = 0
@@ -101,7 +107,20 @@ class TraceReader:
         self._skip_line = False  # the rest of this line is passed over
         self._skip_indent: int | None = None  # and all lines until one with an object indented no more than this
         self._over = False  # all was read
-        self._batches = self._read()
+        self.order = Order() if ordered else None
+        """What puts messages in order, if something does."""
+        self._batches = self._read() if self.order is None else self._arranged(self.order)
+
+    def _arranged(self, order: Order) -> Generator[list[Event], None, None]:
+        inner = self._read()
+        try:
+            for batch in inner:
+                if ready := order.arrange(batch):
+                    yield ready
+        finally:
+            inner.close()
+        if rest := order.rest():
+            yield rest
 
     @property
     def name(self) -> str:

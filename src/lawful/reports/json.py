@@ -16,6 +16,8 @@ from lawful.reports.core import message, plain, shortened
 if TYPE_CHECKING:
     from lawful.engine import Case, TraceRun
     from lawful.laws.grammar.wording import Rejection
+    from lawful.reports.fingerprints import Mark
+    from lawful.reports.gather import Found
 
 
 @runtime_checkable
@@ -25,14 +27,44 @@ class Explaining(Protocol):
     def rejection(self, event: Event | None = None) -> Rejection | None: ...
 
 
-def render(runs: Sequence[TraceRun], diagrams: Mapping[Case, str] = MappingProxyType({})) -> bytes:
-    """The whole report, with a newline at its end; `diagrams` are the files that show some of it as pictures."""
+SCHEMA = 1
+"""The version of what reports look like: it changes if a program that reads them might have to."""
+
+
+def opening(command: str) -> dict[str, Any]:
+    """What every report begins with."""
+    return {"report": command, "schema": SCHEMA, "version": __version__}
+
+
+def known_json(baseline: str, known: Sequence[Mark]) -> dict[str, Any]:
+    """What a baseline has hidden."""
+    return {"file": encodable(baseline), "hidden": len(known), "known": [mark.to_json() for mark in known]}
+
+
+def render(
+    runs: Sequence[TraceRun],
+    diagrams: Mapping[Case, str] = MappingProxyType({}),
+    *,
+    found: Sequence[Found] = (),
+    baseline: str | None = None,
+) -> bytes:
+    """The whole report, with a newline at its end; `diagrams` are the files that show some of it as pictures.
+
+    `found` says by what violations are known; `baseline` is the file that knows some, if one is used.
+    """
+    marks = {each.case: each for each in found}
     report: dict[str, Any] = {
-        "version": __version__,
+        **opening("check"),
         "events": sum(run.events for run in runs),
-        "laws": [_case(run, case) | _beyond(case, diagrams.get(case)) for run in runs for case in run.cases],
+        "laws": [
+            _case(run, case) | _beyond(case, diagrams.get(case)) | _known(marks.get(case), baseline)
+            for run in runs
+            for case in run.cases
+        ],
         "traces": [_trace(run) for run in runs],
     }
+    if baseline is not None:
+        report["baseline"] = known_json(baseline, [each.mark for each in found if each.known])
     try:
         return msgspec.json.encode(report, enc_hook=plain) + b"\n"
     except RecursionError:
@@ -75,18 +107,30 @@ def _beyond(case: Case, diagram: str | None) -> dict[str, Any]:
     if case.finding is not None and case.finding.rejected_at is not None and isinstance(case.monitor, Explaining):
         rejection = case.monitor.rejection(case.finding.event)
         if rejection is not None:
-            found["rejection"] = {
-                "group": rejection.group,
-                "message": rejection.terminal,
-                "position": rejection.rule,
-                "assertion": rejection.assertion,
-                "where": rejection.where and encodable(rejection.where),
-                "reason": rejection.reason,
-                "values": {name: _binding(value) for name, value in rejection.values.items()},
-            }
+            found["rejection"] = rejection_json(rejection)
     if diagram is not None:
         found["diagram"] = encodable(diagram)
     return found
+
+
+def rejection_json(rejection: Rejection) -> dict[str, Any]:
+    """Where in its grammar a view was broken."""
+    return {
+        "group": rejection.group,
+        "message": rejection.terminal,
+        "position": rejection.rule,
+        "assertion": rejection.assertion,
+        "where": rejection.where and encodable(rejection.where),
+        "reason": rejection.reason,
+        "values": {name: _binding(value) for name, value in rejection.values.items()},
+    }
+
+
+def _known(found: Found | None, baseline: str | None) -> dict[str, Any]:
+    """By what a violation is known, and, where there is a baseline, whether it is known."""
+    if found is None:
+        return {}
+    return {"mark": found.mark.to_json()} | ({} if baseline is None else {"known": found.known})
 
 
 def _binding(value: Any) -> Any:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lawful import __version__
 from lawful.diagnostics import printable
 from lawful.learning import strategies
 from lawful.learning.intake import NO_OBJECT
 from lawful.learning.model import State
 from lawful.reports.core import count
+from lawful.reports.json import known_json, opening
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner, Report
     from lawful.learning.model import Anomaly, Scene, Survey
+    from lawful.reports.fingerprints import Mark
 
 _MOST_SCENES = 3  # failing uses of one anomaly that are shown
 _MOST_OTHERS = 5
@@ -30,9 +31,25 @@ _STATES = {State.ENFORCING: "enforcing", State.LEARNING: "learning", State.DEAD:
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
-def render_json(learner: Learner, traces: list[str]) -> bytes:
-    """The whole report, with a newline at its end."""
-    return msgspec.json.encode({**plain_json(learner), "traces": clean(traces), "version": __version__}) + b"\n"
+def render_json(
+    learner: Learner,
+    traces: list[str],
+    *,
+    marks: Sequence[Mark] = (),
+    hidden: Sequence[Mark] = (),
+    baseline: str | None = None,
+) -> bytes:
+    """The whole report, with a newline at its end.
+
+    `marks` are those of all anomalies, `hidden` those of them that the file `baseline` knows.
+    """
+    report = {**plain_json(learner), "traces": clean(traces), **opening("learn")}
+    if marks:
+        pairs = zip(report["anomalies"], marks, strict=True)
+        report["anomalies"] = [{**data, "mark": mark.to_json()} for data, mark in pairs if mark not in hidden]
+    if baseline is not None:
+        report["baseline"] = known_json(baseline, hidden)
+    return msgspec.json.encode(report) + b"\n"
 
 
 def plain_json(learner: Learner) -> dict[str, Any]:
@@ -68,8 +85,12 @@ def report_lines(
     folder: str | os.PathLike[str] = ".",
     rules: bool = False,
     moves: bool = False,
+    hidden: int = 0,
 ) -> Iterator[Line]:
-    """The whole report. `folder`: that of the project, below which the files of events are."""
+    """The whole report. `folder`: that of the project, below which the files of events are.
+
+    `hidden`: how many anomalies are known, and not among those that were found.
+    """
     if rules:
         yield from rule_lines(learner)
         yield []
@@ -80,7 +101,7 @@ def report_lines(
     if moves:
         yield from move_lines(learner)
         yield []
-    yield from summary_lines(learner, found, width)
+    yield from summary_lines(learner, found, width, hidden=hidden)
 
 
 def anomaly_lines(number: int, anomaly: Anomaly, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:
@@ -165,10 +186,12 @@ def move_lines(learner: Learner) -> Iterator[Line]:
         yield [Span(f"{move.event:>12,}  {change}  "), Span(f"{bar:<20}", "cyan"), Span(f" {met:,}")]
 
 
-def summary_lines(learner: Learner, found: Report, width: int = WIDTH) -> Iterator[Line]:
+def summary_lines(learner: Learner, found: Report, width: int = WIDTH, *, hidden: int = 0) -> Iterator[Line]:
     """How much of what, and under which parameters."""
     parts = [Span(count(len(found), "anomaly", "anomalies"), "bold red" if found else "green")]
     parts += _over_budget(learner, found)
+    if hidden:
+        parts.append(Span(f", {hidden:,} known and hidden"))
     yield [*parts, Span(f" in {count(learner.events, 'event')}")]
     yield from learned_lines(learner, width)
 

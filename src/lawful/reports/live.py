@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from lawful import __version__
 from lawful.diagnostics import encodable, printable
 from lawful.engine.findings import plain as plain_value
-from lawful.engine.wording import count, describe, expected, message, short, shortened
+from lawful.engine.wording import catalogued, count, describe, expected, message, short, shortened
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled, plain
 
@@ -67,10 +67,10 @@ def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> 
     """All about one finding."""
     place = _place(finding.file, finding.line)
     head = f"{place}: " if place else ""
-    law = f"{printable(finding.law)}: "
-    first, *rest = folded(f"{head}{law}{message(finding)}", width)
+    name = f"{printable(finding.law)}: "
+    first, *rest = folded(f"{head}{name}{message(finding)}", width)
     # The whole head is on the first line if it fits at all.
-    after = len(head) + len(law)
+    after = len(head) + len(name)
     yield [Span(first[: len(head)], "bold"), Span(first[len(head) : after], "bold red"), Span(first[after:])]
     yield from ([Span(" " * _INDENT + part)] for text in rest for part in folded(text, width - _INDENT))
     line = source.line(finding.file, finding.line)
@@ -79,8 +79,12 @@ def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> 
         yield [Span(gutter, "dim"), Span(_cut(line, width - len(gutter)), "bold")]
     for label, text in _facts(finding, width):
         yield from labelled(label, text, width)
+    law = catalogued(finding)
+    if law is not None:  # whole, so that it can be clicked
+        (see,) = labelled("see", law.url, width + len(law.url))
+        yield see
     label = "left open" if finding.rejected_at == "end" else "earlier"
-    for each in finding.history:
+    for each in finding.history if law is None else _told_once(finding.history):
         yield from _earlier(label, each, source, width)
         label = ""
     if finding.history_note:
@@ -100,10 +104,10 @@ def summary_lines(run: LiveRun, width: int = WIDTH, *, details: bool = False) ->
 def _learned_summary(run: LiveRun, learner: Learner, width: int, details: bool) -> Iterator[Line]:
     from lawful.reports import learned
 
-    if not (run.findings or run.laws or learner.events):
+    if not (run.findings or run.hidden or run.laws or learner.events):
         yield [Span("nothing was learned: there were no events of objects", "yellow")]
         return
-    parts = _total(run) if run.findings or run.laws else [Span("nothing unusual", "green")]
+    parts = _total(run) if run.findings or run.hidden or run.laws else [Span("nothing unusual", "green")]
     anomalies = sum(finding.anomaly is not None for finding in run.findings)
     parts += learned.over_budget(learner, anomalies)
     counted = _counted(run) if run.laws else [count(learner.events, "event"), *_processes(run)]
@@ -116,6 +120,8 @@ def _total(run: LiveRun) -> list[Span]:
     parts = [Span(count(found, "finding"), "bold red" if found else "green")]
     if run.violations > found:
         parts.append(Span(f" ({count(run.violations, 'violation')})"))
+    if run.hidden:
+        parts.append(Span(f", {len(run.hidden):,} known and hidden"))
     return parts
 
 
@@ -135,6 +141,8 @@ def _processes(run: LiveRun) -> list[str]:
 def _remarks(run: LiveRun) -> Iterator[str]:
     if run.omitted:
         yield f"{count(run.omitted, 'violation')} at further places not listed"
+    if run.suppressed:
+        yield f"{count(run.suppressed, 'violation')} ignored, as the source or the project asks"
     if run.dropped:
         yield f"{count(run.dropped, 'event')} dropped: findings may be wrong or missing without them"
     for text in run.faults:
@@ -151,16 +159,22 @@ def _facts(finding: Finding, width: int) -> Iterator[tuple[str, str]]:
         first, last = finding.first_time, finding.last_time
         when = f", first after {first:.3f} s, last after {last:.3f} s" if first is not None and last is not None else ""
         yield "seen", f"{finding.count:,} times{when}"
-    if isinstance(finding.rejected_at, int):
+    law = catalogued(finding)
+    if law is not None:
+        yield "rule", law.rule
+        yield "instead", law.fix
+    elif isinstance(finding.rejected_at, int):
         yield "expected", expected(finding.expectation) or "nothing: no event could be accepted here"
     if finding.made is not None:
         yield from _birth(finding.made)
-    if finding.expectation.bindings:
+    if finding.expectation.bindings and law is None:
         others = finding.expectation.others
         beside = f" (and {count(others, 'other instance')})" if others else ""
         items = finding.expectation.bindings.items()
         text = ", ".join(f"{printable(name)} = {short(value)}" for name, value in items)
         yield "bindings", clipped(text, width) + beside
+    if finding.diagram is not None:
+        yield "diagram", printable(finding.diagram)
     label = "in"
     for context, times in list(finding.contexts.items())[:_MOST_CONTEXTS]:
         yield label, printable(context) + (f" ({times:,} times)" if times > 1 else "")
@@ -177,6 +191,20 @@ def _birth(event: dict[str, Any]) -> Iterator[tuple[str, str]]:
     stack = event.get("stack")
     for each in stack if isinstance(stack, list) else ():
         yield "", f"  in {printable(str(each))}"
+
+
+def _told_once(history: Sequence[Numbered]) -> Iterator[Numbered]:
+    """Events without the beginnings of calls whose ends come next."""
+    for each, following in zip_longest(history, history[1:]):
+        if following is None or not _is_call(each.event, following.event):
+            yield each
+
+
+def _is_call(begin: dict[str, Any], end: dict[str, Any]) -> bool:
+    """Are these the beginning and the end of one call?"""
+    same = ("name", "targetId", "args", "argIds", "file", "line", "thread")
+    kinds = begin.get("event"), end.get("event")
+    return kinds == ("func_pre", "func_post") and all(begin.get(key) == end.get(key) for key in same)
 
 
 def _earlier(label: str, each: Numbered, source: SourceLines, width: int) -> Iterator[Line]:
@@ -203,11 +231,19 @@ def _cut(text: str, width: int) -> str:
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
-def render_json(run: LiveRun) -> bytes:
-    """The whole report, with a newline at its end."""
+def render_json(run: LiveRun, *, folder: str | os.PathLike[str] = ".", baseline: str | None = None) -> bytes:
+    """The whole report, with a newline at its end.
+
+    `folder`: that of the project, below which the files of events are. `baseline`: the file, if one is used.
+    """
     import msgspec
 
-    report: dict[str, Any] = {"version": __version__, **run.snapshot(), "violations": run.violations}
+    from lawful.reports.fingerprints import marks
+    from lawful.reports.json import known_json, opening, rejection_json
+
+    found = marks([*run.findings, *run.hidden], SourceLines(folder))
+    shown = len(run.findings)
+    report: dict[str, Any] = {**opening("run"), **run.snapshot(), "violations": run.violations, "seconds": run.seconds}
     report["laws"] = [encodable(law) for law in report["laws"]]
     if run.lives is not None:
         from lawful.reports.confidence import plain_json as confidence_json
@@ -215,9 +251,14 @@ def render_json(run: LiveRun) -> bytes:
         del report["lives"]
         report["confidence"] = confidence_json(run.lives.confidence.summary())
     report["findings"] = [
-        {**data, "law": encodable(data["law"]), "message": message(finding)}
-        for data, finding in zip(report["findings"], run.findings, strict=True)
+        {**data, "law": encodable(data["law"]), "message": message(finding), "mark": mark.to_json()}
+        for data, finding, mark in zip(report["findings"], run.findings, found[:shown], strict=True)
     ]
+    for data, finding in zip(report["findings"], run.findings, strict=True):
+        if finding.rejection is not None:
+            data["rejection"] = rejection_json(finding.rejection)
+    if baseline is not None:
+        report["baseline"] = known_json(baseline, found[shown:])
     if run.learner is not None:
         from lawful.reports.learned import clean, plain_json
 

@@ -18,14 +18,20 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
-def page(template: str, *, style: str, scripts: Sequence[str], data: Any, values: Mapping[str, Any]) -> str:
-    """A template's page, with files of `static` as its style and scripts, and data that the scripts read."""
+def page(
+    template: str, *, style: str, scripts: Sequence[str], data: Any, values: Mapping[str, Any], images: bool = False
+) -> str:
+    """A template's page, with files of `static` as its style and scripts, and data that the scripts read.
+
+    With `images`, it may show pictures that it carries itself.
+    """
     loader = jinja2.FileSystemLoader(os.path.join(_HERE, "templates"))
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     look, code = static(style), "\n".join(map(static, scripts))
     policy = f"default-src 'none'; style-src '{_digest(look)}'; script-src '{_digest(code)}'; base-uri 'none'"
+    policy += "; img-src data:" if images else ""
     return environment.get_template(template).render(
         {**values, "style": look, "script": code, "policy": policy, "data": embedded(data)}
     )
@@ -33,7 +39,11 @@ def page(template: str, *, style: str, scripts: Sequence[str], data: Any, values
 
 def embedded(data: Any) -> str:
     """JSON that can stand inside a script element."""
-    return msgspec.json.encode(all_encodable(data)).decode().translate(_ESCAPES)
+    try:
+        encoded = msgspec.json.encode(data)
+    except UnicodeEncodeError:  # a name that is no text; there are few of them, and to look for them takes a while
+        encoded = msgspec.json.encode(all_encodable(data))
+    return encoded.decode().translate(_ESCAPES)
 
 
 def static(name: str) -> str:

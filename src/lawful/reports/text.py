@@ -42,17 +42,19 @@ def case_lines(run: TraceRun, case: Case, width: int = WIDTH, diagram: str | Non
         yield from labelled("", f"{case.verdict} after {count(run.events, 'event')}", width)
 
 
-def summary_lines(runs: Sequence[TraceRun], width: int = WIDTH) -> Iterator[Line]:
-    """How many of what, at the end."""
+def summary_lines(runs: Sequence[TraceRun], width: int = WIDTH, *, hidden: int = 0) -> Iterator[Line]:
+    """How many of what, at the end; `hidden`: how many violations are known, and were not told."""
     cases = [case for run in runs for case in run.cases]
-    broken = sum(case.finding is not None for case in cases)
+    broken = sum(case.finding is not None for case in cases) - hidden
     accepted = sum(bool(case.accepted) for case in cases)
-    undecided = len(cases) - broken - accepted
+    undecided = len(cases) - broken - hidden - accepted
     laws = len(cases) // len(runs) if runs else 0
     events = count(sum(run.events for run in runs), "event")
     parts = [Span(f"{broken} broken", "bold red" if broken else ""), Span(f", {accepted} accepted")]
     if undecided:
         parts.append(Span(f", {undecided} undecided", "yellow"))
+    if hidden:
+        parts.append(Span(f", {hidden} known and hidden"))
     yield [*parts, Span(f" ({count(laws, 'law')}, {count(len(runs), 'trace')}, {events})")]
     for run in runs:
         if not run.complete and run.error is None:

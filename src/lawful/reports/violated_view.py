@@ -9,14 +9,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lawful.engine.findings import Event, Numbered, time_of
-from lawful.laws.grammar.law import GrammarMonitor
+from lawful.laws.grammar.law import GrammarLaw, GrammarMonitor
 from lawful.laws.grammar.machine import group_key
 from lawful.reports.core import count, short
 from lawful.reports.sequence import Diagram, Message, Note, Participant
 
 if TYPE_CHECKING:
     from lawful.engine import Case, Finding, TraceRun
-    from lawful.laws.grammar.law import GrammarLaw
+    from lawful.engine.live import LiveRun
     from lawful.laws.grammar.wording import Rejection
 
 MOST = 20
@@ -42,6 +42,16 @@ def violated_view(run: TraceRun, case: Case, most: int = MOST) -> Diagram | None
     shown = earlier[-most:] if most else []
     before = search.note or ("earlier messages are not shown" if len(earlier) > most else "")
     return diagram(monitor.law, finding, rejection, shown, before=before, trace=run.name)
+
+
+def violated_live(run: LiveRun, finding: Finding, most: int = MOST, program: str = "") -> Diagram | None:
+    """The diagram of a law broken by a running program; None if it is no view."""
+    law = next((each.law for each in run.laws if each.law.name == finding.law), None)
+    if not isinstance(law, GrammarLaw) or (finding.rejection is None and finding.doomed_event is None):
+        return None
+    shown = finding.messages[-most:] if most else ()
+    before = "earlier messages are not shown" if len(finding.messages) > most else ""
+    return diagram(law, finding, finding.rejection, shown, before=before, trace=program)
 
 
 def _ids(key: Id, event: Event | None) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from lawful.errors import LawfulError
 from lawful.reports.live import report_lines
 from lawful.testing.watch import Choice, Watch, broken_now, choose
 from lawful.testing.workers import Gathered, pack
+from lawful.testing.writing import Writing
 
 _P = ParamSpec("_P")
 
@@ -30,13 +31,14 @@ def begin(config: pytest.Config, options: argparse.Namespace) -> None:
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     try:
         choice = choose(options, config.rootpath, worker)
+        writing = Writing(choice)
         watch = Watch(choice)
         config.add_cleanup(watch.stop)  # also if there is never a session
         if worker is not None or not _distributes(options):
             watch.start()
     except LawfulError as error:
         raise pytest.UsageError(error.render()) from None
-    config.pluginmanager.register(Plugin(config, choice, watch), _NAME)
+    config.pluginmanager.register(Plugin(config, choice, watch, writing), _NAME)
 
 
 def _distributes(options: argparse.Namespace) -> bool:
@@ -62,7 +64,7 @@ class Plugin:
     None of them stands between pytest and a test: what a test raises passes through no frame of ours.
     """
 
-    def __init__(self, config: pytest.Config, choice: Choice, watch: Watch) -> None:
+    def __init__(self, config: pytest.Config, choice: Choice, watch: Watch, writing: Writing) -> None:
         self._config = config
         self._choice = choice
         self._watch = watch
@@ -71,6 +73,7 @@ class Plugin:
         self._counts: dict[tuple[object, ...], int] = {}  # of the findings, when they were last looked at
         self._news: dict[tuple[object, ...], Finding] = {}  # not yet sent to the controller
         self._gathered: Gathered | None = None  # if the tests run in workers
+        self._writing = writing
 
     # -- where the session is ---------------------------------------------------------------------
 
@@ -167,6 +170,8 @@ class Plugin:
             self._config.workeroutput[_OUTPUT] = packed  # type: ignore[attr-defined]
             return
         self._watch.keep()
+        self._writing.settle(live)
+        self._writing.write(live)
         if self._choice.fail and live.findings and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = _FAILED
 
@@ -230,6 +235,8 @@ class Plugin:
             for span in line:
                 writer.write(span.text, **_markup(span.style))
             writer.line()
+        for text in self._writing.said:
+            writer.line(text)
         for worker in self._gathered.lost if self._gathered is not None else ():
             writer.line(f"worker {worker} ended early: what it saw last is missing here", yellow=True)
 

@@ -17,10 +17,12 @@ from lawful.engine.session import BUFFER, Session, Settings
 from lawful.errors import LawfulError
 from lawful.laws.loader import find_laws, load_law
 from lawful.laws.protocol import Law
+from lawful.reports.formats import format_of
 from lawful.sources.python.scope import Scope, find_project
 
 if TYPE_CHECKING:
     from lawful.engine.learned import LiveLearner
+    from lawful.engine.sampling import Lives, Surety
     from lawful.engine.teaching import Memory
 
 
@@ -32,6 +34,11 @@ class Choice:
     laws: tuple[Law, ...]
     fail: bool  # findings make the run fail
     memory: Memory | None = None  # of earlier sessions, if rules are learned
+    surety: Surety | None = None  # the same, if objects are sampled
+    output: str | None = None  # a report besides that in the terminal
+    form: str = "text"
+    baseline: str | None = None
+    update: bool = False  # or write the baseline?
 
 
 def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Choice:
@@ -43,8 +50,12 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         public=tuple(options.lawful_public),
         fields=tuple(options.lawful_fields),
         trace=options.lawful_trace,
+        baseline=options.lawful_baseline,
         fail_on="finding" if options.lawful_fail else None,
         learn=config.Learn(store=options.lawful_store),
+        sampling=config.Sampling(
+            confidence=options.lawful_confidence, error_rate=options.lawful_error_rate, store=options.lawful_store
+        ),
     )
     both = config.combined(config.load(os.fspath(project)), given)
     named = {name: path for word in both.laws for name, path in find_laws(word).items()}
@@ -56,17 +67,45 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         buffer=both.buffer or BUFFER,
         drop=both.when_full == "drop",
         core=both.core,
+        ignore=both.ignore,
     )
     laws = tuple(load_law(path, name=name) for name, path in named.items())
     learns: bool | None = options.lawful_learn
     if learns is None:
         learns = bool(not laws or both.learn.always)
-    fail = both.fail_on == "finding"
+    choice = _reporting(Choice(settings, laws, both.fail_on == "finding"), options, both.baseline)
+    if both.sampling.asked:
+        choice = _sampling(choice, both.sampling, laws)
     if learns:
-        return _learning(Choice(settings, laws, fail), both.learn)
-    if options.lawful_store is not None:
-        raise LawfulError("usage", "there is a store, but nothing is learned", hint="add --lawful-learn")
-    return Choice(settings, laws, fail)
+        return _learning(choice, both.learn)
+    if options.lawful_store is not None and not both.sampling.asked:
+        hint = "add --lawful-learn, or --lawful-confidence"
+        raise LawfulError("usage", "there is a store, but nothing is learned or sampled", hint=hint)
+    return choice
+
+
+def _reporting(choice: Choice, options: argparse.Namespace, baseline: str | None) -> Choice:
+    """Where reports go."""
+    output: str | None = options.lawful_output
+    form = format_of(options.lawful_format, output)
+    if output is None and form not in ("text", "github"):
+        hint = "add --lawful-output FILE"
+        raise LawfulError("usage", f"a report in the format {form} needs a file", hint=hint)
+    if output is not None:
+        output = os.path.abspath(output)  # tests may change the folder
+        if os.path.isdir(output) or not os.path.isdir(os.path.dirname(output)):
+            raise LawfulError("file", "no file can be written there", where=output)
+    return replace(choice, output=output, form=form, baseline=baseline, update=options.lawful_update_baseline)
+
+
+def _sampling(choice: Choice, asked: config.Sampling, laws: tuple[Law, ...]) -> Choice:
+    from lawful.engine import sampling
+
+    if not laws:
+        hint = "--lawful-law FILE: an invariant, or any law about objects"
+        raise LawfulError("usage", "there is a confidence to reach, but no law to be confident of", hint=hint)
+    surety = None if asked.store is None else sampling.Surety(asked.store, laws)
+    return replace(choice, settings=replace(choice.settings, demand=sampling.demand(asked)), surety=surety)
 
 
 def _learning(choice: Choice, asked: config.Learn) -> Choice:
@@ -97,7 +136,8 @@ class Watch:
         self._laws = choice.laws
         self._memory = choice.memory
         self._session: Session | None = None
-        self._idle = LiveRun(self._laws, history=settings.history)
+        self._surety = choice.surety
+        self._idle = LiveRun(self._laws, history=settings.history, lives=self._lives())
         self.refused: str | None = None  # why nothing is watched
         self.core = ""
 
@@ -121,6 +161,8 @@ class Watch:
         session = Session(self._settings, self._laws, on_exit=self._close_trace)
         if session.learner is not None:
             self._recall(session.learner)
+        if session.sampler is not None and self._surety is not None:
+            self._surety.recall(session.sampler.confidence)
         try:
             session.start()
         except Exception as error:  # a fault of ours, or too many watch this process already
@@ -130,6 +172,17 @@ class Watch:
             return
         self.core = session.core.name
         self._session = session
+
+    def _lives(self) -> Lives | None:
+        """Where tests run in other processes, the place for what these have sampled."""
+        if self._settings.demand is None:
+            return None
+        from lawful.engine.sampling import Lives
+
+        lives = Lives(self._laws, self._settings.demand)
+        if self._surety is not None:
+            self._surety.recall(lives.confidence)
+        return lives
 
     def discard(self) -> None:
         """Forget what was seen so far: the tests run elsewhere."""
@@ -175,6 +228,11 @@ class Watch:
 
     def keep(self) -> None:
         """Add what was counted to the store."""
+        if self._surety is not None and self.live.lives is not None:
+            try:
+                self._surety.keep(self.live.lives.confidence)
+            except LawfulError as error:
+                self.live.warn(f"what was counted is not kept: {error.message}")
         if self._memory is None or self.live.learner is None:
             return
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -533,3 +534,84 @@ def test_compiling_is_the_same_in_another_process() -> None:
 def test_lark_is_not_imported_until_a_view_is_compiled() -> None:
     code = "import sys, lawful; lawful.grammar.function; sys.exit('lark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+# -- what is said of a failed assertion -----------------------------------------------------------
+
+
+def test_values_are_those_of_the_rule_whose_assertion_failed() -> None:
+    """Not those of rules that have ended by then, though they may have the same names."""
+    law = compiled("""
+    start D (D.depth = 0;)
+    D ::= open L (L.depth = D.depth + 1;) close {assert size(close.name) == D.depth && L.all == 1;} (D.all = L.all + 1;)
+    L ::= epsilon (L.all = 0;) | D (D.depth = L.depth;) (L.all = D.all;)
+    """)
+    monitor = law.monitor()
+    monitor.feed([opened(), opened(), closed("x")])
+    why = monitor.rejection()
+    assert why is not None and why.assertion == "L.all == 1"
+    assert why.values == {"D.depth": 1, "L.all": 0, "close.name": "x"}
+    law = compiled("""
+    S ::= open T (T.n = size(open.name);)
+    T ::= open U (U.n = 7;) close {assert size(close.name) == T.n;}
+    U ::= data {assert data.n == U.n;} | epsilon
+    """)
+    monitor = law.monitor()
+    monitor.feed([opened("abc"), opened(), data(1)])
+    why = monitor.rejection()
+    assert why is not None and why.values == {"U.n": 7, "T.n": 3, "data.n": 1}
+    monitor = law.monitor()
+    monitor.feed([opened("abc"), opened(), data(7), closed("ab")])
+    why = monitor.rejection()
+    assert why is not None and why.values == {"T.n": 3, "close.name": "ab"}
+    assert type(why).from_json(why.to_json()) == why
+
+
+def test_two_messages_can_be_given_back() -> None:
+    """What one group sends to another is two events."""
+    law = compiled("S ::= epsilon | open T\nT ::= close S")
+    for later in ([], [opened(group=3)]):  # which is rejected, and forgiven
+        monitor = law.monitor()
+        monitor.feed([opened(group=1), opened(group=3)])
+        monitor.feed([closed(group=1), opened(group=2), *later], [3, 4, *([5] if later else [])])
+        if later:
+            assert monitor.rejected_at == 5 and monitor.forgive()
+        for number in (5, 4, 3):
+            monitor.prevented(number)
+        assert monitor.verdict is Verdict.CURRENTLY_FALSE  # the first group is open again, as is the third
+        monitor.feed([closed(group=1), closed(group=3)], [6, 7])
+        assert monitor.verdict is Verdict.CURRENTLY_TRUE
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_giving_back_is_as_if_it_had_not_come(seed: int) -> None:
+    dice = random.Random(seed)
+    law = compiled(NESTED)
+    monitor, twin = law.monitor(), law.monitor()
+    number = 0
+    for _ in range(60):
+        batch = [
+            dice.choice((opened, closed))(dice.choice("ab"), group=group)
+            for group in dice.sample(range(4), dice.randint(1, 2))
+        ]
+        numbers = list(range(number + 1, number + len(batch) + 1))
+        number = numbers[-1]
+        rejected = False
+        before = pickle.dumps(monitor._machine.dump()["stacks"])
+        rest, left = batch, numbers
+        while rest:
+            monitor.feed(rest, left)
+            if not isinstance(monitor.rejected_at, int):
+                break
+            rejected = True
+            at = left.index(monitor.rejected_at)
+            monitor.forgive()
+            rest, left = rest[at + 1 :], left[at + 1 :]
+            break
+        if rejected or dice.random() < 0.3:
+            for each in reversed(numbers):
+                monitor.prevented(each)
+            assert pickle.loads(before) == monitor._machine.dump()["stacks"]
+        else:
+            twin.feed(batch, numbers)
+        assert monitor.verdict is twin.verdict

@@ -101,6 +101,11 @@ def select(word: str) -> list[str]:
     return known[word]
 
 
+def knows(word: str) -> bool:
+    """Is this the name of a law, of an area or of a profile?"""
+    return word in PROFILES or word in _paths() or any(name.startswith(f"{word}/") for name in _paths())
+
+
 def describe(text: str, *, name: str, path: Path) -> CatalogLaw:
     """The facts that a law's text opens with."""
     facts = _facts(text, os.fspath(path))

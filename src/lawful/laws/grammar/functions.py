@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
+from lawful.errors import LawfulError
 from lawful.laws.rml.values import NoValue, apply, describe, identical
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -133,6 +136,39 @@ def _guarded(name: str, callable: Callable[..., Any]) -> Callable[..., Any]:
             raise NoValue(f"`{name}` raised {type(error).__name__}: {error}") from error
 
     return call
+
+
+_files: dict[str, None] = {}
+
+
+def load(path: str) -> None:
+    """Run a file of the user's that registers functions. If it registers none, all its public functions are meant."""
+    full = os.path.abspath(path)
+    if full in _files:
+        return
+    before = dict(_registered)
+    spec = importlib.util.spec_from_file_location(f"lawful_functions_{len(_files)}", full)
+    if spec is None or spec.loader is None or not os.path.isfile(full):
+        hint = "--functions takes a file of Python, as functions.py"
+        raise LawfulError("functions-not-found", "there is no such file of Python", where=path, hint=hint)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        if _registered == before:
+            for name, value in vars(module).items():
+                if inspect.isfunction(value) and value.__module__ == spec.name and not name.startswith("_"):
+                    _register(value, name)
+    except Exception as error:
+        text = " ".join(str(error).split())
+        raise LawfulError("functions-failed", f"{type(error).__name__}: {text}", where=path) from error
+    if _registered == before:
+        raise LawfulError("functions-failed", "there are no functions in it", where=path)
+    _files[full] = None
+
+
+def files() -> tuple[str, ...]:
+    """The files that were loaded."""
+    return tuple(_files)
 
 
 def find(name: str) -> Function | None:

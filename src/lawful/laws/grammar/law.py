@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -10,12 +11,15 @@ from typing import Any, Literal
 from lawful import core
 from lawful.diagnostics import Diagnostic, Source, did_you_mean
 from lawful.laws.grammar import syntax
-from lawful.laws.grammar.machine import Dispatch, Machine, group_key
+from lawful.laws.grammar.functions import files, load
+from lawful.laws.grammar.groups import Binding
+from lawful.laws.grammar.machine import Dispatch, Key, Machine, group_key
 from lawful.laws.grammar.model import Grammar
 from lawful.laws.grammar.native import NativeMachine, tables
 from lawful.laws.grammar.program import Program
 from lawful.laws.grammar.steps import Steps
 from lawful.laws.grammar.wording import Rejection, Words
+from lawful.laws.notebook import Shown
 from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
 from lawful.laws.rml.values import identical
 
@@ -24,7 +28,7 @@ _MOST_WARNINGS = 100
 _MOST_EXPECTED = 8
 
 
-class GrammarLaw:
+class GrammarLaw(Shown):
     """A compiled view with its grammar. It can be pickled; so can its monitors."""
 
     def __init__(
@@ -34,12 +38,18 @@ class GrammarLaw:
         view: syntax.View,
         program: Program,
         warnings: tuple[Diagnostic, ...],
+        groups: Mapping[str, tuple[Binding, ...]] | None = None,
+        classes: Mapping[str, str] | None = None,
     ) -> None:
         self.source = view_source.text
         self.name = view_source.name
         self.view = view
         self.program = program
         self.warnings = warnings
+        self.groups = groups or {}
+        """What groups are in a running program."""
+        self.classes = classes or {}
+        """Where classes of the view are, by qualified names."""
         self._grammar_source = grammar_source
 
     def __repr__(self) -> str:
@@ -48,8 +58,8 @@ class GrammarLaw:
     def __reduce__(self) -> tuple[Any, ...]:
         other = self._grammar_source
         if self.view.file is None:
-            return _recompiled, (self.source, self.name, None, None)
-        return _recompiled, (self.source, self.name, other.text, other.name)
+            return _recompiled, (self.source, self.name, None, None, files())
+        return _recompiled, (self.source, self.name, other.text, other.name, files())
 
     @property
     def grammar(self) -> Grammar:
@@ -127,9 +137,13 @@ class GrammarLaw:
         return monitor.outcome()
 
 
-def _recompiled(source: str, name: str, grammar: str | None, grammar_name: str | None) -> GrammarLaw:
+def _recompiled(
+    source: str, name: str, grammar: str | None, grammar_name: str | None, functions: tuple[str, ...] = ()
+) -> GrammarLaw:
     from lawful.laws.grammar.loading import compile
 
+    for path in functions:
+        load(path)
     return compile(source, name=name, grammar=grammar, grammar_name=grammar_name)
 
 
@@ -145,7 +159,7 @@ class GrammarMonitor:
         self._warnings: dict[str, str] = {}
         self._ended: Verdict | None = None
         self._rejected: Event | None = None
-        self._last = 0, -1  # the last event: its number, and its place in its batch
+        self._fed: Sequence[int] = ()  # the numbers of the last events
         self._machine = self._new_machine()
 
     def _new_machine(self) -> Machine | NativeMachine:
@@ -199,8 +213,7 @@ class GrammarMonitor:
                 self.doomed_at = self._numbers[position]
                 position += 1
         self.events = self._numbers[-1]
-        self._last = self.events, len(events) - 1
-        self._numbers = ()
+        self._fed, self._numbers = self._numbers, ()
         return self.verdict
 
     def forgive(self) -> bool:
@@ -253,6 +266,10 @@ class GrammarMonitor:
         key = next(self._machine.waiting(), _NONE)
         return None if key is _NONE else self.law.words.rejection(key, self._machine.stack(key), None, None)
 
+    def rejection_at_end(self, group: Key) -> Rejection:
+        """Why a group may not end here."""
+        return self.law.words.rejection(group, self._machine.stack(group), None, None)
+
     def expectation(self, event: Event | None = None) -> Expectation:
         found = self.rejection(event)
         if found is None:
@@ -288,7 +305,10 @@ class GrammarMonitor:
 
     def prevented(self, number: int) -> None:
         # If it was this law that was broken, it is so already.
-        if self._last[0] == number and self.rejected_at is None and self._machine.undo(self._last[1]):
+        place = bisect_left(self._fed, number)
+        if place == len(self._fed) or self._fed[place] != number or self.rejected_at is not None:
+            return
+        if self._machine.undo(place):
             self.doomed_at = None if self.doomed_at == number else self.doomed_at
 
     def again(self) -> bool:
@@ -305,7 +325,7 @@ class GrammarMonitor:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = state | {"_last": (0, -1)}  # what has been pickled is not taken back
+        state = state | {"_fed": ()}  # what has been pickled is not taken back
         dumped = state.pop("_state")
         self.__dict__.update(state)
         self._machine = self._new_machine()

@@ -10,6 +10,7 @@ from lawful.errors import LawError
 from lawful.laws.grammar import syntax
 from lawful.laws.grammar.analysis import Analysis
 from lawful.laws.grammar.checker import Problems, check
+from lawful.laws.grammar.groups import Binding
 from lawful.laws.grammar.law import GrammarLaw
 from lawful.laws.grammar.program import compile_grammar
 from lawful.laws.grammar.reader import read
@@ -113,7 +114,13 @@ def _compiled(
     assert grammar is not None and analysis is not None
     warnings = [*problems.view, *_moved(problems.grammar, view, other, moved=second is not None)]
     program = compile_grammar(grammar, analysis)
-    return GrammarLaw(source, other, view, program, tuple(sorted(warnings, key=lambda each: each.span)))
+    files = (file,) if second is None else (file, second)
+    groups: dict[str, tuple[Binding, ...]] = {}
+    for group in (group for each in files for group in each.groups):
+        groups[group.name.text] = (*groups.get(group.name.text, ()), *group.bindings)
+    classes = {named.name.text: named.target.text for each in files for named in each.classes}
+    ordered = tuple(sorted(warnings, key=lambda each: each.span))
+    return GrammarLaw(source, other, view, program, ordered, groups, classes)
 
 
 def _moved(found: list[Diagnostic], view: syntax.View, other: Source, *, moved: bool) -> list[Diagnostic]:

@@ -73,14 +73,15 @@ class Machine:
         self._open = 0  # groups that may not end, whatever their values
         self._unsure: set[Key] = set()  # groups whose values decide, and have not been asked
         self._blocked: set[Key] = set()  # groups whose values forbid the end
-        self._last: tuple[int, Key, Any] | None = None  # the message that was taken last, and the stack before it
+        # The messages that were taken last, and the stacks before them: what one group sends to another is two of them.
+        self._undo: list[tuple[int, Key, Any]] = []
 
     def feed(self, events: list[Event], start: int, stop_when_lost: bool) -> int:
         """Take events from `start` on: the position of the one that failed or lost the law, or the number of all."""
         find, steps, stacks, warn, came = self.dispatch.find, self.steps, self._stacks, self._warn, self.came
         step, start_stack, by_values = steps.step, self._start, int(Ending.BY_VALUES)
         look = stop_when_lost and steps.can_be_lost
-        self._last = None
+        undo = self._undo = []
         for position in range(start, len(events)):
             event = events[position]
             terminal = find(event)
@@ -99,7 +100,7 @@ class Machine:
                 return position
             came.add(terminal)
             stacks[key] = new
-            self._last = position, key, old
+            undo[:] = [*undo[-1:], (position, key, old)]
             if old is _ABSENT or old is None or new is None or old.ending != new.ending or new.ending == by_values:
                 self._count(key, old, new)
             if look and steps.is_lost(new):
@@ -107,11 +108,13 @@ class Machine:
         return len(events)
 
     def undo(self, position: int) -> bool:
-        """Take back the message at this place of the last batch, if it was the last that was taken: it was not sent."""
-        if self._last is None or self._last[0] != position:
+        """Take back the message at this place of the last batch, if it was the last that was taken: it was not sent.
+
+        Then the one before it can be taken back, too.
+        """
+        if not self._undo or self._undo[-1][0] != position:
             return False
-        _, key, old = self._last
-        self._last = None
+        _, key, old = self._undo.pop()
         self._count(key, self._stacks[key], None if old is _ABSENT else old)
         if old is _ABSENT:
             del self._stacks[key]

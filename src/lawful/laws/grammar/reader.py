@@ -8,15 +8,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, quoted
+from lawful.laws.grammar.groups import Binding
 from lawful.laws.grammar.syntax import (
     Alternative,
     Assertion,
     Attribute,
     Call,
+    Class,
     Constant,
     Definition,
     Expression,
     File,
+    Group,
     Literal_,
     Message,
     Name,
@@ -36,10 +39,13 @@ if TYPE_CHECKING:
 # no sign at their end.
 _GRAMMAR = r"""
 file: header* production*
-?header: constant | view | start
+?header: constant | view | start | group_is | class_is
 constant: "const" NAME "=" (literal | negative) ";"?
 negative: MINUS NUMBER -> literal
 start: "start" NAME block? ";"?
+group_is: "group" DOTTED "is" binding ("," binding)* ";"?
+binding: KIND (DOTTED | STRING)
+class_is: "class" DOTTED "is" DOTTED ";"?
 
 view: "view" NAME ("grammar" FILE)? ("specifies" DOTTED)? "{" (message ("," message)*)? ","? "}" ";"?
 message: DIRECTION DOTTED "(" (parameter ("," parameter)*)? ")" NAME   -> call_message
@@ -75,6 +81,7 @@ assertion: "assert" expression
 literal: NUMBER | STRING | TRUE | FALSE | NULL
 
 DIRECTION.1: /(?:send|receive)\b/
+KIND.1: /(?:class|task|actor|module)\b/
 EPSILON.1: /(?:epsilon|ε|ϵ)\b/
 HEAD.2: /[^\W\d]\w*(?=(?:\s|\/\/[^\r\n]*)*::=)/
 NAME: /[^\W\d]\w*/
@@ -120,6 +127,7 @@ _WORDS = {
     "STRING": "a text",
     "EPSILON": "`epsilon`",
     "DIRECTION": "`send` or `receive`",
+    "KIND": "`class`, `task`, `actor` or `module`",
     "OR": "`||`",
     "AND": "`&&`",
     "NOT": "`!`",
@@ -135,7 +143,7 @@ _WORDS = {
     "FALSE": "`false`",
     "NULL": "`null`",
 }
-_MOST_EXPECTED = 6
+_MOST_EXPECTED = 8
 
 
 def read(text: str, *, name: str = "<law>") -> File:
@@ -241,7 +249,7 @@ class _Reader:
         def of(kind: type) -> tuple[Any, ...]:
             return tuple(part for part in parts if isinstance(part, kind))
 
-        return File(of(View), of(Constant), of(Start), of(Production))
+        return File(of(View), of(Constant), of(Start), of(Production), of(Group), of(Class))
 
     # -- views ------------------------------------------------------------------------------------
 
@@ -250,6 +258,18 @@ class _Reader:
 
     def start(self, name: Token, block: list[Definition] | None = None) -> Start:
         return Start(_name(name), tuple(block or ()))
+
+    def group_is(self, name: Token, *bindings: Binding) -> Group:
+        return Group(_name(name), bindings)
+
+    def binding(self, kind: Token, target: Token) -> Binding:
+        name = self._string(str(target), _span(target)) if target.type == "STRING" else str(target)
+        if not name:
+            self.problem("the name is empty", _span(target))
+        return Binding(str(kind), name)
+
+    def class_is(self, name: Token, target: Token) -> Class:
+        return Class(_name(name), _name(target))
 
     def view(self, name: Token, *parts: Any) -> View:
         file = group = None

@@ -142,7 +142,8 @@ class Scope:
                 operands = self._terms(expression.operands)
                 if function is None:
                     near = did_you_mean(name.text, functions.names())
-                    hint = f"did you mean `{near}`?" if near else "lawful.grammar.function registers one from Python"
+                    hint = "lawful.grammar.function registers one from Python, --functions a file of them"
+                    hint = f"did you mean `{near}`?" if near else hint
                     raise checker.refuse(
                         "view-unknown-function", f"there is no function `{name.text}`", name.span, hint
                     )

@@ -27,6 +27,14 @@ _NOTHING: Event = {}
 _new = tuple.__new__
 
 
+class Failure(NamedTuple):
+    """An assertion that does not hold."""
+
+    error: Failed
+    cell: Cell  # the frame in whose rule it stands
+    results: tuple[Any, ...]  # what the symbol that has just ended gave to it
+
+
 class _Transition(NamedTuple):
     run: Run | None
     frames: tuple[tuple[int, tuple[int, ...], int], ...]  # state, registers, ending
@@ -139,6 +147,37 @@ class Steps:
             stack = self._return(transition, registers, stack.below, _NOTHING, warn)
         return True
 
+    def failure(self, stack: Stack, terminal: int, event: Event) -> Failure | None:
+        """Which assertion keeps a message, or the end, from being taken, and in which frame it stands."""
+        while stack is not None:
+            number = self._table[stack.state * self._columns + terminal]
+            if number == NO_STEP:
+                return None
+            transition = self._transitions[number]
+            registers = list(stack.values)
+            failed = _failed(transition, registers, event)
+            if failed is not None:
+                return Failure(failed, stack, ())
+            below = stack.below
+            if transition.frames:
+                return None
+            taken = transition.taken
+            while below is not None:
+                results = tuple(registers[number] for number in transition.results)
+                transition = self._transitions[self._resumes[below.state]]
+                registers = [*below.values, *results] if transition.results_size else list(below.values)
+                failed = _failed(transition, registers, event)
+                if failed is not None:
+                    return Failure(failed, below, results)
+                below = below.below
+                if transition.frames:
+                    below = _pushed(transition, registers, below)
+                    break
+            stack = below
+            if taken:
+                return None
+        return None
+
     def is_lost(self, stack: Stack) -> bool:
         """Do the values that are kept forbid every alternative there is?"""
         if stack is None:
@@ -187,6 +226,16 @@ class Steps:
                 states += (state for state, _, _ in transition.frames)
                 if transition.frames:
                     break
+
+
+def _failed(transition: _Transition, registers: list[Any], event: Event) -> Failed | None:
+    if transition.run is None:
+        return None
+    try:
+        transition.run(registers, event, silent)
+    except Failed as error:
+        return error
+    return None
 
 
 def _pushed(transition: _Transition, registers: list[Any], below: Stack) -> Stack:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lawful.diagnostics import Span
+from lawful.laws.grammar.groups import Binding
 
 Direction = Literal["send", "receive"]
 
@@ -153,6 +154,22 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """`group WorkerGroup is class app.Worker;`: what the group is in a running program."""
+
+    name: Name
+    bindings: tuple[Binding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """`class Worker is app.workers.Worker;`: where a class of the view is."""
+
+    name: Name
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
 class File:
     """All that one file says."""
 
@@ -160,6 +177,8 @@ class File:
     constants: tuple[Constant, ...]
     starts: tuple[Start, ...]
     productions: tuple[Production, ...]
+    groups: tuple[Group, ...] = ()
+    classes: tuple[Class, ...] = ()
 
 
 def conjuncts(expression: Expression) -> list[Expression]:

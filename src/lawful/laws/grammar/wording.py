@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lawful.diagnostics import Source
-from lawful.laws.grammar.evaluation import Failed, loader
+from lawful.laws.grammar.evaluation import loader
 from lawful.laws.grammar.machine import Key
-from lawful.laws.grammar.steps import Stack, Steps, silent
+from lawful.laws.grammar.steps import Failure, Stack, Steps
 from lawful.laws.protocol import Event
 from lawful.laws.rml.values import UNDEFINED
 
@@ -31,6 +31,18 @@ class Rejection:
     reason: str | None  # why the assertion has no value
     values: Mapping[str, Any]  # attributes, by name
     expected: tuple[str, ...]  # messages that would be accepted here
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it in JSON's types; values as they are."""
+        return {name: getattr(self, name) for name in self.__slots__} | {
+            "values": dict(self.values),
+            "expected": list(self.expected),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Rejection:
+        """What `to_json` has made of it."""
+        return cls(**{**data, "expected": tuple(data["expected"])})
 
     @property
     def note(self) -> str:
@@ -61,8 +73,9 @@ class Words:
         rule: str | None
         expected: tuple[str, ...]
         if failed is not None:
-            found = self._grammar.assertions[failed.assertion]
-            assertion, where, reason = found.text, self._source.where(found.span[0]), failed.reason
+            error = failed.error
+            found = self._grammar.assertions[error.assertion]
+            assertion, where, reason = found.text, self._source.where(found.span[0]), error.reason
             rule = self._grammar.rule_text(self._grammar.rules[found.rule])
             name = self._grammar.terminal_name(column)
             expected = (f"{name} with {assertion} ({where}, in {rule})",)
@@ -71,23 +84,31 @@ class Words:
             expected = tuple(
                 self.message(stack, each) for each in self._steps.expected(stack) if each < self._program.columns - 1
             )
-        values = self.values(stack)
+        values = self.values(stack) if failed is None else self._values_there(failed)
         if event is not None and terminal is not None:
             values |= self.attributes(terminal, event)
         name_or_none = None if terminal is None else self._grammar.terminal_name(terminal)
         return Rejection(key, name_or_none, rule, assertion, where, reason, values, expected)
 
-    def _failure(self, stack: Stack, column: int, event: Event | None) -> Failed | None:
+    def _failure(self, stack: Stack, column: int, event: Event | None) -> Failure | None:
         if not self._steps.is_expected(stack, column):
             return None
-        try:
-            if event is None:
-                self._steps.end(stack, silent)
-            else:
-                self._steps.step(stack, column, event, silent)
-        except Failed as error:
-            return error
-        return None
+        return self._steps.failure(stack, column, {} if event is None else event)
+
+    def _values_there(self, failed: Failure) -> dict[str, Any]:
+        """The attributes in the rule whose assertion failed, and in those around it."""
+        cell = failed.cell
+        state = self._program.states[cell.state]
+        found = _defined(zip(state.names, cell.values, strict=True))
+        if failed.results and state.rule is not None:
+            rule = self._grammar.rules[state.rule]
+            symbol = rule.alternative.symbols[state.position]
+            owner = (symbol.label or symbol.name).text
+            names = self._grammar.synthesised[~rule.symbols[state.position]]
+            found |= _defined(zip((f"{owner}.{name}" for name in names), failed.results, strict=False))
+        for name, value in self.values(cell.below, _MOST_FRAMES - 1).items():
+            found.setdefault(name, value)
+        return found
 
     def message(self, stack: Stack, terminal: int) -> str:
         """A message that may come here, as `id (receive Worker.sendCurrentId) in T ::= • id U`."""
@@ -109,15 +130,13 @@ class Words:
             return None if terminal is not None else f"• {self._grammar.nonterminals[state.nonterminal]}"
         return self._grammar.rule_text(rule, 0) if rule.symbols else None
 
-    def values(self, stack: Stack) -> dict[str, Any]:
+    def values(self, stack: Stack, most: int = _MOST_FRAMES) -> dict[str, Any]:
         """The attributes that are kept on the stack, innermost first."""
         found: dict[str, Any] = {}
-        for _ in range(_MOST_FRAMES):
+        for _ in range(most):
             if stack is None:
                 break
-            for name, value in zip(self._program.states[stack.state].names, stack.values, strict=True):
-                if value is not UNDEFINED:
-                    found.setdefault(name, value)
+            found = _defined(zip(self._program.states[stack.state].names, stack.values, strict=True)) | found
             stack = stack.below
         return found
 
@@ -128,6 +147,10 @@ class Words:
             if loaded.terminal == terminal and (value := value_of(event)) is not UNDEFINED:
                 found[f"{self._grammar.terminal_name(terminal)}.{loaded.name}"] = value
         return found
+
+
+def _defined(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in values if value is not UNDEFINED}
 
 
 def _mentions(assertion: str, name: str) -> bool:

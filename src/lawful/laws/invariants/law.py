@@ -12,12 +12,13 @@ from lawful.laws.invariants.expressions import GONE
 from lawful.laws.invariants.model import Rule
 from lawful.laws.invariants.monitor import InvariantMonitor
 from lawful.laws.invariants.tracker import ObjectId
+from lawful.laws.notebook import Shown
 from lawful.laws.protocol import Event, Outcome, Watch
 
 _BATCH = 4096
 
 
-class InvariantLaw:
+class InvariantLaw(Shown):
     """One invariant, or several that are judged one by one. It can be pickled; so can its monitors."""
 
     def __init__(self, rules: tuple[Rule, ...], name: str, source: str, *, part: bool = False) -> None:

@@ -56,13 +56,18 @@ _MIXED = ({"*", "/"}, {"+", "-"})
 
 def check(specification: Specification, text: str, *, name: str = "<law>") -> list[Diagnostic]:
     """The warnings about a law, by place. Raises a `LawSourceError` with every error found."""
+    find_errors(specification, text, name=name)
+    return sorted(_Checker(specification, text).warnings(), key=lambda each: each.span)
+
+
+def find_errors(specification: Specification, text: str, *, name: str = "<law>") -> None:
+    """Raises a `LawSourceError` with every error in a law."""
     checker = _Checker(specification, text)
     errors = [*checker.equation_errors(), *checker.event_errors()]
     if not errors:
         errors += checker.recursion_errors()
     if errors:
         raise LawSourceError(sorted(errors, key=lambda each: each.span), Source(text, name))
-    return sorted(checker.warnings(), key=lambda each: each.span)
 
 
 def _error(slug: str, message: str, span: Span, hint: str | None = None, *notes: tuple[Span, str]) -> Diagnostic:

@@ -29,10 +29,19 @@ class Doom:
 
     def doomed(self, shape: int) -> bool:
         known = self._doomed.get(shape)
+        if known is None and self._halts(shape):
+            # That is so for nearly all shapes of most laws, which need not be explored then.
+            known = self._doomed[shape] = False
         if known is None:
             self._explore(shape)
             known = self._doomed[shape]
         return known
+
+    def _halts(self, shape: int) -> bool:
+        try:
+            return any(end[0] == "yes" for end in self._ends("halt", shape))
+        except _OutOfBudget:
+            return True
 
     def _explore(self, start: int) -> None:
         """Decide every shape that can be reached from one."""

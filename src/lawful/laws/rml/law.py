@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from lawful import core
 from lawful.diagnostics import Diagnostic
+from lawful.laws.notebook import Shown
 from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
 from lawful.laws.rml import patterns, syntax
-from lawful.laws.rml.checker import check
+from lawful.laws.rml.checker import check, find_errors
 from lawful.laws.rml.compiler import compile_specification
 from lawful.laws.rml.expectation import expectation, pending
 from lawful.laws.rml.machine import Machine
@@ -34,25 +35,30 @@ def compile(text: str, *, name: str = "<law>") -> RmlLaw:
     if not isinstance(text, str):
         raise TypeError(f"a law is text, not {type(text).__name__}")
     specification = parse(text, name=name)
-    return RmlLaw(text, name, specification, tuple(check(specification, text, name=name)))
+    find_errors(specification, text, name=name)
+    return RmlLaw(text, name, specification)
 
 
-class RmlLaw:
+class RmlLaw(Shown):
     """A compiled RML specification. It can be pickled; so can its monitors."""
 
-    def __init__(
-        self, source: str, name: str, specification: syntax.Specification, warnings: tuple[Diagnostic, ...]
-    ) -> None:
+    def __init__(self, source: str, name: str, specification: syntax.Specification, *, part: bool = False) -> None:
         self.source = source
         self.name = name
         self.specification = specification
-        self.warnings = warnings
+        self._part = part
 
     def __repr__(self) -> str:
         return f"<RmlLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _recompiled, (self.source, self.name)
+
+    @cached_property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What is odd about its text. It takes longer to find than errors do, and who runs a law does not ask."""
+        # What is to be said about the text of parts was said about the whole.
+        return () if self._part else tuple(check(self.specification, self.source, name=self.name))
 
     @cached_property
     def planner(self) -> Planner:
@@ -83,10 +89,10 @@ class RmlLaw:
     def _parts(self) -> tuple[RmlLaw, ...]:
         if not asks_for_parts(self.source):
             return ()
-        # What is to be said about their text was said about the whole.
         return deeply(
             lambda: tuple(
-                RmlLaw(format_spec(part), f"{self.name}: {name}", part, ()) for name, part in parts(self.specification)
+                RmlLaw(format_spec(part), f"{self.name}: {name}", part, part=True)
+                for name, part in parts(self.specification)
             )
         )
 

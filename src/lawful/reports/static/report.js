@@ -63,7 +63,8 @@
   // Where the events are in time, a line for each object. The list below says the same in words.
   function timeline(events) {
     const times = events.map((event) => event.time);
-    const known = times.every((time) => time !== undefined) && times[times.length - 1] > times[0];
+    const told = times.every((time) => time !== undefined);
+    const known = told && times[times.length - 1] > times[0];
     const targets = [...new Set(events.map((event) => event.target ?? ""))];
     const left = 120, width = 800, right = 24, top = 16, lane = 34;
     const height = top + lane * targets.length + 26;
@@ -99,7 +100,8 @@
         draw("text", { class: "inside", x, y: y + 4, "text-anchor": "middle" }, String(at + 1)),
       ));
     });
-    const scale = known ? `${times[0]} s to ${times[times.length - 1]} s` : "in order; the events tell no time";
+    const apart = known ? `${times[0]} s to ${times[times.length - 1]} s` : `all at ${times[0]} s, in order`;
+    const scale = told ? apart : "in order; the events tell no time";
     picture.append(draw("text", { class: "dim", x: left, y: height - 8 }, scale));
     return el("figure", { class: "wide" }, picture);
   }
@@ -234,7 +236,7 @@
 
   // -- lists that grow as they are read ---------------------------------------------------------
 
-  function growing(target, more, status, what, make) {
+  function growing(target, more, status, total, noun, make) {
     let shown = [], until = 0;
     const show = () => {
       const from = until;
@@ -243,7 +245,8 @@
       more.hidden = until >= shown.length;
       more.textContent = `Show ${Math.min(STEP, shown.length - until)} more`;
       const rest = until < shown.length ? `, the first ${number.format(until)} are shown` : "";
-      status.textContent = `${number.format(shown.length)} of ${what}${rest}`;
+      const part = shown.length < total ? `${number.format(shown.length)} of ` : "";
+      status.textContent = `${part}${number.format(total)} ${noun}${total === 1 ? "" : "s"}${rest}`;
     };
     more.addEventListener("click", () => {
       const last = target.lastElementChild;
@@ -271,7 +274,7 @@
     const at = new Map(all.map((finding, index) => [finding, index]));
     const words = all.map((each) => [each.message, each.law, each.file || "", each.function || "", each.trace || "", each.id].join("\n").toLowerCase());
     law.append(el("option", { value: "" }, "all"), ...[...new Set(all.map((each) => each.law))].sort().map((name) => el("option", { value: name }, name)));
-    const set = growing(list, byId("findings-more"), byId("findings-shown"), `${number.format(all.length)} findings`, (each) => entry(each, at.get(each)));
+    const set = growing(list, byId("findings-more"), byId("findings-shown"), all.length, "finding", (each) => entry(each, at.get(each)));
     const keys = {
       rank: () => 0,
       count: (a, b) => b.count - a.count,
@@ -321,7 +324,7 @@
     const state = byId("rules-state"), filter = byId("rules-filter");
     let column = 0, falling = true;
     const row = (rule) => el("tr", {}, ...rule.map((cell, at) => el("td", at < 3 ? { class: "number" } : {}, at < 3 ? number.format(cell) : cell)));
-    const set = growing(table.tBodies[0], byId("rules-more"), byId("rules-shown"), `${number.format(data.rules.length)} rules`, row);
+    const set = growing(table.tBodies[0], byId("rules-more"), byId("rules-shown"), data.rules.length, "rule", row);
     const show = () => {
       const asked = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
       const kept = data.rules.filter((rule) => (!state.value || rule[3] === state.value)

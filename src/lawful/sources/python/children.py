@@ -134,6 +134,9 @@ class Watching:
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
+        for name in ("hand", "handed"):
+            if hasattr(wanted, name):
+                setattr(self, name, getattr(wanted, name))
         self.groups: frozenset[int] = getattr(wanted, "groups", frozenset())
         self._exits = False  # own code ends the process by itself, perhaps
         self._files: set[str] = set()  # that are of interest only to us

@@ -35,6 +35,7 @@ _KINDS: Final = {
     "resume": Want.YIELD,
 }
 _GONE: Final = "gone"
+_ANY_CLASS: Final = "*"
 _DETAILS: Final = {
     "args": Want.ARGS,
     "argIds": Want.ARGS,
@@ -125,8 +126,8 @@ class Point:
         return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
 
     def is_in(self, kind: type) -> bool:
-        """Does the name without its last part stand for this class?"""
-        return means_class(self.prefix, kind, self._main)
+        """Does the name without its last part stand for this class? `*` stands for every one."""
+        return self.prefix == _ANY_CLASS or means_class(self.prefix, kind, self._main)
 
 
 def _of_objects(point: Point) -> bool:

@@ -44,7 +44,7 @@ class _Seen:
         self.raw = code.co_code if known is not None else b""
         self.handlers = _handlers(code) if known is not None else []
         wants = known.callee.wants if known is not None and known.callee is not None else Want(0)
-        self.reraises = bool(wants & Want.RAISE) and _RERAISE in self.raw[::2]
+        self.reraises = bool(wants & (Want.RAISE | Want.HAND_END)) and _RERAISE in self.raw[::2]
 
     def catches(self, offset: int) -> bool:
         return any(start <= offset < end for start, end in self.handlers)
@@ -198,7 +198,7 @@ class Tracing:
             self._observer.resumed(known, frame, None)
 
     def _watch_frame(self, seen: _Seen, known: Code, frame: FrameType) -> None:
-        if not known.probes and (known.callee is None or not known.callee.wants & Want.RAISE):
+        if not known.probes and (known.callee is None or not known.callee.wants & (Want.RAISE | Want.HAND_END)):
             return
         if sys.gettrace() is None:
             sys.settrace(self._trace_function)

@@ -59,7 +59,10 @@ show lawful run --confidence 0.999 --error-rate 0.001 --law examples/sampling/ba
 say "8. The published law of safe hash sets, on a trace of a Java program: a set is changed while it is an element."
 show lawful check examples/rml/safe_hash_set.rml --trace examples/rml/safe_hash_set.rejected.11.jsonl
 
-say "9. Speed: a million events over 1,000 files that are open at once, read from JSON."
+say "9. Why does it fail? All the ways to the failing assertion of a linked list, with an input for each. (examples/explain)"
+show lawful explain examples/explain/python/bubble_sort.py:main --unwind 2 --word-length 8
+
+say "10. Speed: a million events over 1,000 files that are open at once, read from JSON."
 python tools/make_trace.py "$work/files.jsonl" 1000000 1000
 start=$(now)
 show lawful check examples/rml/files.rml --trace "$work/files.jsonl" --no-progress

@@ -1,0 +1,57 @@
+"""What the commands share that report findings: in which format, where to, and which of them are known already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from lawful import config
+from lawful.diagnostics import printable
+from lawful.reports.formats import FORMATS
+
+_GUESSED = "text, or by the name of the report: .json, .sarif, .xml, .html"
+
+
+def report_options(where: str) -> Callable[[Any], Any]:
+    """Options of the report; `where` says to which place it goes by itself."""
+    options = (
+        click.option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            type=click.Path(readable=False),
+            help=f"Write the report there.  [default: {where}]",
+        ),
+        click.option("--format", "form", type=click.Choice(FORMATS), help=f"[default: {_GUESSED}]"),
+        click.option(
+            "--baseline",
+            metavar="FILE",
+            type=click.Path(readable=False),
+            help="Hide the findings that this file knows.",
+        ),
+        click.option(
+            "--update-baseline",
+            is_flag=True,
+            help=f"Write all findings into the baseline: from now on they are known.  [default: {config.BASELINE}]",
+        ),
+    )
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def tell_written(path: str | None, written: int | None) -> None:
+    """That a baseline was written, on standard error."""
+    if written is not None and path is not None:
+        click.echo(f"{printable(path)}: {known_now(written)}", err=True)
+
+
+def known_now(written: int) -> str:
+    """How many findings a baseline has now."""
+    return f"{written:,} {'finding is' if written == 1 else 'findings are'} known from now on"

@@ -1,0 +1,180 @@
+"""Baselines: a file of findings that are known, so that reports tell only of new ones."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lawful import config
+from lawful.errors import LawfulError
+from lawful.reports.fingerprints import Mark, marks
+from lawful.reports.sources import SourceLines
+
+if TYPE_CHECKING:
+    from lawful.engine.findings import Finding
+    from lawful.engine.live import LiveRun
+
+_KEY = "lawful-baseline"
+_VERSION = 1
+
+
+class Baseline:
+    """The findings that are known, by fingerprint."""
+
+    def __init__(self, path: str, known: Iterable[Mark] = ()) -> None:
+        self.path = path
+        self._places = {mark.fingerprint: frozenset(mark.places) for mark in known}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def knows(self, mark: Mark) -> bool:
+        """Is it known? An anomaly is, if it is so at all of its places."""
+        places = self._places.get(mark.fingerprint)
+        return places is not None and places.issuperset(mark.places)
+
+    def known(self, findings: list[Finding], source: SourceLines) -> list[Finding]:
+        """Those of the findings that are known."""
+        return [each for each, mark in zip(findings, marks(findings, source), strict=True) if self.knows(mark)]
+
+    def hide(self, run: LiveRun, source: SourceLines) -> None:
+        """Let a run keep only the findings that are new."""
+        run.hide(self.known(run.findings, source))
+
+
+def load(path: str) -> Baseline:
+    """Read a baseline."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        hint = "`lawful baseline update` writes one"
+        raise LawfulError("baseline-not-found", "there is no such baseline", where=path, hint=hint) from None
+    except OSError as error:
+        raise LawfulError("file", error.strerror or str(error), where=path) from error
+    return Baseline(path, parse(content, path))
+
+
+def parse(content: bytes, path: str) -> list[Mark]:
+    """The marks in the text of a baseline."""
+    try:
+        document = json.loads(content)
+        version = document[_KEY]
+        if version != _VERSION:
+            message = f"this baseline has the version {version!r:.20}, not {_VERSION}"
+            raise LawfulError("baseline-bad", message, where=path, hint="write it anew: `lawful baseline update`")
+        return [_read(each) for each in document["findings"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise LawfulError("baseline-bad", "this is no baseline", where=path, hint=_SHORT) from error
+
+
+_SHORT = "a baseline is a file that `lawful baseline update` has written"
+
+
+def _read(data: Mapping[str, Any]) -> Mark:
+    """What `Mark.to_json` has made of it. Only the first and the last are used; people may have changed the others."""
+    texts = {name: data.get(name) for name in ("law", "function", "event")}
+    places = data.get("places", [])
+    fingerprint, file = data["fingerprint"], data.get("file")
+    if not isinstance(fingerprint, str) or not all(isinstance(place, str) for place in places):
+        raise TypeError
+    return Mark(
+        fingerprint,
+        **{name: text if isinstance(text, str) else "" for name, text in texts.items()},
+        file=file if isinstance(file, str) else None,
+        places=tuple(places),
+    )
+
+
+def render(known: Iterable[Mark]) -> str:
+    """A baseline as text: one finding in a line, in an order that does not depend on the run."""
+    unique = {mark.fingerprint: mark for mark in known}
+    order = sorted(unique.values(), key=lambda mark: (mark.law, mark.file or "", mark.function, mark.fingerprint))
+    lines = ",\n".join(f"    {json.dumps(mark.to_json())}" for mark in order)
+    findings = f"[\n{lines}\n  ]" if lines else "[]"
+    return f'{{\n  "{_KEY}": {_VERSION},\n  "findings": {findings}\n}}\n'
+
+
+def write(path: str, known: Iterable[Mark]) -> None:
+    """Write a baseline; an older one stays until the new one is complete."""
+    text = render(known)
+    beside = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(beside, path)
+    except OSError as error:
+        if os.path.exists(beside):
+            os.unlink(beside)
+        raise LawfulError("file", error.strerror or str(error), where=path) from error
+
+
+def merged(old: Iterable[Mark], new: Iterable[Mark]) -> list[Mark]:
+    """Both together: of an anomaly that is in both, all places."""
+    found = {mark.fingerprint: mark for mark in old}
+    for mark in new:
+        before = found.get(mark.fingerprint)
+        places = set(mark.places) | set(before.places if before is not None else ())
+        found[mark.fingerprint] = mark._replace(places=tuple(sorted(places)))
+    return list(found.values())
+
+
+def marks_in(report: Any, path: str) -> list[Mark]:
+    """The marks of all findings in a report that `--format json` has written, those that were hidden, too."""
+    found: list[Mark] = []
+    try:
+        known = report.get("baseline") or {}
+        found += [_read(each) for each in known.get("known", ())]
+        entries = [each for key in _LISTS for each in report.get(key, ()) if isinstance(each, dict)]
+        found += [_read(each["mark"]) for each in entries if "mark" in each and not each.get("known")]
+    except (AttributeError, KeyError, TypeError) as error:
+        hint = "write one with `--format json`"
+        raise LawfulError("baseline-report", "this is no JSON report of Lawful", where=path, hint=hint) from error
+    if "version" not in report:
+        raise LawfulError("baseline-report", "this is no JSON report of Lawful", where=path)
+    return found
+
+
+_LISTS = ("findings", "laws", "anomalies")
+
+
+class KnownFindings:
+    """What a command does with a baseline: read it and hide what it knows, or write it."""
+
+    def __init__(self, path: str | None, folder: str | os.PathLike[str], *, update: bool = False) -> None:
+        """`folder` is that of the project. A baseline that cannot be read, or written, is told here."""
+        self.source = SourceLines(folder)
+        self.path = os.path.relpath(os.path.join(folder, config.BASELINE)) if path is None and update else path
+        self._target = None if self.path is None else os.path.abspath(self.path)  # the program may go elsewhere
+        self.baseline: Baseline | None = None
+        self._update = update
+        if update:
+            _look_at(self.path)
+        elif path is not None:
+            self.baseline = load(path)
+
+    def settle_live(self, run: LiveRun) -> int | None:
+        """Write the baseline, if that is asked for, and hide what is known. Says how many findings were written."""
+        written = self.settle(marks([*run.findings, *run.hidden], self.source))
+        if self.baseline is not None:
+            self.baseline.hide(run, self.source)
+        return written
+
+    def settle(self, found: Sequence[Mark]) -> int | None:
+        """Write the baseline, if that is asked for."""
+        if not self._update or self.path is None or self._target is None:
+            return None
+        self.baseline = Baseline(self.path, found)
+        write(self._target, found)
+        return len(self.baseline)
+
+    def known(self, findings: list[Finding]) -> list[Finding]:
+        """Those of the findings that are known."""
+        return [] if self.baseline is None else self.baseline.known(findings, self.source)
+
+
+def _look_at(path: str | None) -> None:
+    if path is not None and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")):
+        raise LawfulError("file", "no file can be written there", where=path)

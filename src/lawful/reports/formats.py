@@ -1,0 +1,38 @@
+"""The formats of reports: their names, and the way from a report to a text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lawful.reports.core import Report
+
+FORMATS = ("text", "json", "sarif", "junit", "github", "html")
+_SUFFIXES = {".json": "json", ".sarif": "sarif", ".xml": "junit", ".html": "html", ".htm": "html"}
+
+
+def format_of(form: str | None, output: str | None) -> str:
+    """The format that is asked for, or that the name of the file is the usual one for."""
+    if form is not None:
+        return form
+    name = (output or "").lower()
+    return next((each for suffix, each in _SUFFIXES.items() if name.endswith(suffix)), "text")
+
+
+def render(report: Report, form: str, *, title: str | None = None) -> str:
+    """A report in one of the formats that are the same for all commands."""
+    if form == "sarif":
+        from lawful.reports import sarif
+
+        return sarif.render(report).decode()
+    if form == "junit":
+        from lawful.reports import junit
+
+        return junit.render(report)
+    if form == "github":
+        from lawful.reports import github
+
+        return github.render(report)
+    from lawful.reports import html
+
+    return html.render(report, title=title)

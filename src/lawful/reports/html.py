@@ -1,0 +1,206 @@
+"""The report as one HTML file that needs nothing else: no network, no other files, and no more trust than a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from lawful import __version__
+from lawful.diagnostics import printable
+from lawful.reports.core import Judged, Report, about, count
+from lawful.reports.html_findings import Findings
+from lawful.reports.law_places import Places
+
+if TYPE_CHECKING:
+    from lawful.confidence.summary import ClassSummary
+    from lawful.learning.learner import Learner
+
+Json = dict[str, Any]
+
+_MOST_RULES = 20_000
+_MOST_AUTOMATA = 40  # that are drawn
+_MOST_STATES = 40  # of one that can be taken in at a glance
+_LONG = 1.0  # seconds: of a shorter run, most of the judging is its beginning
+_PLAIN = 200  # findings for readers without scripts
+
+
+def render(report: Report, *, title: str | None = None, now: datetime | None = None) -> str:
+    """The whole page. `now` is the time that it says it was made at."""
+    from lawful.reports.page import page  # only this needs a template engine, and that takes a while
+
+    found = Findings(report)
+    values = {
+        "title": printable(title or f"Lawful: {report.command}"),
+        "version": __version__,
+        "made": (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        "report": report,
+        "facts": list(_facts(report)),
+        "notes": list(_notes(report)),
+        "plain": [(item.title, _where(item), item.message) for item in report.items[:_PLAIN]],
+        "unshown": max(0, len(report.items) - _PLAIN),
+        "confidence": [_class(summary) for summary in report.confidence],
+        "picture": _picture(report.confidence),
+        "laws": list(_laws(report)),
+        "moves": [] if report.learner is None else [move._asdict() for move in report.learner.moves],
+        "rules": report.learner is not None,
+        "count": count,
+    }
+    data = {**found.data(), "rules": _rules(report.learner), "laws": _texts(report, found.places)}
+    text = page("report.html", style="report.css", scripts=["report.js"], data=data, values=values, images=True)
+    return text.encode("utf-8", "replace").decode() + "\n"
+
+
+def image(svg: str) -> str:
+    """A picture as an address of itself: as an image it can run nothing."""
+    return f"data:image/svg+xml,{quote(svg.encode('utf-8', 'replace'))}"
+
+
+def _where(item: Any) -> str:
+    finding = item.finding
+    if finding.file is None:
+        return printable(item.trace or "")
+    return printable(finding.file if finding.line is None else f"{finding.file}:{finding.line}")
+
+
+# -- the run -----------------------------------------------------------------------------------------------------------
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str, str]]:
+    """Numbers of the run: a label, the number, and what more is to be said."""
+    hidden = f"{report.hidden:,} known, hidden" if report.hidden else ""
+    yield "findings", f"{len(report.items):,}", hidden
+    if report.laws:
+        broken = len({judged.law.name for judged in report.laws if judged.state == "broken"})
+        yield "laws", f"{len({judged.law.name for judged in report.laws}):,}", f"{broken:,} broken"
+    yield "events", f"{report.events:,}", ""
+    if report.seconds:
+        yield "events per second", f"{report.events / report.seconds:,.0f}", f"in {report.seconds:,.2f} s"
+    if report.overhead is not None:
+        yield "overhead", f"{100 * report.overhead:.1f} %", "on top of the program's own time"
+    elif report.judging is not None and report.seconds and report.seconds >= _LONG:
+        yield "judging", f"{100 * report.judging / report.seconds:.1f} %", f"of the time: {report.judging:,.2f} s"
+    if report.threads and report.threads > 1:
+        yield "threads", f"{report.threads:,}", ""
+    if report.processes and report.processes > 1:
+        yield "processes", f"{report.processes:,}", ""
+    if report.traces:
+        yield "traces", f"{len(report.traces):,}", ""
+
+
+def _notes(report: Report) -> Iterator[tuple[str, str]]:
+    """What went wrong, and what is missing."""
+    for text in report.faults:
+        yield "error", printable(text)
+    if report.dropped:
+        yield "warning", f"{count(report.dropped, 'event')} dropped: findings may be wrong or missing without them"
+    if report.omitted:
+        yield "warning", f"{count(report.omitted, 'violation')} at further places not listed"
+    if report.suppressed:
+        yield "note", f"{count(report.suppressed, 'violation')} ignored, as the source or the project asks"
+    if report.over_budget:
+        more = count(report.over_budget, "more anomaly", "more anomalies")
+        yield "note", f"{more} over the budget of the learner"
+    if report.hidden:
+        yield "note", f"{count(report.hidden, 'finding')} known to the baseline {printable(report.baseline or '')}"
+    for text in report.warnings:
+        yield "warning", printable(text)
+
+
+# -- confidence --------------------------------------------------------------------------------------------------------
+
+
+def _class(summary: ClassSummary) -> Json:
+    from lawful.reports import confidence
+
+    laws = [
+        {
+            "law": printable(law.law),
+            "cells": [
+                *(f"{each:,}" for each in (law.samples, law.violations, law.unknown)),
+                confidence.sure(law.doubt),
+                f"≤ {confidence.rounded(law.bound, up=True, digits=3)}",
+            ],
+            "state": str(law.state),
+            "says": printable(confidence.sentence(summary.class_name, law)),
+        }
+        for law in summary.laws
+    ]
+    return {"name": printable(summary.class_name), "state": printable(summary.state), "laws": laws}
+
+
+def _picture(summaries: Any) -> str | None:
+    if not any(summary.series and summary.laws for summary in summaries):
+        return None
+    from lawful.reports import confidence
+
+    return image(confidence.picture(summaries))
+
+
+# -- rules and laws ----------------------------------------------------------------------------------------------------
+
+
+def _rules(learner: Learner | None) -> list[list[Any]]:
+    """The rules as rows; those that are enforced, if all are too many."""
+    if learner is None:
+        return []
+    from itertools import chain, islice
+
+    from lawful.learning.model import State
+
+    every = chain(learner.study().rules(), learner.rules(all=learner.parameters.all_rules))
+    rows = list(islice(every, _MOST_RULES + 1))
+    if len(rows) > _MOST_RULES:
+        every = chain(learner.study().rules(), learner.rules())
+        rows = list(islice((rule for rule in every if rule.state == State.ENFORCING), _MOST_RULES))
+    return [
+        [rule.satisfied, rule.failed, rule.contexts, rule.state.name.lower(), rule.pattern, str(rule)] for rule in rows
+    ]
+
+
+def _laws(report: Report) -> Iterator[Json]:
+    """Each law once, those that were broken first."""
+    order = sorted(report.laws, key=lambda judged: judged.state != "broken")
+    seen: set[str] = set()
+    for judged in order:
+        name = judged.law.name
+        if name not in seen:
+            seen.add(name)
+            title, facts = about(judged.law)
+            yield {
+                "name": printable(name),
+                "state": judged.state,
+                "title": printable(title),
+                "facts": {key: printable(text) for key, text in facts.items() if key in ("rule", "fix", "docs")},
+                "source": judged.law.source,
+                "automaton": _automaton(judged) if len(seen) <= _MOST_AUTOMATA else None,
+            }
+
+
+def _texts(report: Report, places: Places) -> dict[str, str]:
+    """The texts of laws that are referred to."""
+    return {judged.law.name: judged.law.source for judged in report.laws if judged.law.name in places.used}
+
+
+def _automaton(judged: Judged) -> str | None:
+    """The law's automaton as a picture, if it has one that can be taken in."""
+    from lawful.laws.rml.law import RmlLaw
+
+    if not isinstance(judged.law, RmlLaw):
+        return None
+    from lawful.errors import LawfulError
+    from lawful.laws.rml.automaton import automaton
+    from lawful.laws.rml.recursion import deeply
+    from lawful.reports import automaton_svg
+    from lawful.reports.law import drawing
+
+    law = judged.law
+
+    def draw() -> str:
+        return automaton_svg.render_drawing(drawing(law.name, automaton(law, _MOST_STATES)), placer="own")
+
+    try:
+        return image(deeply(draw))
+    except LawfulError:  # there is none, or it is too large
+        return None

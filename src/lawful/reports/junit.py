@@ -1,0 +1,128 @@
+"""The report as JUnit XML, which most CI systems show: a test case for each law that is kept, and for each finding."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lawful.engine.wording import describe, expected
+from lawful.reports.chart import text as xml
+from lawful.reports.core import LEARNED, Item, Report, count
+
+_Attributes = dict[str, object]
+
+
+class _Case(NamedTuple):
+    """A test case."""
+
+    suite: str
+    name: str
+    place: str
+    kind: str = ""  # failure, error or skipped; nothing if it passed
+    message: str = ""
+    text: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+def render(report: Report) -> str:
+    """The whole report, with a newline at its end: a suite for each law, and one for what went wrong in watching."""
+    cases = sorted(_cases(report), key=lambda case: case.suite)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines.append(_tag("testsuites", {"name": "lawful", **_counts(cases), **_time(report)}))
+    for suite, group in itertools.groupby(cases, key=lambda case: case.suite):
+        members = list(group)
+        lines.append("  " + _tag("testsuite", {"name": suite, **_counts(members)}))
+        for case in members:
+            lines += _lines(case)
+        lines.append("  </testsuite>")
+    return "\n".join([*lines, "</testsuites>", ""])
+
+
+def _cases(report: Report) -> Iterator[_Case]:
+    for item in report.items:
+        yield _failed(item)
+    hit = {(item.finding.law, item.trace) for item in report.items}
+    for judged in report.laws:
+        name, where = judged.law.name, judged.trace or report.command
+        if judged.state == "undecided":
+            yield _Case(name, name, where, "skipped", judged.message)
+        elif (name, judged.trace) not in hit:
+            yield _Case(name, name, where)  # kept; or broken as a baseline knows
+    if report.learner is not None and not any(item.anomaly for item in report.items):
+        yield _Case(LEARNED, LEARNED, report.command)
+    for text in report.faults:
+        yield _Case("lawful", "watching", report.command, "error", text, text)
+    if not (report.laws or report.items or report.faults or report.learner):
+        yield _Case("lawful", "nothing was judged", report.command, "skipped", report.summary)
+
+
+def _failed(item: Item) -> _Case:
+    finding = item.finding
+    place = f"{finding.file}:{finding.line}" if finding.file else item.trace or ""
+    name = f"{place}: {item.message}" if place else item.message
+    where = item.trace or (finding.file or "").removesuffix(".py").replace("/", ".")
+    text = "\n".join(_details(item))
+    return _Case(item.finding.law, name, where, "failure", item.message, text, finding.file, finding.line)
+
+
+def _details(item: Item) -> Iterator[str]:
+    finding = item.finding
+    if finding.count > 1:
+        yield f"seen {count(finding.count, 'time')}"
+    wanted = expected(finding.expectation)
+    if wanted:
+        yield f"expected {wanted}"
+    if finding.expectation.note:
+        yield f"found {finding.expectation.note}"
+    for number, event in finding.history:
+        where = f"{event['file']}:{event.get('line')}  " if isinstance(event.get("file"), str) else ""
+        yield f"#{number} {where}{describe(event)}"
+    if finding.anomaly is not None:
+        yield f"rule {finding.anomaly.rule}"
+        for label, scene in (*(("not here", each) for each in finding.anomaly.bad), ("as here", finding.anomaly.good)):
+            for name, site in () if scene is None else scene.events:
+                yield f"{label}: {site}  {name}"
+    for context in finding.contexts:
+        yield f"in {context}"
+    yield f"fingerprint {item.mark.fingerprint}"
+
+
+def _lines(case: _Case) -> Iterator[str]:
+    attributes: _Attributes = {"name": case.name, "classname": case.place or case.suite}
+    if case.file is not None:
+        attributes |= {"file": case.file} | ({} if case.line is None else {"line": case.line})
+    if not case.kind:
+        yield "    " + _tag("testcase", attributes, end="/>")
+        return
+    yield "    " + _tag("testcase", attributes)
+    told: _Attributes = {"message": case.message}
+    if case.kind != "skipped":
+        told["type"] = case.suite
+    yield f"      {_tag(case.kind, told)}{xml(case.text)}</{case.kind}>"
+    yield "    </testcase>"
+
+
+def _counts(cases: list[_Case]) -> _Attributes:
+    kinds = [case.kind for case in cases]
+    return {
+        "tests": len(cases),
+        "failures": kinds.count("failure"),
+        "errors": kinds.count("error"),
+        "skipped": kinds.count("skipped"),
+    }
+
+
+def _time(report: Report) -> _Attributes:
+    return {} if report.seconds is None else {"time": f"{report.seconds:.3f}"}
+
+
+def _tag(name: str, attributes: _Attributes, end: str = ">") -> str:
+    told = "".join(f' {key}="{_attribute(str(value))}"' for key, value in attributes.items())
+    return f"<{name}{told}{end}"
+
+
+def _attribute(value: str) -> str:
+    """A reader takes a line break in an attribute for a blank, unless it is written by its number."""
+    return xml(value).replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;")

@@ -1,0 +1,22 @@
+"""Tasks wait without blocking; threads may block, also those that a task has started."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+
+
+async def main() -> None:
+    await asyncio.sleep(0.001)
+    await asyncio.to_thread(time.sleep, 0.001)
+    await asyncio.to_thread(subprocess.run, [sys.executable, "-S", "-c", ""])
+    ready = threading.Event()
+    thread = threading.Thread(target=ready.set)
+    thread.start()
+    await asyncio.to_thread(ready.wait)
+    time.sleep(0)
+
+
+asyncio.run(main())
+time.sleep(0.001)

@@ -1,0 +1,14 @@
+"""A process is started and forgotten."""
+
+import subprocess
+import sys
+import warnings
+
+warnings.simplefilter("ignore", ResourceWarning)
+
+
+def work() -> None:
+    subprocess.Popen([sys.executable, "-S", "-c", ""])  # violation
+
+
+work()

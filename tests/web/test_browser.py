@@ -83,7 +83,7 @@ def test_a_law_is_added_paused_and_a_finding_muted(page, shown):
     page.goto(shown.address)
     page.wait_for_selector("#laws tr")
     assert page.locator("#findings-list li").count() == 0
-    page.click("#law-add summary")
+    page.click("#add-law summary")
     page.fill("#law-named input[name=name]", "files/use-after-close")
     page.click("#law-named button")
     page.wait_for_selector("#findings-list li")
@@ -103,7 +103,7 @@ def test_a_law_is_added_paused_and_a_finding_muted(page, shown):
 def test_names_of_the_program_are_shown_as_text(page, shown, tmp_path):
     law = "x matches {event: 'func_pre', name: 'program.Account.use'}; Main = x >> empty;"
     name = "<img src=x onerror=alert(1)>.rml"
-    assert shown.do(do="law-add", name=name, text=law).status_code == 200
+    assert shown.do(do="add-law", name=name, text=law).status_code == 200
     page.goto(shown.address)
     page.wait_for_selector("#findings-list li:has-text('onerror')")
     assert name in page.locator("#laws").inner_text()

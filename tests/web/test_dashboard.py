@@ -65,24 +65,24 @@ def test_parameters_of_learning_change_at_once(show):
 def test_laws_are_added_paused_and_removed(show):
     shown = show("--law", "locks")
     assert shown.state()["findings"] == []
-    assert shown.do(do="law-add", name="files/use-after-close").json()["result"]["laws"] == ["files/use-after-close"]
+    assert shown.do(do="add-law", name="files/use-after-close").json()["result"]["laws"] == ["files/use-after-close"]
     shown.until(lambda told: told["findings"])
-    assert shown.do(do="law-add", name="files/use-after-close").json()["error"]["slug"] == "control-law"
-    assert shown.do(do="law-add", name="no-such").json()["error"]["slug"] == "law-not-found"
+    assert shown.do(do="add-law", name="files/use-after-close").json()["error"]["slug"] == "control-law"
+    assert shown.do(do="add-law", name="no-such").json()["error"]["slug"] == "law-not-found"
     text = "again matches {event: 'func_pre', name: 'program.Account.use'}; Main = again >> empty;"
-    assert shown.do(do="law-add", name="mine.rml", text=text).status_code == 200
+    assert shown.do(do="add-law", name="mine.rml", text=text).status_code == 200
     shown.until(lambda told: any(each["law"] == "mine.rml" for each in told["findings"]))
-    bad = shown.do(do="law-add", name="bad.rml", text="Main = nothing_known;").json()["error"]
+    bad = shown.do(do="add-law", name="bad.rml", text="Main = nothing_known;").json()["error"]
     assert bad["slug"].startswith("rml-") and "bad.rml:1" in bad["text"]
-    assert shown.do(do="law-add", name="other.view", text="x").json()["error"]["slug"] == "law-unknown-kind"
-    assert shown.do(do="law-pause", name="mine.rml").status_code == 200
+    assert shown.do(do="add-law", name="other.view", text="x").json()["error"]["slug"] == "law-unknown-kind"
+    assert shown.do(do="pause-law", name="mine.rml").status_code == 200
     told = shown.until(lambda told: any(law["state"] == "paused" for law in told["state"]["laws"]))
     count = next(each["count"] for each in told["findings"] if each["law"] == "mine.rml")
     shown.until(lambda now: now["state"]["events"] > told["state"]["events"] + 50)
     assert next(each["count"] for each in shown.state()["findings"] if each["law"] == "mine.rml") == count
-    assert shown.do(do="law-remove", name="mine.rml").status_code == 200
+    assert shown.do(do="remove-law", name="mine.rml").status_code == 200
     shown.until(lambda told: all(law["name"] != "mine.rml" for law in told["state"]["laws"]))
-    assert shown.do(do="law-remove", name="mine.rml").json()["error"]["slug"] == "control-law"
+    assert shown.do(do="remove-law", name="mine.rml").json()["error"]["slug"] == "control-law"
     assert shown.process.poll() is None
 
 
@@ -130,7 +130,7 @@ def test_sampling_is_steered(show, tmp_path: Path):
     shown.until(lambda told: told["state"]["sampling"]["classes"][0]["rate"] > 0)
     for change in ({"error_rate": 2}, {"policy": "../x.policy"}, {"seed": 3}, {"confidence": "high"}, {}):
         assert shown.do(do="sampling", change=change).status_code == 400
-    assert shown.do(do="law-add", name="files").json()["error"]["slug"] == "control-sampling"
+    assert shown.do(do="add-law", name="files").json()["error"]["slug"] == "control-sampling"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_the_page_has_a_strict_policy_and_nothing_inline(strangers):
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{", b'{"do": 3}', b'{"do": "shutdown"}', b'{"do": "law-add"}', b"[" * 10_000]
+    "body", [b"", b"[]", b"{", b'{"do": 3}', b'{"do": "shutdown"}', b'{"do": "add-law"}', b"[" * 10_000]
 )
 def test_nonsense_is_answered(strangers, body):
     headers = {"x-lawful-token": strangers.token, "content-type": "application/json"}

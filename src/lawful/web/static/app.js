@@ -139,9 +139,9 @@ function showLaws(laws) {
       element("td", {}, law.verdict.replace("_", " ")),
       element("td", { class: "number" }, number(law.violations)),
       element("td", {},
-        button(law.state === "paused" ? "Resume" : "Pause", () => command({ do: law.state === "paused" ? "law-resume" : "law-pause", name: law.name })),
+        button(law.state === "paused" ? "Resume" : "Pause", () => command({ do: law.state === "paused" ? "resume-law" : "pause-law", name: law.name })),
         " ",
-        button("Remove", () => command({ do: "law-remove", name: law.name }))))));
+        button("Remove", () => command({ do: "remove-law", name: law.name }))))));
 }
 
 const RANK = { enforcing: 0, learning: 1, dead: 2 };
@@ -338,7 +338,7 @@ byId("record").addEventListener("click", () => command({ do: "record", on: !seen
 for (const id of ["law-named", "law-written"]) {
   byId(id).addEventListener("submit", async (event) => {
     event.preventDefault();
-    const added = await command({ do: "law-add", ...Object.fromEntries(new FormData(event.target)) });
+    const added = await command({ do: "add-law", ...Object.fromEntries(new FormData(event.target)) });
     if (added) say(`added: ${added.laws.join(", ")}`);
   });
 }

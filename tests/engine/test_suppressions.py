@@ -109,6 +109,22 @@ def test_words_for_laws():
     assert not means("file", "files/left-open") and not means("open", "files/left-open")
 
 
+def test_only_comments_count_and_they_count_for_their_whole_statement(tmp_path: Path):
+    (tmp_path / "a.py").write_text(
+        'print("# lawful: ignore")\n'
+        "f.read(\n    1,\n)  # lawful: ignore[files]\n"
+        "g.read(  # lawful: ignore[locks]\n    2)\n"
+        "# lawful: ignore\n"
+        "h.read()\n"
+        "if x:\n    y()  # lawful: ignore[files]\n"
+        '"""\n# lawful: ignore\n"""\n'
+    )
+    suppressions = Suppressions(folder=tmp_path)
+    covered = [line for line in range(1, 16) if suppressions.cover("files/x", "a.py", line)]
+    assert covered == [2, 3, 4, 7, 10]
+    assert [line for line in range(1, 16) if suppressions.cover("locks/x", "a.py", line)] == [5, 6, 7]
+
+
 def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path):
     suppressions = Suppressions(folder=tmp_path)
     assert not suppressions.cover("files/x", "missing.py", 1)

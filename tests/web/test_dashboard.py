@@ -283,3 +283,12 @@ def test_the_program_may_have_an_option_of_that_name(show, tmp_path: Path):
     command = [sys.executable, "-m", "lawful", "run", "--law", "files", "program.py", "--serve", "x"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.stdout == "['--serve', 'x']\n"
+
+
+@pytest.mark.parametrize("then", ["", "pairs = [socket.socketpair() for _ in range(8)]"])
+def test_a_program_may_close_what_it_has_not_opened(show, then):
+    text = f"import os, socket, time\nos.closerange(3, 4096)\n{then}\ntime.sleep(1)\nprint('end')\n"
+    shown = show("--law", "files", text=text)
+    code, out, err = shown.ended()
+    assert (code, out) == (0, "end\n")
+    assert "Bad file descriptor" not in err and "Traceback" not in err

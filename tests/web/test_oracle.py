@@ -236,3 +236,29 @@ def test_bad_usage_is_told(tmp_path: Path, words, slug):
     )
     assert done.returncode == 2
     assert f"error[{slug}]" in done.stderr
+
+
+def test_what_was_expected_is_told_as_long_as_the_law_is_broken():
+    oracle = Oracle([_law()])
+    state = oracle.new_state()
+    answers = [json.loads(oracle.answer(json.dumps({"event": kind}), state)) for kind in ("acquire", "acquire", "x")]
+    assert [answer.get("spec") for answer in answers] == [None, "release", "release"]
+
+
+def test_a_client_that_never_reads_is_no_trouble_for_others(tmp_path: Path):
+    (tmp_path / "lock.rml").write_text(LOCK)
+    command = [sys.executable, "-m", "lawful", "oracle", "lock.rml", "--port", "0", "--no-token"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        found = re.search(r"ws://\S+", process.stderr.readline())
+        assert found is not None
+        with connect(found[0]) as rude:
+            for _ in range(2_000):
+                rude.send('{"event": "x", "text": "%s"}' % ("y" * 1_000))
+            rude.socket.close()
+        with connect(found[0]) as polite:
+            polite.send('{"event": "acquire"}')
+            assert json.loads(polite.recv())["verdict"] == "currently_false"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stderr.read() == "lawful: the oracle has ended\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -76,9 +76,35 @@ class Suppressions:
         if b"lawful:" not in content:
             return {}
         found: dict[int, tuple[str, ...]] = {}
-        for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-            comment = _COMMENT.search(line)
+        for first, last, text in _comments(content):
+            comment = _COMMENT.search(text)
             if comment is not None:
                 words = comment[1]
-                found[number] = ("*",) if words is None else tuple(filter(None, map(str.strip, words.split(","))))
+                meant = ("*",) if words is None else tuple(filter(None, map(str.strip, words.split(","))))
+                for number in range(first, last + 1):
+                    found[number] = (*found.get(number, ()), *meant)
         return found
+
+
+def _comments(content: bytes) -> Iterator[tuple[int, int, str]]:
+    """The comments of a source, each with the first and the last line of the statement that it stands in."""
+    import tokenize
+    from io import BytesIO
+
+    beginning = 0  # of the statement, if one goes on
+    waiting: list[tuple[int, str]] = []
+    try:
+        for token in tokenize.tokenize(BytesIO(content).readline):
+            line = token.start[0]
+            if token.type == tokenize.COMMENT:
+                waiting.append((line, token.string))
+            elif token.type in (tokenize.NEWLINE, tokenize.ENDMARKER, tokenize.NL):
+                if token.type != tokenize.NL or not beginning:
+                    for at, text in waiting:
+                        yield beginning or at, max(line, at), text
+                    waiting, beginning = [], 0
+            elif token.type not in (tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING) and not beginning:
+                beginning = line
+    except (tokenize.TokenError, SyntaxError, UnicodeDecodeError):  # it is no Python, or of another version
+        for number, text in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+            yield number, number, text

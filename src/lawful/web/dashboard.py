@@ -96,6 +96,7 @@ class Hub:
             self.lookers -= 1
 
 
+_KIND = "say so in a header: Content-Type: application/json"
 _OVER = {"slug": "control-over", "message": "the program is not watched any more", "hint": None}
 
 
@@ -121,7 +122,7 @@ def application(hub: Hub) -> Starlette:
 
     async def do(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return _json({"error": {"slug": "control-value", "message": "a command is JSON", "hint": None}}, 415)
+            return _json({"error": {"slug": "control-value", "message": "a command is sent as JSON", "hint": _KIND}}, 415)
         body = b""
         async for part in request.stream():
             body += part

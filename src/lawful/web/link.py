@@ -6,6 +6,7 @@ or gone, the program does not notice.
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -33,6 +34,7 @@ class ProgramSide:
     def __init__(self, control: Control, connection: socket.socket) -> None:
         self._control = control
         self._socket: socket.socket | None = connection
+        self._identity = _identity(connection)
         connection.setblocking(False)
         self._unsent = b""
         self._unread = b""
@@ -45,7 +47,7 @@ class ProgramSide:
     # -- lawful.engine.session.Attendant ----------------------------------------------------------
 
     def beat(self) -> None:
-        if self._socket is None:
+        if self._socket is None or not self._is_ours():
             return
         try:
             commands = self._receive()
@@ -62,7 +64,7 @@ class ProgramSide:
 
     def end(self) -> None:
         """The last state is sent, if that does not take long."""
-        if self._socket is None:
+        if self._socket is None or not self._is_ours():
             return
         with suppress(OSError):
             self._socket.settimeout(_LAST)
@@ -75,7 +77,19 @@ class ProgramSide:
         self._close()
 
     def after_fork_in_child(self) -> None:
-        self._close()
+        if self._is_ours():
+            self._close()
+
+    def _is_ours(self) -> bool:
+        """A program may close files that it has not opened, and open others, which get their numbers."""
+        connection = self._socket
+        if connection is None:
+            return False
+        if _identity(connection) == self._identity:
+            return True
+        connection.detach()  # it is somebody else's now, or nobody's
+        self._socket = None
+        return False
 
     # -- what goes over the line ------------------------------------------------------------------
 
@@ -103,7 +117,7 @@ class ProgramSide:
         assert self._socket is not None
         while self._unsent:
             try:
-                sent = self._socket.send(self._unsent)
+                sent = self._socket.send(self._unsent, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return
             self._unsent = self._unsent[sent:]
@@ -112,7 +126,7 @@ class ProgramSide:
         assert self._socket is not None
         while True:
             try:
-                part = self._socket.recv(65536)
+                part = self._socket.recv(65536, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 break
             if not part:
@@ -127,6 +141,15 @@ class ProgramSide:
         connection, self._socket = self._socket, None
         if connection is not None:
             connection.close()
+
+
+def _identity(connection: socket.socket) -> tuple[int, int] | None:
+    """What the open file of this number is."""
+    try:
+        found = os.fstat(connection.fileno())
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class ServerSide:

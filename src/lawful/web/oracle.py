@@ -59,10 +59,9 @@ class State:
                 worst = verdict
             if verdict is Verdict.FALSE:
                 broken.append(law.name)
-                if monitor.rejected_at == monitor.events:
-                    wanted.append(expected(monitor.expectation(event)))
-                    if self._go_on:
-                        monitor.forgive()
+                wanted.append(expected(monitor.expectation(event)))
+                if self._go_on and monitor.rejected_at == monitor.events:
+                    monitor.forgive()
         return worst, broken, [text for text in wanted if text]
 
     def end(self) -> Verdict:

@@ -21,7 +21,7 @@ def listen(host: str, port: int) -> socket.socket:
         found.bind((host, port))
     except OSError as error:
         found.close()
-        hint = "choose another with --port; 0 takes any that is free" if port else None
+        hint = "choose another port; 0 takes any that is free" if port else None
         raise LawfulError(
             "serve-port", f"cannot listen there: {error.strerror}", where=f"{host}:{port}", hint=hint
         ) from None
@@ -43,8 +43,12 @@ def location(host: str, port: int, token: str | None, scheme: str = "http") -> s
 
 def server(app: ASGIApp, *, most_bytes: int = 1_000_000, most_connections: int | None = None) -> uvicorn.Server:
     """A server that says nothing, and does not wait for streams that never end when it stops."""
+    import logging
+
     import uvicorn
 
+    # Of each write to a client that has gone, asyncio would tell a line.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     return uvicorn.Server(
         uvicorn.Config(
             app,

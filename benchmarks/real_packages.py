@@ -61,92 +61,49 @@ PACKAGES = [
     Package("tomlkit", "0.15.2", ("tomlkit",), ("pyyaml",)),
     Package("itsdangerous", "2.2.0", ("itsdangerous",), ("freezegun",)),
     Package("simpleeval", "1.0.8", ("simpleeval",)),
-    Package("mutagen", "1.48.1", ("mutagen",)),
-    Package("pyfakefs", "6.3.0", ("pyfakefs",)),
     # Threads, processes, watching.
-    Package("blinker", "1.9.0", ("blinker",), ("pytest-asyncio",)),
+    Package(
+        "blinker", "1.9.0", ("blinker",), ("pytest-asyncio",), ("-o", "asyncio_default_fixture_loop_scope=function")
+    ),
     Package("schedule", "1.2.2", ("schedule",), ("pytz",)),
-    Package(
-        "portalocker",
-        "4.4.2",
-        ("portalocker",),
-        ("fakeredis", "redis", "pytest-timeout", "pytest-cov", "pytest-rerunfailures"),
-        ("--no-cov", "portalocker_tests"),
-    ),
     Package("watchdog", "7.1.0", ("watchdog",), ("flaky", "pytest-timeout", "pytest-cov", "eventlet")),
-    Package("Pebble", "5.2.3", ("pebble",)),
-    Package("pexpect", "4.9.0", ("pexpect",)),
-    Package(
-        "plumbum",
-        "2.0.2",
-        ("plumbum",),
-        ("paramiko", "psutil", "pytest-asyncio", "pytest-cov", "pytest-mock", "pytest-timeout"),
-    ),
     # Databases.
-    Package("diskcache", "5.6.3", ("diskcache",), ("django",)),
-    Package(
-        "persist-queue", "1.1.0", ("persistqueue",), ("msgpack", "cbor2", "pytest-asyncio", "aiosqlite", "aiofiles")
-    ),
     Package("sqlitedict", "2.1.0", ("sqlitedict",)),
     Package("sqlite-utils", "4.2.1", ("sqlite_utils",), ("hypothesis",)),
-    Package("peewee", "4.5.3", ("peewee", "playhouse"), options=("tests",)),
     Package("huey", "3.5.4", ("huey",)),
     Package("dogpile.cache", "1.5.0", ("dogpile",), ("mako",)),
-    Package("zict", "3.0.0", ("zict",)),
+    Package("zict", "3.0.0", ("zict",), ("pytest-timeout", "pytest-asyncio", "pytest-repeat")),
     # Asynchronous.
     Package("aiofiles", "25.1.0", ("aiofiles",), ("pytest-asyncio",)),
     Package("aiosqlite", "0.22.1", ("aiosqlite",), options=("aiosqlite/tests/smoke.py",)),
-    Package("aiocache", "0.12.3", ("aiocache",), ("pytest-asyncio", "pytest-mock", "pytest-cov", "marshmallow")),
-    Package("asyncstdlib", "3.14.0", ("asyncstdlib",), ("typing_extensions",)),
-    Package("janus", "2.0.0", ("janus",), ("pytest-asyncio", "pytest-benchmark")),
     Package(
-        "anyio",
-        "4.16.0",
-        ("anyio",),
-        ("hypothesis", "psutil", "pytest-mock", "pytest-timeout", "trustme", "exceptiongroup"),
+        "janus",
+        "2.0.0",
+        ("janus",),
+        ("pytest-asyncio", "pytest-benchmark", "pytest-cov"),
+        ("--no-cov", "--benchmark-disable"),
     ),
     Package("tenacity", "9.2.1", ("tenacity",), ("tornado", "typeguard")),
     # The network.
     Package("h11", "0.16.0", ("h11",)),
     Package("wsproto", "1.3.2", ("wsproto",), ("hypothesis",)),
-    Package("httpcore", "1.0.9", ("httpcore",), ("h2", "socksio", "pytest-httpbin", "trio", "anyio", "hpack")),
     Package(
         "werkzeug",
         "3.1.9",
         ("werkzeug",),
         ("cffi", "cryptography", "ephemeral-port-reserve", "pytest-timeout", "watchdog"),
+        ("-m", "not dev_server"),
     ),
-    Package("waitress", "3.0.2", ("waitress",)),
+    Package("waitress", "3.0.2", ("waitress",), ("pytest-cov",), ("--no-cov",)),
     Package(
-        "cheroot",
-        "11.1.2",
-        ("cheroot",),
-        (
-            "jaraco.functools",
-            "more-itertools",
-            "pytest-mock",
-            "pytest-rerunfailures",
-            "pytest-xdist",
-            "requests",
-            "requests-unixsocket2",
-            "requests-toolbelt",
-            "trustme",
-            "urllib3",
-            "pyopenssl",
-            "pytest-forked",
-            "pytest-cov",
-            "jaraco.text",
-        ),
+        "aiosmtpd",
+        "1.4.6",
+        ("aiosmtpd",),
+        ("pytest-mock", "pytest-asyncio", "pytest-cov", "setuptools<81"),
+        ("--no-cov", "-W", "ignore:pkg_resources"),
     ),
-    Package(
-        "pyftpdlib",
-        "2.2.0",
-        ("pyftpdlib",),
-        ("psutil", "pyopenssl", "pyasyncore", "pyasynchat", "pytest-instafail", "pytest-xdist", "setuptools"),
-    ),
-    Package("aiosmtpd", "1.4.6", ("aiosmtpd",), ("pytest-mock", "pytest-asyncio")),
     Package("websocket-client", "1.9.2", ("websocket",)),
-    Package("pymemcache", "4.0.0", ("pymemcache",), ("Faker",)),
+    Package("pymemcache", "4.0.0", ("pymemcache",), ("Faker", "pytest-cov"), ("--no-cov",)),
 ]
 QUICK = ("toolz", "cachetools")
 
@@ -273,7 +230,8 @@ class Environment:
         with tempfile.TemporaryDirectory(prefix="lawful-bench-") as scratch:
             result = Path(scratch, "result.xml")
             command = [str(self.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={result}"]
-            command += [f"--basetemp={Path(scratch, 'tests')}", *package.options, *options]
+            command += [f"--basetemp={Path(scratch, 'tests')}", f"--rootdir={self.source(package)}"]
+            command += [*package.options, *options]
             report = Path(scratch, "report.json")
             if options:
                 command.append(f"--lawful-output={report}")

@@ -19,8 +19,15 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 LAWS = sorted((*EXAMPLES.rglob("*.rml"), *EXAMPLES.rglob("*.view")))
 TRACES = sorted(EXAMPLES.rglob("*.jsonl"))
 OTHERS = (
+    "dashboard/*.py",
+    "explain/c/[bdmst]*_*.c",
+    "explain/c/docking.c",
+    "explain/c/tcas.c",
+    "explain/python/*.py",
     "programs/*.py",
     "replication/*.g",
+    "replication/*.py",
+    "replication/*.toml",
     "watching/*.py",
     "watching/*.toml",
     "invariants/*",

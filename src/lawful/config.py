@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from lawful.errors import LawfulError
-
-if TYPE_CHECKING:
-    from lawful.laws.grammar.groups import Binding
 
 FILE = "pyproject.toml"
 BASELINE = "lawful-baseline.json"
@@ -76,7 +73,7 @@ class Config:
     when_full: str | None = None
     core: str | None = None
     functions: tuple[str, ...] = ()  # files with functions that views may call, as paths from the current folder
-    groups: tuple[tuple[str, tuple[Binding, ...]], ...] = ()  # what groups are, in place of what views say
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()  # what groups are, in place of what views say
     learn: Learn = Learn()
     sampling: Sampling = Sampling()
     file: str | None = None  # where it was read
@@ -214,17 +211,15 @@ def _table(key: str, value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _groups(key: str, value: Any, where: str) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+def _groups(key: str, value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What each group is: `WorkerGroup = "class app.Worker"`, or a list of such."""
-    from lawful.laws.grammar.groups import read_binding
-
     found = []
     for name, each in _table(key, value, where).items():
         texts = [each] if isinstance(each, str) else each
         if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
             hint = f'write {name} = "class app.Worker", or a list'
             raise LawfulError("config-value", f"the group `{name}` must be a string", where=where, hint=hint)
-        found.append((name, tuple(read_binding(text, where=where) for text in texts)))
+        found.append((name, tuple(texts)))
     return tuple(found)
 
 

@@ -513,7 +513,7 @@ def _configured(place: str) -> Watch:
         trace=config.trace,
         project=folder,
         learn=learn,
-        groups={name: [str(each) for each in bindings] for name, bindings in config.groups},
+        groups=dict(config.groups),
         **{name: getattr(config.sampling, name) for name in SAMPLING_NAMES},
     )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -139,3 +141,41 @@ def test_watching_that_was_cut_short_is_told(bench: ModuleType, environment: Any
     run.output += "\nwatching was cut short: a fault in Lawful: RecursionError (x.py:1)\n6 passed\n"
     assert result.faults(mode) == ["callee side: a fault in Lawful: RecursionError (x.py:1)"]
     assert "toy, CUT SHORT: callee side: a fault" in "\n".join(bench.report([result], [mode]))
+
+
+def test_findings_are_listed_with_their_verdicts(bench: ModuleType, environment: Any) -> None:
+    folder = environment.source(bench.Package("toy", "1", ("toy",)))
+    (folder / "test_late.py").write_text(
+        "import io\n"
+        "def test_late():\n"
+        "    file = io.StringIO()\n"
+        "    file.close()\n"
+        "    for use in (file.read, file.getvalue):\n"
+        "        try:\n"
+        "            file.read()\n"
+        "        except ValueError:\n"
+        "            pass\n",
+        encoding="utf-8",
+    )
+    result = measured(bench, environment, "laws")
+    modes = [mode for mode in bench.MODES if mode.key == "laws"]
+    table = "| `toy` | `files/use-after-close` | `test_late.py:7` | debatable | meant |\n| a | b | c | perhaps | no |\n"
+    known = bench.verdicts(
+        f"# Findings\n\n| package | law | place | verdict | reason |\n|---|---|---|---|---|\n{table}"
+    )
+    assert known == {("toy", "files/use-after-close", "test_late.py:7"): "debatable"}
+    lines = list(bench.found([result], modes, known))
+    assert lines[-1] == "1 findings: 1 debatable."
+    assert list(bench.found([result], modes, {}))[-1] == "1 findings: 1 not looked at."
+    # What is kept of a run is enough to make the tables again.
+    saved = bench.restored(result.package, json.loads(json.dumps(asdict(result))))
+    assert list(bench.report([saved], modes)) == list(bench.report([result], modes))
+    assert list(bench.found([saved], modes, known)) == lines
+
+
+def test_all_verdicts_in_the_table_are_read(bench: ModuleType) -> None:
+    text = bench.VERDICTS.read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    known = bench.verdicts(text)
+    assert len(known) == len(rows) > 0
+    assert {package for package, _, _ in known} <= {package.name for package in bench.PACKAGES}

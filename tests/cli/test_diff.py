@@ -160,3 +160,17 @@ def test_c_programs(capsys: Capture, here: Path) -> None:
     assert words_of(found, "only_old") == [["functionA", "functionB", "end"]]
     assert words_of(found, "only_new") == [["functionA", "functionZ", "functionB", "end"]]
     assert compared(capsys, "old.c", "old.c", "--max-unwind", "2", code=0)["same"] is True
+
+
+@needs_git
+def test_a_target_by_its_whole_path(capsys: Capture, here: Path) -> None:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "one")):
+        subprocess.run(("git", *identity, *words), check=True, cwd=here)
+    (here / "old.py").write_text(REPAIRED)
+    relative = compared(capsys, "HEAD", ".", "--target", "old.py:merge_sort", code=1)
+    whole = compared(capsys, "HEAD", ".", "--target", f"{here}/old.py:merge_sort", code=1)
+    assert whole["differences"] == relative["differences"]
+    (here / "later.py").write_text(SORT)
+    assert main(["diff", "HEAD", ".", "--target", f"{here}/later.py:merge_sort"]) == 2
+    assert "there is no file later.py in HEAD" in capsys.readouterr().err

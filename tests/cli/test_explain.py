@@ -299,3 +299,39 @@ def test_progress_is_shown_on_a_terminal_only(capsys: Capture, monkeypatch: pyte
     screen.truncate(0)
     assert main(["explain", "sort.py:merge_sort", "--no-progress"]) == 0
     assert screen.getvalue().strip("\0") == ""
+
+
+def test_interrupted_before_anything_was_found(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("explain", "diff", "merge"):
+        monkeypatch.setattr(f"lawful.explain.explaining.{name}", interrupted)
+        targets = ["sort.py:merge_sort"] * {"explain": 1, "diff": 2, "merge": 4}[name]
+        assert main([name, *targets]) == 130
+        shown = capsys.readouterr()
+        assert shown.out == "" and shown.err == "interrupted before anything was found\n"
+
+
+@pytest.mark.parametrize("option", ["--seconds", "--execution-seconds"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_no_number_of_seconds(capsys: Capture, option: str, value: str) -> None:
+    assert "no number of seconds" in refused(capsys, "sort.py:merge_sort", option, value)
+
+
+def test_where_it_fails_is_listed(capsys: Capture, here: Path) -> None:
+    (here / "several.py").write_text(
+        "def low(): raise KeyError\ndef high(): raise ValueError\ndef main(n: int):\n"
+        "    if n < 0: low()\n    if n > 0: high()\n"
+    )
+    text = told(capsys, "several.py:main", "--unwind", "1")
+    assert "fails at  several.py:1: 1 word | def low(): raise KeyError, e.g. n=-1" in text
+    assert "fails at  several.py:2: 1 word | def high(): raise ValueError, e.g. n=1" in text
+
+
+def test_in_which_sense_states_are_doomed(capsys: Capture, here: Path) -> None:
+    (here / "spin.py").write_text(
+        "def go(): pass\ndef main(n: int):\n    go()\n    while n > 0: pass\n    assert False\n"
+    )
+    text = told(capsys, "spin.py:main", "--unwind", "1", "--execution-seconds", "0.2")
+    assert "doomed    state 2 (by the picture alone" in text

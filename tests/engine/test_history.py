@@ -20,7 +20,9 @@ Event = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def monitor() -> Monitor:
-    return compile(LAW).monitor()
+    monitor = compile(LAW).monitor()
+    monitor.step({"use": 0})  # patterns are made when an event first meets them; all events met them before a search
+    return monitor
 
 
 def found(search: Search) -> list[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lawful.explain import Explanation
+
 Word = tuple[str, ...]
 
 
@@ -21,3 +23,15 @@ def size(words: Iterable[Word]) -> tuple[int, int]:
 def dominating(words: Iterable[Word]) -> set[str]:
     """The events that all words have."""
     return set.intersection(*(set(word) for word in words))
+
+
+def saved(found: Explanation, passing: Iterable[Word]) -> set[int]:
+    """The states of a picture that executions come through and do not fail."""
+    table, states = found.picture.table(len(found.alphabet)), set()
+    for word in passing:
+        state: int | None = 0
+        for letter in found.alphabet.word(*word):
+            states.add(state)
+            state = None if state is None else table[state][letter]
+        states.add(state)
+    return {state for state in states if state is not None}

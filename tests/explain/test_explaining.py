@@ -112,3 +112,80 @@ def test_the_package_offers_it() -> None:
     assert all(getattr(lawful.explain, name) is not None for name in lawful.explain.__all__)
     with pytest.raises(AttributeError):
         lawful.explain.guess  # type: ignore[attr-defined]  # noqa: B018
+
+
+ENDLESS = """
+def begin(): pass
+def more(): pass
+
+def forever(n: int):
+    begin()
+    while n > 0:
+        more()
+    raise ValueError
+
+def spin(n: int):
+    begin()
+    while n > 0:
+        pass
+    raise ValueError
+
+def several(n: int):
+    begin()
+    if n < 0:
+        more()
+        raise KeyError
+    if n > 0:
+        raise ValueError
+"""
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> str:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["forever", "spin"])
+def test_an_execution_without_an_end_is_not_doomed(endless: str, name: str) -> None:
+    found = explain(f"endless.py:{name}", folder=endless, unwind=1, seconds_per_execution=0.2)
+    assert found.picture.doomed == found.picture.accepting and found.picture.doomed_reading == "paper"
+    assert not any("never seen" in each for each in found.warnings)
+
+
+def test_where_it_fails(endless: str) -> None:
+    found = explain("endless.py:several", folder=endless, unwind=1)
+    assert {(each.line, each.words, each.example) for each in found.failures} == {(21, 1, "n=-1"), (23, 1, "n=1")}
+    assert {each["line"] for each in found.to_json()["failures"]} == {21, 23}
+
+
+def test_events_that_match_nothing(endless: str) -> None:
+    with pytest.raises(LawfulError) as caught:
+        explain("endless.py:several", folder=endless, unwind=1, events="nonsense")
+    assert caught.value.slug == "explain-events" and "nonsense" in caught.value.message
+    found = explain("endless.py:several", folder=endless, unwind=1, events="more", error="ValueError")
+    assert found.alphabet.labels == ("more", "ValueError"), "it never fails after that, but does happen"
+
+
+def test_no_events_of_its_own() -> None:
+    found = explain("json:loads", unwind=1, inputs=["1", "x"])
+    assert found.alphabet.labels == ("error",)
+    assert "--event-kind calls" in found.warnings[0]
+
+
+def test_options_of_other_languages(endless: str) -> None:
+    for changes in ({"include": "headers"}, {"define": "A=1"}):
+        with pytest.raises(LawfulError) as caught:
+            explain("endless.py:several", folder=endless, **changes)
+        assert caught.value.slug == "usage" and "C programs" in caught.value.message
+    with pytest.raises(LawfulError) as caught:
+        explain("endless.py:several", folder=endless, seconds=float("nan"))
+    assert caught.value.slug == "usage"
+
+
+def test_a_trace_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"event": "x", "name": "a"}\n{bad\n{"event": "x", "name": "a"}\n')
+    (tmp_path / "good.jsonl").write_text('{"event": "x", "name": "a"}\n')
+    with pytest.raises(LawfulError) as caught:
+        explain(traces=[str(tmp_path / "bad.jsonl"), str(tmp_path / "good.jsonl")])
+    assert caught.value.hint is not None and "lawful trace convert" in caught.value.hint

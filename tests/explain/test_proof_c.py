@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from explain.compiled import EXAMPLES, compiled
-from explain.residuals import dominating, size
+from explain.residuals import dominating, saved, size
 from explain.teachers.c.needs import needs_cbmc
 from lawful.explain import Explanation, explain
 from lawful.explain.automata import Automaton, words
@@ -48,7 +48,9 @@ BOUNDED = [
     ("defroster", 3, 5, (6, 5), (1, 13)),
     ("defroster", 4, 8, (13, 16), (5, 39)),
 ]
-FAILING = [each for each in BOUNDED if each[2]]
+# The formula of merge sort grows fast: its next unwinding is compared with the same program in Python, elsewhere.
+CHECKED = [each for each in BOUNDED if each[:2] != ("merge_sort", 4)]
+FAILING = [each for each in CHECKED if each[2]]
 
 # What all failing executions are, spelled out for the smallest unwinding that shows the mistake.
 SMALLEST = {
@@ -108,7 +110,7 @@ def test_the_expected_automata_are_those_of_brute_force(
         assert sorted(" ".join(word[:-1]) for word in failing) == SMALLEST[name, unwind]
 
 
-@pytest.mark.parametrize(("name", "unwind", "longest"), [each[:3] for each in BOUNDED])
+@pytest.mark.parametrize(("name", "unwind", "longest"), [each[:3] for each in CHECKED])
 def test_one_run_sees_the_executions_of_the_compiled_program(name: str, unwind: int, longest: int) -> None:
     failing, passing = ran(name, unwind)
     teacher = one_run(name)
@@ -180,11 +182,12 @@ def test_an_explanation_is_right_and_its_inputs_do_what_it_says(name: str) -> No
     """The bounds are searched; every edge and way is run again with the input that it shows."""
     found = explained(name)
     bounds, alphabet = found.bounds, found.alphabet
-    failing, _ = ran(name, bounds.unwind)
+    failing, passing = ran(name, bounds.unwind)
     assert found.complete and found.converged
     assert spelled(found.automaton, alphabet, bounds.word_length) == failing
     assert (found.picture.states, len(found.picture.edges)) == size(failing)
     assert set(alphabet.spelled(found.picture.dominating)) == dominating(failing)
+    assert set(found.picture.doomed) == set(range(found.picture.states)) - saved(found, passing)
     shown: list[Edge | Way] = [*found.picture.edges, *found.ways]
     assert {alphabet.spelled(way.word) for way in found.ways} == failing
     for each in shown:
@@ -202,3 +205,13 @@ def test_edges_stand_where_the_functions_do(name: str) -> None:
         assert edge.line is not None and edge.file is not None and edge.file.endswith(f"{name}.c")
         label = found.alphabet.labels[edge.letter]
         assert re.search(rf"\b{label}\(", source[edge.line - 1])
+
+
+@pytest.mark.parametrize(("name", "unwind"), [("merge_sort", 3), ("docking", 4), ("tcas", 1), ("defroster", 3)])
+def test_explaining_the_end_is_what_ends(name: str, unwind: int) -> None:
+    """Program explanation: executions that come to their end. One at which the assertion fails does not."""
+    _, passing = ran(name, unwind)
+    length = max(map(len, passing)) + 1
+    found = explain(str(EXAMPLES / f"{name}.c"), error="end", unwind=unwind, word_length=length)
+    assert spelled(found.automaton, found.alphabet, length) == {(*word, "end") for word in passing}
+    assert found.ends and found.complete

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from explain import traced
-from explain.residuals import dominating, size
+from explain.residuals import dominating, saved, size
 from explain.traced import EXAMPLES, Word
-from lawful.explain import Explanation, explain
+from lawful.explain import explain
 from lawful.explain.automata import Automaton, words
 from lawful.explain.explanation import Edge, Way
 from lawful.explain.lstar import TableLearner, ThreeValuedLearner, TreeLearner
@@ -166,19 +166,7 @@ def test_dont_care_is_right_about_every_execution(name: str) -> None:
             assert len(learned) <= size(failing)[0] + 1
 
 
-def saved(found: Explanation, passing: Iterable[Word]) -> set[int]:
-    """The states of the picture that executions come through and do not fail."""
-    table, states = found.picture.table(len(found.alphabet)), set()
-    for word in passing:
-        state: int | None = 0
-        for letter in found.alphabet.word(*word):
-            states.add(state)
-            state = None if state is None else table[state][letter]
-        states.add(state)
-    return {state for state in states if state is not None}
-
-
-@pytest.mark.parametrize("learner", ["words", "table", "tree"])
+@pytest.mark.parametrize("learner", ["words", "table"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_explanation_is_right_and_its_inputs_do_what_it_says(name: str, learner: LearnerName) -> None:
     """The bounds are searched; every edge and way is run again with the input that it shows."""
@@ -202,3 +190,14 @@ def test_an_explanation_is_right_and_its_inputs_do_what_it_says(name: str, learn
         given = eval(f"dict({example})", scope)
         got = traced.word_of(file, scope, program.functions.split(), tuple(given.values()))
         assert got == (alphabet.spelled(word), True)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_explaining_the_end_is_what_ends(name: str) -> None:
+    """Program explanation: executions that come to their end. One that an exception leaves does not."""
+    bound = PROGRAMS[name].first
+    _, passing = ran(name, bound)
+    length = max(map(len, passing)) + 1
+    found = explain(target(name), error="end", unwind=bound, word_length=length)
+    assert spelled(found.automaton, found.alphabet, length) == {(*word, "end") for word in passing}
+    assert found.ends and found.complete

@@ -119,3 +119,47 @@ def test_outside_of_a_repository_git_says_so(tmp_path: Path) -> None:
     with pytest.raises(LawfulError) as caught, revisions.opened("HEAD", str(tmp_path)):
         pass
     assert "not a git repository" in str(caught.value.hint)
+
+
+def test_a_whole_path_is_found_in_each_version(project: Path) -> None:
+    with revisions.opened("HEAD~1", str(project)) as old, revisions.opened(".", str(project)) as new:
+        target = f"{project}/sub/a.py:f"
+        assert revisions.in_versions(target, [old, new], str(project)) == "sub/a.py:f"
+        assert revisions.in_versions(f"{project}/sub/a.py::f", [old, new], str(project)) == "sub/a.py::f"
+        assert revisions.in_versions(f"{project}/sub/a.c", [old, new], str(project)) == "sub/a.c"
+        for same in ("sub/a.py:f", "sub.a:f", "sub/a.py::f"):
+            assert revisions.in_versions(same, [old, new], str(project)) == same
+            revisions.look_for(same, [old, new])
+        with pytest.raises(LawfulError) as caught:
+            revisions.in_versions(f"{project.parent}/x.py:f", [old, new], str(project))
+        assert caught.value.slug == "explain-target" and "outside" in caught.value.message
+
+
+def test_a_whole_path_from_a_folder_below(project: Path) -> None:
+    below = project / "sub"
+    with revisions.opened("HEAD~1", str(below)) as old, revisions.opened("HEAD", str(below)) as new:
+        target = revisions.in_versions(f"{project}/.gitattributes.py:f", [old, new], str(below))
+        assert target == "../.gitattributes.py:f"
+
+
+def test_what_a_version_has_not(project: Path) -> None:
+    with revisions.opened("HEAD~1", str(project)) as old, revisions.opened("HEAD", str(project)) as new:
+        for target in ("later/b.py:f", "later.b:f"):
+            with pytest.raises(LawfulError) as caught:
+                revisions.look_for(target, [old, new])
+            assert caught.value.slug == "explain-target" and "HEAD~1" in caught.value.message
+
+
+def test_a_file_that_versions_share(project: Path) -> None:
+    (project / "common.py").write_text("")
+    (project / "linked.py").symlink_to(project / "common.py")
+    git(project, "add", ".")
+    git(project, "commit", "--quiet", "-m", "three")
+    with revisions.opened("HEAD", str(project)) as old, revisions.opened(".", str(project)) as new:
+        with pytest.raises(LawfulError) as caught:
+            revisions.look_for("linked.py:f", [old, new])
+        assert "outside of HEAD" in caught.value.message
+    with revisions.opened("sub", str(project)) as one, revisions.opened("later", str(project)) as other:
+        with pytest.raises(LawfulError) as caught:
+            revisions.look_for("../common.py:f", [one, other])
+        assert "the same" in caught.value.message

@@ -293,3 +293,36 @@ def test_the_watcher_hears_how_it_goes() -> None:
 
 def test_the_automaton_of_a_picture_is_there_too() -> None:
     assert explained().automaton == Automaton.from_words([(0, 1, 3)], ("a", "b", "c", "error"))
+
+
+class Leaving(Toy):
+    """A toy that tells of executions that nobody followed to their end."""
+
+    def __init__(self, *warnings: str) -> None:
+        super().__init__("abc", sorting)
+        self._report = Report(warnings=list(warnings))
+
+
+@pytest.mark.parametrize(
+    "warning",
+    ["1 execution did not end within 2 s, e.g. that of n=1", "at least 1 word is longer than 40 and left out"],
+)
+def test_executions_that_were_left_out_may_save_any_state(warning: str) -> None:
+    seen = explanation(study(ExecutionsTeacher(Leaving()), within=Range(unwind=2)), "toy")
+    assert seen.picture.doomed_reading == seen.to_json()["doomed_reading"] == "program"
+    assert set(seen.picture.doomed) > set(seen.picture.accepting)
+    less = explanation(study(ExecutionsTeacher(Leaving(warning, "never seen: c")), within=Range(unwind=2)), "toy")
+    assert less.picture.doomed_reading == less.to_json()["doomed_reading"] == "paper"
+    assert less.picture.doomed == less.picture.accepting
+    assert less.warnings[0] == warning and not any("never seen" in each for each in less.warnings)
+
+
+def test_a_limit_leaves_executions_out() -> None:
+    teacher = ExecutionsTeacher(Toy("abc", sorting), Limits(words=3))
+    found = explanation(study(teacher, within=Range(unwind=2)), "toy")
+    assert found.reached and found.picture.doomed_reading == "paper"
+
+
+def test_who_only_answers_reads_as_the_paper_does() -> None:
+    found = explanation(study(Asking(Toy("abc", sorting)), within=Range(unwind=2)), "toy")
+    assert found.picture.doomed_reading == "paper" and found.picture.doomed == found.picture.accepting

@@ -18,7 +18,6 @@ def deal(
 def recollect(
     entries: list[tuple[int, dict[str, Any]]], start: int, objects: dict[Any, Any], plain: frozenset[str], most: int
 ) -> int: ...
-
 def automaton_minimal(
     initial: int, transitions: tuple[tuple[int, ...], ...], accepting: frozenset[int], /
 ) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]: ...

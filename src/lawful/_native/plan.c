@@ -289,8 +289,13 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     PyObject *plan = ask(tracer, text_plan, (PyObject *)code, text);
     if (plan == NULL) return NULL;
     if (plan == Py_None) {
+#if PY_VERSION_HEX >= 0x030C0000
         Py_DECREF(plan);
         return NULL;
+#else /* nobody turns events off there: that there is nothing to be seen is remembered, too */
+        Py_SETREF(plan, Py_BuildValue("(O()Oii()i)", Py_None, code->co_filename, 0, 0, 0));
+        if (plan == NULL) return NULL;
+#endif
     }
     PyObject *callee, *probes, *file, *groups;
     int own, escapes, bears;

@@ -46,7 +46,10 @@ def command(
 
     wanted = explaining.settings(flags)
     explaining.look_at_outputs(outputs, explaining.files_of(*((target,) if target else (old, new))))
-    with explaining.progress(not no_progress) as watcher:
-        found = diff(old, new, target=target, settings=wanted, watcher=watcher)
+    try:
+        with explaining.progress(not no_progress) as watcher:
+            found = diff(old, new, target=target, settings=wanted, watcher=watcher)
+    except KeyboardInterrupt:
+        return explaining.interrupted()
     explaining.tell(found, form, outputs)
     return 0 if found.same else 1

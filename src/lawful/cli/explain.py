@@ -72,7 +72,10 @@ def command(
         wanted = replace(wanted, error=END)
     reading.look_at_traces([trace for trace in traces or () if not os.path.isdir(trace)])
     explaining.look_at_outputs(outputs, (*explaining.files_of(target), *(traces or ())))
-    with explaining.progress(not no_progress) as watcher:
-        found = explain(target, traces=traces or (), settings=wanted, watcher=watcher)
+    try:
+        with explaining.progress(not no_progress) as watcher:
+            found = explain(target, traces=traces or (), settings=wanted, watcher=watcher)
+    except KeyboardInterrupt:
+        return explaining.interrupted()
     explaining.tell(found, form, outputs)
     return _INTERRUPTED if found.interrupted else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -26,7 +27,20 @@ _ENDINGS = (".svg", ".dot", ".mmd", ".html", ".json")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _number = click.IntRange(min=1)
-_seconds = click.FloatRange(min=0, min_open=True)
+_INTERRUPTED = 130
+
+
+class _Seconds(click.FloatRange):
+    """A time: `nan` is no number that anything could be compared with, and what is infinite needs no limit."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is no number of seconds", param, ctx)
+        return found
+
+
+_seconds = _Seconds(min=0, min_open=True)
 
 
 def options(*, learners: tuple[str, ...]) -> Callable[[_Command], _Command]:
@@ -185,6 +199,12 @@ def progress(wanted: bool) -> Iterator[Watcher]:
 
     with search_progress() as watcher:
         yield watcher
+
+
+def interrupted() -> int:
+    """Ctrl-C came before there was anything to show: that is said, and the exit code."""
+    click.echo("interrupted before anything was found", err=True)
+    return _INTERRUPTED
 
 
 def tell(result: Explanation | Comparison, form: Form, outputs: tuple[str, ...]) -> None:

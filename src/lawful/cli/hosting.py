@@ -114,16 +114,24 @@ def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _groups(words: Sequence[str]) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+def _groups(words: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What each group is; what is said of one several times adds up."""
     if not words:
         return ()
     from lawful.laws.grammar.groups import read_option
 
-    found: dict[str, tuple[Binding, ...]] = {}
+    found: dict[str, tuple[str, ...]] = {}
     for name, binding in map(read_option, words):
-        found[name] = (*found.get(name, ()), binding)
+        found[name] = (*found.get(name, ()), str(binding))
     return tuple(found.items())
+
+
+def _bound(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+    if not both.groups:
+        return ()
+    from lawful.laws.grammar.groups import read_groups
+
+    return read_groups(both.groups, where=both.file)
 
 
 def prepare(ctx: click.Context, words: Sequence[str]) -> launcher.Program:
@@ -147,7 +155,7 @@ def settled(program: launcher.Program, given: config.Config) -> tuple[config.Con
         buffer=both.buffer or BUFFER,
         drop=both.when_full == "drop",
         core=both.core,
-        groups=both.groups,
+        groups=_bound(both),
         ignore=both.ignore,
     )
     return both, settings

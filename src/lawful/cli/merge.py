@@ -49,7 +49,10 @@ def command(
     wanted = explaining.settings(flags)
     versions = (target,) if target else (base, a, b, merged)
     explaining.look_at_outputs(outputs, explaining.files_of(*versions))
-    with explaining.progress(not no_progress) as watcher:
-        found = merge(base, a, b, merged, target=target, settings=wanted, watcher=watcher)
+    try:
+        with explaining.progress(not no_progress) as watcher:
+            found = merge(base, a, b, merged, target=target, settings=wanted, watcher=watcher)
+    except KeyboardInterrupt:
+        return explaining.interrupted()
     explaining.tell(found, form, outputs)
     return 0 if found.same else 1

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from lawful import core
-from lawful.engine.findings import MESSAGES, Event, Numbered, has_place
+from lawful.engine.findings import MESSAGES, Event, Numbered, has_place, is_message
 from lawful.events.model import EVENT_KINDS, mentioned_ids
 from lawful.laws.protocol import Expectation, Monitor
 
@@ -113,7 +113,7 @@ class Recollection:
     def _add(self, entry: tuple[int, Event]) -> None:
         event = entry[1]
         kind = event.get("event")
-        if kind in MESSAGES and isinstance(event.get("groupId"), int | str):
+        if is_message(event) and isinstance(event.get("groupId"), int | str):
             self._note(event["groupId"], entry)
             return
         plain = kind.__class__ is str and kind in _ABOUT_TARGET

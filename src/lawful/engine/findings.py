@@ -17,6 +17,12 @@ Event = dict[str, Any]
 MESSAGES = frozenset({"send", "receive"})
 """Events about messages: what matters there is the group."""
 
+
+def is_message(event: Event) -> bool:
+    kind = event.get("event")
+    return isinstance(kind, str) and kind in MESSAGES
+
+
 _MOST_CONTEXTS = 100
 
 
@@ -193,7 +199,7 @@ def finding_key(law: str, rejected_at: int | str | None, event: Event | None) ->
     how = "event" if isinstance(rejected_at, int) else rejected_at
     event = event or {}
     if has_place(event):
-        if event.get("event") in MESSAGES:
+        if is_message(event):
             return law, how, event["file"], event["line"], event["event"], str(event.get("name"))
         return law, how, event["file"], event["line"]
     kind, name = event.get("event"), event.get("name")

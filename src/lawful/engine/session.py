@@ -95,8 +95,8 @@ class Session:
         on_exit: Callable[[int], None] | None = None,
         on_exec: Callable[[], None] | None = None,
     ) -> None:
-        """`on_exit` is told the code when the first process is about to end in `os._exit`, `on_exec` when another program
-        is about to take its place.
+        """`on_exit` is told the code when the first process is about to end in `os._exit`, `on_exec` when another
+        program is about to take its place.
         """
         self.settings = settings
         self.laws = tuple(laws)
@@ -172,6 +172,7 @@ class Session:
         self.exchange = Exchange(
             watched, self.laws, dict(self.settings.groups), numbered=self.settings.trace is not None
         )
+        self.exchange.passport = self._passport_file
         return self.exchange
 
     def _make_tracer(self, watching: children.Watching) -> Tracer:
@@ -533,6 +534,17 @@ class Session:
             self._folder = children.Folder.make()
         return Passport(self.settings, self.laws, self._folder.path, self._began)
 
+    def _passport_file(self) -> str:
+        """The same in a file, for processes that somebody else starts. They judge nothing: they see a part only."""
+        import pickle
+
+        passport = self.passport()
+        assert isinstance(passport, Passport) and self._folder is not None
+        path = os.path.join(self._folder.path, "passport")
+        with open(path, "wb") as file:
+            file.write(pickle.dumps(replace(passport, settings=replace(self.settings, judge=False))))
+        return path
+
     def leave(self) -> None:
         if self._number:
             self.finish()
@@ -694,6 +706,8 @@ def arrive(settings: Settings, laws: tuple[Law, ...], folder: str, began: float)
         # Its trace lies in the folder.
         session = Session(replace(settings, trace=None), laws)
         session.settings = settings
+        if session.exchange is not None:
+            session.exchange.numbered = settings.trace is not None
         session._late = time.monotonic() - began
         session._become(children.Folder(folder))
         if not session.finished:

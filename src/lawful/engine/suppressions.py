@@ -1,4 +1,4 @@
-"""What nobody wants to hear: findings that a comment in the source, or the project's configuration, calls meant."""
+"""What nobody wants to hear: findings that the source, or the project's configuration, calls meant."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from lawful.engine.expected import expected_lines
 from lawful.errors import LawfulError
 
 # `# lawful: ignore[files/left-open, locks]`, or `# lawful: ignore` for all laws.
@@ -58,7 +59,7 @@ class Suppressions:
         return any(means(word, law) for word in self._of(file).get(line, ()))
 
     def _of(self, file: str) -> dict[int, tuple[str, ...]]:
-        """The comments of a file, by line: what each ignores."""
+        """The lines of a file where something is ignored: by a comment, or because a test asks for an error."""
         found = self._comments.get(file)
         if found is None:
             if len(self._comments) >= _MOST_FILES:
@@ -73,9 +74,9 @@ class Suppressions:
                 content = file.read()
         except (OSError, ValueError):
             return {}
+        found: dict[int, tuple[str, ...]] = dict.fromkeys(expected_lines(content), ("*",))
         if b"lawful:" not in content:
-            return {}
-        found: dict[int, tuple[str, ...]] = {}
+            return found
         for first, last, text in _comments(content):
             comment = _COMMENT.search(text)
             if comment is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lawful.diagnostics import printable
-from lawful.engine.findings import MESSAGES, plain
+from lawful.engine.findings import is_message, plain
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
@@ -79,7 +79,7 @@ def describe(event: dict[str, Any]) -> str:
         return f"{name}{_arguments(event)}{on} raised{f' {printable(str(exception))}' if exception else ''}"
     if kind in ("yield", "resume"):
         return f"{name}{on} {'yields' if kind == 'yield' else 'goes on'}"
-    if kind in MESSAGES and isinstance(event.get("group"), str):
+    if is_message(event) and isinstance(event.get("group"), str):
         return _message(event, name)
     rest = {key: value for key, value in event.items() if key not in _SAID}
     what = f"{printable(str(kind))} {name}".rstrip()

@@ -26,7 +26,7 @@ from lawful.explain.explanation import Picture, Way, bounds_json, picture_json
 from lawful.explain.lstar import Interrupted
 from lawful.explain.model import Alphabet, Basis, Bounds, Event, Execution, Teacher, Word
 from lawful.explain.postprocess import Finder, picture
-from lawful.explain.studying import LearnerName, Naming, Study, Watcher, nothing, study
+from lawful.explain.studying import LearnerName, Naming, Study, Watcher, nothing, study, warnings_of
 
 _SHOWN_WAYS = 50
 
@@ -300,7 +300,7 @@ class _Room:
         reports = [study.search.last.report for study in self._studies]
         complete = all(report.basis is Basis.COMPLETE and not report.reached for report in reports)
         drawn = tuple(self._drawn(side) for side in sides(self.automata))
-        warnings = _named(versions, [report.warnings for report in reports])
+        warnings = _named(versions, [warnings_of(report) for report in reports])
         if not complete and not all(side.empty for side in drawn):
             warnings += ("not all executions were seen: what one version seems to lack, it may only not have shown",)
         return Comparison(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,15 +17,20 @@ from lawful.explain.model import Teacher
 from lawful.explain.opening import END, Function, Settings, changed
 from lawful.explain.studying import (
     Naming,
+    Study,
     Watcher,
     explanation,
     from_here,
+    left_out,
     nothing,
+    sees,
     study,
     unreachable,
 )
 
 _MANY_EVENTS = 1000  # in a comparison no event is left out for the sake of a picture: it would be missed in one version
+
+_LINE = re.compile(r":\d+$")
 
 
 def explain(
@@ -55,7 +61,8 @@ def explain(
         )
         if nothing(done):
             raise unreachable(done, settings.within, name)
-        return explanation(done, name, ends=settings.ends)
+        found = explanation(done, name, ends=settings.ends)
+        return replace(found, warnings=(*_about_events(done, found, settings.events), *found.warnings))
 
 
 def diff(
@@ -99,6 +106,28 @@ def merge(
         return differences.merge(names, teachers, target=target, ends=settings.ends, how=_how(settings, watcher))
 
 
+def _about_events(done: Study, found: Explanation, patterns: Sequence[str]) -> tuple[str, ...]:
+    """What is to be said where the picture shows nothing but the error, since it has no events."""
+    own = found.alphabet.events[:-1]
+    if not own:
+        return (
+            "there are no events but the error: no functions or events of the project's own code were found, and "
+            "what is installed is not its own; try a function of your own that calls it, with --event-kind calls "
+            "or --event PATTERN",
+        )
+    if not patterns or not sees(done.teacher):
+        return ()
+    done.at(found.bounds)
+    seen = {edge.letter for edge in found.picture.edges}.union(*done.teacher.passes())
+    if any(letter in seen or event.file is not None for letter, event in enumerate(own)):
+        return ()
+    text = f"no event of the program matches {', '.join(patterns)}"
+    if found.complete and not left_out(done.search.last.report):
+        hint = "the name of a function, as the traceback shows it, or of what is emitted; * matches anything"
+        raise LawfulError("explain-events", text, where=found.target, hint=hint)
+    return (f"{text}, as far as was seen",)
+
+
 def _how(settings: Settings, watcher: Watcher) -> How:
     return How(settings.learner, settings.within, settings.limits.seconds, watcher)
 
@@ -118,11 +147,17 @@ def _versions(
     if target is None:
         found = [_opened(_checked(name, folder), (), settings, folder, stack) for name in names]
         return [(each.teacher, each.naming(from_here)) for each in found]
-    teachers: list[tuple[Teacher, Naming]] = []
+    versions = []
     for name in names:
         if not isinstance(name, str):
             raise LawfulError("usage", "with a target, versions are git revisions or folders")
-        version = stack.enter_context(revisions.opened(name, folder))
+        versions.append(stack.enter_context(revisions.opened(name, folder)))
+    target = revisions.in_versions(target, versions, folder)
+    revisions.look_for(target, versions)
+    if settings.error is not None and _LINE.search(settings.error):
+        settings = replace(settings, error=revisions.in_versions(settings.error, versions, folder))
+    teachers: list[tuple[Teacher, Naming]] = []
+    for version in versions:
         opened = _opened(target, (), settings, version.folder, stack)
         teachers.append((opened.teacher, opened.naming(version.shown)))
     return teachers

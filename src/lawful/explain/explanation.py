@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from lawful.explain.automata import Automaton
 from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Word
+
+Reading = Literal["program", "paper"]
+"""What makes a state doomed: that each execution fails that comes there, or that each word does, whatever follows."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,9 @@ class Picture:
 
     doomed: tuple[int, ...] = ()
     """States from which the error is inevitable: drawn with a D."""
+
+    doomed_reading: Reading = "paper"
+    """What that means: the program's reading needs all executions, also those that do not fail."""
 
     story: Word = ()
     """The longest sequence of events that all accepted words have in common, in this order."""
@@ -76,6 +82,18 @@ class Way:
     """A failing word, and the input of an execution that has it, where that is known."""
 
     word: Word
+    example: str | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A line in which executions fail, where that is known."""
+
+    file: str | None
+    line: int | None
+    words: int
+    """How many failing words end there."""
+
     example: str | None = None
 
 
@@ -122,6 +140,9 @@ class Explanation:
     ways_total: int | None = None
     """How many failing words there are within the bounds."""
 
+    failures: tuple[Failure, ...] = ()
+    """Where executions fail, the most frequent first; empty where executions do not tell."""
+
     @property
     def complete(self) -> bool:
         """Whether this is everything within the bounds: nothing was sampled, cut off or interrupted."""
@@ -137,6 +158,7 @@ class Explanation:
             "error": self.alphabet.labels[self.alphabet.error],
             **picture_json(picture, self.alphabet),
             "doomed": list(picture.doomed),
+            "doomed_reading": picture.doomed_reading,
             "story": list(spelled(picture.story)),
             "bounds": bounds_json(self.bounds),
             "complete": self.complete,
@@ -151,6 +173,10 @@ class Explanation:
             "seconds": round(self.seconds, 6),
             "words": [{"word": list(spelled(way.word)), "input": way.example} for way in self.ways],
             "words_total": self.ways_total,
+            "failures": [
+                {"file": each.file, "line": each.line, "words": each.words, "input": each.example}
+                for each in self.failures
+            ],
             "events": [{"event": each.label, "file": each.file, "line": each.line} for each in self.alphabet.events],
             "snapshots": [
                 {

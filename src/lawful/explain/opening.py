@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, cast
 
-from lawful.errors import LawfulError
+from lawful.errors import LawfulError, TraceError
 from lawful.explain.bounds import Range
 from lawful.explain.model import Limits, Teacher
 from lawful.explain.studying import LearnerName, Naming
@@ -19,6 +20,7 @@ Kind = Literal["entries", "branches", "calls", "emits", "learn"]
 TeacherName = Literal["one-run", "asking"]
 WayName = Literal["auto", "exhaustive", "symbolic", "testing"]
 END = "end"
+_SKIP = "--skip-bad-lines"
 
 Function = Callable[..., Any]
 
@@ -66,6 +68,9 @@ class Settings:
         for name in ("events", "kinds", "include", "define"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+        for seconds in (self.limits.seconds, self.limits.seconds_per_execution):
+            if seconds is not None and not math.isfinite(seconds):
+                raise LawfulError("usage", f"{seconds:g} is no number of seconds")
 
     @property
     def ends(self) -> bool:
@@ -120,7 +125,14 @@ def of_traces(failing: Sequence[str], passing: Sequence[str], settings: Settings
     refused = {"inputs": settings.inputs, "error": settings.error, "event-kind": settings.kinds}
     for option, value in refused.items():
         _refuse(bool(value), f"--{option} is not for traces, which are recorded already")
-    return Opened(ExecutionsTeacher(trace_source(failing, passing, events=settings.events), settings.limits))
+    _refuse_c_options(settings)
+    try:
+        source = trace_source(failing, passing, events=settings.events)
+    except TraceError as error:
+        if error.hint is not None and _SKIP in error.hint:  # an option of other commands
+            error.hint = f"`lawful trace convert {_SKIP} BAD GOOD` writes a trace without what cannot be read"
+        raise
+    return Opened(ExecutionsTeacher(source, settings.limits))
 
 
 def _of_python(target: PythonTarget | PytestTarget, settings: Settings, folder: str | None, stack: ExitStack) -> Opened:
@@ -130,6 +142,7 @@ def _of_python(target: PythonTarget | PytestTarget, settings: Settings, folder: 
 
     hint = "--learner table asks, and needs no other teacher"
     _refuse(settings.teacher != "one-run", "--teacher asking is for C programs", hint)
+    _refuse_c_options(settings)
     kinds = tuple(kind for kind in settings.kinds if kind != "learn")
     _refuse(len(kinds) < len(settings.kinds), "--event-kind learn is for C programs", "Python's is emits")
     source = python_source(
@@ -167,6 +180,11 @@ def _of_c(target: CTarget, settings: Settings) -> Opened:
     )
     # The class that both C teachers derive from leaves half of the protocol to them.
     return Opened(cast(Teacher, teacher), os.path.dirname(target.file))
+
+
+def _refuse_c_options(settings: Settings) -> None:
+    for option, value in {"include": settings.include, "define": settings.define}.items():
+        _refuse(bool(value), f"--{option} is for C programs")
 
 
 def _refuse(wrong: bool, message: str, hint: str | None = None) -> None:

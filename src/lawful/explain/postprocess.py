@@ -219,6 +219,7 @@ def picture(
         edges=tuple(_edge(order, automaton, arrow, alphabet, arrow[1] in bold, taken.get(arrow)) for arrow in arrows),
         dominating=bold,
         doomed=tuple(sorted(order[state] for state in doomed(automaton, spared))),
+        doomed_reading="paper" if spared is None else "program",
         story=story(automaton),
     )
 

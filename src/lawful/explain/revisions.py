@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,6 +16,8 @@ from lawful.explain.studying import below, from_here
 _PLACES = frozenset(
     ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 )
+
+_FILES = (".py", ".c", ".i")
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,96 @@ class Version:
     taken_out: bool = False
     """Whether it is a copy, which will be gone."""
 
+    root: str | None = None
+    """Where its whole tree begins, if that is known: `folder` may be a part of it."""
+
     def shown(self, file: str) -> str:
         """A file of it, as a reader knows it: git's own way to name one of a revision."""
         if not self.taken_out:
             return from_here(file)
         inside = below(self.folder, file)
         return file if inside is None else f"{self.name}:{inside}"
+
+
+def in_versions(target: str, versions: Sequence[Version], start: str | None = None) -> str:
+    """The target as it is to be looked for in each version: its file by the path from the version's folder.
+
+    A whole path leads to one version, whichever is meant. It is taken for the file at the same place in each, if it
+    lies in the folder of one of them, or in the project that the user is in."""
+    file, rest = _parted(target)
+    if not os.path.isabs(file):
+        return target
+    here = os.path.abspath(start or os.getcwd())
+    folders = [version.folder for version in versions if not version.taken_out]
+    for folder in sorted(folders, key=len, reverse=True):  # the innermost
+        if (inside := below(folder, file)) is not None:
+            return inside + rest
+    top = _top(here) if any(version.taken_out for version in versions) else None
+    if top is not None and below(top, file) is not None:
+        return os.path.relpath(os.path.realpath(file), os.path.realpath(here)) + rest
+    raise LawfulError(
+        "explain-target",
+        "this file is outside of the versions: it would be the same in each",
+        where=target,
+        hint="name the file by its path in the project, such as package/module.py:function",
+    )
+
+
+def look_for(target: str, versions: Sequence[Version]) -> None:
+    """Whether each version has the target's own file or module: else something else would be compared."""
+    file, rest = _parted(target)
+    if not rest and not file.endswith(_FILES):
+        return  # it names nothing, and is refused as such
+    found: dict[str, Version] = {}
+    for version in versions:
+        if not file.endswith(_FILES):
+            if not _has_module(version.folder, file):
+                hint = "the modules of a version are in its folder, or in src below it"
+                raise LawfulError("explain-target", f"there is no module {file} in {version.name}", hint=hint)
+            continue
+        place = os.path.realpath(os.path.join(version.folder, file))
+        if not os.path.isfile(place):
+            raise LawfulError("explain-target", f"there is no file {file} in {version.name}", where=target)
+        other = found.setdefault(place, version)
+        outside = version.root is not None and below(version.root, place) is None
+        if outside or os.path.realpath(other.folder) != os.path.realpath(version.folder):
+            raise LawfulError(
+                "explain-target",
+                f"{file} is outside of {version.name}: it would be the same in each version",
+                where=target,
+            )
+
+
+def _parted(target: str) -> tuple[str, str]:
+    """A target's file or module, and the rest, with its colons."""
+    if "::" in target:
+        file, colons, rest = target.partition("::")
+    elif target.endswith(_FILES):
+        return target, ""
+    else:
+        file, colons, rest = target.rpartition(":")
+    return (file, colons + rest) if colons else (target, "")
+
+
+def _has_module(folder: str, name: str) -> bool:
+    """Whether Python would find a module in this folder, before it looks in others."""
+    *packages, last = name.split(".")
+    for base in (folder, os.path.join(folder, "src")):
+        place = os.path.join(base, *packages)
+        try:
+            entries = os.listdir(place)
+        except OSError:
+            continue
+        if any(entry.split(".")[0] == last for entry in entries):
+            return True
+    return False
+
+
+def _top(folder: str) -> str | None:
+    try:
+        return _git(folder, "rev-parse", "--show-toplevel")
+    except LawfulError:
+        return None
 
 
 @contextmanager
@@ -72,7 +158,7 @@ def opened(name: str, start: str | None = None) -> Iterator[Version]:
                 where=name,
                 hint="run the command in a folder that both versions have",
             )
-        yield Version(name, folder, taken_out=True)
+        yield Version(name, folder, taken_out=True, root=root)
 
 
 def _advice(folder: str) -> str:

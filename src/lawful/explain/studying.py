@@ -13,15 +13,19 @@ from typing import Literal, Protocol, TypeGuard, get_args, runtime_checkable
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, count, is_empty, words
 from lawful.explain.bounds import OutOfTime, Range, Search, Step, learn_up_to_bound
-from lawful.explain.explanation import Explanation, Picture, Snapshot, Way
+from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, Way
 from lawful.explain.lstar import Interrupted, Learner, TableLearner, ThreeValuedLearner, TreeLearner
-from lawful.explain.model import Alphabet, Bounds, Counts, Execution, Teacher, Word
+from lawful.explain.model import Alphabet, Bounds, Counts, Execution, Report, Teacher, Word
 from lawful.explain.postprocess import picture, visited
 
 LearnerName = Literal["auto", "table", "tree", "words", "dont-care"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
 
 _SHOWN_WAYS = 200
+_SHOWN_FAILURES = 20
+# How teachers tell of executions whose words nobody knows: they may go anywhere.
+_LEFT_OUT = ("left out", "did not end", "no word", "is missing", "given up", "gave up", "not all executions were seen")
+_UNSEEN = "never seen: "
 
 Watcher = Callable[[Bounds, int, int], None]
 """Told how it goes: the bounds being learned with, the states of the last automaton, the questions asked so far."""
@@ -58,6 +62,18 @@ class Seeing(Teacher, Protocol):
     def passes(self) -> dict[Word, Execution]: ...
 
 
+class Listing(Teacher, Protocol):
+    """A teacher that has an execution for each failing word."""
+
+    def failures(self) -> dict[Word, Execution]: ...
+
+
+class Remembering(Teacher, Protocol):
+    """A teacher that keeps what it saw before it was interrupted."""
+
+    def so_far(self) -> Automaton | None: ...
+
+
 class Sparing(Teacher, Protocol):
     """A teacher that knows where executions come through that do not fail."""
 
@@ -74,6 +90,11 @@ def knows(teacher: Teacher) -> TypeGuard[Knowing]:
     return hasattr(type(teacher), "failing")
 
 
+def remembers(teacher: Teacher) -> TypeGuard[Remembering]:
+    """Whether a teacher keeps what it saw before it was interrupted."""
+    return hasattr(type(teacher), "so_far")
+
+
 def spares(teacher: Teacher) -> TypeGuard[Sparing]:
     """Whether a teacher can tell through which states executions come that do not fail, without listing them."""
     return hasattr(type(teacher), "spared")
@@ -82,6 +103,11 @@ def spares(teacher: Teacher) -> TypeGuard[Sparing]:
 def sees(teacher: Teacher) -> TypeGuard[Seeing]:
     """Whether a teacher lists passing words."""
     return hasattr(type(teacher), "passes")
+
+
+def lists(teacher: Teacher) -> TypeGuard[Listing]:
+    """Whether a teacher has an execution for each failing word."""
+    return hasattr(type(teacher), "failures")
 
 
 @dataclass
@@ -134,7 +160,11 @@ class Study:
         return self._passing[unwind]
 
     def spared(self, step: Step) -> AbstractSet[int] | None:
-        """The states of a step's automaton that executions come through which do not fail, where that is known."""
+        """The states of a step's automaton that executions come through which do not fail, where that is known.
+
+        It is not where executions were cut off or left out: one of them may come through any state and not fail."""
+        if left_out(step.report):
+            return None
         if spares(self.teacher):
             self.at(Bounds(step.bounds.unwind, self.search.last_length))
             return self.teacher.spared(step.automaton)
@@ -191,7 +221,7 @@ def study(
         teacher,
         learn,
         within,
-        best=lambda: None if engine is None else engine.best,
+        best=lambda: (None if engine is None else engine.best) or (teacher.so_far() if remembers(teacher) else None),
         seconds=seconds,
         progress=told,
     )
@@ -207,9 +237,11 @@ def explanation(study: Study, target: str, *, ends: bool = False) -> Explanation
     drawn: dict[Automaton, Picture] = {}
     ways: list[Way] = []
     total: int | None = None
+    failures: tuple[Failure, ...] = ()
     try:
         drawn[last.automaton] = _drawn(study, last, ends)
         ways, total = _ways(study, drawn[last.automaton])
+        failures = () if ends else fails_at(study)
     except (KeyboardInterrupt, Interrupted) as stop:
         interrupted, stopped = interrupted or isinstance(stop, KeyboardInterrupt), True
         drawn.setdefault(last.automaton, picture(last.automaton, study.alphabet, length=last.bounds.word_length))
@@ -232,7 +264,7 @@ def explanation(study: Study, target: str, *, ends: bool = False) -> Explanation
         interrupted=interrupted,
         ends=ends,
         reached=tuple(dict.fromkeys((*report.reached, *search.reached))),
-        warnings=tuple(report.warnings),
+        warnings=warnings_of(report),
         counts=study.counts,
         iterations=len(search.steps),
         first_length=search.first_length,
@@ -240,6 +272,42 @@ def explanation(study: Study, target: str, *, ends: bool = False) -> Explanation
         snapshots=tuple(snapshots),
         ways=tuple(ways),
         ways_total=total,
+        failures=failures,
+    )
+
+
+def left_out(report: Report) -> bool:
+    """Whether there were executions whose words are not known: cut off, too long, or after a limit was reached."""
+    return bool(report.reached) or any(sign in text for text in report.warnings for sign in _LEFT_OUT)
+
+
+def warnings_of(report: Report) -> tuple[str, ...]:
+    """What a reader must know. Of what only executions that were left out may have, it is not said to never happen."""
+    if not left_out(report):
+        return tuple(report.warnings)
+    instead = "not in the executions that were followed to their end: "
+    return tuple(instead + text.removeprefix(_UNSEEN) if text.startswith(_UNSEEN) else text for text in report.warnings)
+
+
+def fails_at(study: Study) -> tuple[Failure, ...]:
+    """The lines in which executions fail, as far as these are listed and tell."""
+    if not lists(study.teacher):
+        return ()
+    study.at(study.bounds)
+    found: dict[tuple[str, int] | None, list[Execution]] = {}
+    for execution in study.teacher.failures().values():
+        found.setdefault(execution.places[-1] if execution.places else None, []).append(execution)
+    if set(found) <= {None}:
+        return ()
+    ranked = sorted(found.items(), key=lambda each: -len(each[1]))[:_SHOWN_FAILURES]
+    return tuple(
+        Failure(
+            None if place is None else study.naming(place[0]),
+            None if place is None else place[1],
+            len(executions),
+            min(executions, key=lambda each: len(each.word)).example or None,
+        )
+        for place, executions in ranked
     )
 
 
@@ -247,7 +315,7 @@ def unreachable(study: Study, within: Range, target: str) -> LawfulError:
     """Nothing failed: that is an answer, but nothing that could be drawn."""
     report = study.teacher.report
     unwind, length = within.unwinds()[-1], within.lengths(1)[-1]
-    told = dict.fromkeys((*report.reached, *study.search.reached, *report.warnings))
+    told = dict.fromkeys((*report.reached, *study.search.reached, *warnings_of(report)))
     hint = "larger bounds: --max-unwind, --max-word-length; another error: --error; all it does: --explain-end"
     if report.reached or study.search.reached:
         hint = "a limit was reached before anything failed: allow more with --seconds, --max-words or --max-paths"

@@ -15,7 +15,7 @@ from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled
 
 if TYPE_CHECKING:
     from lawful.explain.differences import Comparison
-    from lawful.explain.explanation import Picture, Way
+    from lawful.explain.explanation import Failure, Picture, Way
     from lawful.explain.model import Alphabet, Bounds, Counts
 
 MOST_WAYS = 3
@@ -44,7 +44,10 @@ def _explanation_lines(explanation: Explanation, source: SourceLines, width: int
         if picture.dominating:
             yield from labelled("always", _spelled(alphabet, picture.dominating, " ", sort=True), width)
         if picture.doomed:
-            yield from labelled("doomed", doomed(picture), width)
+            yield from labelled("doomed", doomed(picture, explanation), width)
+        if len(explanation.failures) > 1:
+            for failure in explanation.failures:
+                yield from labelled("fails at", fails_at(failure, source, width), width)
     for label, text in facts(explanation):
         yield from labelled(label, text, width)
     yield from _ways(explanation.ways, explanation.ways_total, alphabet, width)
@@ -145,9 +148,23 @@ def sizes(picture: Picture) -> str:
     return f"{count(picture.states, 'state')}, {count(len(picture.edges), 'edge')}"
 
 
-def doomed(picture: Picture) -> str:
-    """From where there is no escape."""
-    return f"{'state' if len(picture.doomed) == 1 else 'states'} {', '.join(map(str, picture.doomed))}"
+def doomed(picture: Picture, explanation: Explanation) -> str:
+    """From where there is no escape, and in which sense."""
+    said = f"{'state' if len(picture.doomed) == 1 else 'states'} {', '.join(map(str, picture.doomed))}"
+    if explanation.ends:  # there is no other way to end
+        return said
+    if picture.doomed_reading == "paper":
+        return f"{said} (by the picture alone: not all executions that do not fail are known)"
+    return said if explanation.basis is Basis.COMPLETE else f"{said} (of the executions that were seen)"
+
+
+def fails_at(failure: Failure, source: SourceLines, width: int) -> str:
+    """A line in which executions fail, how often, and an input."""
+    where = place(failure.file, failure.line) or "elsewhere"
+    line = source.line(failure.file, failure.line)
+    said = f"{where}: {count(failure.words, 'word')}" + (f" | {flat(line)}" if line else "")
+    example = "" if failure.example is None else f", e.g. {flat(failure.example)}"
+    return clipped(said + example, width)
 
 
 # -- parts of the text -------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lawful.engine.learned import LiveLearner
     from lawful.engine.sampling import Lives, Surety
     from lawful.engine.teaching import Memory
+    from lawful.laws.grammar.groups import Binding
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         drop=both.when_full == "drop",
         core=both.core,
         ignore=both.ignore,
+        groups=_groups(both),
     )
     laws = tuple(load_law(path, name=name) for name, path in named.items())
     learns: bool | None = options.lawful_learn
@@ -116,6 +118,15 @@ def _learning(choice: Choice, asked: config.Learn) -> Choice:
     settings = replace(choice.settings, scope=teaching.widened(choice.settings.scope), learn=told)
     memory = None if asked.store is None else teaching.Memory(asked.store)
     return replace(choice, settings=settings, memory=memory)
+
+
+def _groups(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+    """What the groups of views are."""
+    if not both.groups:
+        return ()
+    from lawful.laws.grammar.groups import read_groups
+
+    return read_groups(both.groups, where=both.file)
 
 
 def _of_worker(trace: str, worker: str | None) -> str:

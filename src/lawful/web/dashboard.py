@@ -122,7 +122,8 @@ def application(hub: Hub) -> Starlette:
 
     async def do(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return _json({"error": {"slug": "control-value", "message": "a command is sent as JSON", "hint": _KIND}}, 415)
+            error = {"slug": "control-value", "message": "a command is sent as JSON", "hint": _KIND}
+            return _json({"error": error}, 415)
         body = b""
         async for part in request.stream():
             body += part

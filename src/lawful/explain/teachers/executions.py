@@ -112,6 +112,11 @@ class ExecutionsTeacher:
         """The smallest automaton of the failing words and no others."""
         return self._known.failing
 
+    def so_far(self) -> Automaton | None:
+        """The same of the executions that were seen before an interruption; none where nothing was seen to fail."""
+        seen = self._seen.get(self._now)
+        return None if seen is None or not seen.failures else seen.failing
+
     @property
     def _now(self) -> Bounds:
         if self._bounds is None:

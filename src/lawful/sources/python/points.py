@@ -66,6 +66,8 @@ def means_class(name: str, kind: type, main: str | None) -> bool:
 class Point:
     """A name that laws have, and what they want to know of it."""
 
+    changes = 0  # how often a name was found to stand for something else than before
+
     def __init__(self, name: str, main: str | None) -> None:
         self.name = name
         self.wants = NOTHING
@@ -73,9 +75,11 @@ class Point:
         self.prefix, _, self.last = name.rpartition(".")
         self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
         self.in_function = "<locals>" in name  # no way leads there from the module
+        self.of_any_class = self.prefix == _ANY_CLASS  # it stands for what an object's own class has of that name
         self._main = main
-        self._root = name.partition(".")[0]
+        self.root = name.partition(".")[0]
         self._place: names.Place | None = None
+        self._nothing_at = -1  # with how many modules it stood for nothing
         self._checks: list[tuple[Mapping[str, Any], object]] = []
         self._codes: tuple[CodeType, ...] = ()
 
@@ -86,6 +90,8 @@ class Point:
             self._codes = ()
         elif self._place is None or found.entry is not self._place.entry:
             self._codes = names.python_codes(found.entry)
+        if (found and found.entry) is not (self._place and self._place.entry):
+            Point.changes += 1
         self._checks = []
         if found is not None:
             definer = found.holder if found.definer is None else found.definer
@@ -95,11 +101,27 @@ class Point:
         self._place = found
         return found
 
+    def loaded(self) -> bool:
+        """Is there a module that it could be in?"""
+        return self.root in sys.modules or self.root == self._main or names.is_builtin(self.root)
+
+    def look_again(self) -> None:
+        """See whether a name stands for something by now. In the standard library that takes another module."""
+        modules = len(sys.modules)
+        if self._nothing_at != modules and self.place() is None and self.in_stdlib and not self._loading():
+            self._nothing_at = modules
+
+    def _loading(self) -> bool:
+        """Is a module that it is in not complete yet?"""
+        parts = self.name.split(".")
+        modules = (sys.modules.get(".".join(parts[:end])) for end in range(1, len(parts)))
+        specs = (getattr(module, "__spec__", None) for module in modules)
+        return any(getattr(spec, "_initializing", False) for spec in specs)
+
     def settled(self) -> names.Place | None:
         """The same, much faster, but blind to a module that was loaded again."""
         if self._place is None:
-            loaded = self._root in sys.modules or self._root == self._main or names.is_builtin(self._root)
-            return self.place() if loaded else None
+            return self.place() if self.loaded() else None
         for namespace, entry in self._checks:
             if namespace.get(self.last, names.MISSING) is not entry:
                 return self.place()
@@ -108,6 +130,19 @@ class Point:
     def codes(self) -> tuple[CodeType, ...]:
         """Of the Python functions that the name stands for."""
         self.settled()
+        return self._codes
+
+    @property
+    def is_known(self) -> bool:
+        return self._place is not None
+
+    def checks(self) -> Iterator[tuple[Mapping[str, Any], str, object]]:
+        """Where to look whether it stands for the same as when it was last asked."""
+        return ((namespace, self.last, entry) for namespace, entry in self._checks)
+
+    @property
+    def known_codes(self) -> tuple[CodeType, ...]:
+        """The same, when it was last asked."""
         return self._codes
 
     def has(self, code: CodeType) -> bool:
@@ -126,8 +161,8 @@ class Point:
         return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
 
     def is_in(self, kind: type) -> bool:
-        """Does the name without its last part stand for this class? `*` stands for every one."""
-        return self.prefix == _ANY_CLASS or means_class(self.prefix, kind, self._main)
+        """Does the name without its last part stand for this class?"""
+        return self.of_any_class or means_class(self.prefix, kind, self._main)
 
 
 def _of_objects(point: Point) -> bool:
@@ -168,6 +203,51 @@ class Points:
             self.class_names.update((point.prefix, point.name))
         self.functions = [point for point in self.by_name.values() if point.wants & FUNCTION]
         self.called = [point for point in self.by_name.values() if point.wants & (CALL | Want.NEW | Want.BIRTH)]
+        self._checks: list[tuple[Mapping[str, Any], str, object]] = []
+        self._unknown: dict[str, list[Point]] = {}  # names that stand for nothing yet, by module
+        for point in self.by_name.values():
+            self._unknown.setdefault(point.root, []).append(point)
+        self._settled_at = -1
+        self._known_changes = -1
+        self._by_code: dict[int, list[Point]] = {}
+
+    def settle(self) -> int:
+        """See what the names stand for now; a number that is another when one of them stands for something else."""
+        if any(namespace.get(name, names.MISSING) is not entry for namespace, name, entry in self._checks):
+            for point in self.by_name.values():
+                point.settled()
+        for points in self._unknown.values():
+            # Of most modules that laws are about a program has not heard.
+            if points[0].loaded():
+                for point in points:
+                    point.look_again()
+        if Point.changes != self._settled_at:
+            self._settled_at = Point.changes
+            self._checks = [check for point in self.by_name.values() for check in point.checks()]
+            self._unknown = {}
+            for point in self.by_name.values():
+                if not point.is_known:
+                    self._unknown.setdefault(point.root, []).append(point)
+        return Point.changes
+
+    def functions_of(self, code: CodeType) -> list[Point]:
+        """Names of functions that this may be the code of: it has the name, or was put there under another."""
+        changes = self.settle()
+        if changes != self._known_changes:
+            self._by_code = {}
+            for point in self.by_name.values():
+                for each in point.known_codes:
+                    self._by_code.setdefault(id(each), []).append(point)
+            self._known_changes = changes
+        named = [point for point in self.by_last.get(code.co_name, ()) if point.wants & FUNCTION]
+        if all(point in named for point in self._by_code.get(id(code), ())):
+            return named
+        found = {*named, *self._by_code[id(code)]}
+        return [point for point in self.functions if point in found]
+
+    def stand_for(self, code: CodeType) -> bool:
+        """Was this code among what names stood for, when it was last asked?"""
+        return id(code) in self._by_code
 
     def _add_births(self, sampling: Sampling) -> None:
         """Which groups can the tracer sample? Not those whose beginnings others want to see, too."""
@@ -291,7 +371,7 @@ class Points:
             # If a class overrides a method and calls the inherited one, then by the inherited name.
             if found is not None and found[0] is definer:
                 for point in points:
-                    if point.is_in(each):
+                    if point.is_in(each) and (each is receiver or not point.of_any_class):
                         return point
             if each is definer:
                 break

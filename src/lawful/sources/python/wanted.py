@@ -31,6 +31,7 @@ _OF_CLASS: Final = CALL | NOTES | Want.NEW | Want.LEARN_NEW
 _OF_FIELD: Final = FIELD | Want.RESULT | Want.SITE | Want.LEARN_READ | Want.LEARN_WRITE
 
 NO_NAMES: Final[frozenset[str]] = frozenset()
+_NOTHING_DONE: Final[frozenset[Operation]] = frozenset()
 _CALLS: Final = frozenset({Operation.CALL, Operation.CALL_EX})
 _FIELDS: Final = frozenset({Operation.GET_FIELD, Operation.SET_FIELD, Operation.DELETE_FIELD})
 _STEPS: Final = frozenset({Operation.NEXT, Operation.ASYNC_NEXT})
@@ -124,6 +125,9 @@ class Watched:
         self._written_names = frozenset(point.last for point in points if point.wants & Want.WRITE)
         # By id, because codes that are equal are not the same. What was planned cannot be changed any more.
         self._planned: dict[int, tuple[weakref.ref[CodeType], _Known]] = {}
+        self._expected = 0  # of these, that names stood for
+        self._sought_at: tuple[int, int] | None = None
+        self._sought_now: tuple[frozenset[str], frozenset[Operation]] = (NO_NAMES, _NOTHING_DONE)
 
     @property
     def warnings(self) -> list[str]:
@@ -151,6 +155,7 @@ class Watched:
         known = self._look_at(code, module)
         key = id(code)
         self._planned[key] = weakref.ref(code, lambda _: self._planned.pop(key, None) and None), known
+        self._expected += self._points.stand_for(code)
         callee = known.callee
         if callee is None and (known.perhaps or known.makes or known.bears):
             wants = united(point.wants for point in self._points.by_name.values())
@@ -158,10 +163,8 @@ class Watched:
             mask |= Want.BIRTH if known.bears else NOTHING
             callee = Callee(names.code_name(code, module), wants & (mask | NOTES) | known.scoped)
         own = self.scope.own(filename)
-        callers = NO_NAMES
-        if own:
-            callers = frozenset(point.last for point in self._points.called if not self._reports(point))
-        found = self._probes(code, own, callers)
+        callers, operations = self._sought() if own else (NO_NAMES, _NOTHING_DONE)
+        found = self._probes(code, operations, callers)
         if callee is None and not found and not own:
             return None
         escapes = bool(found) and not self.scope.calls and _escapes(code, found, callers)
@@ -205,10 +208,7 @@ class Watched:
             if point is not None and point.wants & FUNCTION:
                 return _Known(_function(point, scoped), False, scoped=scoped, sampled=point.sampled)
         perhaps = False
-        for point in self._points.functions:
-            # A function may have been put there under another name than it was written with.
-            if point.last != code.co_name and not point.has(code):
-                continue
+        for point in self._points.functions_of(code):
             place = point.place()
             if place is None:
                 perhaps = perhaps or _may_inherit(point, code, module)
@@ -305,9 +305,8 @@ class Watched:
 
     # -- places in own code -----------------------------------------------------------------------
 
-    def _probes(self, code: CodeType, own: bool, callers: frozenset[str]) -> tuple[Probe, ...]:
+    def _probes(self, code: CodeType, operations: frozenset[Operation], callers: frozenset[str]) -> tuple[Probe, ...]:
         exits = "_exit" in code.co_names
-        operations = self._operations() if own else frozenset()
         if not operations and not exits:
             return ()
         try:
@@ -362,7 +361,18 @@ class Watched:
     def _is_habit(self, probe: Probe, callers: frozenset[str]) -> bool:
         return self._only_learn and bool(self.scope.calls) and probe.name is not None and probe.name not in callers
 
-    def _operations(self) -> frozenset[Operation]:
+    def _sought(self) -> tuple[frozenset[str], frozenset[Operation]]:
+        """Under which names own code calls what does not report itself, and what own code is watched for."""
+        # Classes may get subclasses: nothing but asking tells. Otherwise a name must stand for something else, or a
+        # function that one stands for have been planned.
+        state = (self._points.settle(), self._expected)
+        if self._makers or state != self._sought_at:
+            silent = [point for point in self._points.called if not self._reports(point)]
+            self._sought_now = frozenset(point.last for point in silent), self._operations(silent)
+            self._sought_at = state
+        return self._sought_now
+
+    def _operations(self, silent: list[Point]) -> frozenset[Operation]:
         """What own code is watched for: not for calls, if all that laws name reports itself."""
         found: set[Operation] = set(_SCOPE_OPERATIONS if self.scope.calls else ())
         if self.scope.fields or self._read_names or self._written_names:
@@ -372,10 +382,9 @@ class Watched:
         for name in _STEP_METHODS:
             if any(point.wants & Want.NEXT for point in self._points.by_last.get(name, ())):
                 found |= _STEPS
-        for point in self._points.called:
-            if not self._reports(point):
-                found |= _CALLS
-                found |= _OPERATIONS.get(point.last, frozenset())
+        for point in silent:
+            found |= _CALLS
+            found |= _OPERATIONS.get(point.last, frozenset())
         return frozenset(found)
 
     def _reports(self, point: Point) -> bool:

@@ -87,8 +87,9 @@ def _by_number(found: list[list[Any]]) -> _Seen:
 
 
 def _differ(one: list[Any], other: list[Any]) -> bool:
-    """Did something else happen? Whether an execution ends in its time may depend on how busy the machine is."""
-    return one != other and "slow" not in (one[4], other[4])
+    """Did something else happen? Whether an execution ends in its time may depend on how busy the machine is;
+    and of one that could not be watched nothing is known."""
+    return one != other and not {"slow", "lost"} & {one[4], other[4]}
 
 
 def _steady(found: list[list[Any]]) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import importlib.util
-import json
 import mmap
 import os
 import pickle
 import random
 import struct
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -19,12 +20,15 @@ from typing import Any
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python import candidates
 from lawful.explain.teachers.python.branches import Branches
+from lawful.explain.teachers.python.channel import Channel
 from lawful.explain.teachers.python.exploring import Allowed, Tally, outcomes, run_inputs, run_paths, run_strategy
+from lawful.explain.teachers.python.guarding import SIZE
 from lawful.explain.teachers.python.inputs import Given, Inputs, Sample, Scope, takes_several
 from lawful.explain.teachers.python.loading import Loaded, load_function, load_value
 from lawful.explain.teachers.python.options import Events
 from lawful.explain.teachers.python.recording import Key, Recorder
 from lawful.explain.teachers.python.running import Judge, Runner
+from lawful.explain.teachers.python.shadowing import own, root_of, step_aside
 from lawful.explain.teachers.python.watching import Watch
 from lawful.sources.python.scope import Scope as Project
 from lawful.sources.python.scope import find_project
@@ -40,10 +44,10 @@ class Child:
         self,
         config: Mapping[str, Any],
         beats: mmap.mmap,
-        send: Callable[[dict[str, Any]], None],
-        wait: Callable[[], dict[str, Any] | None],
+        channel: Channel,
     ) -> None:
-        self.config, self.send, self.wait = config, send, wait
+        self.config, self._channel = config, channel
+        self.send, self.wait = channel.send, channel.wait
         self._beats = beats
         self._count = 0
         self.node: str | None = config.get("node")
@@ -67,7 +71,7 @@ class Child:
     def load(self) -> None:
         """Loads the target, and says which events it could have."""
         if self.node is not None:
-            from lawful.explain.teachers.python import pytesting
+            pytesting = own("lawful.explain.teachers.python.pytesting")
 
             pytesting.prepare()
 
@@ -160,7 +164,7 @@ class Child:
         self._finish(end, way)
 
     def _tested(self, begin: Callable[[list[Any]], Tally | None]) -> None:
-        from lawful.explain.teachers.python import pytesting
+        pytesting = own("lawful.explain.teachers.python.pytesting")
 
         node, folder = str(self.node), self.config["folder"]
 
@@ -223,6 +227,7 @@ class Child:
         pid = os.fork()
         if pid == 0:
             status = 1
+            self._channel.adopt()
             try:
                 _guarded(work, self.send)
                 sys.stdout.flush()
@@ -285,42 +290,44 @@ def _guarded(work: Callable[[], None], send: Callable[[dict[str, Any]], None]) -
     except LawfulError as error:
         send({"error": {"slug": error.slug, "message": error.message, "where": error.where, "hint": error.hint}})
     except Exception as error:
-        import traceback
-
         send({"fault": "".join(traceback.format_exception(error))})
 
 
-def main(requests: int, answers: int, beats: int) -> None:
-    """Answers requests until there are no more."""
+def _prepare(config: Mapping[str, Any]) -> None:
+    """Imports what is otherwise imported when it is needed."""
+    names = ["lawful.sources.python.encode", "asyncio"]
+    if config.get("node") is not None:
+        names += [
+            "lawful.explain.teachers.python.pytesting",
+            *(["pytest"] if importlib.util.find_spec("pytest") else []),
+        ]
+    elif _has_z3():
+        names += [f"lawful.explain.teachers.python.{name}" for name in ("paths", "symbolic")]
+    for name in names:
+        importlib.import_module(name)
+
+
+def main(requests: int, answers: int, beats: int, before: Collection[str]) -> None:
+    """Answers requests until there are no more. `before`: the modules that there were from the beginning."""
     sys.dont_write_bytecode = True
-    incoming = os.fdopen(requests, "rb")
-    shown = mmap.mmap(beats, 16)
-
-    def send(message: dict[str, Any]) -> None:
-        data = json.dumps(message).encode()
-        data = struct.pack("I", len(data)) + data
-        try:
-            while data:
-                data = data[os.write(answers, data) :]
-        except BrokenPipeError:
-            os._exit(1)
-
-    def wait() -> dict[str, Any] | None:
-        line = incoming.readline()
-        return json.loads(line) if line else None
-
+    shown = mmap.mmap(beats, SIZE)
+    os.close(beats)
+    channel = Channel(requests, answers)
     child: Child | None = None
 
     def load(config: dict[str, Any]) -> None:
         nonlocal child
+        file, folder = config.get("file"), config["folder"]
+        folders = [folder, os.path.join(folder, "src"), *([str(root_of(file)[1])] if file else [])]
+        step_aside(folders, before, lambda: _prepare(config))
         sys.path[:] = config["path"]
-        sys.argv[:] = [config.get("file") or ""]
-        child = Child(config, shown, send, wait)
+        sys.argv[:] = [file or ""]
+        child = Child(config, shown, channel)
         child.load()
 
-    while (request := wait()) is not None:
+    while (request := channel.wait()) is not None:
         if child is None:
-            _guarded(lambda request=request: load(request), send)  # type: ignore[misc]
+            _guarded(lambda request=request: load(request), channel.send)  # type: ignore[misc]
         else:
-            _guarded(lambda request=request: child.run(request), send)  # type: ignore[misc]
+            _guarded(lambda request=request: child.run(request), channel.send)  # type: ignore[misc]
     os._exit(0)

@@ -206,8 +206,7 @@ class _Maker:
         if annotation is float:
             return Values(tuple(half / 2 for half in (0, *(n * s for n in range(1, 2 * bound + 1) for s in (1, -1)))))
         if annotation in (str, bytes):
-            letters = _LETTERS[: max(bound, 1)]
-            texts = ("".join(each) for length in range(bound + 1) for each in product(letters, repeat=length))
+            texts = ("".join(each) for length in range(bound + 1) for each in product(_LETTERS, repeat=length))
             return Values(tuple(texts if annotation is str else (text.encode() for text in texts)))
         if annotation is None or annotation is _NONE:
             return Values((None,))

@@ -19,11 +19,16 @@ from typing import Any
 from lawful.explain.teachers.python.inputs import Built, Call, Inputs, Item, Scope
 from lawful.explain.teachers.python.recording import TooSlow
 from lawful.explain.teachers.python.running import Result, Runner, driven
+from lawful.explain.teachers.python.shadowing import own
 
 _EVERY = 0.1  # seconds between reports
 _CHECKED = 50
 _GRACE = 1.0
 _ENDLESS = 10
+_CUT = ("long", "slow", "lost")
+_TOLD = 1 << 16  # bytes of an execution's description, and some for each of its events
+_TOLD_EACH = 256
+_TICK = 0.05
 _FORKS = {False: 100, True: 400}  # of a path: with any numbers, and with small ones
 _CHECKING = 1.0
 
@@ -47,6 +52,7 @@ class Tally:
     ran: int = 0
     long: int = 0
     slow: int = 0
+    lost: int = 0
     died: int = 0
     examples: dict[str, str] = field(default_factory=dict)
     deaths: dict[str, str] = field(default_factory=dict)
@@ -54,6 +60,7 @@ class Tally:
     checked: list[list[int]] = field(default_factory=list)
     _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
     _new: list[list[Any]] = field(default_factory=list)
+    _cut_told: int = 0
     _began: float = field(default_factory=time.monotonic)
     _told: float = field(default_factory=time.monotonic)
 
@@ -62,7 +69,7 @@ class Tally:
         self.ran += 1
         key = result.outcome()
         known = self._known.get(key)
-        fresh = known is None and (result.end != "long" and result.end != "slow")
+        fresh = known is None and result.end not in _CUT
         if result.end != "done" and result.end != "error":
             setattr(self, result.end, getattr(self, result.end) + 1)
             self.examples.setdefault(result.end, call.text())
@@ -103,21 +110,23 @@ class Tally:
 
     def tell(self) -> None:
         """Reports what is new."""
-        if self._new:
-            self.send({"new": self._new, "ran": self.ran})
-            self._new = []
+        if self._new or self._cut() > self._cut_told:
+            self.send({"new": self._new, "ran": self.ran, "so far": self._sums()})
+            self._new, self._cut_told = [], self._cut()
+
+    def _cut(self) -> int:
+        return self.long + self.slow + self.lost
+
+    def _sums(self) -> dict[str, Any]:
+        names = ("ran", "long", "slow", "lost", "died", "examples", "deaths")
+        return {name: getattr(self, name) for name in names}
 
     def end(self, **more: Any) -> dict[str, Any]:
         """The last report."""
         self.tell()
         return {
             "end": True,
-            "ran": self.ran,
-            "long": self.long,
-            "slow": self.slow,
-            "died": self.died,
-            "examples": self.examples,
-            "deaths": self.deaths,
+            **self._sums(),
             "stopped": self.stopped,
             "checked": self.checked,
             **more,
@@ -147,9 +156,10 @@ def run_inputs(
         beat(number)
         result = _alone(runner, function, call) if isolated else runner.call(function, call.arguments())
         tally.add(result, call, number)
+        tally.tell()  # at once: the next execution may end this process
     if not finished and next(each, None) is None:
         finished, tally.stopped = True, None  # the limit is just what was needed
-    return tally.end(complete=inputs.complete and finished and not tally.slow)
+    return tally.end(complete=inputs.complete and finished and not tally.slow and not tally.lost)
 
 
 def outcomes(
@@ -219,7 +229,7 @@ def run_paths(
     function: Callable[..., Any], scope: Scope, bound: int, tally: Tally, beat: Callable[[int], None]
 ) -> dict[str, Any]:
     """Runs the function along all its paths. Where some do not end, numbers are kept within the bound after all."""
-    from lawful.explain.teachers.python import paths as exploration
+    exploration = own("lawful.explain.teachers.python.paths")
 
     checks = beyond = 0
     notes: list[str] = []
@@ -237,7 +247,7 @@ def run_paths(
                 break
         checks, beyond = checks + paths.checks, beyond + paths.beyond
         notes = problems.named(paths.notes)
-        complete = not going and not deep and tally.slow == slow and not notes
+        complete = not going and not deep and tally.slow == slow and not tally.lost and not notes
         if (not deep and tally.slow == slow) or small or tally.stopped not in (None, "slow"):
             if deep:
                 notes.append(f"{deep} paths were given up after {_FORKS[small]} forks")
@@ -270,7 +280,7 @@ class _Problems:
 
 def _one_path(function: Callable[..., Any], scope: Scope, paths: Any, tally: Tally, problems: _Problems) -> int:
     """Runs one path; 1 if it was given up for its depth."""
-    from lawful.explain.teachers.python import paths as exploration
+    exploration = own("lawful.explain.teachers.python.paths")
 
     runner = tally.runner
     ended: list[BaseException] = []
@@ -310,11 +320,14 @@ def _one_path(function: Callable[..., Any], scope: Scope, paths: Any, tally: Tal
 
 def _alone(runner: Runner, function: Callable[..., Any], call: Call) -> Result:
     """One execution in a process of its own. What it had recorded is known even if that process dies."""
-    shared = mmap.mmap(-1, 8 + 4 * (runner.most + 2))
+    begin = 16 + 4 * (runner.most + 2)
+    room = _TOLD + _TOLD_EACH * runner.most
+    # Numbers of letters and bytes, the letters, the bytes: unlike a pipe, the program cannot close it.
+    shared = mmap.mmap(-1, begin + room)
 
     def push(letter: int) -> None:
         (size,) = struct.unpack_from("Q", shared, 0)
-        struct.pack_into("I", shared, 8 + 4 * size, letter)
+        struct.pack_into("I", shared, 16 + 4 * size, letter)
         struct.pack_into("Q", shared, 0, size + 1)
 
     read, write = os.pipe()
@@ -329,35 +342,58 @@ def _alone(runner: Runner, function: Callable[..., Any], call: Call) -> Result:
                 random.setstate(runner.chance)
             result = runner.call(function, call.arguments(), push)
             told = [result.word, result.end, result.failed, result.error, result.place, runner.lines(result)]
-            with os.fdopen(write, "wb") as file:
-                file.write(json.dumps(told).encode())
-            with suppress(Exception):
-                sys.stdout.flush()
-                sys.stderr.flush()
+            data = json.dumps(told).encode()
+            if len(data) > room:
+                data = json.dumps([*told[:-1], None]).encode()
+            shared[begin : begin + len(data)] = data
+            struct.pack_into("Q", shared, 8, len(data))
+            for file in (sys.stdout, sys.stderr):
+                with suppress(Exception):
+                    file.flush()
             status = 0
+        except BaseException:
+            struct.pack_into("Q", shared, 8, 2)
+            shared[begin : begin + 2] = b"[]"
         finally:
             os._exit(status)
     os.close(write)
-    ready, _, _ = select.select([read], [], [], runner.seconds + _GRACE)
-    if not ready:
-        os.kill(pid, signal.SIGKILL)
-    with os.fdopen(read, "rb") as answer:
-        data = answer.read()
-    _, status = os.waitpid(pid, 0)
-    (size,) = struct.unpack_from("Q", shared, 0)
-    word = list(struct.unpack_from(f"{size}I", shared, 8))
+    ended = _wait(pid, read, runner.seconds + _GRACE)
+    os.close(read)
+    size, length = struct.unpack_from("QQ", shared, 0)
+    data = shared[begin : begin + length]
+    word = list(struct.unpack_from(f"{size}I", shared, 16))
     shared.close()
-    if not ready:
+    if ended is None:
         return Result(word, "slow")
+    if data == b"[]":
+        return Result(word, "lost")
     if data:
         word, end, failed, error, place, lines = json.loads(data)
         result = Result(word, end, failed, error, tuple(place) if place else None)
         result.told = lines
         return result
-    code = os.waitstatus_to_exitcode(status)
+    code = os.waitstatus_to_exitcode(ended)
     if len(word) > runner.most:
         return Result(word[: runner.most], "long")
     return Result(word, "died", runner.judge.died(code), death(code))
+
+
+def _wait(pid: int, closing: int, seconds: float) -> int | None:
+    """How a process has ended, if it did in this time. A pipe that it holds wakes us; it may have closed that before,
+    or have begun other processes that still hold it."""
+    until = time.monotonic() + seconds
+    files = [closing]
+    while True:
+        left = until - time.monotonic()
+        if select.select(files, [], [], max(0.0, min(_TICK if files else _TICK / 10, left)))[0]:
+            files = []
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        if left <= 0:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return None
 
 
 def death(code: int) -> str:

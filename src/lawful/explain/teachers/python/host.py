@@ -17,15 +17,29 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+import lawful
 from lawful.errors import LawfulError
+from lawful.explain.teachers.python.guarding import SIZE
 
-_START = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[4]);"
-    "from lawful.explain.teachers.python.child import main; main(*map(int, sys.argv[1:4]))"
-)
+# The project may have modules that are called like ours, or like those of the standard library: its folder, which is
+# the current one, is no place to import from until we have all that we need.
+_START = """
+import sys
+sys.path[:] = [each for each in sys.path if each]
+before = frozenset(sys.modules)
+import importlib.util
+spec = importlib.util.spec_from_file_location("lawful", sys.argv[4])
+sys.modules["lawful"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["lawful"])
+files = [int(each) for each in sys.argv[1:4]]
+from lawful.explain.teachers.python.guarding import guard
+guard(*files)
+from lawful.explain.teachers.python.child import main
+main(*files, before)
+"""
 _KEPT = 64 * 1024  # bytes of output
 _GRACE = 2.0
-_LOADING = 120.0
+_LOADING = 60.0
 _TICK = 0.25
 
 
@@ -40,16 +54,18 @@ class Died(Exception):
 
 
 class Host:
-    """One child process with the target loaded. `seed` is that of its hashes: the order of sets follows from it."""
+    """One child process with the target loaded. `seed` is that of its hashes: the order of sets follows from it.
+    `seconds`: so long it may take to load the target."""
 
-    def __init__(self, config: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, config: Mapping[str, Any], seed: int, seconds: float | None = None) -> None:
+        self._loading = _LOADING if seconds is None else seconds
         self._output = b""
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
         printed, self._printing = os.pipe()
         with tempfile.TemporaryFile() as file:
-            file.truncate(16)
-            self._beats = mmap.mmap(file.fileno(), 16)
+            file.truncate(SIZE)
+            self._beats = mmap.mmap(file.fileno(), SIZE)
             try:
                 self._process = subprocess.Popen(
                     [
@@ -59,7 +75,7 @@ class Host:
                         str(requests),
                         str(answers),
                         str(file.fileno()),
-                        json.dumps(config["path"]),
+                        str(lawful.__file__),
                     ],
                     stdin=subprocess.DEVNULL,
                     stdout=self._printing,
@@ -95,14 +111,16 @@ class Host:
     def loaded(self) -> dict[str, Any]:
         """The target's description, once it is loaded."""
         try:
-            for message in self._messages(_LOADING):
+            for message in self._messages(self._loading):
                 return message
         except Died as died:
             last = self.output.strip().rpartition("\n")[2]
-            what = f"did not end within {_LOADING:g} s" if died.hung else f"ended the process ({_ended(died.status)})"
-            raise LawfulError(
-                "explain-load", f"importing it {what}{f': {last}' if last else ''}", where=self._config["name"]
-            ) from None
+            what = (
+                f"did not end within {self._loading:g} s" if died.hung else f"ended the process ({_ended(died.status)})"
+            )
+            hint = "--seconds says how long it may take" if died.hung else None
+            text = f"importing it {what}{f': {last}' if last else ''}"
+            raise LawfulError("explain-load", text, where=self._config["name"], hint=hint) from None
         raise AssertionError("messages end with an answer or an exception")
 
     def run(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -110,7 +128,7 @@ class Host:
         self._beats[:16] = bytes(16)
         self._ask(request)
         # Tests have fixtures and modules of their own to load first, and nobody knows how long that takes.
-        patience = _LOADING if "node" in self._config else request["seconds_per_execution"] + _GRACE
+        patience = self._loading if "node" in self._config else request["seconds_per_execution"] + _GRACE
         for message in self._messages(patience):
             yield message
             if message.get("end"):
@@ -134,8 +152,14 @@ class Host:
             alive = self._receive()
             if not alive:
                 self._drain()
-                status = self._process.wait()
-                raise Died(status, self._number(), hung=False)
+                try:
+                    status = self._process.wait(patience)
+                except subprocess.TimeoutExpired:  # it has closed the pipe, and goes on
+                    number = self._number()
+                    self.close()
+                    raise Died(-signal.SIGKILL, number, hung=True) from None
+                ended, code = struct.unpack_from("Qq", self._beats, 16)
+                raise Died(code if ended else status, self._number(), hung=False)
             now = time.monotonic()
             if self._beat() != beat:
                 beat, since = self._beat(), now

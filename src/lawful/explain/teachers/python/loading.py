@@ -16,6 +16,7 @@ from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python.branches import Branches
+from lawful.explain.teachers.python.shadowing import root_of
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,7 @@ def load_value(spec: str, folder: str) -> Any:
 
 def load_file(file: str, branches: Branches | None) -> ModuleType:
     """The module of a file: under its name in its package if it is in one, else under its own."""
-    path = Path(file)
-    name, root = path.stem, path.parent
-    if name == "__init__":
-        name, root = root.name, root.parent
-    while (root / "__init__.py").exists() and root.parent != root:
-        name, root = f"{root.name}.{name}", root.parent
+    name, root = root_of(file)
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     if "." in name:
@@ -88,7 +84,7 @@ def load_file(file: str, branches: Branches | None) -> ModuleType:
         if branches is None:
             spec.loader.exec_module(module)  # type: ignore[union-attr]
         else:
-            exec(branches.compile(path.read_bytes(), file), vars(module))
+            exec(branches.compile(Path(file).read_bytes(), file), vars(module))
         return module
 
     return _guarded(execute, file)

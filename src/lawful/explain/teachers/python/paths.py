@@ -10,6 +10,7 @@ from typing import Any
 import z3
 
 from lawful.explain.teachers.python.recording import Cut
+from lawful.explain.teachers.python.symbolic import SymbolicBool, SymbolicInt
 
 _SOLVER_MILLISECONDS = 2000
 
@@ -128,8 +129,6 @@ class Paths:
         return int(self._decide(count, lambda: [(each, None) for each in range(count)], constrained=False))
 
     def integer(self, values: Sequence[int]) -> Any:
-        from lawful.explain.teachers.python.symbolic import SymbolicInt
-
         low, high = min(values), max(values)
         leaf = z3.Int(f"n{len(self._leaves)}")
         self._leaf(leaf, low, high)
@@ -139,8 +138,6 @@ class Paths:
         return SymbolicInt(leaf, self)
 
     def boolean(self) -> Any:
-        from lawful.explain.teachers.python.symbolic import SymbolicBool
-
         leaf = z3.Bool(f"b{len(self._leaves)}")
         self._leaf(leaf, 0, 1)
         return SymbolicBool(leaf, self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -35,6 +36,7 @@ class Recorder:
         self.on = False
         self._most = 0
         self._push: Callable[[int], None] = self.word.append
+        os.register_at_fork(after_in_child=self._forked)
 
     def watch(self, keys: list[Key], discover: Callable[[Key, str], bool] | None) -> None:
         """From now on these are the letters. `discover` says which others become letters when they come up."""
@@ -49,6 +51,9 @@ class Recorder:
         self._most = most
         self._push = push or _nothing
         self.on = True
+
+    def _forked(self) -> None:
+        self.on = False  # what a process does that the program has begun is no event of this execution
 
     def letter(self, key: Key, label: str, file: str | None = None, line: int | None = None) -> int | None:
         """The letter of an event, if it is one; a new one if such events are being looked for."""

@@ -6,13 +6,16 @@ import functools
 import inspect
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from lawful.explain.teachers.python.inputs import Arguments
 from lawful.explain.teachers.python.recording import Cut, Recorder, TooLong, TooSlow, line_of
+from lawful.explain.teachers.python.shadowing import own
 from lawful.explain.teachers.python.watching import Watch
 from lawful.sources.python.scope import Scope
 
@@ -21,8 +24,8 @@ _AGAIN = 0.1  # a program that catches everything is told again
 
 @dataclass
 class Result:
-    """What became of an execution. `end`: `done`, `error`, `long` (too many events), `slow` (it did not end), or
-    `died` (its process did)."""
+    """What became of an execution. `end`: `done`, `error`, `long` (too many events), `slow` (it did not end), `died`
+    (its process did), or `lost` (it could not be watched)."""
 
     word: list[int]
     end: str
@@ -51,18 +54,24 @@ class Judge:
     def raised(self, error: BaseException) -> bool:
         """An exception escaped."""
         if isinstance(error, SystemExit) and error.code in (None, 0):
-            return self.ended()
+            return self.ended() or self._names_exit(error)
         kind = self._error["kind"]
         if kind == "type":
-            name = self._error["name"]
-            return any(
-                name in (each.__name__, f"{each.__module__}.{each.__qualname__}") for each in type(error).__mro__
-            )
+            return self._names(type(error).__mro__)
         if kind == "line":
             first, last, file = self._error["first"], self._error["last"], self._error["file"]
             raised = list(_own_lines(error.__traceback__, self._scope))[-1:]
             return any(first <= line <= last and _same(place, file) for place, line in raised)
         return bool(kind == "exception")
+
+    def _names(self, kinds: Iterable[type]) -> bool:
+        name = self._error["name"]
+        return any(name in (each.__name__, f"{each.__module__}.{each.__qualname__}") for each in kinds)
+
+    def _names_exit(self, error: SystemExit) -> bool:
+        """Whoever names this very exception means it also where it says that all is well."""
+        kinds = [each for each in type(error).__mro__ if issubclass(each, SystemExit)]
+        return bool(self._error["kind"] == "type") and self._names(kinds)
 
     def died(self, status: int) -> bool:
         """The process ended by itself: `os._exit`, or a signal, whose number is then negative."""
@@ -108,6 +117,7 @@ class Runner:
     def run(self, body: Callable[[], object], push: Callable[[int], None] | None = None) -> Result:
         """Runs a piece of the program as one execution."""
         recorder = self.recorder
+        process = os.getpid()
         recorder.start(self.most, push)
         raised: BaseException | None = None
         try:
@@ -120,16 +130,20 @@ class Runner:
                 self._running = False
         except BaseException as error:
             raised = error
+        if os.getpid() != process:
+            _leave(raised)  # a process that the program has begun came to the end of it, too
         # An alarm may come at any moment, even in the block above.
         self._running = recorder.on = False
         signal.setitimer(signal.ITIMER_REAL, 0)
-        self.watch.stop()
-        return self._judged(raised)
+        watched = self.watch.stop()
+        return self._judged(raised, watched)
 
-    def _judged(self, raised: BaseException | None) -> Result:
+    def _judged(self, raised: BaseException | None, watched: bool) -> Result:
         word, judge = self.recorder.word, self.judge
         if len(word) > self.most:  # whatever became of the exception that said so
             return Result(word[: self.most], "long")
+        if not watched:
+            return Result(word, "lost")
         if raised is None:
             return Result(word, "done", judge.ended(), places=self.recorder.places)
         if isinstance(raised, Cut):
@@ -155,12 +169,21 @@ class Runner:
             raise TooSlow
 
 
+def _leave(raised: BaseException | None) -> NoReturn:
+    """Ends a process as Python ends one."""
+    status = 0 if raised is None else 1
+    if isinstance(raised, SystemExit):
+        status = raised.code if isinstance(raised.code, int) else int(raised.code is not None)
+    for file in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            file.flush()
+    os._exit(status & 0xFF)
+
+
 def driven(value: object) -> None:
     """Runs what a call has only begun."""
     if inspect.iscoroutine(value):
-        import asyncio  # it takes long, and few need it
-
-        asyncio.run(value)
+        own("asyncio").run(value)  # to import it takes long, and few need it
     elif inspect.isgenerator(value):
         for _ in value:
             pass

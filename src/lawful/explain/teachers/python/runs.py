@@ -48,19 +48,23 @@ class Progress:
     ran: int = 0
     slow: int = 0
     long: int = 0
+    lost: int = 0
     solver: int = 0
     deaths: int = 0
     slow_example: str = ""
     long_example: str = ""
+    lost_example: str = ""
     died: dict[str, str] = field(default_factory=dict)
 
     def add(self, end: Mapping[str, Any]) -> None:
         self.ran += end["ran"]
         self.slow += end["slow"]
         self.long += end["long"]
+        self.lost += end["lost"]
         self.solver += end.get("solver", 0)
         self.slow_example = self.slow_example or end["examples"].get("slow", "")
         self.long_example = self.long_example or end["examples"].get("long", "")
+        self.lost_example = self.lost_example or end["examples"].get("lost", "")
         self.died = {**end["deaths"], **self.died}
 
     def warnings(self, limits: Limits) -> list[str]:
@@ -69,6 +73,10 @@ class Progress:
             many = "executions" if self.slow > 1 else "execution"
             within = f"{limits.seconds_per_execution:g} s"
             found.append(f"{self.slow} {many} did not end within {within}, e.g. that of {self.slow_example}")
+        if self.lost:
+            many = "executions" if self.lost > 1 else "execution"
+            example = f", e.g. that of {self.lost_example}" if self.lost_example else ""
+            found.append(f"{self.lost} {many} could not be watched{example}")
         for how, text in self.died.items():
             found.append(f"the program ended its process ({how}), e.g. with {text}")
         return found

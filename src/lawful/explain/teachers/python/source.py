@@ -200,7 +200,7 @@ class PythonSource:
     def _start(self, number: int) -> None:
         """Lets a process load the target while we do something else."""
         if number not in self._hosts and number not in self._starting:
-            self._starting[number] = Host(self._config, self._seed + number)
+            self._starting[number] = Host(self._config, self._seed + number, self.limits.seconds)
 
     def _request(self, bound: int, most: int, limits: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         return {
@@ -280,9 +280,11 @@ class PythonSource:
             request["seconds_per_execution"] = run.limits.seconds_per_execution
             if limits["paths"] is not None:
                 request["paths"] = max(1, limits["paths"] - tally.ran)
+            told: dict[str, Any] | None = None
             try:
                 for message in self._host().run(request):
                     yield from self._new(message, run, check)
+                    told = message.get("so far", told)
                     if message.get("end"):
                         finish = message
                         tally.add(message)
@@ -292,14 +294,22 @@ class PythonSource:
                     run.warnings.append(f"the program ended its process ({_ended(died)}); what would follow is missing")
                     self._finished(run, {"complete": False, "stopped": None, "died": 0}, tally, check, bound)
                     return
-                tally.ran += max(0, died.number - start)
+                at = max(start, died.number)
+                if told is not None:
+                    tally.add({**told, "ran": 0})
+                tally.ran += at - start
                 tally.deaths += 1
-                again = {**request, "numbers": [died.number], "start": 0, "isolated": True, "paths": None}
-                for message in self._host().run(again):
-                    yield from self._new(message, run, check)
-                    if message.get("end"):
-                        tally.add(message)
-                start = died.number + 1
+                again = {**request, "numbers": [at], "start": 0, "isolated": True, "paths": None}
+                try:
+                    for message in self._host().run(again):
+                        yield from self._new(message, run, check)
+                        if message.get("end"):
+                            tally.add(message)
+                except Died:  # not even the process beside it was left alone
+                    self._hosts.pop(0).close()
+                    tally.ran += 1
+                    tally.lost += 1
+                start = at + 1
                 isolated = isolated or tally.deaths >= _DEATHS
         self._finished(run, finish, tally, check, bound)
 
@@ -348,7 +358,7 @@ class PythonSource:
         self._counts.executions += tally.ran
         self._counts.solver_calls += tally.solver
         self.way = str(finish.get("way", self.way))
-        complete = bool(finish["complete"]) and not tally.slow
+        complete = bool(finish["complete"]) and not tally.slow and not tally.lost
         if self._numbers_fixed and self.way != "symbolic":
             check.after(bound, run.warnings)
         run.basis = Basis.COMPLETE if complete and not check.doubtful else Basis.SAMPLED

@@ -12,6 +12,7 @@ from lawful.sources.python import emitting, names
 from lawful.sources.python.scope import Scope
 
 _MONITORED = sys.version_info >= (3, 12)
+_NAME = "lawful explain"
 _RESUME = dis.opmap.get("RESUME")
 
 
@@ -24,24 +25,16 @@ class Watch:
         self._entries: dict[int, tuple[CodeType, int | None]] = {}  # by id: to hash code takes long
         self._own: dict[int, tuple[CodeType, bool]] = {}
         self._calls: dict[Any, int | None] = {}
-        self._wants_calls = False
+        self._wants_calls = self._wants_entries = False
+        self._tool()  # before the program can have taken them all
         emitting.attach(_Emitted(recorder), scope, _ignore)  # type: ignore[arg-type]
 
     def begin(self, *, entries: bool, calls: bool) -> None:
         """The letters are known: from now on these kinds are looked at."""
         self._entries.clear()
         self._calls.clear()
-        self._wants_calls = calls
-        if sys.version_info >= (3, 12):
-            tool = self._tool()
-            events = sys.monitoring.events
-            sys.monitoring.set_events(tool, 0)
-            sys.monitoring.register_callback(tool, events.PY_START, self._started if entries else None)
-            sys.monitoring.register_callback(tool, events.CALL, self._called if calls else None)
-            sys.monitoring.restart_events()
-            sys.monitoring.set_events(tool, (events.PY_START if entries else 0) | (events.CALL if calls else 0))
-        else:
-            self._wants_entries = entries
+        self._wants_calls, self._wants_entries = calls, entries
+        self._monitor()
 
     def start(self) -> None:
         """An execution begins."""
@@ -51,23 +44,49 @@ class Watch:
             elif self._wants_entries:
                 sys.settrace(self._traced)
 
-    def stop(self) -> None:
-        """It has ended."""
-        if not _MONITORED:
-            sys.setprofile(None)
-            sys.settrace(None)
+    def stop(self) -> bool:
+        """It has ended. Could it be watched until then? The program may have put an end to that."""
+        if sys.version_info >= (3, 12):
+            watched = self._chosen is not None and sys.monitoring.get_tool(self._chosen) == _NAME
+            watched = watched and sys.monitoring.get_events(self._chosen) == self._events
+            if not watched:
+                self._monitor()
+            return watched or not (self._wants_calls or self._wants_entries)
+        watched = True
+        if self._wants_calls:
+            watched = sys.getprofile() == self._profiled
+        elif self._wants_entries:
+            watched = sys.gettrace() == self._traced
+        sys.setprofile(None)
+        sys.settrace(None)
+        return watched
 
     # -- 3.12 and later ---------------------------------------------------------------------------
 
     _chosen: int | None = None
+    _events = 0
 
-    def _tool(self) -> int:
-        if sys.version_info >= (3, 12) and self._chosen is None:
+    def _tool(self) -> int | None:
+        """The tool that we are, if one can be had."""
+        if sys.version_info >= (3, 12) and (self._chosen is None or sys.monitoring.get_tool(self._chosen) != _NAME):
             free = [tool for tool in range(6) if sys.monitoring.get_tool(tool) is None]
-            self._chosen = free[-1]
-            sys.monitoring.use_tool_id(self._chosen, "lawful explain")
-        assert self._chosen is not None
+            self._chosen = free[-1] if free else None
+            if self._chosen is not None:
+                sys.monitoring.use_tool_id(self._chosen, _NAME)
         return self._chosen
+
+    def _monitor(self) -> None:
+        if sys.version_info >= (3, 12):
+            entries, calls, tool = self._wants_entries, self._wants_calls, self._tool()
+            if tool is None:
+                return
+            events = sys.monitoring.events
+            sys.monitoring.set_events(tool, 0)
+            sys.monitoring.register_callback(tool, events.PY_START, self._started if entries else None)
+            sys.monitoring.register_callback(tool, events.CALL, self._called if calls else None)
+            sys.monitoring.restart_events()
+            self._events = (events.PY_START if entries else 0) | (events.CALL if calls else 0)
+            sys.monitoring.set_events(tool, self._events)
 
     def _started(self, code: CodeType, offset: int) -> Any:
         known = self._entries.get(id(code)) or self._entry(code)

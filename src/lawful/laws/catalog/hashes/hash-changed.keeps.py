@@ -19,3 +19,15 @@ points.discard(point)
 point.x = 3
 points |= {point}
 assert point in points
+
+
+class Marked(Point):
+    mark = 1
+
+    def __hash__(self) -> int:
+        return hash((self.mark, super().__hash__()))
+
+
+marked = Marked(1)
+points.add(marked)
+assert marked in points

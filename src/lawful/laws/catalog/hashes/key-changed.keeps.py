@@ -47,3 +47,15 @@ for name in "de":
     seen: set[Named] = set()
     key.name = name
     seen.add(key)
+
+
+class Marked(Point):
+    mark = 1
+
+    def __hash__(self) -> int:
+        return hash((self.mark, super().__hash__()))
+
+
+marked = Marked(1, 2)
+points.add(marked)
+assert marked in points

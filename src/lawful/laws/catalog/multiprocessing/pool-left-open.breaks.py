@@ -1,4 +1,4 @@
-"""A pool is made for one call and forgotten."""
+"""A pool is made and forgotten."""
 
 import gc
 import warnings
@@ -7,10 +7,10 @@ from multiprocessing.pool import ThreadPool
 warnings.simplefilter("ignore", ResourceWarning)
 
 
-def work() -> int:
+def prepare() -> str:
     pool = ThreadPool(1)  # violation
-    return pool.apply(abs, (-1,))
+    return f"ready: {pool}"
 
 
-assert work() == 1
+assert "RUN" in prepare()
 gc.collect()

@@ -8,7 +8,7 @@ warnings.simplefilter("ignore", ResourceWarning)
 
 
 def work() -> None:
-    subprocess.Popen([sys.executable, "-S", "-c", ""])  # violation
+    subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(0.3)"])  # violation
 
 
 work()

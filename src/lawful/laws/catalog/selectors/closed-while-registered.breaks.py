@@ -5,7 +5,8 @@ import socket
 
 left, right = socket.socketpair()
 with selectors.DefaultSelector() as selector:
-    selector.register(left, selectors.EVENT_READ)
-    left.close()  # violation
-    assert len(selector.get_map()) == 1
+    selector.register(left, selectors.EVENT_WRITE)
+    assert len(selector.select()) == 1
+    left.close()
+    assert selector.select(0) == []  # violation
 right.close()

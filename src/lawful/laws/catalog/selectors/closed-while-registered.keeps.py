@@ -1,4 +1,4 @@
-"""Sockets are unregistered before they are closed, or the selector is closed first."""
+"""Sockets are unregistered before they are closed, or the selector is not used any more."""
 
 import selectors
 import socket
@@ -15,3 +15,10 @@ right.close()
 selector.register(left, selectors.EVENT_READ)
 selector.close()
 left.close()
+
+left, right = socket.socketpair()
+with selectors.DefaultSelector() as selector:
+    selector.register(left, selectors.EVENT_WRITE)
+    assert len(selector.select()) == 1
+    left.close()
+    right.close()

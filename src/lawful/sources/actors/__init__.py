@@ -1,0 +1,1 @@
+"""Groups of a running Python program as a source of events: who sends what to whom."""

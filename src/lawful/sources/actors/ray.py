@@ -1,0 +1,135 @@
+"""Ray: what actors are sent, from the driver and from each other's processes.
+
+A message is told where it is sent. For those that actors send, their processes join the run like other children, and
+write their part of the trace; the parts are put together by time, and by the senders' counters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from lawful.sources.actors.groups import NOBODY, Party
+from lawful.sources.python.model import Want
+
+if TYPE_CHECKING:
+    from lawful.sources.actors.exchange import Answer, Exchange
+    from lawful.sources.actors.specs import Spec
+
+PASSPORT: Final = "LAWFUL_RAY_PASSPORT"
+_JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+_HOOK: Final = "lawful.sources.actors.ray.watch_worker"
+
+
+class _Actor:
+    """An actor, whichever process it lives in."""
+
+    __slots__ = ("__weakref__", "id", "name")
+
+    def __init__(self, id: str, name: str) -> None:
+        self.id = id
+        self.name = name  # of its class
+
+
+class RayActors:
+    """Implements what `Exchange` needs of Ray. Nothing of it is imported that the program has not loaded."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._actors: dict[str, tuple[_Actor, Party]] = {}
+
+    def register(self) -> None:
+        exchange = self._exchange
+        if not exchange.groups_of.actors:
+            return
+        exchange.carries("ray.actor", "ActorMethod._remote", self._remote)
+        exchange.carries("ray._private.worker", "init", self._init, Want.HAND_END)
+        exchange.groups_of.ray = self._current
+        exchange.stand_ins[_Actor] = lambda actor: actor.id
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def _remote(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
+        method, values, named = args[0], args[1] or (), args[2] or None
+        specs = self._exchange.specs.of(method._method_name)
+        if not specs:
+            return None
+        handle = method._actor
+        self._exchange.stand_ins.setdefault(type(handle), _id)
+        descriptor = handle._ray_actor_creation_function_descriptor
+        actor, receiver = self._known(_id(handle), f"{descriptor.module_name}.{descriptor.class_name}")
+        fitting = tuple(spec for spec in specs if _is_called(spec, actor.name))
+        if not fitting:
+            return None
+        sender = self._exchange.groups_of.current()
+        answer = self._exchange.message(fitting, sender, receiver, actor, values, named, answerable=False)
+        return None if answer is None else (answer[0], None)
+
+    def _known(self, id: str, name: str) -> tuple[_Actor, Party]:
+        known = self._actors.get(id)
+        if known is None:
+            actor = _Actor(id, name)
+            party = Party(self._exchange.groups_of.of_actor(name), actor, actor)
+            known = self._actors[id] = actor, party
+        return known
+
+    def _current(self) -> Party:
+        """The actor whose process this is."""
+        ray = sys.modules.get("ray")
+        if ray is None or not ray.is_initialized():
+            return NOBODY
+        id = ray.get_runtime_context().get_actor_id()
+        if id is None:
+            return NOBODY
+        known = self._actors.get(id)
+        if known is None:
+            worker = ray._private.worker.global_worker
+            instance = worker.actors.get(worker.actor_id)
+            kinds = type(instance).__mro__ if instance is not None else ()
+            # Ray makes a class of its own out of the program's.
+            kind = next((each for each in kinds if not each.__module__.startswith("ray.")), None)
+            known = self._known(id, "" if kind is None else f"{kind.__module__}.{kind.__qualname__}")
+            if instance is not None:
+                self._exchange.groups_of.adopt(instance, known[1])
+        return known[1]
+
+    # -- the processes of actors ------------------------------------------------------------------
+
+    def _init(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
+        """`ray.init` is about to begin: workers are told to join the run, if nobody else has told them something."""
+        if self._exchange.passport is None or _JOB in os.environ:
+            return None
+        self._exchange.groups_of.elsewhere = True
+        path = self._exchange.passport()
+        job = {"runtime_env": {"worker_process_setup_hook": _HOOK, "env_vars": {PASSPORT: path}}}
+        os.environ[_JOB] = json.dumps(job)
+
+        def over(_result: object, _exception: str | None) -> list[dict[str, Any]]:
+            os.environ.pop(_JOB, None)
+            return []
+
+        return [], over
+
+
+def watch_worker() -> None:
+    """In a new process of Ray: join the run."""
+    path = os.environ.get(PASSPORT)
+    if path is None:
+        return
+    try:
+        with open(path, "rb") as file:
+            pickle.loads(file.read())  # of our own making: it is in the folder of the run
+    except OSError:  # the run is over
+        return
+
+
+def _id(handle: Any) -> str:
+    found: str = handle._actor_id.hex()
+    return found
+
+
+def _is_called(spec: Spec, name: str) -> bool:
+    return name == spec.owner or name.endswith(f".{spec.owner}")

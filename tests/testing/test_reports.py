@@ -1,0 +1,73 @@
+"""Reports of a test session in other formats, and its baseline."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reports.test_json_schema import errors
+from testing.test_plugin import BREAKS, project, run, section
+
+__all__ = ["project"]
+pytest_plugins = ["pytester"]
+
+
+def test_a_report_is_written_in_every_format(project: pytest.Pytester) -> None:
+    project.makepyfile(BREAKS)
+    for name, begins in (
+        ("r.json", "{"),
+        ("r.sarif", "{"),
+        ("r.xml", "<?xml"),
+        ("r.html", "<!DOCTYPE"),
+        ("r.txt", "app.py:13"),
+    ):
+        assert run(project, "--lawful", "--lawful-output", name).ret == 0
+        assert (project.path / name).read_text().startswith(begins)
+    report = json.loads((project.path / "r.json").read_text())
+    assert errors(report) == []
+    assert report["findings"][0]["mark"]["function"] == "barge_in"
+    assert sum(report["findings"][0]["contexts"].values()) == 3
+
+
+def test_annotations_need_no_file(project: pytest.Pytester) -> None:
+    project.makepyfile(BREAKS)
+    lines = section(run(project, "--lawful", "--lawful-format", "github"))
+    assert any(line.startswith("::error file=app.py,line=13,title=door.rml::") for line in lines)
+
+
+def test_a_baseline_is_written_and_hides(project: pytest.Pytester) -> None:
+    project.makepyfile(BREAKS)
+    first = run(project, "--lawful-update-baseline", "--lawful-fail")
+    assert first.ret == 0
+    assert "baseline: 1 finding is known now" in section(first)
+    # Everything moves down; it is the same finding.
+    (project.path / "app.py").write_text("# a line\n\n" + (project.path / "app.py").read_text())
+    again = run(project, "--lawful-baseline", "lawful-baseline.json", "--lawful-fail")
+    assert again.ret == 0
+    assert section(again)[0].startswith("0 findings, 1 known and hidden in 1 law")
+    assert run(project, "--lawful", "--lawful-fail").ret == 1
+
+
+def test_the_configuration_names_the_baseline(project: pytest.Pytester) -> None:
+    project.makepyfile(BREAKS)
+    path = project.path / "pyproject.toml"
+    path.write_text(path.read_text() + '\nbaseline = "known.json"\n')
+    assert run(project, "--lawful-update-baseline").ret == 0
+    assert (project.path / "known.json").exists()
+    assert run(project, "--lawful", "--lawful-fail").ret == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "slug"),
+    [
+        (["--lawful-baseline", "gone.json"], "baseline-not-found"),
+        (["--lawful-format", "sarif"], "usage"),
+        (["--lawful-output", "no/such/r.html"], "file"),
+    ],
+)
+def test_what_is_wrong_is_told_before_the_tests(project: pytest.Pytester, words: list[str], slug: str) -> None:
+    project.makepyfile("def test_it(): pass")
+    result = run(project, *words)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"error[{slug}]" in result.stderr.str()

@@ -95,15 +95,7 @@ PACKAGES = [
         ("-m", "not dev_server"),
     ),
     Package("waitress", "3.0.2", ("waitress",), ("pytest-cov",), ("--no-cov",)),
-    Package(
-        "aiosmtpd",
-        "1.4.6",
-        ("aiosmtpd",),
-        ("pytest-mock", "pytest-asyncio", "pytest-cov", "setuptools<81"),
-        ("--no-cov", "-W", "ignore:pkg_resources"),
-    ),
     Package("websocket-client", "1.9.2", ("websocket",)),
-    Package("pymemcache", "4.0.0", ("pymemcache",), ("Faker", "pytest-cov"), ("--no-cov",)),
 ]
 QUICK = ("toolz", "cachetools")
 

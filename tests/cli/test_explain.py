@@ -325,8 +325,8 @@ def test_where_it_fails_is_listed(capsys: Capture, here: Path) -> None:
         "    if n < 0: low()\n    if n > 0: high()\n"
     )
     text = told(capsys, "several.py:main", "--unwind", "1")
-    assert "fails at  several.py:1: 1 word | def low(): raise KeyError, e.g. n=-1" in text
-    assert "fails at  several.py:2: 1 word | def high(): raise ValueError, e.g. n=1" in text
+    assert "fails at  several.py:1: KeyError, 1 word | def low(): raise KeyError" in text
+    assert "fails at  several.py:2: ValueError, 1 word | def high(): raise ValueError" in text
 
 
 def test_in_which_sense_states_are_doomed(capsys: Capture, here: Path) -> None:

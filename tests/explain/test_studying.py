@@ -298,23 +298,20 @@ def test_the_automaton_of_a_picture_is_there_too() -> None:
 class Leaving(Toy):
     """A toy that tells of executions that nobody followed to their end."""
 
-    def __init__(self, *warnings: str) -> None:
+    def __init__(self, left_out: bool, *warnings: str) -> None:
         super().__init__("abc", sorting)
-        self._report = Report(warnings=list(warnings))
+        self._report = Report(warnings=list(warnings), left_out=left_out)
 
 
-@pytest.mark.parametrize(
-    "warning",
-    ["1 execution did not end within 2 s, e.g. that of n=1", "at least 1 word is longer than 40 and left out"],
-)
-def test_executions_that_were_left_out_may_save_any_state(warning: str) -> None:
-    seen = explanation(study(ExecutionsTeacher(Leaving()), within=Range(unwind=2)), "toy")
+def test_executions_that_were_left_out_may_save_any_state() -> None:
+    seen = explanation(study(ExecutionsTeacher(Leaving(False)), within=Range(unwind=2)), "toy")
     assert seen.picture.doomed_reading == seen.to_json()["doomed_reading"] == "program"
     assert set(seen.picture.doomed) > set(seen.picture.accepting)
-    less = explanation(study(ExecutionsTeacher(Leaving(warning, "never seen: c")), within=Range(unwind=2)), "toy")
+    left = Leaving(True, "1 execution did not end", "never seen: c")
+    less = explanation(study(ExecutionsTeacher(left), within=Range(unwind=2)), "toy")
     assert less.picture.doomed_reading == less.to_json()["doomed_reading"] == "paper"
     assert less.picture.doomed == less.picture.accepting
-    assert less.warnings[0] == warning and not any("never seen" in each for each in less.warnings)
+    assert less.warnings[0] == "1 execution did not end" and not any("never seen" in each for each in less.warnings)
 
 
 def test_a_limit_leaves_executions_out() -> None:
@@ -326,3 +323,15 @@ def test_a_limit_leaves_executions_out() -> None:
 def test_who_only_answers_reads_as_the_paper_does() -> None:
     found = explanation(study(Asking(Toy("abc", sorting)), within=Range(unwind=2)), "toy")
     assert found.picture.doomed_reading == "paper" and found.picture.doomed == found.picture.accepting
+
+
+def test_failures_are_told_by_exception_and_line() -> None:
+    class Raising(Toy):
+        def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
+            for word, error, line in (((0, 2), "KeyError", 3), ((1, 2), "KeyError", 5), ((0, 1, 2), "ValueError", 5)):
+                yield Execution(word, True, f"f({line})", (*[None] * (len(word) - 1), ("toy.py", line)), error)
+
+    found = explanation(study(ExecutionsTeacher(Raising("ab", sorting)), within=Range(unwind=1)), "toy")
+    told = {(each.error, each.line, each.words) for each in found.failures}
+    assert told == {("KeyError", 3, 1), ("KeyError", 5, 1), ("ValueError", 5, 1)}
+    assert {each["error"] for each in found.to_json()["failures"]} == {"KeyError", "ValueError"}

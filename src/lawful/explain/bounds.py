@@ -157,7 +157,7 @@ def learn_up_to_bound(
 
 def _step(teacher: Teacher, bounds: Bounds, automaton: Automaton) -> Step:
     now = teacher.report
-    return Step(bounds, automaton, Report(now.basis, list(now.reached), list(now.warnings)))
+    return Step(bounds, automaton, Report(now.basis, list(now.reached), list(now.warnings), now.left_out))
 
 
 def _agrees(teacher: Teacher, automaton: Automaton, bounds: Bounds) -> bool:

@@ -95,6 +95,8 @@ class Failure:
     """How many failing words end there."""
 
     example: str | None = None
+    error: str | None = None
+    """The type of the exception, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,13 @@ class Explanation:
             "words": [{"word": list(spelled(way.word)), "input": way.example} for way in self.ways],
             "words_total": self.ways_total,
             "failures": [
-                {"file": each.file, "line": each.line, "words": each.words, "input": each.example}
+                {
+                    "error": each.error,
+                    "file": each.file,
+                    "line": each.line,
+                    "words": each.words,
+                    "input": each.example,
+                }
                 for each in self.failures
             ],
             "events": [{"event": each.label, "file": each.file, "line": each.line} for each in self.alphabet.events],

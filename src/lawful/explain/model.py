@@ -93,6 +93,7 @@ class Execution:
     failed: bool
     example: str | None = None
     places: tuple[tuple[str, int] | None, ...] | None = None
+    error: str | None = None  # the type of the exception with which it failed, where there is one
 
 
 class Counterexample(NamedTuple):
@@ -140,6 +141,9 @@ class Report:
 
     warnings: list[str] = field(default_factory=list)
     """What a reader must know: non-determinism, executions cut off by their time limit, events never seen."""
+
+    left_out: bool = False
+    """There were executions whose words are not known, and may have anything in them: cut off, too long, or lost."""
 
 
 class Conjecture(Protocol):

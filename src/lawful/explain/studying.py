@@ -23,8 +23,6 @@ LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
 
 _SHOWN_WAYS = 200
 _SHOWN_FAILURES = 20
-# How teachers tell of executions whose words nobody knows: they may go anywhere.
-_LEFT_OUT = ("left out", "did not end", "no word", "is missing", "given up", "gave up", "not all executions were seen")
 _UNSEEN = "never seen: "
 
 Watcher = Callable[[Bounds, int, int], None]
@@ -278,7 +276,7 @@ def explanation(study: Study, target: str, *, ends: bool = False) -> Explanation
 
 def left_out(report: Report) -> bool:
     """Whether there were executions whose words are not known: cut off, too long, or after a limit was reached."""
-    return bool(report.reached) or any(sign in text for text in report.warnings for sign in _LEFT_OUT)
+    return bool(report.reached) or report.left_out
 
 
 def warnings_of(report: Report) -> tuple[str, ...]:
@@ -294,10 +292,11 @@ def fails_at(study: Study) -> tuple[Failure, ...]:
     if not lists(study.teacher):
         return ()
     study.at(study.bounds)
-    found: dict[tuple[str, int] | None, list[Execution]] = {}
+    found: dict[tuple[tuple[str, int] | None, str | None], list[Execution]] = {}
     for execution in study.teacher.failures().values():
-        found.setdefault(execution.places[-1] if execution.places else None, []).append(execution)
-    if set(found) <= {None}:
+        place = execution.places[-1] if execution.places else None
+        found.setdefault((place, execution.error), []).append(execution)
+    if set(found) <= {(None, None)}:
         return ()
     ranked = sorted(found.items(), key=lambda each: -len(each[1]))[:_SHOWN_FAILURES]
     return tuple(
@@ -306,8 +305,9 @@ def fails_at(study: Study) -> tuple[Failure, ...]:
             None if place is None else place[1],
             len(executions),
             min(executions, key=lambda each: len(each.word)).example or None,
+            error,
         )
-        for place, executions in ranked
+        for (place, error), executions in ranked
     )
 
 

@@ -162,7 +162,8 @@ def fails_at(failure: Failure, source: SourceLines, width: int) -> str:
     """A line in which executions fail, how often, and an input."""
     where = place(failure.file, failure.line) or "elsewhere"
     line = source.line(failure.file, failure.line)
-    said = f"{where}: {count(failure.words, 'word')}" + (f" | {flat(line)}" if line else "")
+    raised = f"{flat(failure.error)}, " if failure.error else ""
+    said = f"{where}: {raised}{count(failure.words, 'word')}" + (f" | {flat(line)}" if line else "")
     example = "" if failure.example is None else f", e.g. {flat(failure.example)}"
     return clipped(said + example, width)
 

@@ -70,6 +70,7 @@ class ExecutionsTeacher:
             Basis.SAMPLED if reached else theirs.basis,
             list(dict.fromkeys([*theirs.reached, *reached])),
             list(theirs.warnings),
+            theirs.left_out,
         )
 
     def shortest(self) -> int:

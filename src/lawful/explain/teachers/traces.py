@@ -130,7 +130,7 @@ class TraceSource:
         if self._recorded.cut:
             left_out = "execution has" if self._recorded.cut == 1 else "executions have"
             warnings.append(f"{self._recorded.cut} {left_out} more than {_LONGEST:,} events, and no word")
-        self._report = Report(Basis.SAMPLED, [], warnings)
+        self._report = Report(Basis.SAMPLED, [], warnings, left_out=bool(warnings))
         most = None if limits is None else limits.words
         for each in self._executions:
             if len(each.word) <= bounds.word_length and (each.word, each.failed) not in seen:

@@ -20,12 +20,13 @@ class Run:
     basis: Basis = Basis.SAMPLED
     reached: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    left_out: bool = False
     long: int = 0
     long_example: str = ""
 
     def report(self, bounds: Bounds, alphabet: Alphabet) -> Report:
         """What is said of it, for words up to a length."""
-        report = Report(self.basis, list(self.reached), list(self.warnings))
+        report = Report(self.basis, list(self.reached), list(self.warnings), self.left_out)
         longer = [each for each in self.executions.values() if len(each.word) > bounds.word_length]
         if longer or self.long:
             example = longer[0].example if longer else self.long_example
@@ -34,6 +35,7 @@ class Run:
             what = "words are" if count != 1 else "word is"
             text = f"{some}{count} {what} longer than {bounds.word_length} and left out, e.g. that of {example}"
             report.warnings.append(text)
+            report.left_out = True
         seen = {letter for each in self.executions.values() for letter in each.word}
         unseen = [label for letter, label in enumerate(alphabet.labels[:-1]) if letter not in seen]
         if unseen and self.executions:

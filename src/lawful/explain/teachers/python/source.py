@@ -134,7 +134,7 @@ class PythonSource:
             yield from (each for each in run.executions.values() if len(each.word) <= bounds.word_length)
             return
         run = Run(limits, max(_LONGEST, 2 * bounds.word_length))
-        self._report = Report(Basis.SAMPLED, [], ["not all executions were seen"])
+        self._report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True)
         try:
             for each in self._explored(size, run):
                 if len(each.word) <= bounds.word_length:
@@ -291,6 +291,7 @@ class PythonSource:
             except Died as died:
                 self._hosts.pop(0).close()
                 if not self._numbers_fixed or self._asked_way == "symbolic":
+                    run.left_out = True
                     run.warnings.append(f"the program ended its process ({_ended(died)}); what would follow is missing")
                     self._finished(run, {"complete": False, "stopped": None, "died": 0}, tally, check, bound)
                     return
@@ -343,14 +344,14 @@ class PythonSource:
 
     def _new(self, message: Mapping[str, Any], run: Run, check: Check) -> Iterator[Execution]:
         error = self._alphabet.error
-        for letters, failed, text, lines, _, number, _, end in message.get("new", ()):
+        for letters, failed, text, lines, (raised, *_), number, _, end in message.get("new", ()):
             check.note(number, text, letters, failed, end)
             word = (*letters, error) if failed else tuple(letters)
             if (word, failed) not in run.executions:
                 places = (
                     None if lines is None else tuple(None if each is None else (each[0], each[1]) for each in lines)
                 )
-                run.executions[word, failed] = execution = Execution(word, failed, text, places)
+                run.executions[word, failed] = execution = Execution(word, failed, text, places, raised)
                 yield execution
 
     def _finished(self, run: Run, finish: Mapping[str, Any], tally: Progress, check: Check, bound: int) -> None:
@@ -359,6 +360,8 @@ class PythonSource:
         self._counts.solver_calls += tally.solver
         self.way = str(finish.get("way", self.way))
         complete = bool(finish["complete"]) and not tally.slow and not tally.lost
+        given_up = self.way == "symbolic" and not finish["complete"]
+        run.left_out |= bool(tally.slow or tally.lost or given_up)
         if self._numbers_fixed and self.way != "symbolic":
             check.after(bound, run.warnings)
         run.basis = Basis.COMPLETE if complete and not check.doubtful else Basis.SAMPLED

@@ -62,16 +62,11 @@ PACKAGES = [
     Package("itsdangerous", "2.2.0", ("itsdangerous",), ("freezegun",)),
     Package("simpleeval", "1.0.8", ("simpleeval",)),
     # Threads, processes, watching.
-    Package(
-        "blinker", "1.9.0", ("blinker",), ("pytest-asyncio",), ("-o", "asyncio_default_fixture_loop_scope=function")
-    ),
     Package("schedule", "1.2.2", ("schedule",), ("pytz",)),
     Package("watchdog", "7.1.0", ("watchdog",), ("flaky", "pytest-timeout", "pytest-cov", "eventlet")),
     # Databases.
     Package("sqlitedict", "2.1.0", ("sqlitedict",)),
-    Package("sqlite-utils", "4.2.1", ("sqlite_utils",), ("hypothesis",)),
     Package("huey", "3.5.4", ("huey",)),
-    Package("dogpile.cache", "1.5.0", ("dogpile",), ("mako",)),
     Package("zict", "3.0.0", ("zict",), ("pytest-timeout", "pytest-asyncio", "pytest-repeat")),
     # Asynchronous.
     Package("aiofiles", "25.1.0", ("aiofiles",), ("pytest-asyncio",)),
@@ -86,7 +81,6 @@ PACKAGES = [
     Package("tenacity", "9.2.1", ("tenacity",), ("tornado", "typeguard")),
     # The network.
     Package("h11", "0.16.0", ("h11",)),
-    Package("wsproto", "1.3.2", ("wsproto",), ("hypothesis",)),
     Package(
         "werkzeug",
         "3.1.9",

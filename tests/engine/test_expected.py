@@ -41,7 +41,7 @@ def test_what_a_test_asks_for_is_meant(tmp_path: Path) -> None:
     assert expected_lines(SOURCE) >= marked
     assert expected_lines(SOURCE) - marked == {7, 9}  # further lines of the first block
     (tmp_path / "test_it.py").write_bytes(SOURCE)
-    suppressions = Suppressions(folder=tmp_path)
+    suppressions = Suppressions(folder=tmp_path, in_tests=True)
     assert {line for line in range(1, 22) if suppressions.cover("files/x", "test_it.py", line)} == {*marked, 7, 9}
 
 

@@ -136,6 +136,6 @@ def test_a_group_that_is_unknown() -> None:
 
 def test_the_page_lists_every_law() -> None:
     page = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([\w/-]+)` \| (.+?) \| (\w+) \| (\w+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| \[`([\w/-]+)`\]\(\S+\) \| (.+?) \| (\w+) \| (\w+) \| (\w+) \|$", page, re.MULTILINE)
     laws = [catalog.load(name) for name in NAMES]
-    assert rows == [(law.name, law.title, law.severity, law.profile) for law in laws]
+    assert rows == [(law.name, law.title, law.severity, law.cost, law.profile) for law in laws]

@@ -49,6 +49,7 @@ def test_goes_on(number):
 """
 PYPROJECT = '[tool.pytest.ini_options]\npythonpath = "."\n'
 ANOMALY = "a new `io.StringIO` is followed by `io.StringIO.close` in 90 of 91 uses; not at `app.py:19`"
+LAWS = ("--lawful-law", "files/left-open", "--lawful-law", "files/use-after-close")
 
 
 @pytest.fixture
@@ -104,15 +105,15 @@ def test_an_anomaly_is_a_finding(project: pytest.Pytester) -> None:
 
 
 def test_beside_laws_only_if_it_is_asked_for(project: pytest.Pytester) -> None:
-    alone = section(run(project, "--lawful-law", "files"))
+    alone = section(run(project, *LAWS))
     assert len(alone) == 1 and alone[0].startswith("0 findings in 2 laws, ") and "rules" not in alone[0]
-    both = run(project, "--lawful-law", "files", "--lawful-learn")
+    both = run(project, *LAWS, "--lawful-learn")
     assert header(both).startswith("lawful: 2 laws; learning; ")
     assert section(both)[0] == f"1. {ANOMALY}"
     assert section(both)[-1].startswith("1 finding in 2 laws, ")
     project.makefile(".toml", pyproject=PYPROJECT + "[tool.lawful.learn]\nalways = true\n")
-    assert section(run(project, "--lawful-law", "files"))[0] == f"1. {ANOMALY}"
-    none = section(run(project, "--lawful-law", "files", "--lawful-no-learn"))
+    assert section(run(project, *LAWS))[0] == f"1. {ANOMALY}"
+    none = section(run(project, *LAWS, "--lawful-no-learn"))
     assert none == alone
 
 

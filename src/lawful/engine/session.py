@@ -61,6 +61,7 @@ class Settings:
     core: str | None = None
     judge: bool = True  # or only see what the laws can match
     learn: Parameters | None = None  # learn rules, this way
+    tests: bool = False  # the program is a session of tests: errors that these ask for are meant
     ignore: tuple[str, ...] = ()  # laws, or `law: files`, of which nobody wants to hear
     demand: Demand | None = None  # be so sure of laws about objects, and follow no more of these than that takes
     groups: tuple[tuple[str, tuple[Binding, ...]], ...] = ()  # what groups are, in place of what views say
@@ -111,7 +112,7 @@ class Session:
             on_finding=on_finding,
             writer=self.writer,
             lives=None if self.sampler is None else self.sampler.lives,
-            suppressions=Suppressions(settings.ignore, settings.scope.project),
+            suppressions=Suppressions(settings.ignore, settings.scope.project, in_tests=settings.tests),
             messages=settings.messages,
         )
         self._watching = children.Watching(self._listen(self.watched), messages=self.learner is not None)

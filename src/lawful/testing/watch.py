@@ -69,6 +69,7 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         drop=both.when_full == "drop",
         core=both.core,
         ignore=both.ignore,
+        tests=(both.on_violation or "report") == "report",
         groups=_groups(both),
     )
     laws = tuple(load_law(path, name=name) for name, path in named.items())

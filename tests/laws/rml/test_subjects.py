@@ -73,4 +73,5 @@ def test_a_law_about_any_event_is_about_no_object() -> None:
 def test_the_catalogue() -> None:
     about = {name for name in catalog.names() if load_law(catalog.find(name)).subjects is not None}
     assert {"files/left-open", "files/use-after-close", "locks/release-unheld", "threads/start-once"} <= about
-    assert not any(name.startswith("iterators/") for name in about)
+    # These are about a container and what goes over it: two objects.
+    assert not {"iterators/list-changed", "iterators/list-shifted", "iterators/size-changed"} & about

@@ -62,7 +62,10 @@ show lawful check examples/rml/safe_hash_set.rml --trace examples/rml/safe_hash_
 say "9. Why does it fail? All the ways to the failing assertion of a linked list, with an input for each. (examples/explain)"
 show lawful explain examples/explain/python/bubble_sort.py:main --unwind 2 --word-length 8
 
-say "10. Speed: a million events over 1,000 files that are open at once, read from JSON."
+say "10. Workers that pass messages, held to a protocol with data: the published case study, with its bug. (examples/replication)"
+show lawful run examples/replication/replication_asyncio.py --bug
+
+say "11. Speed: a million events over 1,000 files that are open at once, read from JSON."
 python tools/make_trace.py "$work/files.jsonl" 1000000 1000
 start=$(now)
 show lawful check examples/rml/files.rml --trace "$work/files.jsonl" --no-progress

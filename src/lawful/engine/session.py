@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -245,6 +246,12 @@ class Session:
                 "control-sampling",
                 "laws cannot be added or removed while objects are sampled",
                 hint="pause the law, or begin another run",
+            )
+        if self.core.name == "python" and sys.version_info < (3, 12):
+            raise LawfulError(
+                "control-core",
+                "laws cannot be added or removed by the pure-Python core on CPython 3.11",
+                hint="another tracer would not see threads that run already; build the C core, or use a newer Python",
             )
         if self.finished or self.live.fault is not None:
             raise LawfulError("control-over", "the program is not watched any more")

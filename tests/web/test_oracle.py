@@ -262,3 +262,12 @@ def test_a_client_that_never_reads_is_no_trouble_for_others(tmp_path: Path):
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert process.stderr.read() == "lawful: the oracle has ended\n"
+
+
+def test_small_answers_are_not_held_back():
+    import socket
+
+    from lawful.web import serving
+
+    with serving.listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # without which asyncio leaves Nagle's algorithm on

@@ -99,7 +99,10 @@ def nothing(explanation: Explanation) -> str:
 def verdict(comparison: Comparison) -> str:
     """Whether there is something to look at."""
     if comparison.same:
-        return f"no {'difference' if comparison.kind == 'diff' else 'surprise'} within the bounds"
+        said = f"no {'difference' if comparison.kind == 'diff' else 'surprise'} within the bounds"
+        # An execution that fails comes to no end: that one version fails and another does not is not seen here.
+        unseen = ", of executions that come to their end; --error compares those that fail"
+        return said + unseen if comparison.ends else said
     if comparison.kind == "diff":
         return "the versions behave differently"
     return "the merge does what neither branch does, or has lost what one of them did"

@@ -39,13 +39,21 @@ def test_the_bug_is_found_at_once_with_the_diagram_of_figure_9(program: str, tmp
     picture = tmp_path / "figure-9.mmd"
     done = lawful("run", "--on-violation", "raise", "--diagram", picture, program, "--bug")
     assert done.returncode == 1
-    assert "WorkerGroup 1 sends SyncServer.requestListSchedules" in done.stderr.replace("\n    ", " ")
-    assert "expected  cm (receive Worker.command) in S ::= • cm T" in done.stderr
+    # Which worker is the first to be too hasty, and whether it had its command by then, threads settle among themselves.
+    number, reason = r"1", "expected  cm (receive Worker.command) in S ::= • cm T"
+    if "pykka" in program:
+        number = r"\d+"
+        if reason not in done.stderr:
+            reason = "expected  lt with T.c == ListSchedule"
+    sender = re.search(rf"WorkerGroup ({number}) sends SyncServer.requestListSchedules", done.stderr.replace("\n    ", " "))
+    assert sender
+    assert reason in done.stderr
     text = picture.read_text()
-    assert "ScheduleView is broken by WorkerGroup 1 at event 1" in text
-    assert re.search(r"p0-xp1: \(1\) lt requestListSchedules\(Worker 1\)", text)
-    assert "participant p1 as SyncServer 2" in text
-    assert "receive Worker.command" in text
+    assert f"ScheduleView is broken by WorkerGroup {sender[1]} at event " in text
+    assert re.search(rf"p\d-xp\d: \(\d+\) lt requestListSchedules\(Worker {sender[1]}\)", text)
+    assert re.search(rf"participant p\d as WorkerGroup {sender[1]}<br/>Worker {sender[1]}\b", text)
+    assert re.search(r"participant p\d as SyncServer \d", text)
+    assert "receive Worker.command" in text or "T.c == ListSchedule" in text
 
 
 def test_what_is_recorded_can_be_checked(program: str, tmp_path: Path) -> None:

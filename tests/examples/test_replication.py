@@ -39,13 +39,14 @@ def test_the_bug_is_found_at_once_with_the_diagram_of_figure_9(program: str, tmp
     picture = tmp_path / "figure-9.mmd"
     done = lawful("run", "--on-violation", "raise", "--diagram", picture, program, "--bug")
     assert done.returncode == 1
-    # Which worker is the first to be too hasty, and whether it had its command by then, threads settle among themselves.
+    # Which worker is too hasty first, and whether it had its command by then, threads settle among themselves.
     number, reason = r"1", "expected  cm (receive Worker.command) in S ::= • cm T"
     if "pykka" in program:
         number = r"\d+"
         if reason not in done.stderr:
             reason = "expected  lt with T.c == ListSchedule"
-    sender = re.search(rf"WorkerGroup ({number}) sends SyncServer.requestListSchedules", done.stderr.replace("\n    ", " "))
+    said = done.stderr.replace("\n    ", " ")
+    sender = re.search(rf"WorkerGroup ({number}) sends SyncServer.requestListSchedules", said)
     assert sender
     assert reason in done.stderr
     text = picture.read_text()

@@ -230,6 +230,13 @@ def test_the_grammar_is_found_beside_the_view(folder: Path, monkeypatch: pytest.
     assert load_law("v.view", name="other").name == "other"
 
 
+def test_a_grammar_that_the_view_names_may_stand_behind_it(folder: Path) -> None:
+    text = "view V grammar Bank.g specifies G { send A.a(Int x) a }\nS ::= epsilon | a S"
+    (folder / "v.view").write_text(text)
+    for law in (load_law(folder / "v.view"), grammar.compile(text)):
+        assert law.check([{"event": "send", "name": "A.a", "group": "G", "groupId": 1, "args": [2]}]).accepted
+
+
 def test_a_missing_grammar_brings_a_similar_name(folder: Path) -> None:
     (folder / "Workers.g").write_text("S ::= a")
     error = failure(folder / "v.view")

@@ -32,7 +32,7 @@ def compile(
     view = _only_view(file, source)
     if view.file is None and grammar is not None:
         raise _one(source, "view-two-grammars", "a grammar was given, and the view names no file", view.name.span)
-    if view.file is not None and grammar is None:
+    if view.file is not None and grammar is None and not file.productions:
         message = f"the grammar is in the file `{view.file.text}`"
         hint = "lawful.load_law finds it beside the view; otherwise give its text: compile(view, grammar=text)"
         raise _one(source, "view-grammar-not-found", message, view.file.span, hint)
@@ -51,8 +51,9 @@ def compile(
 
 
 def load(text: str, name: str, path: str) -> GrammarLaw:
-    """Compile the view in a file; a grammar that it names is in the same folder."""
-    view = _only_view(read(text, name=name), Source(text, name))
+    """Compile the view in a file; a grammar that it names is in the same folder, or behind it in the same file."""
+    own = read(text, name=name)
+    view = _only_view(own, Source(text, name))
     if view.file is None:
         return compile(text, name=name)
     grammar_path = os.path.join(os.path.dirname(path), view.file.text)
@@ -62,6 +63,8 @@ def load(text: str, name: str, path: str) -> GrammarLaw:
     except UnicodeDecodeError:
         raise LawError("law-not-text", "a grammar is text in UTF-8", where=grammar_path) from None
     except OSError as error:
+        if own.productions and isinstance(error, FileNotFoundError):
+            return compile(text, name=name)
         message = f"there is no file `{view.file.text}` beside the view"
         hint = _similar(grammar_path)
         if not isinstance(error, FileNotFoundError):

@@ -30,10 +30,12 @@ $(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)
 	@touch $@
 	@$(BIN)/lawful --version
 
-# What knows nothing of the cores is not tested twice.
+# What knows nothing of the cores is not tested twice, nor what holds both against each other in one run.
 SAME_ON_BOTH = tests/benchmarks tests/events tests/oracle tests/test_docs.py tests/laws/rml/test_parser_fuzz.py \
 	tests/laws/rml/test_checker.py tests/learning/test_templates.py tests/learning/test_store.py tests/confidence \
-	tests/reports tests/examples tests/web tests/explain/teachers $(wildcard tests/explain/test_*.py) \
+	tests/laws/rml/test_engine.py tests/laws/rml/test_forgive.py tests/laws/rml/test_expectation.py \
+	tests/laws/rml/test_conformance.py tests/laws/invariants/test_invariants_cores.py tests/learning/test_lives.py \
+	tests/learning/test_window.py tests/reports tests/examples tests/web tests/explain \
 	tests/cli/test_confidence.py tests/cli/test_diagram.py tests/cli/test_formats.py tests/cli/test_baseline.py \
 	tests/cli/test_explain.py tests/cli/test_diff.py tests/cli/test_merge.py tests/cli/test_laws_catalogue.py \
 	tests/test_docs_python.py tests/test_docs_catalog.py tests/test_docs_slugs.py

@@ -160,11 +160,35 @@ def test_a_function_that_never_ends_is_cut_off(capsys: Capture, here: Path) -> N
     )
     found = explained(capsys, "loop.py:spin", "--unwind", "1", "--execution-seconds", "0.2")
     assert found["complete"] is False and any("n=1" in warning for warning in found["warnings"])
+    limit = "1 execution was cut off after the time that each has (--execution-seconds)"
+    assert found["limits_reached"] == [limit]
     assert [word["word"] for word in found["words"]] == [["step", "error"]]
-    # One whose word grows for ever is beyond every bound of words: all that is within is seen.
+    # The word of one that goes on for ever is beyond every bound, but nobody has seen its end.
     found = explained(capsys, "loop.py:walk", "--unwind", "1", "--execution-seconds", "0.2")
-    assert found["complete"] is True and any("longer than" in warning for warning in found["warnings"])
+    assert found["complete"] is False and any("longer than" in warning for warning in found["warnings"])
+    assert [limit.split(" after ")[0] for limit in found["limits_reached"]] == ["1 execution was cut off"]
     assert [word["word"] for word in found["words"]] == [["error"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [("while True:\n        pass", "--execution-seconds"), ("while True:\n        step()", "--max-word-length")],
+)
+def test_what_to_do_where_nothing_ends(capsys: Capture, here: Path, body: str, hint: str) -> None:
+    (here / "loop.py").write_text(f"def step() -> None: ...\n\n\ndef f(n: int) -> None:\n    {body}\n")
+    assert main(["explain", "loop.py:f", "--unwind", "1", "--execution-seconds", "0.2"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error[explain-unreachable]") and hint in told.splitlines()[-1]
+
+
+def test_errors_name_files_from_here(capsys: Capture, here: Path) -> None:
+    (here / "sub").mkdir()
+    (here / "sub" / "bad.py").write_text("def f(n: int:\n")
+    (here / "sub" / "test_bad.py").write_text("import missing_module\n\n\ndef test_x() -> None: ...\n")
+    for target in ("sub/bad.py:f", "sub/test_bad.py::test_x", f"{here}/sub/bad.py:f"):
+        assert main(["explain", target]) == 2
+        told = capsys.readouterr().err
+        assert "sub/" in told and str(here) not in told
 
 
 @pytest.mark.parametrize(

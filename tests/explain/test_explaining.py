@@ -159,6 +159,25 @@ def test_where_it_fails(endless: str) -> None:
     assert {each["line"] for each in found.to_json()["failures"]} == {21, 23}
 
 
+def test_two_errors_after_the_same_events(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text(
+        "def begin(): pass\n\ndef f(n: int):\n    begin()\n    if n < 0:\n        raise KeyError\n"
+        "    if n > 1:\n        raise ValueError\n    if n > 0:\n        raise KeyError\n"
+    )
+    found = explain("two.py:f", folder=str(tmp_path), unwind=2)
+    begun = found.alphabet.word("begin", "error")
+    assert {(each.error, each.line, each.words, each.first, each.example) for each in found.failures} == {
+        ("KeyError", 6, 1, (begun,), "n=-1"),
+        ("KeyError", 10, 1, (begun,), "n=1"),
+        ("ValueError", 8, 1, (begun,), "n=2"),
+    }
+    (way,) = found.ways
+    assert way.word == begun and set(way.errors) == {"KeyError", "ValueError"} and found.ways_total == 1
+    told = found.to_json()
+    assert sorted(told["words"][0]["errors"]) == ["KeyError", "ValueError"]
+    assert [each["first_words"] for each in told["failures"]] == [[["begin", "error"]]] * 3
+
+
 def test_events_that_match_nothing(endless: str) -> None:
     with pytest.raises(LawfulError) as caught:
         explain("endless.py:several", folder=endless, unwind=1, events="nonsense")

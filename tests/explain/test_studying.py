@@ -275,7 +275,7 @@ def test_json_has_what_programs_need() -> None:
     assert found["dominating"] == ["a", "b", "error"] and found["doomed"] == [2, 3]
     assert found["bounds"] == {"unwind": 1, "word_length": 4} and found["complete"] is True
     assert found["queries"]["executions"] == 4, "the program was run through once"
-    assert found["words"] == [{"word": ["a", "b", "error"], "input": "f(01)"}]
+    assert found["words"] == [{"word": ["a", "b", "error"], "input": "f(01)", "errors": []}]
     assert [each["states"] for each in found["snapshots"]] == [1, 1, 4, 4]
 
 

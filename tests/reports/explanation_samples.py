@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from lawful.explain.automata import Automaton, minimise
-from lawful.explain.differences import Comparison, Side
-from lawful.explain.explanation import Explanation, Snapshot, Way
+from lawful.explain.comparison import Comparison, Elsewhere, Side, Witness
+from lawful.explain.explanation import Explanation, Failure, Snapshot, Way
 from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Event, Execution, Word
 from lawful.explain.postprocess import picture
 
@@ -111,6 +112,51 @@ def hostile() -> Explanation:
     )
 
 
+def failing() -> Explanation:
+    """Words that end in different errors, and executions that get away from no doomed state."""
+    letters = alphabet(("open", "read"), error="error")
+    words = [(0, 2), (0, 1, 2)]
+    automaton = Automaton.from_words(words, letters.labels)
+    found = of_automaton(automaton, letters)
+    failures = (
+        Failure("src/program.py", 13, 2, "values=[1]", "KeyError", ((0, 2), (0, 1, 2))),
+        Failure("src/program.py", 99, 1, None, "<b>ValueError</b>", ((0, 2),)),
+    )
+    ways = (Way((0, 2), "values=[0]", ("KeyError", "<b>ValueError</b>")), Way((0, 1, 2), None, ("KeyError",)))
+    read = replace(found.picture, doomed=(2, 3), doomed_reading="program")
+    return replace(found, picture=read, failures=failures, ways=ways, ways_total=2)
+
+
+def outcomes() -> Comparison:
+    """Of two versions, one fails where the other ends."""
+    letters = Alphabet((Event("open"), Event("close"), Event("KeyError"), Event("end")), 2)
+    old = Automaton.from_words([(0, 2), (0, 1, 2), (0, 1, 3)], letters.labels)
+    new = Automaton.from_words([(0, 3)], letters.labels)
+    elsewhere = (Elsewhere("new <b>", "input", ((0, 3),)), Elsewhere("new <b>", "events", ((0, 2), (0, 3))))
+    sides = [
+        Side(
+            "only_old",
+            "only in old",
+            old,
+            picture(old, letters),
+            ways=(Witness((0, 2), "x=1", elsewhere=elsewhere),),
+            ends={2: 2, 3: 1},
+        ),
+        Side(
+            "only_new", "only in new", new, picture(new, letters), certain=False, ways=(Witness((0, 3), certain=False),)
+        ),
+    ]
+    return Comparison(
+        kind="diff",
+        target="program.py:sort",
+        versions={"old": "old", "new": "new <b>"},
+        alphabet=letters,
+        bounds=Bounds(2, 8),
+        sides=tuple(sides),
+        failing=frozenset({2}),
+    )
+
+
 def comparison(*, same: bool = False, kind: str = "diff") -> Comparison:
     """Of two versions of which only the old one has words of its own, or none has."""
     letters = alphabet(("open", "read", "close"), error="end")
@@ -119,7 +165,7 @@ def comparison(*, same: bool = False, kind: str = "diff") -> Comparison:
     sides = [
         Side(key, f"only in {key}", automaton, picture(automaton, letters), ways=ways, ways_total=len(ways))
         for key, automaton, ways in (
-            ("old", old, () if same else (Way((0, 2, 3), "path='<x>'"), Way((0, 1, 2, 3)))),
+            ("old", old, () if same else (Witness((0, 2, 3), "path='<x>'"), Witness((0, 1, 2, 3)))),
             ("new", none, ()),
         )
     ]

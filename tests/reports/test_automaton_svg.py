@@ -20,7 +20,16 @@ from lawful.explain.model import Alphabet, Event
 from lawful.reports import automaton_graphviz, automaton_svg, notebook
 from lawful.reports.automaton_drawing import drawings, picture_drawing
 from lawful.reports.drawing import Cluster, Drawing, Edge, Node
-from reports.explanation_samples import HOSTILE, bubble_sort, comparison, hostile, of_words, random_explanation
+from reports.explanation_samples import (
+    HOSTILE,
+    bubble_sort,
+    comparison,
+    failing,
+    hostile,
+    of_words,
+    outcomes,
+    random_explanation,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -77,7 +86,7 @@ def test_hostile_labels_stay_labels() -> None:
     text = automaton_svg.render(hostile())
     root = ElementTree.fromstring(text)
     tags = {each.tag.removeprefix(SVG) for each in root.iter()}
-    assert tags <= {"svg", "g", "path", "circle", "text", "tspan", "title", "style", "rect"}
+    assert tags <= {"svg", "g", "path", "circle", "text", "tspan", "title", "desc", "style", "rect"}
     assert not [name for each in root.iter() for name in each.attrib if name.startswith("on") or "href" in name]
     written = " ".join(each.text or "" for each in root.iter())
     for label in HOSTILE[:2]:
@@ -157,8 +166,40 @@ def test_sides_stand_beside_each_other() -> None:
     edges, states = parts(text)
     assert len(edges) == sum(len(each.edges) for each in drawings(comparison()))
     headings = [each.text for each in ElementTree.fromstring(text).findall(f"{SVG}text")]
-    assert headings == ["difference of program.py:sort: old and new", "only in old", "only in new: nothing"]
+    assert headings == [
+        "difference of program.py:sort: old and new",
+        "only in old",
+        "only in new: nothing",
+        "bold: in every word",
+    ]
     assert len(states) == sum(len(each.nodes) for each in drawings(comparison()))
+
+
+def legend(text: str) -> list[str | None]:
+    return [each.text for each in ElementTree.fromstring(text).findall(f"{SVG}text[@class='legend']")]
+
+
+def test_the_legend_says_what_doomed_means_and_where_it_fails() -> None:
+    text = automaton_svg.render(failing())
+    assert legend(text) == [
+        "bold: in every word; D: doomed, every execution that comes here fails",
+        "fails with KeyError at src/program.py:13 (2 words)",
+        "fails with <b>ValueError</b> at src/program.py:99 (1 word)",
+    ]
+    root = ElementTree.fromstring(text)
+    told = root.findtext(f"{SVG}desc")
+    assert told is not None and "every execution that comes here fails. fails with KeyError" in told
+    lowest = max(float(each.attrib["y"]) for each in root.findall(f"{SVG}text"))
+    assert lowest < float(root.attrib["height"])
+
+
+def test_ends_that_are_errors_are_red() -> None:
+    text = automaton_svg.render(outcomes())
+    edges, states = parts(text)
+    red = [words(edge) for edge in edges if "bad" in edge.attrib["class"].split()]
+    assert [each.split()[-1] for each in red] == ["KeyError"] * 2
+    assert not any("bad" in state.attrib["class"].split() for state in states), "some words end well there"
+    assert legend(text) == ["bold: in every word; red: fails"]
 
 
 def test_many_sides_are_in_rows() -> None:

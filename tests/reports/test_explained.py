@@ -13,7 +13,15 @@ from lawful.explain.explanation import Explanation, Picture
 from lawful.explain.model import Basis
 from lawful.reports import explained
 from lawful.reports.text import plain
-from reports.explanation_samples import bubble_sort, comparison, hostile, of_words, random_explanation
+from reports.explanation_samples import (
+    bubble_sort,
+    comparison,
+    failing,
+    hostile,
+    of_words,
+    outcomes,
+    random_explanation,
+)
 
 
 def text(subject: Explanation | Comparison, folder: Path | str = ".", width: int = 80) -> str:
@@ -57,8 +65,16 @@ def test_all_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize(
     "subject",
-    [bubble_sort(), hostile(), random_explanation(3, 40, 4), comparison(), comparison(kind="merge")],
-    ids=["bubble", "hostile", "random", "diff", "merge"],
+    [
+        bubble_sort(),
+        hostile(),
+        random_explanation(3, 40, 4),
+        failing(),
+        comparison(),
+        comparison(kind="merge"),
+        outcomes(),
+    ],
+    ids=["bubble", "hostile", "random", "failing", "diff", "merge", "outcomes"],
 )
 def test_it_fits(subject: Explanation | Comparison, width: int) -> None:
     shown = text(subject, width=width)
@@ -105,9 +121,41 @@ def test_a_difference() -> None:
 
 
 def test_no_difference() -> None:
-    said = " ".join(text(comparison(same=True)).split())
-    assert "same no difference within the bounds, of executions that come to their end; --error compares those" in said
-    assert "  same      no surprise within the bounds, of executions" in text(comparison(same=True, kind="merge"))
+    assert "  same      no difference within the bounds\n" in text(comparison(same=True))
+    assert "  same      no surprise within the bounds\n" in text(comparison(same=True, kind="merge"))
+    narrowed = " ".join(text(replace(comparison(same=True), narrowed=True)).split())
+    assert "same no difference within the bounds; only executions that come to their end were compared" in narrowed
+    narrowed = " ".join(text(replace(comparison(), narrowed=True, failing=frozenset({3}))).split())
+    assert "DIFFERS the versions behave differently; only executions that end in end were compared" in narrowed
+
+
+def test_what_other_versions_do() -> None:
+    said = text(outcomes())
+    assert (
+        "  way       open > KeyError\n    input   x=1\n"
+        "    but     in new <b>, the same input ends well: open > end\n"
+        "    but     in new <b>, the same events fail with KeyError or end well\n"
+    ) in said
+    assert "perhaps only in new\n" in said
+    assert "only in old\n  picture   4 states, 5 edges\n  ends      KeyError 2 words (fails), end 1 word\n" in said
+    assert "    unsure  an execution that was not followed to its end may do the same\n" in said
+
+
+def test_what_is_undecided() -> None:
+    found = outcomes()
+    unsure = replace(found, sides=(replace(found.sides[0], certain=False), found.sides[1]))
+    assert "UNSURE    what looks different may be what executions do" in text(unsure)
+    doubtful = replace(comparison(same=True), doubts=("nothing to compare",))
+    assert "UNSURE    what was not seen may be what" in text(doubtful)
+    assert "warning   nothing to compare" in text(doubtful)
+    assert "rests on  interrupted: what was compared so far" in text(replace(found, interrupted=True))
+
+
+def test_the_errors_of_a_word() -> None:
+    said = text(failing())
+    assert "fails at  src/program.py:13: KeyError, 2 words, e.g. values=[1]" in said
+    assert "  way       open > error\n    errors  KeyError, <b>ValueError</b>\n    input   values=[0]\n" in said
+    assert said.count("  errors  ") == 1, "where there is only one, it is not said again"
 
 
 def test_only_what_matters_is_red() -> None:

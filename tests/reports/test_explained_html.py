@@ -20,7 +20,7 @@ from lawful.explain.explanation import Explanation, Picture
 from lawful.explain.model import Bounds
 from lawful.reports import explained_html
 from lawful.reports.page import embedded
-from reports.explanation_samples import HOSTILE, bubble_sort, comparison, hostile, of_words
+from reports.explanation_samples import HOSTILE, bubble_sort, comparison, failing, hostile, of_words, outcomes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -158,6 +158,42 @@ def test_a_comparison_has_a_picture_for_each_side() -> None:
     assert [each["title"] for each in found.data["panels"]] == ["only in old"]
 
 
+def test_where_it_fails_has_a_section() -> None:
+    found = page(failing())
+    cells = found.texts[found.texts.index("Where it fails") :]
+    for text in ("KeyError", "src/program.py:13", "open > error", "open > read > error", "<b>ValueError</b>"):
+        assert text in cells
+    assert "ends in KeyError or <b>ValueError</b>" in found.texts
+    assert "Where it fails" not in page(bubble_sort()).texts, "nothing is known of it"
+
+
+def test_what_doomed_means_is_said() -> None:
+    program = failing()
+    paper = replace(program, picture=replace(program.picture, doomed_reading="paper"))
+    ends = replace(program, ends=True, failures=())
+    for subject, note in (
+        (program, "doomed, every execution that comes here fails"),
+        (paper, "doomed by the picture alone: not all executions that do not fail are known"),
+        (ends, "doomed, the end cannot be escaped from here"),
+    ):
+        found = page(subject)
+        assert f"D: {note}." in " ".join(" ".join(found.texts).split())
+        assert {each["doomed_note"] for each in found.data["panels"][0]["pictures"]} == {note}
+    plain = replace(program, picture=replace(program.picture, doomed=()))
+    assert "doomed" not in " ".join(page(plain).texts)
+
+
+def test_a_comparison_says_what_the_other_version_does() -> None:
+    found = page(outcomes())
+    assert "but in new <b>, the same input ends well: open > end" in found.texts
+    assert "but in new <b>, the same events fail with KeyError or end well" in found.texts
+    assert "unsure: an execution that was not followed to its end may do the same" in found.texts
+    assert (found.data["failing"], found.data["ends"]) == ([2], 2)
+    assert [each["role"] for each in found.data["panels"]] == ["plain", "plain"]
+    ticks = [attributes for tag, attributes in found.tags if "data-event" in attributes]
+    assert ["disabled" in each for each in ticks] == [False, False, True, True], "ends cannot be taken out"
+
+
 # -- in a browser ------------------------------------------------------------------------------------------------------
 
 
@@ -206,6 +242,20 @@ def test_the_page_answers(tmp_path: Path) -> None:
     assert notes[3:6] == ["From state 0 to state 1", explanation.picture.edges[0].example, "No arrow chosen"]
     assert notes[6] == f"{first.states} states, {len(first.edges)} edges"
     assert notes[7:] == ["8 (no other was tried)", "1 chosen"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_the_page_of_failures_and_of_outcomes(tmp_path: Path) -> None:
+    acts = """
+    const note = (what) => document.body.appendChild(document.createElement("q")).append(what);
+    document.querySelectorAll(".failures tbody td:first-child").forEach((cell) => note(cell.textContent));
+    note(document.querySelectorAll(".arrows tbody button").length + " buttons");
+    document.querySelector('[data-event="1"]').click();
+    document.querySelectorAll("figure .edge.bad").forEach((edge) => note(edge.textContent));
+    """
+    assert in_browser(tmp_path, failing(), acts).quotes == ["KeyError", "<b>ValueError</b>", "4 buttons"]
+    found = in_browser(tmp_path, outcomes(), acts).quotes
+    assert found[0] == "7 buttons" and len(found) == 2 and found[1].endswith("KeyError")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")

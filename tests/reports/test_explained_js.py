@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lawful.explain.automata import project
+from lawful.explain.comparison import Comparison
 from lawful.explain.explanation import Explanation
 from lawful.explain.model import Alphabet, Event
 from lawful.explain.postprocess import picture
@@ -21,7 +22,7 @@ from lawful.reports.automaton_drawing import drawings
 from lawful.reports.automaton_layers import Link, Shape
 from lawful.reports.automaton_layout import layered
 from lawful.reports.page import static
-from reports.explanation_samples import bubble_sort, hostile, of_words, random_explanation
+from reports.explanation_samples import bubble_sort, failing, hostile, of_words, outcomes, random_explanation
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 
@@ -82,20 +83,28 @@ const text = (tree) => {
 
 @pytest.mark.parametrize(
     "explanation",
-    [bubble_sort(), hostile(), random_explanation(7, 30, 4), of_words(["a b", "a a", "b b", "c", "d"], tuple("abcd"))],
-    ids=["bubble", "hostile", "random", "parallel"],
+    [
+        bubble_sort(),
+        hostile(),
+        random_explanation(7, 30, 4),
+        of_words(["a b", "a a", "b b", "c", "d"], tuple("abcd")),
+        failing(),
+        outcomes(),
+    ],
+    ids=["bubble", "hostile", "random", "parallel", "failing", "outcomes"],
 )
-def test_the_picture_is_the_same(tmp_path: Path, explanation: Explanation) -> None:
-    [drawn] = drawings(explanation)
+def test_the_picture_is_the_same(tmp_path: Path, explanation: Explanation | Comparison) -> None:
+    drawn, *_ = drawings(explanation)
     wanted = automaton_svg.inline(drawn, placer="own").replace("\n", "").replace("\r", "")
     code = (
         _TEXT
         + """
     const whole = given.panels[0].pictures[given.panels[0].snapshots[given.panels[0].chosen].picture];
     const edges = whole.edges.map((edge, number) => ({ ...edge, from: [number] }));
-    const groups = lawfulDrawing.grouped(edges, new Set(whole.dominating));
+    const groups = lawfulDrawing.grouped(edges, new Set(whole.dominating), new Set(given.failing));
     const picture = { ...whole, edges };
-    return text(lawfulDrawing.svg(picture, groups, { ...given, title: given.panels[0].title }, (edge) => edge.detail));
+    const more = { title: given.panels[0].title, role: given.panels[0].role, note: whole.doomed_note };
+    return text(lawfulDrawing.svg(picture, groups, { ...given, ...more }, (edge) => edge.detail));
     """
     )
     found = run(tmp_path, code, page_data(explanation)).replace("\n", "")
@@ -105,7 +114,7 @@ def test_the_picture_is_the_same(tmp_path: Path, explanation: Explanation) -> No
     assert numbers[0] == pytest.approx(numbers[1], abs=0.101)
 
 
-def page_data(explanation: Explanation) -> Any:
+def page_data(explanation: Explanation | Comparison) -> Any:
     page = explained_html.render(explanation, placer="own")
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None

@@ -104,6 +104,17 @@ def test_a_finding_opens_with_its_evidence(opened: Open, tmp_path: Path, scheme:
     assert first.locator(".panel").is_hidden()
 
 
+def test_a_fingerprint_finds_by_its_beginning_only(opened: Open, tmp_path: Path) -> None:
+    """Its digits are in nobody's mind who looks for something else."""
+    report = many(300, tmp_path)
+    page = opened(report)
+    known = report.items[7].mark.fingerprint
+    page.fill("#findings-filter", known[:10])
+    shows(page, "1 of 300")
+    page.fill("#findings-filter", known[3:12])
+    shows(page, "0 of 300")
+
+
 def test_it_can_be_read_by_keyboard_alone(opened: Open, tmp_path: Path) -> None:
     page = opened(many(300, tmp_path))
     focused = "document.activeElement.querySelector('.what')?.textContent ?? document.activeElement.id"

@@ -12,8 +12,10 @@ import jsonschema
 import pytest
 
 from cli.gold_files import assert_gold
+from lawful.laws import catalog
+from lawful.laws.loader import load_law, parse_law
 from lawful.reports import sarif
-from lawful.reports.core import Report
+from lawful.reports.core import Judged, Report
 from reports.sample_reports import evil_report, learned_report, live_report, trace_report
 
 GOLD = Path(__file__).parent / "gold"
@@ -58,6 +60,22 @@ def test_every_result_has_its_rule_and_its_fingerprint(tmp_path: Path) -> None:
         assert result["partialFingerprints"] == {"lawful/v1": item.mark.fingerprint}
     assert rules[0]["shortDescription"]["text"] == "Files are closed"
     assert rules[0]["defaultConfiguration"]["level"] == "warning"
+
+
+def test_a_rule_leads_to_the_page_that_says_why(tmp_path: Path) -> None:
+    report = live_report(tmp_path)
+    named = parse_law("// docs: https://example.org/law.html (why)\nMain = all;", name="mine.rml")
+    plain = parse_law("// docs: library/io.html\nMain = all;", name="files/left-open.rml")
+    known = load_law(catalog.find("files/left-open"), name="files/left-open")
+    report.laws[:] = [Judged(law, "kept") for law in (named, plain, known)]
+    report.items.clear()
+    rules = rendered(report)["runs"][0]["tool"]["driver"]["rules"]
+    assert [rule.get("helpUri") for rule in rules] == [
+        "https://example.org/law.html",
+        None,
+        catalog.load("files/left-open").url,
+    ]
+    assert rules[2]["helpUri"].startswith("https://docs.python.org/3/")
 
 
 def test_places_are_below_the_project(tmp_path: Path) -> None:

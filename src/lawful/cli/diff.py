@@ -37,10 +37,12 @@ def command(
 
     With --target, OLD and NEW are git revisions, or folders (`.`: the files as they are now); your files are left
     alone. Without it they are targets themselves, as for `lawful explain`. Each side of the difference is an
-    automaton, with words that only one version has, and inputs. All executions that come to their end are
-    compared; with --error, those that end in it.
+    automaton, with words that only one version has, and inputs. All executions are compared, by their events and by
+    how they end: well, or with which exception. --error narrows this to those that end in it, --error end to those
+    that come to their end.
 
-    Exit code: 0, no difference within the bounds; 1, the behaviour differs; 2, bad usage or bad input.
+    Exit code: 0, no difference within the bounds; 1, the behaviour differs; 2, bad usage or bad input; 3, undecided,
+    since executions were cut off; 130, interrupted, with what was compared by then.
     """
     from lawful.explain.explaining import diff
 
@@ -52,4 +54,4 @@ def command(
     except KeyboardInterrupt:
         return explaining.interrupted()
     explaining.tell(found, form, outputs)
-    return 0 if found.same else 1
+    return explaining.code(found)

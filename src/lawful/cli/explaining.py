@@ -17,7 +17,7 @@ from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
-    from lawful.explain.differences import Comparison
+    from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Explanation
     from lawful.explain.opening import Settings
     from lawful.explain.studying import Watcher
@@ -28,6 +28,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _number = click.IntRange(min=1)
 _INTERRUPTED = 130
+_CODES = {"same": 0, "differs": 1, "undecided": 3}
 
 
 class _Seconds(click.FloatRange):
@@ -54,7 +55,9 @@ def options(*, learners: tuple[str, ...]) -> Callable[[_Command], _Command]:
             multiple=True,
             help="Which kinds of events. Repeatable.",
         ),
-        click.option("--error", metavar="ERROR", help="An exception, or an assertion: AssertionError, file.py:17."),
+        click.option(
+            "--error", metavar="ERROR", help="An exception, an assertion's line, or end: KeyError, file.py:17."
+        ),
         click.option("--inputs", metavar="FILE.py:NAME", help="Where the inputs of a Python function come from."),
         click.option("--samples", metavar="N", type=_number, default=2000, show_default=True, help="Of --way testing."),
         click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of --way testing."),
@@ -116,6 +119,14 @@ def options(*, learners: tuple[str, ...]) -> Callable[[_Command], _Command]:
             show_default=True,
             help="Cut an execution off after this time.",
         ),
+        click.option(
+            "--execution-memory",
+            metavar="MB",
+            type=_number,
+            default=1024,
+            show_default=True,
+            help="And when it needs more memory, in Python.",
+        ),
         click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True),
         click.option(
             "-o",
@@ -167,6 +178,7 @@ def settings(flags: dict[str, Any]) -> Settings:
             paths=flags["max_paths"],
             seconds=flags["seconds"],
             seconds_per_execution=flags["execution_seconds"],
+            megabytes=flags["execution_memory"],
         ),
     )
 
@@ -205,6 +217,11 @@ def interrupted() -> int:
     """Ctrl-C came before there was anything to show: that is said, and the exit code."""
     click.echo("interrupted before anything was found", err=True)
     return _INTERRUPTED
+
+
+def code(found: Comparison) -> int:
+    """The exit code of a comparison."""
+    return _INTERRUPTED if found.interrupted else _CODES[found.verdict]
 
 
 def tell(result: Explanation | Comparison, form: Form, outputs: tuple[str, ...]) -> None:

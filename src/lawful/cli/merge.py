@@ -42,7 +42,8 @@ def command(
     `lawful diff`. The report has what MERGED does and A does not, what it does and B does not, and what calls for a
     look: what neither branch does, what a branch has added and is gone, what a branch has removed and is back.
 
-    Exit code: 0, nothing calls for a look within the bounds; 1, something does; 2, bad usage or bad input.
+    Exit code: 0, nothing calls for a look within the bounds; 1, something does; 2, bad usage or bad input; 3,
+    undecided, since executions were cut off; 130, interrupted, with what was compared by then.
     """
     from lawful.explain.explaining import merge
 
@@ -55,4 +56,4 @@ def command(
     except KeyboardInterrupt:
         return explaining.interrupted()
     explaining.tell(found, form, outputs)
-    return 0 if found.same else 1
+    return explaining.code(found)

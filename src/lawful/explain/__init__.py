@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lawful.explain.automata import Automaton
     from lawful.explain.bounds import Range
-    from lawful.explain.differences import Comparison
+    from lawful.explain.comparison import Comparison
     from lawful.explain.explaining import diff, explain, merge
     from lawful.explain.explanation import Explanation
     from lawful.explain.model import Limits
@@ -17,7 +17,7 @@ __all__ = ["Automaton", "Comparison", "Explanation", "Limits", "Range", "Setting
 
 _HOMES = {
     "Automaton": "automata",
-    "Comparison": "differences",
+    "Comparison": "comparison",
     "Explanation": "explanation",
     "Limits": "model",
     "Range": "bounds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, is_empty
@@ -107,7 +107,10 @@ def learn_up_to_bound(
     a gap between the lengths of words is not taken for their end.
 
     `best` is what the learner has so far: the result when Ctrl-C comes in the middle."""
-    shortest = teacher.shortest() if within.word_length is None else within.word_length
+    shortest = within.word_length
+    if shortest is None:
+        progress(Bounds(within.unwinds()[0], within.max_word_length), None)  # to find it may take a while
+        shortest = teacher.shortest()
     deadline = None if seconds is None else time.monotonic() + seconds
     lengths = within.lengths(shortest)
     search = Search(first_length=shortest, last_length=lengths[-1])
@@ -119,6 +122,7 @@ def learn_up_to_bound(
             widest = Bounds(unwind, lengths[-1])
             if len(lengths) > 1:
                 bounds = widest
+                progress(bounds, None)
                 nothing = Automaton.from_words((), teacher.alphabet.labels)
                 if _agrees(teacher, nothing, widest):
                     search.steps.append(_step(teacher, widest, nothing))
@@ -157,7 +161,7 @@ def learn_up_to_bound(
 
 def _step(teacher: Teacher, bounds: Bounds, automaton: Automaton) -> Step:
     now = teacher.report
-    return Step(bounds, automaton, Report(now.basis, list(now.reached), list(now.warnings), now.left_out))
+    return Step(bounds, automaton, replace(now, reached=list(now.reached), warnings=list(now.warnings)))
 
 
 def _agrees(teacher: Teacher, automaton: Automaton, bounds: Bounds) -> bool:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain import differences, opening, revisions
-from lawful.explain.differences import Comparison, How
+from lawful.explain.comparing import How, errors_name
+from lawful.explain.comparison import Comparison
+from lawful.explain.endings import Program
 from lawful.explain.explanation import Explanation
-from lawful.explain.model import Teacher
-from lawful.explain.opening import END, Function, Settings, changed
+from lawful.explain.opening import Function, Settings, changed
+from lawful.explain.reported import left_out
 from lawful.explain.studying import (
-    Naming,
     Study,
     Watcher,
     explanation,
     from_here,
-    left_out,
     nothing,
     sees,
     study,
@@ -50,6 +51,7 @@ def explain(
     settings = changed(settings, changes)
     name = _name(target, traces)
     with ExitStack() as stack:
+        stack.enter_context(_files_as_known())
         opened = _opened(target, traces, settings, folder, stack)
         done = study(
             opened.teacher,
@@ -78,12 +80,15 @@ def diff(
     """What two versions do differently.
 
     With a `target`, `old` and `new` are git revisions or folders in which it is to be found. Without one, they are
-    targets themselves. All executions are compared, or with an `error`, those that end in it."""
+    targets themselves. All executions are compared by their events and by how they end; with an `error`, those that
+    end in it, and with `end`, those that do not fail."""
     settings = _comparing(changed(settings, changes))
     with ExitStack() as stack:
-        teachers = _versions(stack, (old, new), target, settings, folder)
+        programs = _versions(stack, (old, new), target, settings, folder)
         names = (_name(old, ()), _name(new, ()))
-        return differences.diff(names, teachers, target=target, ends=settings.ends, how=_how(settings, watcher))
+        how, narrowed = _how(settings, watcher), settings.error is not None
+        found = differences.diff(names, programs.all, target=target, narrowed=narrowed, how=how)
+        return replace(found, warnings=(*programs.warnings, *found.warnings))
 
 
 def merge(
@@ -101,9 +106,11 @@ def merge(
     """What a merge does that its branches do not, what it has lost, and what it has brought back."""
     settings = _comparing(changed(settings, changes))
     with ExitStack() as stack:
-        teachers = _versions(stack, (base, a, b, merged), target, settings, folder)
+        programs = _versions(stack, (base, a, b, merged), target, settings, folder)
         names = (_name(base, ()), _name(a, ()), _name(b, ()), _name(merged, ()))
-        return differences.merge(names, teachers, target=target, ends=settings.ends, how=_how(settings, watcher))
+        how, narrowed = _how(settings, watcher), settings.error is not None
+        found = differences.merge(names, programs.all, target=target, narrowed=narrowed, how=how)
+        return replace(found, warnings=(*programs.warnings, *found.warnings))
 
 
 def _about_events(done: Study, found: Explanation, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -133,7 +140,15 @@ def _how(settings: Settings, watcher: Watcher) -> How:
 
 
 def _comparing(settings: Settings) -> Settings:
-    return replace(settings, error=settings.error or END, most_events=settings.most_events or _MANY_EVENTS)
+    return replace(settings, most_events=settings.most_events or _MANY_EVENTS)
+
+
+@dataclass(frozen=True)
+class _Programs:
+    """The versions to compare, and what is to be said of them."""
+
+    all: Sequence[Program]
+    warnings: tuple[str, ...] = ()
 
 
 def _versions(
@@ -142,25 +157,86 @@ def _versions(
     target: str | None,
     settings: Settings,
     folder: str | None,
-) -> list[tuple[Teacher, Naming]]:
-    """A teacher for each version, and how its files are shown."""
+) -> _Programs:
+    """The versions, as programs."""
+    known = stack.enter_context(_files_as_known())
     if target is None:
-        found = [_opened(_checked(name, folder), (), settings, folder, stack) for name in names]
-        return [(each.teacher, each.naming(from_here)) for each in found]
+        targets = [_checked(name, folder) for name in names]
+        return _Programs(
+            _opened_alike(
+                [partial(opening.program, each, folder=folder, stack=stack, shown=from_here) for each in targets],
+                [_name(name, ()) for name in names],
+                settings,
+            )
+        )
     versions = []
     for name in names:
         if not isinstance(name, str):
             raise LawfulError("usage", "with a target, versions are git revisions or folders")
         versions.append(stack.enter_context(revisions.opened(name, folder)))
+        if versions[-1].taken_out:
+            known[versions[-1].folder] = f"{name}:"
     target = revisions.in_versions(target, versions, folder)
     revisions.look_for(target, versions)
     if settings.error is not None and _LINE.search(settings.error):
         settings = replace(settings, error=revisions.in_versions(settings.error, versions, folder))
-    teachers: list[tuple[Teacher, Naming]] = []
-    for version in versions:
-        opened = _opened(target, (), settings, version.folder, stack)
-        teachers.append((opened.teacher, opened.naming(version.shown)))
-    return teachers
+    if isinstance(settings.inputs, str):
+        settings = replace(settings, inputs=_inputs_here(settings.inputs, folder))
+    told = revisions.not_committed(versions, folder)
+    ways = [partial(opening.program, target, folder=each.folder, stack=stack, shown=each.shown) for each in versions]
+    programs = _opened_alike(ways, [version.name for version in versions], settings)
+    return _Programs(programs, () if told is None else (told,))
+
+
+def _opened_alike(ways: Sequence[Callable[..., Program]], names: Sequence[str], settings: Settings) -> list[Program]:
+    """Opens versions such that what is an event in one is an event in each: else it would seem to be missing.
+
+    Which events there are is read off a program's text, or found out by running it: one version may show a function
+    that another one calls in a way that cannot be read."""
+    programs: list[Program] = []
+    for way, name in zip(ways, names, strict=True):
+        with errors_name(name):
+            programs.append(way(settings=settings))
+    known = dict.fromkeys(letter for each in programs for letter in each.letters)
+    kinds = {kind for kind, _, _ in known}
+    if not settings.kinds and not settings.events and len(kinds) > 1:
+        # Each program suggests a kind. Those of one say more than those of another where all have them.
+        settings = replace(settings, kinds=("emits",) if "emits" in kinds else ("entries",))
+        known = {letter: None for letter in known if letter[0] in settings.kinds}
+    for number, (way, program) in enumerate(zip(ways, programs, strict=True)):
+        own = {(kind, label) for kind, _, label in program.letters}
+        also = tuple(letter for letter in known if letter[0] != "branches" and (letter[0], letter[2]) not in own)
+        if also or not {kind for kind, _ in own} <= set(settings.kinds or kinds):
+            program.close()
+            with errors_name(names[number]):
+                programs[number] = way(settings=replace(settings, also=also))
+    return programs
+
+
+def _inputs_here(inputs: str, folder: str | None) -> str:
+    """The user's own inputs are the same for all versions: they are looked for here, and only then in each version."""
+    file, colon, name = inputs.rpartition(":")
+    here = os.path.abspath(os.path.join(folder or os.getcwd(), file))
+    return f"{here}{colon}{name}" if file.endswith(".py") and os.path.isfile(here) else inputs
+
+
+@contextmanager
+def _files_as_known() -> Iterator[dict[str, str]]:
+    """Errors name files as the user does: from the current folder, or as files of a revision, whose copy will be gone.
+
+    More folders can be added, each with what stands for it."""
+    known = {os.getcwd(): ""}
+    try:
+        yield known
+    except LawfulError as error:
+        for name in ("where", "message", "hint"):
+            text = getattr(error, name)
+            for folder, shown in known.items() if text else ():
+                begin = os.path.join(re.escape(os.path.normpath(folder)), "")
+                text = re.sub(rf"(?<![\w/.-]){begin}(?=[^/])", shown.replace("\\", r"\\"), text)
+                text = text.replace(f"{shown} {shown}", shown) if shown else text  # the version was named already
+            setattr(error, name, text)
+        raise
 
 
 def _checked(name: str | Function, folder: str | None) -> str | Function:

@@ -83,11 +83,13 @@ class Way:
 
     word: Word
     example: str | None = None
+    errors: tuple[str, ...] = ()
+    """The types of the exceptions that executions with this word end in, where there are such."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A line in which executions fail, where that is known."""
+    """An error and a line in which executions fail, where that is known."""
 
     file: str | None
     line: int | None
@@ -97,6 +99,9 @@ class Failure:
     example: str | None = None
     error: str | None = None
     """The type of the exception, where there is one."""
+
+    first: tuple[Word, ...] = ()
+    """The shortest of these words."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,8 @@ class Explanation:
     """How many failing words there are within the bounds."""
 
     failures: tuple[Failure, ...] = ()
-    """Where executions fail, the most frequent first; empty where executions do not tell."""
+    """With which errors and where executions fail, the most frequent first; empty where executions do not tell. A word
+    that ends in several errors is counted with each of them."""
 
     @property
     def complete(self) -> bool:
@@ -173,7 +179,9 @@ class Explanation:
             "queries": queries(self.counts),
             "iterations": self.iterations,
             "seconds": round(self.seconds, 6),
-            "words": [{"word": list(spelled(way.word)), "input": way.example} for way in self.ways],
+            "words": [
+                {"word": list(spelled(way.word)), "input": way.example, "errors": list(way.errors)} for way in self.ways
+            ],
             "words_total": self.ways_total,
             "failures": [
                 {
@@ -181,6 +189,7 @@ class Explanation:
                     "file": each.file,
                     "line": each.line,
                     "words": each.words,
+                    "first_words": [list(spelled(word)) for word in each.first],
                     "input": each.example,
                 }
                 for each in self.failures

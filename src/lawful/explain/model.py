@@ -25,6 +25,9 @@ class Alphabet:
     """The events that words are made of. The last is the error: an assertion, an exception, a failed test, the end."""
 
     events: tuple[Event, ...]
+    ends: int = 1
+    """How many of the last letters are ends. A teacher has one, the error; where versions are compared, there is one
+    for each way in which an execution of them ends."""
 
     def __post_init__(self) -> None:
         labels = self.labels
@@ -35,6 +38,11 @@ class Alphabet:
     def error(self) -> int:
         """The letter with which every failing word ends."""
         return len(self.events) - 1
+
+    @property
+    def terminal(self) -> range:
+        """The letters with which words end, and which are nowhere else in them."""
+        return range(len(self.events) - self.ends, len(self.events))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -112,6 +120,8 @@ class Limits:
     paths: int | None = 1_000_000
     seconds: float | None = None
     seconds_per_execution: float = 2.0
+    megabytes: int | None = 1024
+    """So much memory the executions of a Python program may take, beside what it has when it is loaded."""
 
 
 @dataclass
@@ -144,6 +154,15 @@ class Report:
 
     left_out: bool = False
     """There were executions whose words are not known, and may have anything in them: cut off, too long, or lost."""
+
+    slow: int = 0
+    """How many executions were cut off by their time limit."""
+
+    long: int = 0
+    """How many were cut off because they had far more events than a word may have: they may go on forever."""
+
+    begun: tuple[Word, ...] = ()
+    """How the words begin of executions that were not followed to the end; the empty word: nothing is known of some."""
 
 
 class Conjecture(Protocol):

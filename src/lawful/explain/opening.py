@@ -11,7 +11,8 @@ from typing import Any, Literal, cast
 
 from lawful.errors import LawfulError, TraceError
 from lawful.explain.bounds import Range
-from lawful.explain.model import Limits, Teacher
+from lawful.explain.endings import END, Fixed, Letters, Program, Seen
+from lawful.explain.model import ExecutionSource, Limits, Teacher
 from lawful.explain.studying import LearnerName, Naming
 from lawful.explain.targets import CTarget, PytestTarget, PythonTarget, target_of
 from lawful.explain.teachers.executions import ExecutionsTeacher
@@ -19,7 +20,8 @@ from lawful.explain.teachers.executions import ExecutionsTeacher
 Kind = Literal["entries", "branches", "calls", "emits", "learn"]
 TeacherName = Literal["one-run", "asking"]
 WayName = Literal["auto", "exhaustive", "symbolic", "testing"]
-END = "end"
+ASSERT, ABORT = "assert", "abort"  # how C programs fail
+_NO_WAY = ("c-no-assertion", "c-error-unreachable")  # an end that a program does not have: it may have another
 _SKIP = "--skip-bad-lines"
 
 Function = Callable[..., Any]
@@ -63,6 +65,8 @@ class Settings:
     within: Range = Range()  # noqa: RUF009 - it cannot be changed
     limits: Limits = field(default_factory=Limits)
     most_events: int | None = None
+    also: Letters = ()
+    """Events of other versions of a Python program, to be seen in this one too."""
 
     def __post_init__(self) -> None:
         for name in ("events", "kinds", "include", "define"):
@@ -102,8 +106,11 @@ class Opened:
     def naming(self, shown: Naming) -> Naming:
         """How its files are called: `shown` is asked with the whole path."""
         folder = self.folder
-        if folder is None:
-            return lambda file: file
+        return (lambda file: file) if folder is None else self.naming_in(folder, shown)
+
+    @staticmethod
+    def naming_in(folder: str, shown: Naming) -> Naming:
+        """The same for files of a folder."""
 
         def named(file: str) -> str:
             inside = os.path.join(folder, file)
@@ -115,7 +122,38 @@ class Opened:
 def opened(target: str | Function, settings: Settings, folder: str | None, stack: ExitStack) -> Opened:
     """The teacher of a target. What runs for it ends with the stack."""
     found = target_of(target, folder)
-    return _of_c(found, settings) if isinstance(found, CTarget) else _of_python(found, settings, folder, stack)
+    return _of_c(found, settings, stack) if isinstance(found, CTarget) else _of_python(found, settings, folder, stack)
+
+
+def program(target: str | Function, settings: Settings, folder: str | None, stack: ExitStack, shown: Naming) -> Program:
+    """A target as one of the versions to compare: all its executions, unless settings choose an error.
+
+    `shown` is how a file is called, by its whole path."""
+    found = target_of(target, folder)
+    if not isinstance(found, CTarget):
+        source, project = _python_source(found, settings, folder, stack)
+        naming = Opened.naming_in(project, shown)
+        if settings.error is None:
+            return Seen(source, settings.limits, naming, project)
+        return Fixed({settings.error: ExecutionsTeacher(source, settings.limits)}, naming, project, source)
+    if settings.error is not None:
+        opened = _of_c(found, settings, stack)
+        return Fixed({settings.error: opened.teacher}, opened.naming(shown), opened.folder or ".")
+    kinds: dict[str, Teacher] = {}
+    missing: LawfulError | None = None
+    for kind in (ASSERT, ABORT, END):
+        try:
+            opened = _of_c(found, replace(settings, error=kind), stack)
+        except LawfulError as error:
+            if error.slug not in _NO_WAY:
+                raise
+            missing = missing or error
+            continue
+        kinds[kind] = opened.teacher
+    if missing is not None and not kinds:
+        raise missing
+    project = os.path.dirname(found.file)
+    return Fixed(kinds, Opened.naming_in(project, shown), project)
 
 
 def of_traces(failing: Sequence[str], passing: Sequence[str], settings: Settings) -> Opened:
@@ -136,6 +174,14 @@ def of_traces(failing: Sequence[str], passing: Sequence[str], settings: Settings
 
 
 def _of_python(target: PythonTarget | PytestTarget, settings: Settings, folder: str | None, stack: ExitStack) -> Opened:
+    source, project = _python_source(target, settings, folder, stack)
+    return Opened(ExecutionsTeacher(source, settings.limits), project)
+
+
+def _python_source(
+    target: PythonTarget | PytestTarget, settings: Settings, folder: str | None, stack: ExitStack
+) -> tuple[ExecutionSource, str]:
+    """A program that is run, and the folder of its project."""
     from lawful.explain.teachers.python import Events, python_source
     from lawful.explain.teachers.python.options import MOST_EVENTS
     from lawful.sources.python.scope import find_project
@@ -148,7 +194,7 @@ def _of_python(target: PythonTarget | PytestTarget, settings: Settings, folder: 
     source = python_source(
         target,
         inputs=settings.inputs,
-        events=Events(settings.events, kinds or None, settings.most_events or MOST_EVENTS),
+        events=Events(settings.events, kinds or None, settings.most_events or MOST_EVENTS, settings.also),
         error=settings.error,
         way=settings.way,
         limits=settings.limits,
@@ -157,10 +203,10 @@ def _of_python(target: PythonTarget | PytestTarget, settings: Settings, folder: 
         folder=folder,
     )
     stack.callback(source.close)
-    return Opened(ExecutionsTeacher(source, settings.limits), str(find_project(target.file or folder or ".")))
+    return source, str(find_project(target.file or folder or "."))
 
 
-def _of_c(target: CTarget, settings: Settings) -> Opened:
+def _of_c(target: CTarget, settings: Settings, stack: ExitStack) -> Opened:
     from lawful.explain.teachers.c import c_teacher
     from lawful.explain.teachers.c.events import MOST
 
@@ -178,6 +224,7 @@ def _of_c(target: CTarget, settings: Settings) -> Opened:
         include=settings.include,
         define=settings.define,
     )
+    stack.callback(teacher.close)
     # The class that both C teachers derive from leaves half of the protocol to them.
     return Opened(cast(Teacher, teacher), os.path.dirname(target.file))
 

@@ -34,6 +34,9 @@ class Version:
     root: str | None = None
     """Where its whole tree begins, if that is known: `folder` may be a part of it."""
 
+    commit: str | None = None
+    """Of a git revision."""
+
     def shown(self, file: str) -> str:
         """A file of it, as a reader knows it: git's own way to name one of a revision."""
         if not self.taken_out:
@@ -158,7 +161,19 @@ def opened(name: str, start: str | None = None) -> Iterator[Version]:
                 where=name,
                 hint="run the command in a folder that both versions have",
             )
-        yield Version(name, folder, taken_out=True, root=root)
+        yield Version(name, folder, taken_out=True, root=root, commit=commit)
+
+
+def not_committed(versions: Sequence[Version], start: str | None = None) -> str | None:
+    """What is to be said to somebody who compares the last commit, and has changed files since."""
+    here = os.path.abspath(start or os.getcwd())
+    if any(not version.taken_out for version in versions):
+        return None
+    head = _commit("HEAD", here)
+    last = next((version.name for version in versions if version.commit == head), None)
+    if last is None or not _git(here, "status", "--porcelain", "--untracked-files=no"):
+        return None
+    return f"files were changed since {last}, and are not compared: . stands for the files as they are"
 
 
 def _advice(folder: str) -> str:

@@ -15,15 +15,16 @@ from lawful.explain.automata import Automaton, count, is_empty, words
 from lawful.explain.bounds import OutOfTime, Range, Search, Step, learn_up_to_bound
 from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, Way
 from lawful.explain.lstar import Interrupted, Learner, TableLearner, ThreeValuedLearner, TreeLearner
-from lawful.explain.model import Alphabet, Bounds, Counts, Execution, Report, Teacher, Word
+from lawful.explain.model import Alphabet, Bounds, Counts, Execution, Teacher, Word
 from lawful.explain.postprocess import picture, visited
+from lawful.explain.reported import left_out, limits_of, warnings_of
 
 LearnerName = Literal["auto", "table", "tree", "words", "dont-care"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
 
 _SHOWN_WAYS = 200
 _SHOWN_FAILURES = 20
-_UNSEEN = "never seen: "
+_SHOWN_WORDS = 5  # of each failure
 
 Watcher = Callable[[Bounds, int, int], None]
 """Told how it goes: the bounds being learned with, the states of the last automaton, the questions asked so far."""
@@ -61,9 +62,9 @@ class Seeing(Teacher, Protocol):
 
 
 class Listing(Teacher, Protocol):
-    """A teacher that has an execution for each failing word."""
+    """A teacher that has an execution for each failing word, and for each error that it ends in."""
 
-    def failures(self) -> dict[Word, Execution]: ...
+    def endings(self) -> dict[Word, list[Execution]]: ...
 
 
 class Remembering(Teacher, Protocol):
@@ -104,8 +105,8 @@ def sees(teacher: Teacher) -> TypeGuard[Seeing]:
 
 
 def lists(teacher: Teacher) -> TypeGuard[Listing]:
-    """Whether a teacher has an execution for each failing word."""
-    return hasattr(type(teacher), "failures")
+    """Whether a teacher has executions for each failing word."""
+    return hasattr(type(teacher), "endings")
 
 
 @dataclass
@@ -261,7 +262,7 @@ def explanation(study: Study, target: str, *, ends: bool = False) -> Explanation
         converged=search.converged,
         interrupted=interrupted,
         ends=ends,
-        reached=tuple(dict.fromkeys((*report.reached, *search.reached))),
+        reached=tuple(dict.fromkeys((*limits_of(report), *search.reached))),
         warnings=warnings_of(report),
         counts=study.counts,
         iterations=len(search.steps),
@@ -274,38 +275,29 @@ def explanation(study: Study, target: str, *, ends: bool = False) -> Explanation
     )
 
 
-def left_out(report: Report) -> bool:
-    """Whether there were executions whose words are not known: cut off, too long, or after a limit was reached."""
-    return bool(report.reached) or report.left_out
-
-
-def warnings_of(report: Report) -> tuple[str, ...]:
-    """What a reader must know. Of what only executions that were left out may have, it is not said to never happen."""
-    if not left_out(report):
-        return tuple(report.warnings)
-    instead = "not in the executions that were followed to their end: "
-    return tuple(instead + text.removeprefix(_UNSEEN) if text.startswith(_UNSEEN) else text for text in report.warnings)
-
-
 def fails_at(study: Study) -> tuple[Failure, ...]:
-    """The lines in which executions fail, as far as these are listed and tell."""
+    """The errors and lines in which executions fail, as far as these are listed and tell."""
     if not lists(study.teacher):
         return ()
     study.at(study.bounds)
     found: dict[tuple[tuple[str, int] | None, str | None], list[Execution]] = {}
-    for execution in study.teacher.failures().values():
-        place = execution.places[-1] if execution.places else None
-        found.setdefault((place, execution.error), []).append(execution)
+    for endings in study.teacher.endings().values():
+        for execution in endings:
+            place = execution.places[-1] if execution.places else None
+            found.setdefault((place, execution.error), []).append(execution)
     if set(found) <= {(None, None)}:
         return ()
+    for executions in found.values():
+        executions.sort(key=lambda each: (len(each.word), each.word))
     ranked = sorted(found.items(), key=lambda each: -len(each[1]))[:_SHOWN_FAILURES]
     return tuple(
         Failure(
             None if place is None else study.naming(place[0]),
             None if place is None else place[1],
             len(executions),
-            min(executions, key=lambda each: len(each.word)).example or None,
-            error,
+            executions[0].example or None,
+            error or None,
+            tuple(dict.fromkeys(each.word for each in executions[:_SHOWN_WORDS])),
         )
         for (place, error), executions in ranked
     )
@@ -317,8 +309,13 @@ def unreachable(study: Study, within: Range, target: str) -> LawfulError:
     unwind, length = within.unwinds()[-1], within.lengths(1)[-1]
     told = dict.fromkeys((*report.reached, *study.search.reached, *warnings_of(report)))
     hint = "larger bounds: --max-unwind, --max-word-length; another error: --error; all it does: --explain-end"
-    if report.reached or study.search.reached:
-        hint = "a limit was reached before anything failed: allow more with --seconds, --max-words or --max-paths"
+    if report.slow:
+        hint = "executions were cut off before they failed: allow each more time with --execution-seconds"
+    elif report.long:
+        hint = "executions were cut off before they failed: --max-word-length follows them further"
+    elif report.reached or study.search.reached:
+        more = "--seconds, --max-words, --max-paths or --execution-memory"
+        hint = f"a limit was reached before anything failed: allow more with {more}"
     return LawfulError(
         "explain-unreachable",
         f"no execution within the bounds ends in {study.teacher.alphabet.labels[-1]!r}: unwinding up to {unwind}, "
@@ -384,12 +381,14 @@ def _ways(study: Study, drawn: Picture) -> tuple[list[Way], int]:
     # A learner that is free to take words that no execution has may have done so: those are no ways.
     automaton = teacher.failing if knows(teacher) and study.cheap else study.automaton
     known = {edge.word: edge.example for edge in drawn.edges}
+    endings = teacher.endings() if lists(teacher) else {}
     ways = []
     for word in islice(words(automaton, length), _SHOWN_WAYS):
         if word not in known and study.cheap:
             execution = study.find(word)
             known[word] = None if execution is None else execution.example
-        ways.append(Way(word, known.get(word)))
+        errors = dict.fromkeys(each.error for each in endings.get(word, ()) if each.error)
+        ways.append(Way(word, known.get(word), tuple(errors)))
     return ways, count(automaton, length)
 
 

@@ -8,7 +8,7 @@ from lawful.reports import dot
 from lawful.reports.automaton_drawing import drawing
 
 if TYPE_CHECKING:
-    from lawful.explain.differences import Comparison
+    from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Explanation
 
 

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 from lawful.diagnostics import printable
 from lawful.explain.explanation import Explanation
+from lawful.reports.core import count
 from lawful.reports.drawing import Cluster, Drawing, Edge, Node, Role, listed, shortened
 
 if TYPE_CHECKING:
-    from lawful.explain.differences import Comparison, Side
+    from lawful.explain.comparison import Comparison, Side
     from lawful.explain.explanation import Edge as Arrow
-    from lawful.explain.explanation import Picture
+    from lawful.explain.explanation import Failure, Picture
     from lawful.explain.model import Alphabet
 
 LONGEST = 32  # letters of an event's name in a picture
 MOST_LINES = 8  # of an arrow's label
+MOST_FAILURES = 6  # below a picture
 
 
 def drawing(explained: Explanation | Comparison) -> Drawing:
@@ -37,19 +39,65 @@ def drawing(explained: Explanation | Comparison) -> Drawing:
 
 def drawings(explained: Explanation | Comparison, *, empty: bool = True) -> list[Drawing]:
     """The picture of an explanation, or one for each side of a comparison; without `empty`, for those with words."""
-    role = end_role(explained)
     if isinstance(explained, Explanation):
-        return [picture_drawing(explained.picture, explained.alphabet, title(explained), role=role)]
+        name, role = title(explained), end_role(explained, explained.picture)
+        return [picture_drawing(explained.picture, explained.alphabet, name, role=role, ends=explained.ends)]
     return [
-        picture_drawing(side.picture, explained.alphabet, side_title(side), role=role)
+        picture_drawing(
+            side.picture,
+            explained.alphabet,
+            side_title(side),
+            role=end_role(explained, side.picture),
+            ends=True,
+            failing=told_apart(explained),
+        )
         for side in explained.sides
         if empty or not side.empty
     ]
 
 
-def end_role(explained: Explanation | Comparison) -> Role:
-    """How the end of words is shown: it is bad, unless it is only the end of the program."""
-    return "plain" if explained.ends else "bad"
+def end_role(explained: Explanation | Comparison, picture: Picture) -> Role:
+    """How the end of words is shown: it is bad, unless it is, or may be, only the end of the program."""
+    if isinstance(explained, Explanation):
+        return "plain" if explained.ends else "bad"
+    ends = {edge.letter for edge in picture.edges if edge.target in picture.accepting}
+    return "bad" if ends <= explained.failing else "plain"
+
+
+def told_apart(explained: Explanation | Comparison) -> frozenset[int]:
+    """The ends that are errors, where there are others beside them."""
+    if isinstance(explained, Explanation) or explained.alphabet.ends == 1:
+        return frozenset()
+    return explained.failing
+
+
+def doomed_note(picture: Picture, *, ends: bool) -> str | None:
+    """What D means in a picture."""
+    if not picture.doomed:
+        return None
+    if ends:
+        return "D: doomed, the end cannot be escaped from here"
+    if picture.doomed_reading == "program":
+        return "D: doomed, every execution that comes here fails"
+    return "D: doomed by the picture alone: not all executions that do not fail are known"
+
+
+def legend(explained: Explanation | Comparison) -> list[str]:
+    """What is to be said below a picture."""
+    if not isinstance(explained, Explanation):
+        red = ["red: fails"] if told_apart(explained) else []
+        return ["; ".join(["bold: in every word", *red])]
+    found = ["; ".join(filter(None, ["bold: in every word", doomed_note(explained.picture, ends=explained.ends)]))]
+    found += [f"fails with {failed(each)} ({count(each.words, 'word')})" for each in explained.failures[:MOST_FAILURES]]
+    if len(explained.failures) > MOST_FAILURES:
+        found.append(f"and in {count(len(explained.failures) - MOST_FAILURES, 'other place')}")
+    return found
+
+
+def failed(failure: Failure) -> str:
+    """An error, and where it is raised."""
+    where = place(failure.file, failure.line)
+    return f"{flat(failure.error or 'an error')}" + (f" at {where}" if where else "")
 
 
 def title(explained: Explanation | Comparison) -> str:
@@ -67,11 +115,23 @@ def title(explained: Explanation | Comparison) -> str:
 
 def side_title(side: Side) -> str:
     """What one side of a comparison shows."""
-    return flat(f"{side.title}: nothing" if side.empty else side.title)
+    if side.empty:
+        return flat(f"{side.title}: nothing")
+    return flat(side.title if side.certain else f"perhaps {side.title}")
 
 
-def picture_drawing(picture: Picture, alphabet: Alphabet, name: str, *, role: Role = "bad") -> Drawing:
-    """States as circles; arrows between the same two states are one, but bold ones are kept apart from others."""
+def picture_drawing(
+    picture: Picture,
+    alphabet: Alphabet,
+    name: str,
+    *,
+    role: Role = "bad",
+    ends: bool = False,
+    failing: frozenset[int] = frozenset(),
+) -> Drawing:
+    """States as circles; arrows between the same two states are one, but bold ones are kept apart from others, and
+    those of `failing` letters too. With `ends`, to come to the end of a word need not be bad."""
+    note = (doomed_note(picture, ends=ends) or "").removeprefix("D: ")
     accepting, doomed = frozenset(picture.accepting), frozenset(picture.doomed)
     nodes = []
     for state in range(picture.states):
@@ -79,7 +139,7 @@ def picture_drawing(picture: Picture, alphabet: Alphabet, name: str, *, role: Ro
             f"state {state}",
             *(["the words begin here"] if state == picture.initial else []),
             *(["the words end here"] if state in accepting else []),
-            *(["doomed: the end cannot be escaped from here"] if state in doomed and state not in accepting else []),
+            *([note] if state in doomed and state not in accepting else []),
         ]
         nodes.append(
             Node(
@@ -93,13 +153,14 @@ def picture_drawing(picture: Picture, alphabet: Alphabet, name: str, *, role: Ro
             )
         )
     edges = []
-    for arrows in grouped(picture.edges):
+    for arrows in grouped(picture.edges, failing):
         first = arrows[0]
         edges.append(
             Edge(
                 str(first.source),
                 str(first.target),
                 listed_events([alphabet.events[each.letter].label for each in arrows]),
+                role="bad" if first.letter in failing else "plain",
                 bold=first.dominating,
                 detail="\n".join(described(each, alphabet) for each in arrows),
             )
@@ -107,11 +168,11 @@ def picture_drawing(picture: Picture, alphabet: Alphabet, name: str, *, role: Ro
     return Drawing(name, tuple(nodes), tuple(edges))
 
 
-def grouped(edges: Sequence[Arrow]) -> list[list[Arrow]]:
+def grouped(edges: Sequence[Arrow], failing: frozenset[int] = frozenset()) -> list[list[Arrow]]:
     """Those that are drawn as one arrow, in the order of their first."""
-    groups: dict[tuple[int, int, bool], list[Arrow]] = {}
+    groups: dict[tuple[int, int, bool, bool], list[Arrow]] = {}
     for edge in edges:
-        groups.setdefault((edge.source, edge.target, edge.dominating), []).append(edge)
+        groups.setdefault((edge.source, edge.target, edge.dominating, edge.letter in failing), []).append(edge)
     return list(groups.values())
 
 

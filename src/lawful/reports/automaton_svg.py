@@ -8,7 +8,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
 from lawful.reports import automaton_graphviz
-from lawful.reports.automaton_drawing import drawings, flat, title
+from lawful.reports.automaton_drawing import drawings, flat, legend, title
 from lawful.reports.automaton_layers import Link, Shape
 from lawful.reports.automaton_layout import Layout, Point, Route, layered
 from lawful.reports.chart import text as xml
@@ -16,7 +16,7 @@ from lawful.reports.drawing import Drawing, Edge, Node
 from lawful.reports.lettering import fit, width
 
 if TYPE_CHECKING:
-    from lawful.explain.differences import Comparison
+    from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Explanation
 
 Placer = Literal["auto", "own", "graphviz"]
@@ -40,13 +40,14 @@ _STYLE = """@media (prefers-color-scheme: dark) {
 .lawful-automaton .line { stroke: #e6e6e6 }
 .lawful-automaton .tip { fill: #e6e6e6 }
 .lawful-automaton .edge.bad .line { stroke: #ff8a80 }
+.lawful-automaton .edge.bad .tip { fill: #ff8a80 }
 }"""
 
 
 def render(explained: Explanation | Comparison, *, placer: Placer = "auto") -> str:
     """The picture, or those of all sides of a comparison, as a file's text."""
     drawn = drawings(explained)
-    return beside(drawn, title(explained) if len(drawn) > 1 else "", placer=placer)
+    return beside(drawn, title(explained) if len(drawn) > 1 else "", placer=placer, legend=legend(explained))
 
 
 def render_drawing(drawn: Drawing, *, placer: Placer = "auto") -> str:
@@ -54,8 +55,8 @@ def render_drawing(drawn: Drawing, *, placer: Placer = "auto") -> str:
     return beside([drawn], placer=placer)
 
 
-def beside(drawn: Sequence[Drawing], heading: str = "", *, placer: Placer = "auto") -> str:
-    """Drawings side by side, each below its title, in rows that are not too wide; as a file's text."""
+def beside(drawn: Sequence[Drawing], heading: str = "", *, placer: Placer = "auto", legend: Sequence[str] = ()) -> str:
+    """Drawings side by side, each below its title, in rows that are not too wide, and a legend; as a file's text."""
     panels = [Panel.of(each, placer) for each in drawn]
     rows: list[list[Panel]] = [[]]
     for panel in panels:
@@ -65,11 +66,14 @@ def beside(drawn: Sequence[Drawing], heading: str = "", *, placer: Placer = "aut
     top = _HEAD if heading else 0.0
     heights = [_HEAD + max(panel.layout.height for panel in row) for row in rows]
     wide = max(sum(panel.room for panel in row) for row in rows)
+    wide = max([wide, *(min(width(line, LETTERS) + 40, 640.0) for line in legend)])
     wide, high = max(wide, min(width(heading, _TITLE, bold=True) + 20, 960.0)), top + sum(heights)
+    high += LINE * len(legend) + 8 if legend else 0
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lawful-automaton" width="{wide:.0f}" height="{high:.0f}" '
         f'viewBox="0 0 {wide:.0f} {high:.0f}" role="img" font-family="{SANS}" fill="{_INK}">',
         f"<title>{xml(heading or panels[0].title)}</title>",
+        *([f"<desc>{xml(flat('. '.join(legend)))}</desc>"] if legend else []),
         f"<style>{_STYLE}</style>",
         f'<rect class="paper" width="{wide:.0f}" height="{high:.0f}" fill="#ffffff"/>',
     ]
@@ -85,6 +89,11 @@ def beside(drawn: Sequence[Drawing], heading: str = "", *, placer: Placer = "aut
             lines += [f'<g transform="translate({across:.1f} {top + _HEAD:.1f})">', *panel.lines(), "</g>"]
             left += panel.room
         top += tall
+    for at, line in enumerate(legend):
+        shown = xml(fit(flat(line), wide - 16, LETTERS))
+        lines.append(
+            f'<text class="legend" x="10" y="{top + LINE * (at + 0.8):.1f}" font-size="{LETTERS:g}">{shown}</text>'
+        )
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -173,7 +182,8 @@ class Panel:
         if choosable:
             yield f'<path class="reach" d="{path}" fill="none" stroke="transparent" stroke-width="14"/>'
         yield f'<path class="line" d="{path}" fill="none" {pen}/>'
-        yield f'<path class="tip" d="{arrow_tip(route.points[-2], route.points[-1], 10 if edge.bold else 8)}"/>'
+        ink = "" if edge.role == "plain" else f' fill="{_INKS[edge.role]}"'
+        yield f'<path class="tip" d="{arrow_tip(route.points[-2], route.points[-1], 10 if edge.bold else 8)}"{ink}/>'
         if edge.label:
             yield label(edge.label, route.label, bold=edge.bold)
         yield "</g>"

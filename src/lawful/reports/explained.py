@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from lawful.explain.comparison import Witness
 from lawful.explain.explanation import Explanation
 from lawful.explain.model import Basis
 from lawful.reports.automaton_drawing import flat, place, shown, side_title, title
@@ -14,12 +15,14 @@ from lawful.reports.sources import SourceLines
 from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled
 
 if TYPE_CHECKING:
-    from lawful.explain.differences import Comparison
+    from lawful.explain.comparison import Comparison, Elsewhere, Side
     from lawful.explain.explanation import Failure, Picture, Way
-    from lawful.explain.model import Alphabet, Bounds, Counts
+    from lawful.explain.model import Alphabet, Bounds, Counts, Word
 
 MOST_WAYS = 3
 MOST_EDGES = 60
+MOST_EDGES_OF_A_SIDE = 20
+_VERDICTS = {"same": ("same", "green"), "differs": ("DIFFERS", "bold red"), "undecided": ("UNSURE", "bold yellow")}
 _LEAST_SOURCE = 16  # columns, or the line of source is left out
 
 
@@ -58,19 +61,21 @@ def _explanation_lines(explanation: Explanation, source: SourceLines, width: int
 
 def _comparison_lines(comparison: Comparison, source: SourceLines, width: int) -> Iterator[Line]:
     yield from ([Span(part, "bold")] for part in folded(title(comparison), width))
-    label, style = ("same", "green") if comparison.same else ("DIFFERS", "bold red")
+    label, style = _VERDICTS[comparison.verdict]
     for first, *rest in labelled(label, verdict(comparison), width):
         yield [Span(first.text, style), *rest]
     for label, text in facts(comparison):
         yield from labelled(label, text, width)
     for side in comparison.sides:
         yield []
-        style = "bold red" if side.matters and not side.empty else "bold"
+        style = ("bold red" if side.certain else "bold yellow") if side.matters and not side.empty else "bold"
         yield from ([Span(part, style)] for part in folded(side_title(side), width))
         if not side.empty:
             yield from labelled("picture", sizes(side.picture), width)
-            yield from _ways(side.ways, side.ways_total, comparison.alphabet, width)
-            yield from _edges(side.picture, comparison.alphabet, source, width)
+            if len(side.ends) > 1:
+                yield from labelled("ends", ends(side, comparison), width)
+            yield from _ways(_of_each_end(side.ways), side.ways_total, comparison.alphabet, width, comparison)
+            yield from _edges(side.picture, comparison.alphabet, source, width, MOST_EDGES_OF_A_SIDE)
 
 
 # -- what text and page share ------------------------------------------------------------------------------------------
@@ -84,6 +89,9 @@ def facts(explained: Explanation | Comparison) -> Iterator[tuple[str, str]]:
         yield "limit", flat(reached)
     for warning in explained.warnings:
         yield "warning", flat(warning)
+    if not isinstance(explained, Explanation):
+        for doubt in explained.doubts:
+            yield "warning", flat(doubt)
     if isinstance(explained, Explanation):
         yield "cost", cost(explained.counts, explained.iterations, explained.seconds)
     else:
@@ -97,15 +105,47 @@ def nothing(explanation: Explanation) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Whether there is something to look at."""
-    if comparison.same:
+    """Whether there is something to look at, and in which executions it was looked for."""
+    if comparison.verdict == "undecided":
+        what = "what looks different" if not comparison.same else "what was not seen"
+        return f"{what} may be what executions do that were not followed to their end"
+    if comparison.verdict == "same":
         said = f"no {'difference' if comparison.kind == 'diff' else 'surprise'} within the bounds"
-        # An execution that fails comes to no end: that one version fails and another does not is not seen here.
-        unseen = ", of executions that come to their end; --error compares those that fail"
-        return said + unseen if comparison.ends else said
-    if comparison.kind == "diff":
-        return "the versions behave differently"
-    return "the merge does what neither branch does, or has lost what one of them did"
+        if not comparison.complete:
+            said += ", as far as was seen"
+    elif comparison.kind == "diff":
+        said = "the versions behave differently"
+    else:
+        said = "the merge does what neither branch does, or has lost what one of them did"
+    if not comparison.narrowed:
+        return said
+    if comparison.ends:
+        return f"{said}; only executions that come to their end were compared"
+    return f"{said}; only executions that end in {flat(comparison.alphabet.labels[-1])} were compared"
+
+
+def ends(side: Side, comparison: Comparison) -> str:
+    """How the words of a side end, and how many."""
+    labels = comparison.alphabet.labels
+    found = ((end, f"{flat(labels[end])} {count(number, 'word')}") for end, number in side.ends.items())
+    return ", ".join(f"{text} (fails)" if end in comparison.failing else text for end, text in found)
+
+
+def instead(elsewhere: Elsewhere, beside: Word, comparison: Comparison) -> str:
+    """What another version does where this one has a word of its own. What they begin with alike is left out."""
+    labels = comparison.alphabet.labels
+
+    def how(word: Word, one: str, other: str) -> str:
+        return f"{one} {flat(labels[word[-1]])}" if word[-1] in comparison.failing else other
+
+    if elsewhere.by == "input":
+        word = elsewhere.words[0]
+        ending = how(word, "fails with", "ends well")
+        alike = next((at for at, pair in enumerate(zip(word[:-1], beside, strict=False)) if pair[0] != pair[1]), 0)
+        rest = f"… > {spelled(comparison.alphabet, word[alike:])}" if alike > 1 else spelled(comparison.alphabet, word)
+        return f"in {flat(elsewhere.version)}, the same input {ending}: {rest}"
+    endings = " or ".join(how(word, "fail with", "end well") for word in elsewhere.words)
+    return f"in {flat(elsewhere.version)}, the same events {endings}"
 
 
 def basis(explained: Explanation | Comparison) -> str:
@@ -116,6 +156,8 @@ def basis(explained: Explanation | Comparison) -> str:
         said = "what was seen before a limit was reached: there may be other ways within the bounds"
     else:
         said = "complete within bounds: there is no other way within them"
+    if explained.interrupted and not isinstance(explained, Explanation):
+        return "interrupted: what was compared so far, not everything"
     if isinstance(explained, Explanation):
         if explained.interrupted:
             return f"interrupted: the best so far, not everything ({explained.basis.value} until then)"
@@ -174,27 +216,50 @@ def fails_at(failure: Failure, source: SourceLines, width: int) -> str:
 # -- parts of the text -------------------------------------------------------------------------------------------------
 
 
+def spelled(alphabet: Alphabet, word: Iterable[int]) -> str:
+    """A word as a reader says it."""
+    return _spelled(alphabet, word) or "(nothing happens)"
+
+
 def _spelled(alphabet: Alphabet, word: Iterable[int], between: str = " > ", *, sort: bool = False) -> str:
     names = [shown(alphabet.labels[letter]) for letter in (sorted(word) if sort else word)]
     return (", " if between == " " else between).join(names)
 
 
-def _ways(ways: Sequence[Way], total: int | None, alphabet: Alphabet, width: int) -> Iterator[Line]:
-    """The first words, each with an input that gives it."""
+def _of_each_end(ways: Sequence[Witness]) -> list[Witness]:
+    """The same, with the first of each end before the others: few of them are shown."""
+    first = {way.word[-1]: way for way in reversed(ways)}
+    heads = [way for way in ways if first[way.word[-1]] is way]
+    return heads + [way for way in ways if first[way.word[-1]] is not way]
+
+
+def _ways(
+    ways: Sequence[Way], total: int | None, alphabet: Alphabet, width: int, comparison: Comparison | None = None
+) -> Iterator[Line]:
+    """The first words, each with an input that gives it, and what other versions do there."""
     for way in ways[:MOST_WAYS]:
-        yield from labelled("way", _spelled(alphabet, way.word) or "(nothing happens)", width)
+        yield from labelled("way", spelled(alphabet, way.word), width)
+        if len(way.errors) > 1:
+            yield from labelled("  errors", ", ".join(map(flat, way.errors)), width)
         if way.example is not None:
             yield from labelled("  input", clipped(flat(way.example), width), width)
+        if comparison is not None and isinstance(way, Witness):
+            for each in way.elsewhere:
+                yield from labelled("  but", clipped(instead(each, way.word, comparison), width), width)
+            if not way.certain:
+                yield from labelled("  unsure", "an execution that was not followed to its end may do the same", width)
     left = (len(ways) if total is None else total) - len(ways[:MOST_WAYS])
     if left > 0:
         yield from labelled("", f"and {count(left, 'other way')}", width)
 
 
-def _edges(picture: Picture, alphabet: Alphabet, source: SourceLines, width: int) -> Iterator[Line]:
+def _edges(
+    picture: Picture, alphabet: Alphabet, source: SourceLines, width: int, most: int = MOST_EDGES
+) -> Iterator[Line]:
     """A line for each edge; those of one execution refer to the same input below."""
     inputs: dict[str, int] = {}
     rows = []
-    for edge in picture.edges[:MOST_EDGES]:
+    for edge in picture.edges[:most]:
         number = ""
         if edge.example is not None:
             number = f"#{inputs.setdefault(edge.example, len(inputs) + 1)}"
@@ -217,7 +282,7 @@ def _edges(picture: Picture, alphabet: Alphabet, source: SourceLines, width: int
         if line and room >= _LEAST_SOURCE:
             found.append(Span(f"  | {line if len(line) <= room else line[: room - 1] + '…'}", "dim"))
         yield found
-    if len(picture.edges) > MOST_EDGES:
-        yield from labelled("", f"and {count(len(picture.edges) - MOST_EDGES, 'other edge')}", width)
+    if len(picture.edges) > most:
+        yield from labelled("", f"and {count(len(picture.edges) - most, 'other edge')}", width)
     for example, at in inputs.items():
         yield from labelled(f"  #{at}", clipped(flat(example), width), width)

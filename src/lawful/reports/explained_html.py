@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lawful import __version__
 from lawful.diagnostics import printable
+from lawful.explain.comparison import Witness
 from lawful.explain.explanation import Explanation, Snapshot
 from lawful.reports import automaton_svg, explained
 from lawful.reports.automaton_drawing import (
     MOST_LINES,
     described,
+    doomed_note,
     drawings,
     end_role,
     flat,
@@ -20,6 +23,7 @@ from lawful.reports.automaton_drawing import (
     shown,
     side_title,
     title,
+    told_apart,
 )
 from lawful.reports.core import count
 from lawful.reports.drawing import LABEL_WIDTH
@@ -28,13 +32,14 @@ from lawful.reports.page import page
 from lawful.reports.sources import SourceLines
 
 if TYPE_CHECKING:
-    from lawful.explain.differences import Comparison
+    from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Edge, Picture, Way
     from lawful.explain.model import Alphabet
     from lawful.reports.drawing import Drawing
 
 SCRIPTS = ("layout.js", "projection.js", "drawing.js", "explained.js")
 _MOST_WAYS = 12
+_MOST_WORDS = 3  # of each failure
 _LONGEST_CELL = 80
 _ROLES = {"limit": "limit", "warning": "warning"}
 
@@ -51,22 +56,29 @@ def render(
     if isinstance(subject, Explanation):
         snapshots, chosen = _snapshots(subject)
         nothing = []
-        parts = [(title(subject), snapshots, chosen, subject.ways, subject.ways_total)]
+        parts = [_Part(title(subject), snapshots, chosen, subject.ways, subject.ways_total)]
     else:
         parts = [
-            (side_title(side), [Snapshot(subject.bounds, side.automaton, side.picture)], 0, side.ways, side.ways_total)
+            _Part(
+                side_title(side),
+                [Snapshot(subject.bounds, side.automaton, side.picture)],
+                0,
+                side.ways,
+                side.ways_total,
+                explained.ends(side, subject) if len(side.ends) > 1 else "",
+            )
             for side in subject.sides
             if not side.empty
         ]
         nothing = [side_title(side) for side in subject.sides if side.empty]
-    panels = []
-    for (name, snapshots, chosen, ways, total), drawing in zip(parts, drawings(subject, empty=False), strict=True):
-        panels.append(_panel(name, snapshots[chosen].picture, alphabet, drawing, placer, ways, total))
+    drawn = drawings(subject, empty=False)
+    panels = [_panel(part, subject, drawing, placer) for part, drawing in zip(parts, drawn, strict=True)]
     data = {
         "events": [_event(event.label) for event in alphabet.events],
-        "role": end_role(subject),
+        "ends": alphabet.ends,
+        "failing": sorted(told_apart(subject)),
         "sizes": _sizes(),
-        "panels": [_panel_data(each[0], each[1], each[2], alphabet, source) for each in parts],
+        "panels": [_panel_data(part, subject, source) for part in parts],
     }
     values = {
         "title": title(subject),
@@ -76,6 +88,8 @@ def render(
         "roles": {**_ROLES, "rests on": "complete" if subject.complete else "partial"},
         "sliders": isinstance(subject, Explanation) and len(subject.snapshots) > 1,
         "events": [flat(event.label) for event in alphabet.events],
+        "ends": alphabet.ends,
+        "failures": _failures(subject, source) if isinstance(subject, Explanation) else [],
         "panels": panels,
         "headings": not isinstance(subject, Explanation),
         "nothing": nothing,
@@ -88,7 +102,23 @@ def _verdict(subject: Explanation | Comparison) -> dict[str, str] | None:
         if not subject.picture.empty:
             return None
         return {"role": "", "text": explained.nothing(subject)}
-    return {"role": "complete" if subject.same else "warning", "text": explained.verdict(subject)}
+    return {"role": "complete" if subject.verdict == "same" else "warning", "text": explained.verdict(subject)}
+
+
+def _failures(explanation: Explanation, source: SourceLines) -> list[dict[str, Any]]:
+    """With which errors and in which lines executions fail, and after which events."""
+    return [
+        {
+            "error": flat(each.error or "error"),
+            "place": place(each.file, each.line),
+            "line": source.line(each.file, each.line),
+            "words": each.words,
+            "first": [explained.spelled(explanation.alphabet, word) for word in each.first[:_MOST_WORDS]],
+            "more": max(each.words - len(each.first[:_MOST_WORDS]), 0),
+            "example": None if each.example is None else _cut(flat(each.example)),
+        }
+        for each in explanation.failures
+    ]
 
 
 def _snapshots(explanation: Explanation) -> tuple[list[Snapshot], int]:
@@ -102,25 +132,44 @@ def _snapshots(explanation: Explanation) -> tuple[list[Snapshot], int]:
 # -- what is in the page without scripts -------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A picture of the page: with several bounds perhaps, of which one is chosen."""
+
+    title: str
+    snapshots: Sequence[Snapshot]
+    chosen: int
+    ways: Sequence[Way]
+    total: int | None
+    ends: str = ""
+
+    @property
+    def picture(self) -> Picture:
+        return self.snapshots[self.chosen].picture
+
+
 def _panel(
-    name: str,
-    picture: Picture,
-    alphabet: Alphabet,
-    drawing: Drawing,
-    placer: automaton_svg.Placer,
-    ways: Sequence[Way],
-    total: int | None,
+    part: _Part, subject: Explanation | Comparison, drawing: Drawing, placer: automaton_svg.Placer
 ) -> dict[str, Any]:
-    labels = [shown(label) for label in alphabet.labels]
-    left = (len(ways) if total is None else total) - len(ways[:_MOST_WAYS])
+    picture, ways = part.picture, part.ways[:_MOST_WAYS]
+    labels = [shown(label) for label in subject.alphabet.labels]
+    left = (len(part.ways) if part.total is None else part.total) - len(ways)
+    doomed = doomed_note(picture, ends=subject.ends or not isinstance(subject, Explanation))
     return {
-        "title": name,
+        "title": part.title,
+        "ends": part.ends,
+        "legend": [*([doomed] if doomed else []), *(["Red: fails"] if told_apart(subject) else [])],
         "caption": explained.sizes(picture),
         "picture": automaton_svg.inline(drawing, placer=placer),
         "story": [(letter, labels[letter]) for letter in picture.story],
         "ways": [
-            {"word": [(letter, labels[letter]) for letter in way.word], "example": _lines(way.example)}
-            for way in ways[:_MOST_WAYS]
+            {
+                "word": [(letter, labels[letter]) for letter in way.word],
+                "example": _lines(way.example),
+                "errors": [flat(each) for each in way.errors] if len(way.errors) > 1 else [],
+                "notes": _notes(way, subject),
+            }
+            for way in ways
         ],
         "more": f"and {count(left, 'other way')}" if left > 0 else "",
         "rows": [
@@ -137,6 +186,14 @@ def _panel(
     }
 
 
+def _notes(way: Way, subject: Explanation | Comparison) -> list[str]:
+    """What other versions do in the place of a way."""
+    if isinstance(subject, Explanation) or not isinstance(way, Witness):
+        return []
+    unsure = [] if way.certain else ["unsure: an execution that was not followed to its end may do the same"]
+    return [*(f"but {explained.instead(each, way.word, subject)}" for each in way.elsewhere), *unsure]
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
 
@@ -149,25 +206,31 @@ def _lines(text: str | None) -> str | None:
 # -- what scripts read -------------------------------------------------------------------------------------------------
 
 
-def _panel_data(
-    name: str, snapshots: Sequence[Snapshot], chosen: int, alphabet: Alphabet, source: SourceLines
-) -> dict[str, Any]:
+def _panel_data(part: _Part, subject: Explanation | Comparison, source: SourceLines) -> dict[str, Any]:
     """Pictures that are the same for several bounds are there once."""
     places: dict[Picture, int] = {}
-    for each in snapshots:
+    for each in part.snapshots:
         places.setdefault(each.picture, len(places))
+    ends = subject.ends or not isinstance(subject, Explanation)
     return {
-        "title": name,
-        "pictures": [_picture(each, alphabet, source) for each in places],
+        "title": part.title,
+        "role": end_role(subject, part.picture),
+        "pictures": [
+            {
+                **_picture(each, subject.alphabet, source),
+                "doomed_note": (doomed_note(each, ends=ends) or "").removeprefix("D: "),
+            }
+            for each in places
+        ],
         "snapshots": [
             {
                 "unwind": each.bounds.unwind,
                 "word_length": each.bounds.word_length,
                 "picture": places[each.picture],
             }
-            for each in snapshots
+            for each in part.snapshots
         ],
-        "chosen": chosen,
+        "chosen": part.chosen,
     }
 
 

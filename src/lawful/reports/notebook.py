@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from lawful.reports import automaton_svg, explained_html
 
 if TYPE_CHECKING:
-    from lawful.explain.differences import Comparison
+    from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Explanation
 
 _HIGH = 720  # pixels
-_SHOWN = (("lawful.explain.explanation", "Explanation"), ("lawful.explain.differences", "Comparison"))
+_SHOWN = (("lawful.explain.explanation", "Explanation"), ("lawful.explain.comparison", "Comparison"))
 
 
 def svg(explained: Explanation | Comparison) -> str:

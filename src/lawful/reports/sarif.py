@@ -12,6 +12,7 @@ import msgspec
 from lawful import __version__
 from lawful.diagnostics import all_encodable, encodable, printable
 from lawful.engine.wording import describe, expected
+from lawful.laws import catalog
 from lawful.reports.core import LEARNED, Item, Report, about, count
 
 if TYPE_CHECKING:
@@ -74,8 +75,9 @@ def _rules(report: Report) -> Iterator[Json]:
         if judged.law.source:
             help_text = "\n\n".join([*(facts[key] for key in ("rule", "fix") if key in facts), judged.law.source])
             rule["help"] = {"text": help_text}
-        if facts.get("docs", "").startswith("https://"):
-            rule["helpUri"] = facts["docs"].split()[0]
+        page = _page(name, facts.get("docs", ""))
+        if page is not None:
+            rule["helpUri"] = page
         rule["defaultConfiguration"] = {"level": _level(facts.get("severity"))}
         yield rule
     names = dict.fromkeys(item.finding.law for item in report.items)
@@ -84,6 +86,13 @@ def _rules(report: Report) -> Iterator[Json]:
             text = "Rules that were learned from the program itself." if name == LEARNED else name
             level = "warning" if name == LEARNED else "error"
             yield {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": level}}
+
+
+def _page(law: str, docs: str) -> str | None:
+    """Where one can read why a law is there: it says so itself, or it is one of the catalogue."""
+    if docs.startswith("https://"):
+        return docs.split()[0]
+    return catalog.load(law).url if law in catalog.names() else None
 
 
 def _level(severity: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cached_property
 
 from lawful.explain.automata import Automaton, difference, disjoint, equivalent, included, live
@@ -66,11 +67,12 @@ class ExecutionsTeacher:
         theirs = self.source.report
         seen = None if self._bounds is None else self._seen.get(self._bounds)
         reached = [] if seen is None else seen.reached
-        return Report(
-            Basis.SAMPLED if reached else theirs.basis,
-            list(dict.fromkeys([*theirs.reached, *reached])),
-            list(theirs.warnings),
-            theirs.left_out,
+        return replace(
+            theirs,
+            basis=Basis.SAMPLED if reached else theirs.basis,
+            reached=list(dict.fromkeys([*theirs.reached, *reached])),
+            warnings=list(theirs.warnings),
+            begun=((),) if reached else theirs.begun,
         )
 
     def shortest(self) -> int:
@@ -103,6 +105,10 @@ class ExecutionsTeacher:
     def failures(self) -> dict[Word, Execution]:
         """An execution for each failing word within the bounds."""
         return dict(self._known.failures)
+
+    def endings(self) -> dict[Word, list[Execution]]:
+        """For each failing word within the bounds, an execution for each error that it ends in."""
+        return {word: list(found) for word, found in self._known.endings.items()}
 
     def passes(self) -> dict[Word, Execution]:
         """An execution for each word within the bounds that ends well."""
@@ -173,6 +179,7 @@ class _Seen:
     def __init__(self, alphabet: Alphabet) -> None:
         self.alphabet = alphabet
         self.failures: dict[Word, Execution] = {}
+        self.endings: dict[Word, list[Execution]] = {}
         self.passes: dict[Word, Execution] = {}
         self.reached: list[str] = []
 
@@ -187,12 +194,15 @@ class _Seen:
         if error in word[:-1] or (word[-1:] == (error,)) is not execution.failed:
             raise ValueError(f"a word ends with the error letter just if it fails, and has no other one: {execution!r}")
         (self.failures if execution.failed else self.passes).setdefault(word, execution)
+        if execution.failed:
+            self.endings.setdefault(word, []).append(execution)
 
     def shortened(self, length: int) -> _Seen:
         """Those whose words are not longer."""
         less = _Seen(self.alphabet)
         less.reached = self.reached
         less.failures = {word: one for word, one in self.failures.items() if len(word) <= length}
+        less.endings = {word: found for word, found in self.endings.items() if len(word) <= length}
         less.passes = {word: one for word, one in self.passes.items() if len(word) <= length}
         return less
 

@@ -2,18 +2,18 @@
 "use strict";
 
 const lawfulDrawing = (() => {
-  const INK = "#222222";
+  const INK = "#222222", BAD = "#b3261e";
   const FILLS = { plain: "#ffffff", lost: "#e3e3e3", bad: "#f6d5d5" };
   const fixed = (value) => value.toFixed(1);
   const element = (name, attributes, children = []) => ({ name, attributes, children });
 
-  // The edges that are drawn as one arrow: between the same states, and both bold or not.
-  function grouped(edges, dominating) {
+  // The edges that are drawn as one arrow: between the same states, both bold or not, both errors or not.
+  function grouped(edges, dominating, failing) {
     const groups = new Map();
     for (const edge of edges) {
-      const bold = dominating.has(edge.letter);
-      const name = `${edge.source} ${edge.target} ${bold}`;
-      if (!groups.has(name)) groups.set(name, { source: edge.source, target: edge.target, bold, edges: [] });
+      const bold = dominating.has(edge.letter), bad = failing.has(edge.letter);
+      const name = `${edge.source} ${edge.target} ${bold} ${bad}`;
+      if (!groups.has(name)) groups.set(name, { source: edge.source, target: edge.target, bold, bad, edges: [] });
       groups.get(name).edges.push(edge);
     }
     return [...groups.values()];
@@ -45,7 +45,7 @@ const lawfulDrawing = (() => {
     return { lines: lines.map((line) => line.text), width, height: sizes.line * lines.length };
   }
 
-  // data: {events, sizes, error}; detail(edge): what a pointer shows.
+  // data: {events, sizes, role, title, note}; detail(edge): what a pointer shows.
   function svg(picture, groups, data, detail) {
     const { events, sizes } = data;
     const accepting = new Set(picture.accepting), doomed = new Set(picture.doomed);
@@ -71,7 +71,7 @@ const lawfulDrawing = (() => {
     for (const [state, centre] of layout.centres.entries()) {
       const [ends, lost] = [accepting.has(state), doomed.has(state)];
       const role = ends ? data.role : lost ? "lost" : "plain";
-      children.push(stateOf(state, names[state], { centre, radius, role, accepting: ends, doomed: lost, sizes }));
+      children.push(stateOf(state, names[state], { centre, radius, role, accepting: ends, doomed: lost, note: data.note, sizes }));
     }
     const wide = layout.width.toFixed(0), high = layout.height.toFixed(0);
     return element("svg", {
@@ -83,14 +83,15 @@ const lawfulDrawing = (() => {
   function arrow(number, group, label, route, details, sizes) {
     const spoken = `from state ${group.source} to state ${group.target}: ${label.lines.join(" ")}`;
     const path = curve(route.points), tip = route.points[route.points.length - 1];
+    const ink = group.bad ? BAD : INK, filled = group.bad ? { fill: BAD } : {};
     return element("g", {
-      class: group.bold ? "edge bold" : "edge", "data-edge": `${number}`, tabindex: "0", role: "button",
+      class: `edge${group.bold ? " bold" : ""}${group.bad ? " bad" : ""}`, "data-edge": `${number}`, tabindex: "0", role: "button",
       "aria-label": spoken,
     }, [
       element("title", {}, [details.join("\n")]),
       element("path", { class: "reach", d: path, fill: "none", stroke: "transparent", "stroke-width": "14" }),
-      element("path", { class: "line", d: path, fill: "none", stroke: INK, "stroke-width": group.bold ? "2.8" : "1.3" }),
-      element("path", { class: "tip", d: head(route.points[route.points.length - 2], tip, group.bold ? 10 : 8) }),
+      element("path", { class: "line", d: path, fill: "none", stroke: ink, "stroke-width": group.bold ? "2.8" : "1.3" }),
+      element("path", { class: "tip", d: head(route.points[route.points.length - 2], tip, group.bold ? 10 : 8), ...filled }),
       text(label.lines, route.label, group.bold, sizes),
     ]);
   }
@@ -103,11 +104,11 @@ const lawfulDrawing = (() => {
     ]);
   }
 
-  function stateOf(state, name, { centre, radius, role, accepting, doomed, sizes }) {
+  function stateOf(state, name, { centre, radius, role, accepting, doomed, note, sizes }) {
     const notes = [`state ${state}`];
     if (state === 0) notes.push("the words begin here");
     if (accepting) notes.push("the words end here");
-    else if (doomed) notes.push("doomed: the end cannot be escaped from here");
+    else if (doomed) notes.push(note);
     const circle = (size) => element("circle", {
       cx: fixed(centre[0]), cy: fixed(centre[1]), r: fixed(size), fill: FILLS[role], stroke: INK, "stroke-width": "1.3",
     });

@@ -41,9 +41,10 @@
         show(panel, make("p", "There are too many states to draw here."));
         caption.textContent = picture ? counted(picture.states, "state") : "";
       } else {
-        panel.groups = lawfulDrawing.grouped(picture.edges, new Set(whole.dominating));
+        panel.groups = lawfulDrawing.grouped(picture.edges, new Set(whole.dominating), new Set(data.failing));
         const told = (edge) => whole.edges[edge.from[0]].detail;
-        const tree = () => lawfulDrawing.svg(picture, panel.groups, { ...data, title: panel.title }, told);
+        const more = { role: panel.role, title: panel.title, note: whole.doomed_note };
+        const tree = () => lawfulDrawing.svg(picture, panel.groups, { ...data, ...more }, told);
         show(panel, own ? panel.made : lawfulDrawing.toDom(tree()));
         caption.textContent = `${counted(picture.states, "state")}, ${counted(picture.edges.length, "edge")}`
           + (hidden.size ? `, ${counted(hidden.size, "event")} taken out` : "");
@@ -81,7 +82,7 @@
       row.append(make("td", edge.source), event, make("td", edge.target), make("td", known.place), input);
       return row;
     }));
-    panel.section.querySelector("tbody").replaceChildren(...rows);
+    panel.section.querySelector(".arrows tbody").replaceChildren(...rows);
   }
 
   const shortened = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
@@ -167,7 +168,7 @@
   byId("all").addEventListener("click", () => setHidden([]));
   byId("common").addEventListener("click", () => {
     const kept = new Set(panels.flatMap((panel) => panel.whole.dominating));
-    setHidden([...data.events.keys()].filter((letter) => !kept.has(letter) && letter !== data.events.length - 1));
+    setHidden([...data.events.keys()].filter((letter) => !kept.has(letter) && letter < data.events.length - data.ends));
   });
   byId("fit").addEventListener("change", (event) => {
     for (const panel of panels) panel.figure.classList.toggle("fit", event.target.checked);

@@ -272,7 +272,7 @@
     if (!all.length) return;
     const list = byId("findings"), filter = byId("findings-filter"), law = byId("findings-law"), order = byId("findings-order");
     const at = new Map(all.map((finding, index) => [finding, index]));
-    const words = all.map((each) => [each.message, each.law, each.file || "", each.function || "", each.trace || "", each.id].join("\n").toLowerCase());
+    const words = all.map((each) => [each.message, each.law, each.file || "", each.function || "", each.trace || ""].join("\n").toLowerCase());
     law.append(el("option", { value: "" }, "all"), ...[...new Set(all.map((each) => each.law))].sort().map((name) => el("option", { value: name }, name)));
     const set = growing(list, byId("findings-more"), byId("findings-shown"), all.length, "finding", (each) => entry(each, at.get(each)));
     const keys = {
@@ -283,7 +283,7 @@
     };
     const show = () => {
       const asked = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const kept = all.filter((each, index) => (!law.value || each.law === law.value) && asked.every((word) => words[index].includes(word)));
+      const kept = all.filter((each, index) => (!law.value || each.law === law.value) && asked.every((word) => words[index].includes(word) || each.id.startsWith(word)));
       set(order.value === "rank" ? kept : kept.slice().sort(keys[order.value]));
     };
     filter.addEventListener("input", later(show));

@@ -161,6 +161,10 @@ def test_a_function_that_is_not_there(write: Write) -> None:
     path = write("void f(void) { assert(0); } void g(void) { }")
     assert "f, g" in str(refused("c-no-function", path, "h").hint)
     assert ":f" in str(refused("c-no-function", path).hint)
+    path = write("int sensor(void); void insert(void) { assert(0); }")
+    assert refused("c-no-function", path, "insrt").hint == "did you mean insert?"
+    assert refused("c-no-function", path, "sensor").hint == "sensor is declared there, without a body"
+    assert refused("c-no-function", write("")).hint == "it has no function with a body"
 
 
 def test_an_unknown_kind_of_event(write: Write) -> None:
@@ -197,6 +201,7 @@ def test_an_extension_that_is_not_known(write: Write) -> None:
 def test_a_header_that_is_not_there(write: Write) -> None:
     error = refused("c-not-read", write('int x;\n#include "nowhere.h"\n'))
     assert str(error.where).endswith("program.c:2") and "nowhere.h" in error.message
+    assert "--include" in str(error.hint)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -236,6 +241,9 @@ def test_parameters_and_choices_are_inputs(write: Write) -> None:
     assert [(one.label, one.type.width) for one in program.inputs] == [
         ("nondet_char() at line 3", 8),
         ("a", 16),
+        ("", 8),  # whether p points to something
+        ("", 32),  # and to what
         ("b", 8),
     ]
+    assert [(number, whole.label) for number, whole in program.wholes.items()] == [(2, "p")]
     assert any("parameter p of f()" in warning for warning in program.warnings)

@@ -227,6 +227,33 @@ def test_what_has_no_symbolic_form_is_named(program: Program) -> None:
         assert any("no symbolic form of" in each and "truediv" in each for each in source.report.warnings)
 
 
+def test_what_cannot_be_followed_is_tried_on_samples(program: Program) -> None:
+    """One value stands for all others where there is no symbolic form: what the others do is seen all the same."""
+    text = """
+        def low(): pass
+        def high(): pass
+        def main(n: int):
+            low() if n / 2 < 0.5 else high()
+            assert n | 1 != 3
+    """
+    with program(text) as source:
+        assert brute.spelled(source, 3) == {
+            (("low",), False),
+            (("high",), False),
+            (("high", "error"), True),
+        }
+        assert any("7 inputs were run beside that" in each for each in source.report.warnings)
+        assert source.report.basis is Basis.SAMPLED
+
+
+def test_numbers_that_small_ones_make_are_not_small(program: Program) -> None:
+    """Where Python needs a definite number, it is also one that the bound itself is not as large as."""
+    text = "def step(): pass\ndef main(n: int):\n    step()\n    {0: 0, 1: 1}[n * n]\n"
+    with program(text) as source:
+        assert brute.spelled(source, 2) == {(("step",), False), (("step", "error"), True)}
+        assert source.report.basis is Basis.COMPLETE
+
+
 def test_texts_of_symbolic_numbers_matter_only_if_something_follows(program: Program) -> None:
     with program("def step(): pass\ndef main(n: int):\n    step()\n    assert n < 2, f'{n} is large'\n") as source:
         assert len(brute.spelled(source, 2)) == 2

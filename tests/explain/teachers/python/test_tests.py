@@ -62,6 +62,11 @@ TESTS = """
             pytest.skip("not today")
 
     @pytest.mark.parametrize("n", [0, 1])
+    def test_flaky(n):
+        for each in {str(each) for each in range(30 if n == 0 else 0)}:
+            run("(" if int(each) % 2 else "()")
+
+    @pytest.mark.parametrize("n", [0, 1])
     def test_slow(n):
         run("(")
         while n:
@@ -142,6 +147,13 @@ def test_fixtures_classes_and_output(tests: Tests, capfd: pytest.CaptureFixture[
     with tests("TestOld") as source:
         assert brute.spelled(source, 1) == {(("run", "push", "error"), True)}
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_test_that_is_not_deterministic_is_named(tests: Tests) -> None:
+    with tests("test_flaky") as source:
+        brute.spelled(source, 1, 300)
+        [said] = [each for each in source.report.warnings if "not deterministic" in each]
+        assert said == "not deterministic: run twice, the test did different things, e.g. n=0"
 
 
 def test_tests_that_do_not_end(tests: Tests) -> None:

@@ -155,8 +155,9 @@ def test_a_process_that_hangs_where_no_signal_reaches_it(program: Program) -> No
         ("import random\ndef chosen(n): return random.random() < 0.5", "chance"),
         ("def chosen(n): return [*{'a', 'b', 'c', 'd', 'e', 'f', str(n)}][0] < 'c'", "the order of sets"),
         ("import time\ndef chosen(n): return time.perf_counter_ns() // 100 % 2", "chance, time"),
+        ("def chosen(n): return any([step() for bit in range(12, 36) if id(step) >> bit & 1])", "addresses"),
     ],
-    ids=["random", "sets", "time"],
+    ids=["random", "sets", "time", "addresses"],
 )
 def test_what_is_not_deterministic_is_named(program: Program, text: str, cause: str) -> None:
     source = program(f"{text}\ndef step(): pass\ndef main(n: int):\n    if chosen(n):\n        step()\n")

@@ -24,6 +24,9 @@ class AskingTeacher(CTeacher):
         # What depends on the bounds is kept for the bounds.
         self._answers: dict[tuple[Bounds, str, Word], bool] = {}
 
+    def close(self) -> None:
+        """Each question had a process of its own, which has ended."""
+
     def _check(self, definitions: str) -> list[Found]:
         more = ["--property", queries.FAIL, "--property", queries.END, "--trace"]
         left = self._left()
@@ -48,7 +51,7 @@ class AskingTeacher(CTeacher):
 
     def _keep(self, found: Found) -> None:
         """Remembers a failure, whatever showed it."""
-        self._failures[found.word] = Execution(found.word, True, described(found.inputs, self.program.inputs))
+        self._failures[found.word] = Execution(found.word, True, described(found.inputs, self.program))
         self._unwound[found.word] = min(self._unwound.get(found.word, self.bounds.unwind), self.bounds.unwind)
 
     def _begins(self, word: Word) -> bool:
@@ -65,7 +68,7 @@ class AskingTeacher(CTeacher):
             return None
         self._counts.membership_worked += 1
         found = self._check(queries.passing(word))
-        return Execution(word, False, described(found[0].inputs, self.program.inputs)) if found else None
+        return Execution(word, False, described(found[0].inputs, self.program)) if found else None
 
     def counterexample(self, automaton: Conjecture) -> Counterexample | None:
         self._counts.conjectures += 1

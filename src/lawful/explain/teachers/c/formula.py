@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,10 @@ class Formula:
         clauses.append([self.true])
         self._take(names)
         self._solver = Solver(name=_SOLVER, bootstrap_with=clauses)
+        # Also where nobody closes it: when Python ends, the solver's own way to do so is gone before the solver.
+        self.close = weakref.finalize(self, self._solver.delete)
+        """Gives back what the solver holds."""
+
         self._shorter: dict[int, int] = {}
         self._blocking: dict[bool, int] = {}
         self._model: list[int] = []
@@ -208,10 +213,6 @@ class Formula:
                 for state, row in enumerate(automaton.transitions):
                     self.add([-active, -states[place][state], states[place + 1][row[letter]], *other])
         return active, states
-
-    def close(self) -> None:
-        """Gives back what the solver holds."""
-        self._solver.delete()
 
 
 def equal(bits: Sequence[int], number: int) -> list[int]:

@@ -11,6 +11,7 @@ from pycparser import c_ast, c_generator
 from lawful.errors import LawfulError
 from lawful.explain.model import Alphabet, Event
 from lawful.explain.teachers.c import events
+from lawful.explain.teachers.c.shapes import Maker, Whole, structures
 from lawful.explain.teachers.c.source import (
     ABORTS,
     ASSUMPTIONS,
@@ -39,6 +40,9 @@ INPUT = "__lawful_input_"
 
 END = "end"
 """The error that is no error: the end of the program."""
+
+ABORTED = "abort"
+"""The error that is a call of abort()."""
 
 _PREFIX = "__VERIFIER_"
 _LIBRARY_INPUTS = {"rand": "value >= 0", "random": "value >= 0", "getchar": "value >= -1 && value <= 255"}
@@ -78,6 +82,8 @@ class Instrumented:
     inputs: list[Input] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     variables: set[str] = field(default_factory=set)
+    wholes: dict[int, Whole] = field(default_factory=dict)
+    """Inputs that are several numbers, by the first of these."""
 
 
 def instrument(
@@ -96,7 +102,7 @@ def instrument(
     target = target_of(program, function)
     among = program.reachable(target)
     at_end = error == END
-    failing = [] if at_end else chosen_assertions(program, among, error)
+    failing = [] if error in (END, ABORTED) else chosen_assertions(program, among, error)
     found = events.candidates(program, among)
     chosen = events.choose(
         program,
@@ -109,8 +115,9 @@ def instrument(
         patterns=patterns,
         most=most,
     )
-    writer = _Writer(program, target, at_end)
-    alphabet = writer.alphabet(chosen, failing[0].file if failing else None, failing[0].line if failing else None)
+    writer = _Writer(program, target, at_end, error == ABORTED)
+    places = {(one.file, one.line) for one in failing}
+    alphabet = writer.alphabet(chosen, *(next(iter(places)) if len(places) == 1 else (None, None)))
     writer.rewrite({id(one.place.node) for one in failing})
     letters = {label: letter for letter, label in enumerate(alphabet.labels)}
     # From the last to the first: a place inside of another one is changed before what it stands in.
@@ -128,26 +135,30 @@ def instrument(
         writer.inputs,
         writer.warnings,
         program.variables,
+        writer.wholes,
     )
 
 
 class _Writer:
     """Changes a program's tree and writes it out."""
 
-    def __init__(self, program: Program, target: str, at_end: bool) -> None:
+    def __init__(self, program: Program, target: str, at_end: bool, at_abort: bool) -> None:
         self.program = program
         self.target = target
         self.at_end = at_end
+        self.at_abort = at_abort
         self.inputs: list[Input] = []
         self.warnings: list[str] = []
         self.stubs: dict[str, str] = {}
+        self.wholes: dict[int, Whole] = {}
+        self.maker = Maker(program.typedefs, structures(program.tree), lambda kind: self.numbered("", kind))
 
     def alphabet(self, chosen: Sequence[events.Candidate], file: str | None, line: int | None) -> Alphabet:
         """A letter for each label, in the order of the source, and the error."""
         letters: dict[str, Event] = {}
         for one in chosen:
             letters.setdefault(one.label, Event(one.label, one.file, one.line))
-        label = END if self.at_end else "assert"
+        label = END if self.at_end else ABORTED if self.at_abort else "assert"
         while label in letters:
             label += "!"
         if self.at_end:
@@ -177,6 +188,9 @@ class _Writer:
                 elif name in EXITS:
                     node.name = c_ast.ID(EXIT)
                     node.args = c_ast.ExprList(given[:1] or [c_ast.Constant("int", "0")])
+                elif name in ABORTS and self.at_abort:
+                    node.name = c_ast.ID(CHECK)
+                    node.args = c_ast.ExprList([c_ast.Constant("int", "0")])
                 elif name in ABORTS:
                     node.name = c_ast.ID(ABORT)
                 elif name in ASSUMPTIONS:
@@ -206,10 +220,13 @@ class _Writer:
             self.stubs[name] = self.stub(name, f"int {name}()", by_name(name) or Scalar("int", 32))
         elif declared is not None and kind is not None and name not in self.stubs:
             self.stubs[name] = self.stub(name, self.head(name, declared), kind)
+        elif declared is not None and kind is None and name not in self.stubs:
+            self.pointing_stub(name, declared)
         if declared is None and by_name(name) is None and not name.startswith("nondet"):
             self.warn(f"{name}() is not declared: it is taken to give any int")
         elif declared is not None and by_name(name) is None and name not in _LIBRARY_INPUTS:
-            what = "give any value" if kind is not None else "do nothing"
+            pointing = "give NULL, or a pointer to one object with any content" if name in self.stubs else "do nothing"
+            what = "give any value" if kind is not None else pointing
             self.warn(f"{name}() has no body: it is taken to {what}")
 
     def warn(self, text: str) -> None:
@@ -219,8 +236,20 @@ class _Writer:
 
     def new_input(self, label: str, kind: Scalar, condition: str = "") -> str:
         """The name of a function that gives an input."""
+        return self.numbered(label, kind, condition)[1]
+
+    def numbered(self, label: str, kind: Scalar, condition: str = "") -> tuple[int, str]:
+        """The number of an input, and the name of the function that gives it."""
         self.inputs.append(Input(label, kind, condition))
-        return f"{INPUT}{len(self.inputs) - 1}"
+        return len(self.inputs) - 1, f"{INPUT}{len(self.inputs) - 1}"
+
+    def pointing_stub(self, name: str, declared: c_ast.FuncDecl) -> None:
+        """A body for what has none and gives a pointer, if that can be made."""
+        made = self.maker.pointer(declared.type)
+        if made is not None:
+            function, shape, deep = made
+            self.wholes[shape.input] = Whole(f"{name}()", shape, deep)
+            self.stubs[name] = f"{self.head(name, declared)} {{ return {function}({deep}); }}"
 
     def head(self, name: str, declared: c_ast.FuncDecl) -> str:
         """The head of a definition for what is only declared. Its parameters may be without names there."""
@@ -232,7 +261,8 @@ class _Writer:
                 parameters.append(spelled(parameter.type, f"given_{number}"))
         kind = scalar(declared.type, self.program.typedefs)
         nothing = "void" if declared.args is not None else ""
-        return f"{kind.text if kind else 'void'} {name}({', '.join(parameters) or nothing})"
+        rest = f"{name}({', '.join(parameters) or nothing})"
+        return f"{kind.text} {rest}" if kind else spelled(declared.type, rest)
 
     def stub(self, name: str, head: str, kind: Scalar) -> str:
         """A body for what has none."""
@@ -250,11 +280,10 @@ class _Writer:
             kind = scalar(parameter.type, self.program.typedefs)
             given.append(name)
             if kind is None:
-                outer.append(spelled(parameter.type, name))
-                self.warn(
-                    f"parameter {parameter.name} of {self.target}() is no number: "
-                    "if it is a pointer, it points to nothing or to one object with any content"
-                )
+                lines = self.made(parameter, name)
+                inner += lines
+                if not lines:
+                    outer.append(spelled(parameter.type, name))
             else:
                 inner.append(f"    {kind.text} {name} = {self.new_input(str(parameter.name), kind)}();")
         self.parameters = ", ".join(outer) or "void"
@@ -270,6 +299,23 @@ class _Writer:
             ]
         )
 
+    def made(self, parameter: c_ast.Decl, name: str) -> list[str]:
+        """Statements that make a parameter which is no number; none where it is left to the model checker."""
+        label, first = str(parameter.name), len(self.inputs)
+        pointer = self.maker.pointer(parameter.type)
+        if pointer is not None:
+            function, shape, deep = pointer
+            self.warn(f"parameter {label} of {self.target}() points to nothing, or to one object with any content")
+            self.wholes[shape.input] = Whole(label, shape, deep)
+            return [f"    {spelled(parameter.type, name)} = {function}({deep});"]
+        record = self.maker.record(parameter.type, name)
+        if record is None or len(self.inputs) == first:
+            self.warn(f"parameter {label} of {self.target}() may be anything, and is not shown")
+            return []
+        lines, whole, deep = record
+        self.wholes[first] = Whole(label, whole, deep)
+        return [f"    {spelled(parameter.type, name)};", *(f"    {line}" for line in lines)]
+
     def text(self) -> str:
         """The whole program, but for the functions that a question defines."""
         main = self.main()
@@ -284,6 +330,8 @@ class _Writer:
             [
                 _PROTOTYPES + "void __lawful_end(void);\n" + takes,
                 *own,
+                *self.maker.prototypes,
+                *self.maker.functions,
                 *self.stubs.values(),
                 main,
                 self.givers(),

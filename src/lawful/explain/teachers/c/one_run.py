@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from lawful.explain.automata import Automaton, equivalent, included, words
@@ -40,6 +41,12 @@ class OneRunTeacher(CTeacher):
         self._unwindings: dict[int, _Unwound] = {}
         self._automata: dict[Bounds, Automaton] = {}
         self._begun: dict[tuple[Bounds, Word], bool] = {}
+
+    def close(self) -> None:
+        for known in self._unwindings.values():
+            if known.formula is not None:
+                known.formula.close()
+        self._unwindings.clear()
 
     def _now(self) -> _Unwound:
         """What is known with the present unwinding, for words as long as the present bound."""
@@ -247,7 +254,7 @@ class OneRunTeacher(CTeacher):
         assumptions = formula.exactly(word) if formula is not None else None
         if formula is None or assumptions is None or not self._solve(formula, assumptions):
             return None
-        inputs = described(formula.inputs(assumptions), self.program.inputs)
+        inputs = described(formula.inputs(assumptions), self.program)
         return Execution(word, word[-1:] == (self.alphabet.error,), inputs)
 
     def spared(self, automaton: Conjecture) -> frozenset[int]:
@@ -280,16 +287,19 @@ class OneRunTeacher(CTeacher):
     def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
         """Each word once for the executions that fail and once for those that end well, as a source of executions."""
         self.bound(bounds)
-        began = time.monotonic()
-        for failing in (True, False):
-            if failing:
-                known = self._known()
-                found: Iterator[Word] = iter(sorted(word for word in known.failing if len(word) <= bounds.word_length))
-            else:
-                formula = self._export(self._now().room)
-                found = formula.enumerated(False, bounds.word_length) if formula is not None else iter(())
-            for word in found:
-                if limits.seconds is not None and time.monotonic() - began > limits.seconds:
-                    self._reached(f"stopped after {limits.seconds:g} seconds")
-                    return
-                yield Execution(word, failing)
+        ends = None if limits.seconds is None else time.monotonic() + limits.seconds
+        for word in chain(sorted(self._known().failing), self._passing()):
+            if ends is not None and time.monotonic() > ends:
+                self._reached(f"stopped after {limits.seconds:g} seconds")
+                return
+            if len(word) <= bounds.word_length:
+                yield Execution(word, word[-1:] == (self.alphabet.error,))
+
+    def _passing(self) -> Iterator[Word]:
+        """The words of executions that end well. What is enumerated is blocked: the formula is one of its own."""
+        formula = self._export(self._now().room)
+        if formula is not None:
+            try:
+                yield from formula.enumerated(False, self.bounds.word_length)
+            finally:
+                formula.close()

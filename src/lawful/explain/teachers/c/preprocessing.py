@@ -105,7 +105,9 @@ def complaint(said: str, path: Path) -> LawfulError | None:
         "c-not-read" if missing else "c-not-parsed",
         found["what"].strip(),
         where=f"{found['file']}:{found['line']}",
-        hint="headers are looked for beside the file and where the compiler looks" if missing else None,
+        hint="headers are looked for beside the file, where the compiler looks, and in the folders of --include"
+        if missing
+        else None,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pycparser import c_ast, c_parser
 
+from lawful.diagnostics import did_you_mean
 from lawful.errors import LawfulError
 from lawful.explain.teachers.c.preprocessing import Preprocessed, compiler_complaint, preprocess
 
@@ -219,19 +220,26 @@ def target_of(program: Program, function: str | None) -> str:
     own = [name for name, definition in program.functions.items() if program.own(definition)]
     hint = f"it has {', '.join(own)}" if own else "it has no function with a body"
     if function is not None and function not in program.functions:
+        close = did_you_mean(function, own)
+        hint = f"did you mean {close}?" if close is not None else hint
+        if function in program.declared:
+            hint = f"{function} is declared there, without a body"
         raise LawfulError("c-no-function", f"{program.path} has no function {function}", hint=hint)
     if function is None and "main" not in program.functions:
         raise LawfulError(
             "c-no-function",
             f"{program.path} has no function main",
-            hint=f"name the function to explain, as in {program.path}:{own[0] if own else 'function'}; {hint}",
+            hint=f"name the function to explain, as in {program.path}:{own[0]}; {hint}" if own else hint,
         )
     return function or "main"
 
 
 def chosen_assertions(program: Program, among: Sequence[str], error: str | int | None) -> list[Assertion]:
-    """The assertion to explain: by its line, as `17` or `file.c:17`, or the only one there is."""
+    """The assertion to explain: by its line, as `17` or `file.c:17`, or the only one there is; `assert`: all."""
     found = program.assertions(among)
+    if error == "assert" and found:
+        return found
+    error = None if error == "assert" else error
     places = ", ".join(sorted({f"{one.file}:{one.line}" for one in found}, key=lambda place: (len(place), place)))
     if error is None:
         if not found:
@@ -244,7 +252,7 @@ def chosen_assertions(program: Program, among: Sequence[str], error: str | int |
             raise LawfulError(
                 "c-several-assertions",
                 f"{program.path} has assertions at {places}",
-                hint=f"choose one by its line, as in --error {found[0].file}:{found[0].line}",
+                hint=f"choose one by its line, as in --error {found[0].file}:{found[0].line}, or all: --error assert",
             )
         return found
     file, _, line = str(error).rpartition(":")

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, included
@@ -44,13 +44,11 @@ class CTeacher(ABC):
         self.cbmc = cbmc or find_cbmc()
         self.flow = Flow(program)
         if self.flow.empty:
-            event = program.alphabet.events[-1]
             raise LawfulError(
                 "c-error-unreachable",
-                f"no way through {program.target}() leads to the assertion at line {event.line}"
-                if not program.at_end
-                else f"no way through {program.target}() leads to its end",
+                f"no way through {program.target}() leads to {_named(program)}",
                 where=str(program.path),
+                hint="control never comes there, as after a return; another assertion is chosen with --error file.c:17",
             )
         self._counts = Counts()
         self._report = Report(warnings=list(program.warnings))
@@ -70,6 +68,16 @@ class CTeacher(ABC):
     @property
     def report(self) -> Report:
         return self._report
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives back what answers are read from. It is worked out again if more is asked."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def shortest(self) -> int:
         return self.flow.shortest()
@@ -181,3 +189,11 @@ class CTeacher(ABC):
                 return ask([str(path), "--function", MAIN, "--unwind", str(self.bounds.unwind), *more])
             except TookTooLong:
                 self._out_of_time()
+
+
+def _named(program: Instrumented) -> str:
+    """The error, as a reader knows it."""
+    event = program.alphabet.events[-1]
+    if program.at_end:
+        return "its end"
+    return f"{event.label}()" if event.line is None else f"the assertion at line {event.line}"

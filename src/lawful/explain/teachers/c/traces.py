@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lawful.explain.model import Word
-from lawful.explain.teachers.c.instrument import INPUT, Input
+from lawful.explain.teachers.c.instrument import INPUT, Instrumented
 from lawful.explain.teachers.c.queries import EVENT
+from lawful.explain.teachers.c.shapes import Given, value
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,19 @@ def _found(name: str, trace: Iterable[Mapping[str, Any]]) -> Found:
     return Found(name, tuple(word), tuple(inputs))
 
 
-def described(inputs: Iterable[tuple[int, str]], known: Sequence[Input]) -> str | None:
-    """Inputs for a reader: `n = 3, choose() = 1`. Each is the number of an input, and its bits, the highest first."""
+def described(inputs: Given, program: Instrumented) -> str | None:
+    """Inputs for a reader: `n = 3, list = {value = 0, next = NULL}, choose() = 1`."""
     parts = []
-    for number, bits in inputs:
-        one = known[number]
-        value = one.type.value([bit == "1" for bit in reversed(bits)]) if bits else "any"
-        parts.append(f"{one.label} = {value}")
+    at = 0
+    while at < len(inputs):
+        number, bits = inputs[at]
+        whole = program.wholes.get(number)
+        if whole is None:
+            one = program.inputs[number]
+            parts.append(f"{one.label} = {value(one.type, bits)}")
+            at += 1
+        else:
+            text, after = whole.shape.read(inputs, at, whole.deep)
+            parts.append(f"{whole.label} = {text}")
+            at = max(after, at + 1)
     return ", ".join(parts) or None

@@ -7,7 +7,7 @@ from typing import Any
 
 _BEFORE = 40
 _AFTER = 40
-_LOOKED_AT = 16
+_LOOKED_AT = 10
 _SHORT = 200
 _OFTEN = 20
 
@@ -45,7 +45,8 @@ class Check:
         differing += [number for number in known if number in other and _differ(known[number], other[number])]
         if not differing:
             return None
-        looked_at = _often(list(dict.fromkeys(differing))[:_LOOKED_AT])
+        looked_at = list(dict.fromkeys(differing))[:_LOOKED_AT] * 2
+        looked_at = looked_at if len(looked_at) >= _OFTEN else _often(looked_at)
         alone = []
         for host in (0, 0, 1):
             if host == 0:
@@ -77,8 +78,12 @@ class Check:
             warnings.append(f"not deterministic: input {number} is once {one}, then {other}")
             return
         cause = "chance, time, or what else is not an input"
-        if len(alone) == 3 and alone[0] == alone[1] and _steady(alone[0]):
-            cause = "the order of sets, or another matter of hashes and addresses"
+        if len(alone) == 3 and all(map(_steady, alone)):
+            # Processes have the same hashes but for the third, and addresses each of its own.
+            if alone[0] == alone[1]:
+                cause = "the order of sets, or another matter of hashes"
+            else:
+                cause = "addresses, as of id(), or what else a process has of its own"
         warnings.append(f"not deterministic: run twice with {one}, it did different things; it depends on {cause}")
 
 
@@ -87,9 +92,9 @@ def _by_number(found: list[list[Any]]) -> _Seen:
 
 
 def _differ(one: list[Any], other: list[Any]) -> bool:
-    """Did something else happen? Whether an execution ends in its time may depend on how busy the machine is;
-    and of one that could not be watched nothing is known."""
-    return one != other and not {"slow", "lost"} & {one[4], other[4]}
+    """Did something else happen? Whether an execution ends in its time may depend on how busy the machine is, whether
+    memory suffices, on what was there before; and of one that could not be watched nothing is known."""
+    return one != other and not {"slow", "memory", "lost"} & {one[4], other[4]}
 
 
 def _steady(found: list[list[Any]]) -> bool:

@@ -21,7 +21,15 @@ from lawful.errors import LawfulError
 from lawful.explain.teachers.python import candidates
 from lawful.explain.teachers.python.branches import Branches
 from lawful.explain.teachers.python.channel import Channel
-from lawful.explain.teachers.python.exploring import Allowed, Tally, outcomes, run_inputs, run_paths, run_strategy
+from lawful.explain.teachers.python.exploring import (
+    Allowed,
+    Tally,
+    outcomes,
+    repeated,
+    run_inputs,
+    run_strategy,
+)
+from lawful.explain.teachers.python.following import run_paths
 from lawful.explain.teachers.python.guarding import SIZE
 from lawful.explain.teachers.python.inputs import Given, Inputs, Sample, Scope, takes_several
 from lawful.explain.teachers.python.loading import Loaded, load_function, load_value
@@ -35,6 +43,8 @@ from lawful.sources.python.scope import find_project
 
 _ALL = 100_000
 """So many inputs are all tried if the user did not choose a way."""
+
+_PYTESTING = "lawful.explain.teachers.python.pytesting"
 
 
 class Child:
@@ -71,9 +81,10 @@ class Child:
     def load(self) -> None:
         """Loads the target, and says which events it could have."""
         if self.node is not None:
-            pytesting = own("lawful.explain.teachers.python.pytesting")
-
-            pytesting.prepare()
+            if importlib.util.find_spec("pytest") is None:
+                message = "pytest is not installed"
+                raise LawfulError("explain-pytest", message, hint="a function is named as file.py:function")
+            own(_PYTESTING)  # once for all the processes in which it will run
 
             def begin(functions: list[Any]) -> Tally | None:
                 self._describe(functions)
@@ -149,6 +160,13 @@ class Child:
             found = outcomes(function, inputs, self.runner, request["again"], self.beat, isolated=isolated)
             self.send({"end": True, "again": found})
             return
+        if request.get("texts") is not None:
+            met: list[list[Any]] = []
+            if not isinstance(inputs, _Strategy):
+                isolated = request["isolated"]
+                met = repeated(function, inputs, self.runner, request["texts"], self.beat, isolated=isolated)
+            self.send({"end": True, "repeated": met})
+            return
         if isinstance(inputs, _Strategy):
             size, seed = request["samples"], request["seed"]
             several = takes_several(function)
@@ -164,7 +182,7 @@ class Child:
         self._finish(end, way)
 
     def _tested(self, begin: Callable[[list[Any]], Tally | None]) -> None:
-        pytesting = own("lawful.explain.teachers.python.pytesting")
+        pytesting = own(_PYTESTING)
 
         node, folder = str(self.node), self.config["folder"]
 
@@ -194,6 +212,7 @@ class Child:
         self.watch.begin(entries="entries" in kinds, calls=calls)
         self.runner.seconds = request["seconds_per_execution"]
         self.runner.most = request["most"]
+        self.runner.memory.allow(request["megabytes"])
 
     def _inputs(self, request: Mapping[str, Any]) -> tuple[str, Inputs | _Strategy]:
         """The way, if it was left open, and the inputs that it goes through."""
@@ -297,10 +316,7 @@ def _prepare(config: Mapping[str, Any]) -> None:
     """Imports what is otherwise imported when it is needed."""
     names = ["lawful.sources.python.encode", "asyncio"]
     if config.get("node") is not None:
-        names += [
-            "lawful.explain.teachers.python.pytesting",
-            *(["pytest"] if importlib.util.find_spec("pytest") else []),
-        ]
+        names += [_PYTESTING] if importlib.util.find_spec("pytest") else []
     elif _has_z3():
         names += [f"lawful.explain.teachers.python.{name}" for name in ("paths", "symbolic")]
     for name in names:

@@ -76,6 +76,7 @@ class Chooser:
 
     def _entries(self) -> list[Letter]:
         chosen = []
+        also = {(kind, label) for kind, _, label in self.events.also}
         for number, each in enumerate(self._functions):
             if self.events.patterns:
                 wanted = self.events.matches(*each["names"])
@@ -83,6 +84,7 @@ class Chooser:
                 special = each["names"][0].rpartition(".")[2]
                 wanted = number in self._reachable and not (special.startswith("__") and special.endswith("__"))
                 wanted = wanted and (number not in self._described["targets"] or self._recursive(number))
+                wanted = wanted or ("entries", each["label"]) in also
             if wanted:
                 key = tuple(each["key"])
                 chosen.append(Letter("entries", key, each["label"], each["file"], each["line"], number))
@@ -115,6 +117,10 @@ class Chooser:
                     found.append(Letter("calls", ("calls", pattern), pattern))
                 elif "emits" in self.kinds:
                     found.append(Letter("emits", ("emits", pattern), pattern))
+        known = {each.key for each in found}
+        for kind, key, label in self.events.also:
+            if kind in ("calls", "emits") and key not in known:
+                found = _distinct([*found, Letter("calls" if kind == "calls" else "emits", key, label)])
         if not self.events.patterns and len(found) > self.events.most:
             near = self._distances(pilot.places)
             far = len(self._functions)

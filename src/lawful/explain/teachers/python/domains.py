@@ -245,7 +245,7 @@ class _Maker:
 
     def _made(self, kind: type, depth: int) -> Domain:
         """Objects of a class, for all arguments of its constructor. What holds itself gets no deeper than the bound."""
-        if inspect.isabstract(kind):
+        if inspect.isabstract(kind) or getattr(kind, "_is_protocol", False):
             raise self._refused(kind)
         if depth > self.bound:
             return Values(())
@@ -287,7 +287,8 @@ def parameters(function: Callable[..., Any], where: str, owner: type | None = No
         hints = typing.get_type_hints(source)
     except Exception as error:
         message = f"{where}: its annotations cannot be read: {type(error).__name__}: {error}"
-        raise LawfulError("explain-inputs", message) from None
+        hint = "give the inputs yourself: --inputs file.py:generator"
+        raise LawfulError("explain-inputs", message, hint=hint) from None
     found: list[Parameter] = []
     left_out = False
     for position, each in enumerate(signature.parameters.values()):

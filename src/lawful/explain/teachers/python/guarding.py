@@ -7,10 +7,17 @@ import os
 import select
 import signal
 import struct
+import time
+from contextlib import suppress
 
 SIZE = 32
 """Bytes that both sides share: how often the program gave a sign of life, the number of its input, and, written here,
 whether its process has ended and with which code."""
+
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PATIENCE = 2.0
+_TICK = 0.001
 
 
 def guard(requests: int, answers: int, beats: int) -> None:
@@ -20,10 +27,42 @@ def guard(requests: int, answers: int, beats: int) -> None:
     if worker == 0:
         return
     try:
+        _adopt()
         _wait(worker, requests, answers, beats)
     finally:
-        os.kill(worker, signal.SIGKILL)  # it may have left the group
+        _end(worker)
         os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def _adopt() -> None:
+    """Asks the system, if it is Linux, for what the program leaves behind: some processes may have left the group."""
+    with suppress(Exception):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end(worker: int) -> None:
+    """Ends the worker, and all that it has begun: who loses its parent becomes a child of ours."""
+    until = time.monotonic() + _PATIENCE
+    ending = {worker}
+    while ending and time.monotonic() < until:
+        for each in ending:
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(each, os.WNOHANG)
+        time.sleep(_TICK)
+        ending = _children()
+
+
+def _children() -> set[int]:
+    """The processes of which we are the parent."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+            return {int(each) for each in file.read().split()}
+    except OSError:
+        return set()
 
 
 def _wait(worker: int, requests: int, answers: int, beats: int) -> None:
@@ -46,7 +85,7 @@ def _wait(worker: int, requests: int, answers: int, beats: int) -> None:
             continue
         if ended:
             struct.pack_into("Qq", shown, 16, 1, os.waitstatus_to_exitcode(status))
-            os.killpg(os.getpgrp(), signal.SIGKILL)
+            return
         for file, _ in poll.poll():
             if file == requests:
                 return

@@ -181,7 +181,8 @@ class Host:
     def _checked(self, message: dict[str, Any]) -> dict[str, Any]:
         error = message.get("error")
         if error is not None:
-            raise LawfulError(error["slug"], error["message"], where=error["where"], hint=error["hint"])
+            where = error["where"] or self._config["name"]
+            raise LawfulError(error["slug"], error["message"], where=where, hint=error["hint"])
         if "fault" in message:
             raise RuntimeError(f"in the process of the program:\n{message['fault']}")
         return message
@@ -219,10 +220,16 @@ def _ended(status: int) -> str:
 
 
 def _close(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, files: tuple[int, ...]) -> None:
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
     selector.close()
     for each in files:
         with suppress(OSError):
             os.close(each)
+    # The process that guards the program ends it and all that it has begun, unless the program has got at it.
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -8,6 +8,7 @@ import inspect
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
@@ -21,12 +22,26 @@ _DEEPEST = 8
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-class Call(Protocol):
-    """One input: it can be had as often as wanted, each time as new."""
-
-    def arguments(self) -> Arguments: ...
+class Shown(Protocol):
+    """One input, as a reader sees it."""
 
     def text(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Named:
+    """An input that others have made, by what they say of it."""
+
+    name: str
+
+    def text(self) -> str:
+        return self.name
+
+
+class Call(Shown, Protocol):
+    """One input that can be had as often as wanted, each time as new."""
+
+    def arguments(self) -> Arguments: ...
 
 
 class Inputs(Protocol):
@@ -100,7 +115,10 @@ class _Numbered:
         return arguments(self._scope.names, self._scope.at(self._number))
 
     def text(self) -> str:
-        return shown(self._scope.names, self._scope.at(self._number))
+        try:
+            return shown(self._scope.names, self._scope.at(self._number))
+        except Exception:  # a class refuses it
+            return f"input {self._number}"
 
 
 class Built:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from lawful.diagnostics import did_you_mean
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python.branches import Branches
 from lawful.explain.teachers.python.shadowing import root_of
@@ -38,9 +39,9 @@ def load_function(file: str | None, module: str | None, name: str, branches: Bra
         try:
             holder = getattr(parent, part)
         except AttributeError:
-            raise LawfulError("explain-target", f"there is no {name}", where=where, hint=_hint(parent)) from None
+            raise LawfulError("explain-target", f"there is no {name}", where=where, hint=_hint(parent, part)) from None
     if not callable(holder):
-        raise LawfulError("explain-target", f"{name} is no function", where=where)
+        raise LawfulError("explain-target", f"{name} is no function", where=where, hint=_hint(parent, ""))
     plain = isinstance(parent, type) and isinstance(inspect.getattr_static(parent, part), FunctionType)
     return Loaded(holder, name, parent if plain else None)
 
@@ -110,7 +111,10 @@ def _guarded(load: Callable[[], ModuleType], where: str, name: str = "") -> Modu
         raise LawfulError("explain-load", text, where=place) from None
 
 
-def _hint(holder: Any) -> str | None:
+def _hint(holder: Any, missing: str) -> str | None:
+    """What could have been meant."""
+    if isinstance(holder, FunctionType):
+        return "what is inside of a function is made anew each time: name a function of a module or of a class"
     inside = vars(holder) if isinstance(holder, type | ModuleType) else {}
     mine = getattr(holder, "__name__", None)
     found = [
@@ -120,4 +124,7 @@ def _hint(holder: Any) -> str | None:
         and not name.startswith("_")
         and (isinstance(holder, type) or getattr(value, "__module__", None) == mine)
     ]
+    close = did_you_mean(missing, found)
+    if close is not None:
+        return f"did you mean {close}?"
     return f"there are {', '.join(found[:8])}" if found else None

@@ -34,6 +34,8 @@ class Events:
     patterns: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] | None = None
     most: int = MOST_EVENTS
+    also: tuple[tuple[str, tuple[Any, ...], str], ...] = ()
+    """Events of other versions of the program, which are letters in this one too: the kind, key and label of each."""
 
     def __post_init__(self) -> None:
         for kind in self.kinds or ():

@@ -13,6 +13,7 @@ from lawful.explain.teachers.python.recording import Cut
 from lawful.explain.teachers.python.symbolic import SymbolicBool, SymbolicInt
 
 _SOLVER_MILLISECONDS = 2000
+_FURTHER = 64
 
 
 class Beyond(Cut):
@@ -115,8 +116,7 @@ class Paths:
 
     def solution(self) -> Replay:
         """A concrete input for the path, of small numbers if there is one."""
-        ranges = zip(self._leaves, self._ranges, strict=True)
-        near = [z3.And(leaf >= low, leaf <= high) for leaf, (low, high) in ranges if z3.is_int(leaf)]
+        near = self._near()
         model = self._model
         if near and self._solve(*near) == z3.sat:
             model = self._found
@@ -158,12 +158,33 @@ class Paths:
         return bool(self._decide(condition, lambda: self._feasible(condition, [True, False])))
 
     def value(self, term: Any) -> int:
-        """A number where Python needs a real one: each that the bounds allow, one after the other."""
+        """A number where Python needs a real one: each that the bounds allow, one after the other. These are the small
+        ones, and what small inputs make of it."""
         term = z3.simplify(term)
         if z3.is_int_value(term):
             return int(term.as_long())
         near = [0, *(value * sign for value in range(1, self.bound + 1) for sign in (1, -1))]
-        return int(self._decide(term, lambda: self._feasible(term, near)))
+        return int(self._decide(term, lambda: [*self._feasible(term, near), *self._further(term, near)]))
+
+    def _further(self, term: Any, known: list[int]) -> list[tuple[Any, Any]]:
+        """Other values that a term has for inputs within the bounds, with a model for each."""
+        found: list[tuple[Any, Any]] = []
+        assumed = [*self._near(), *(term != value for value in known)]
+        while (answer := self._solve(*assumed)) == z3.sat:
+            if len(found) == _FURTHER:
+                self.notes.unsupported[f"a number with more than {_FURTHER} values"] += 1
+                break
+            value = _value(self._found.eval(term, model_completion=True))
+            found.append((value, self._found))
+            assumed.append(term != value)
+        if answer == z3.unknown:
+            self.notes.unknown += 1
+        return found
+
+    def _near(self) -> list[Any]:
+        """That inputs are within their bounds."""
+        ranges = zip(self._leaves, self._ranges, strict=True)
+        return [z3.And(leaf >= low, leaf <= high) for leaf, (low, high) in ranges if z3.is_int(leaf)]
 
     def realise(self, term: Any, operation: str) -> int:
         """One value of a term, for an operation that has no symbolic form. The others are given up."""

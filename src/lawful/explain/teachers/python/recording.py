@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
@@ -22,6 +24,13 @@ class TooLong(Cut):
 
 class TooSlow(Cut):
     """The execution did not end in its time."""
+
+
+class Unmade(Cut):
+    """There is no execution: its input could not be made, since a class refuses what it was given."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
 
 class Recorder:
@@ -50,6 +59,18 @@ class Recorder:
         self.places = {}
         self._most = most
         self._push = push or _nothing
+        self.on = True
+
+    @contextmanager
+    def unseen(self) -> Iterator[None]:
+        """Meanwhile an input is made. What happens then is no event; if it cannot be, there is no execution."""
+        self.on = False
+        try:
+            yield
+        except (Cut, MemoryError):
+            raise
+        except BaseException as error:
+            raise Unmade(error) from None
         self.on = True
 
     def _forked(self) -> None:
@@ -81,6 +102,11 @@ class Recorder:
 
 def _nothing(letter: int) -> None:
     pass
+
+
+def opcode_at(code: CodeType, offset: int) -> str:
+    """What an instruction does."""
+    return dis.opname[code.co_code[offset]] if 0 <= offset < len(code.co_code) else ""
 
 
 def line_of(code: CodeType, offset: int) -> int | None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NoReturn
 
-from lawful.explain.teachers.python.inputs import Arguments
-from lawful.explain.teachers.python.recording import Cut, Recorder, TooLong, TooSlow, line_of
+from lawful.explain.teachers.python.inputs import Call
+from lawful.explain.teachers.python.memory import Memory
+from lawful.explain.teachers.python.recording import Cut, Recorder, TooLong, TooSlow, Unmade, line_of
 from lawful.explain.teachers.python.shadowing import own
 from lawful.explain.teachers.python.watching import Watch
 from lawful.sources.python.scope import Scope
@@ -24,8 +25,9 @@ _AGAIN = 0.1  # a program that catches everything is told again
 
 @dataclass
 class Result:
-    """What became of an execution. `end`: `done`, `error`, `long` (too many events), `slow` (it did not end), `died`
-    (its process did), or `lost` (it could not be watched)."""
+    """What became of an execution. `end`: `done`, `error`, `long` (too many events), `slow` (it did not end), `memory`
+    (it needed too much), `died` (its process did), `lost` (it could not be watched), or `unmade` (there is no such
+    input)."""
 
     word: list[int]
     end: str
@@ -35,9 +37,13 @@ class Result:
     places: dict[int, tuple[CodeType, int]] = field(default_factory=dict)
     told: list[list[Any] | None] | None = None  # the lines, by a process that knew them
 
-    def outcome(self) -> tuple[tuple[int, ...], str, bool]:
+    def outcome(self) -> tuple[tuple[int, ...], str, bool, str]:
         """What two executions with the same input must have in common."""
-        return tuple(self.word), self.end, self.failed
+        return tuple(self.word), self.end, self.failed, self.error
+
+    def kind(self) -> tuple[Any, ...]:
+        """What is reported once: a word, and how and where it ended."""
+        return *self.outcome(), self.place
 
 
 class Judge:
@@ -73,6 +79,10 @@ class Judge:
         kinds = [each for each in type(error).__mro__ if issubclass(each, SystemExit)]
         return bool(self._error["kind"] == "type") and self._names(kinds)
 
+    def other(self) -> bool:
+        """It failed without an exception."""
+        return bool(self._error["kind"] == "exception")
+
     def died(self, status: int) -> bool:
         """The process ended by itself: `os._exit`, or a signal, whose number is then negative."""
         return self.ended() if status == 0 else bool(self._error["kind"] == "exception")
@@ -101,8 +111,9 @@ class Runner:
 
     def __init__(self, recorder: Recorder, watch: Watch, judge: Judge, scope: Scope) -> None:
         self.recorder, self.watch, self.judge = recorder, watch, judge
-        self._scope = scope
+        self.scope = scope
         self.seconds = 2.0
+        self.memory = Memory()
         self.chance: Any = None
         """The state of `random`, if loading the program has settled it."""
 
@@ -110,21 +121,23 @@ class Runner:
         self._running = False
         signal.signal(signal.SIGALRM, self._alarm)
 
-    def call(self, function: Callable[..., Any], given: Arguments, push: Callable[[int], None] | None = None) -> Result:
+    def call(self, function: Callable[..., Any], call: Call, push: Callable[[int], None] | None = None) -> Result:
         """Calls a function to its end; a generator is run through, a coroutine awaited."""
-        return self.run(lambda: driven(function(*given[0], **given[1])), push)
+
+        def body() -> None:
+            with self.recorder.unseen():
+                positional, keywords = call.arguments()
+            driven(function(*positional, **keywords))
+
+        return self.run(body, push)
 
     def run(self, body: Callable[[], object], push: Callable[[int], None] | None = None) -> Result:
         """Runs a piece of the program as one execution."""
-        recorder = self.recorder
         process = os.getpid()
-        recorder.start(self.most, push)
         raised: BaseException | None = None
         try:
             try:
-                self._running = True
-                signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
-                self.watch.start()
+                self.begin(push)
                 body()
             finally:
                 self._running = False
@@ -132,9 +145,22 @@ class Runner:
             raised = error
         if os.getpid() != process:
             _leave(raised)  # a process that the program has begun came to the end of it, too
-        # An alarm may come at any moment, even in the block above.
-        self._running = recorder.on = False
+        return self.finish(raised)
+
+    def begin(self, push: Callable[[int], None] | None = None) -> None:
+        """An execution begins, whoever runs it."""
+        self.recorder.start(self.most, push)
+        self._running = True
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
+        self.memory.begin()
+        self.watch.start()
+
+    def finish(self, raised: BaseException | None) -> Result:
+        """It has ended, perhaps with an exception."""
+        # An alarm may come at any moment, even in the block that ran it.
+        self._running = self.recorder.on = False
         signal.setitimer(signal.ITIMER_REAL, 0)
+        self.memory.end()
         watched = self.watch.stop()
         return self._judged(raised, watched)
 
@@ -146,8 +172,12 @@ class Runner:
             return Result(word, "lost")
         if raised is None:
             return Result(word, "done", judge.ended(), places=self.recorder.places)
+        if isinstance(raised, Unmade):
+            return Result([], "unmade", error=str(raised))
         if isinstance(raised, Cut):
             return Result(word, "long" if isinstance(raised, TooLong) else "slow")
+        if self.memory.reached(raised):
+            return Result(word, "memory")
         failed = judge.raised(raised)
         return Result(word, "error", failed, type(raised).__name__, judge.place(raised), self.recorder.places)
 
@@ -159,7 +189,7 @@ class Runner:
         for position, (code, offset) in result.places.items():
             line = line_of(code, offset)
             if position < len(found) and line is not None:
-                found[position] = [self._scope.event_file(code.co_filename), line]
+                found[position] = [self.scope.event_file(code.co_filename), line]
         if result.failed:
             found.append(None if result.place is None else [*result.place])
         return found if any(found) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,19 +15,36 @@ class Run:
 
     limits: Limits
     most: int
-    executions: dict[tuple[Word, bool], Execution] = field(default_factory=dict)
+    executions: dict[tuple[Hashable, ...], Execution] = field(default_factory=dict)
+    """One for each word and for each way in which it ended."""
+
     finished: bool = False
     basis: Basis = Basis.SAMPLED
     reached: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     left_out: bool = False
+    slow: int = 0
+    begun: set[Word] = field(default_factory=set)
+    """How the words begin of executions that did not end; the empty word: nothing is known of some."""
+
     long: int = 0
     long_example: str = ""
 
     def report(self, bounds: Bounds, alphabet: Alphabet) -> Report:
         """What is said of it, for words up to a length."""
-        report = Report(self.basis, list(self.reached), list(self.warnings), self.left_out)
-        longer = [each for each in self.executions.values() if len(each.word) > bounds.word_length]
+        begun = {()} if self.reached or () in self.begun else self.begun
+        report = Report(
+            self.basis,
+            list(self.reached),
+            list(self.warnings),
+            self.left_out,
+            slow=self.slow,
+            long=self.long,
+            begun=tuple(sorted(begun)),
+        )
+        longer = list(
+            {each.word: each for each in self.executions.values() if len(each.word) > bounds.word_length}.values()
+        )
         if longer or self.long:
             example = longer[0].example if longer else self.long_example
             some = "at least " if self.long else ""
@@ -36,6 +53,9 @@ class Run:
             text = f"{some}{count} {what} longer than {bounds.word_length} and left out, e.g. that of {example}"
             report.warnings.append(text)
             report.left_out = True
+        if self.long:  # they may go on forever
+            many = "executions were" if self.long > 1 else "execution was"
+            report.reached.append(f"{self.long:,} {many} cut off after {self.most:,} events")
         seen = {letter for each in self.executions.values() for letter in each.word}
         unseen = [label for letter, label in enumerate(alphabet.labels[:-1]) if letter not in seen]
         if unseen and self.executions:
@@ -50,24 +70,30 @@ class Progress:
     ran: int = 0
     slow: int = 0
     long: int = 0
+    memory: int = 0
     lost: int = 0
     solver: int = 0
     deaths: int = 0
     slow_example: str = ""
     long_example: str = ""
+    memory_example: str = ""
     lost_example: str = ""
     died: dict[str, str] = field(default_factory=dict)
+    begun: set[Word] = field(default_factory=set)
 
     def add(self, end: Mapping[str, Any]) -> None:
         self.ran += end["ran"]
         self.slow += end["slow"]
         self.long += end["long"]
+        self.memory += end["memory"]
         self.lost += end["lost"]
         self.solver += end.get("solver", 0)
         self.slow_example = self.slow_example or end["examples"].get("slow", "")
         self.long_example = self.long_example or end["examples"].get("long", "")
+        self.memory_example = self.memory_example or end["examples"].get("memory", "")
         self.lost_example = self.lost_example or end["examples"].get("lost", "")
         self.died = {**end["deaths"], **self.died}
+        self.begun |= {tuple(each) for each in end["begun"]}
 
     def warnings(self, limits: Limits) -> list[str]:
         found = []
@@ -84,12 +110,18 @@ class Progress:
         return found
 
 
-def reached(stopped: str | None, limits: Limits, slow: int) -> list[str]:
-    """The limit at which a run stopped, as a sentence."""
+def reached(stopped: str | None, limits: Limits, tally: Progress) -> list[str]:
+    """The limits that a run came to, as sentences."""
+    found = []
+    if tally.memory:
+        many = "executions" if tally.memory > 1 else "execution"
+        said = f"{tally.memory} {many} needed more than {limits.megabytes:,} MB of memory"
+        found.append(f"{said}, e.g. that of {tally.memory_example}")
     sentences = {
         "paths": f"stopped after {limits.paths or 0:,} paths",
         "words": f"stopped after {limits.words or 0:,} words",
         "seconds": f"stopped after {limits.seconds or 0:g} seconds",
-        "slow": f"stopped after {slow} executions that did not end",
+        "slow": f"stopped after {tally.slow} executions that did not end",
+        "memory": f"stopped after {tally.memory} executions that needed too much memory",
     }
-    return [] if stopped is None else [sentences[stopped]]
+    return found if stopped is None else [*found, sentences[stopped]]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import inspect
 import os
-import pickle
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +13,7 @@ from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Execution, Lim
 from lawful.explain.targets import CTarget, PytestTarget, PythonTarget, Target, target_of
 from lawful.explain.teachers.python.checking import Check
 from lawful.explain.teachers.python.choosing import Chooser, Letter, Pilot, alphabet_of
+from lawful.explain.teachers.python.configuring import configured
 from lawful.explain.teachers.python.host import Died, Host
 from lawful.explain.teachers.python.options import WAYS, Error, Events, Way, error_of, events_of
 from lawful.explain.teachers.python.runs import Progress, Run, reached
@@ -88,7 +85,8 @@ class PythonSource:
         self._asked_way = way
         self._seed, self._samples = seed, samples
         self.error = error if isinstance(error, Error) else error_of(error, folder, found.file)
-        self._config = self._configured(inputs, Path(folder or ".").absolute(), "branches" in (events.kinds or ()))
+        branches = "branches" in (events.kinds or ())
+        self._config = configured(found, self.error, inputs, Path(folder or ".").absolute(), branches=branches)
         self._hosts: dict[int, Host] = {}
         self._starting: dict[int, Host] = {}
         self._counts = Counts()
@@ -96,7 +94,7 @@ class PythonSource:
         self._runs: dict[int, Run] = {}
         self._changing: str | None = None  # an execution that is not what it is alone, after others
         self._letters, self._alphabet = self._choose(events)
-        if self._numbers_fixed:
+        if self._numbers_fixed or isinstance(self.target, PytestTarget):
             self._start(1)
 
     # -- what an ExecutionSource has --------------------------------------------------------------
@@ -134,7 +132,7 @@ class PythonSource:
             yield from (each for each in run.executions.values() if len(each.word) <= bounds.word_length)
             return
         run = Run(limits, max(_LONGEST, 2 * bounds.word_length))
-        self._report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True)
+        self._report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True, begun=((),))
         try:
             for each in self._explored(size, run):
                 if len(each.word) <= bounds.word_length:
@@ -146,6 +144,24 @@ class PythonSource:
         self._report = run.report(bounds, self._alphabet)
 
     # -- more -------------------------------------------------------------------------------------
+
+    def repeated(self, texts: Sequence[str], bound: int) -> dict[str, Execution]:
+        """What becomes of inputs that read like this, as far as there are such, and they come to an end."""
+        if not isinstance(self.target, PythonTarget) or self._drawn or not texts:
+            return {}
+        way = "exhaustive" if self._asked_way in ("symbolic", "auto") and self.way != "testing" else "testing"
+        limits = {"paths": None, "words": None, "seconds": None}
+        request = self._request(bound, _LONGEST, limits, keys=self._keys, texts=list(texts), way=way)
+        found = {}
+        try:
+            for message in self._host().run(request):
+                for text, letters, failed, raised, end in message.get("repeated", ()):
+                    word = (*letters, self._alphabet.error) if failed else tuple(letters)
+                    if end in ("done", "error", "died"):
+                        found[text] = Execution(word, failed, text, None, raised or None)
+        except Died:
+            self._hosts.pop(0).close()
+        return found
 
     @property
     def output(self) -> str:
@@ -165,28 +181,12 @@ class PythonSource:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- the child processes ----------------------------------------------------------------------
+    @property
+    def letters(self) -> tuple[tuple[str, tuple[Any, ...], str], ...]:
+        """What another version may be asked to see too: the kind, key and label of each event."""
+        return tuple((each.kind, each.key, each.label) for each in self._letters)
 
-    def _configured(self, inputs: object, folder: Path, branches: bool) -> dict[str, Any]:
-        target = self.target
-        path = [str(folder), *([str(folder / "src")] if (folder / "src").is_dir() else [])]
-        path += [os.path.abspath(each) for each in sys.path if each and each not in path]
-        config: dict[str, Any] = {
-            "name": str(target),
-            "folder": str(folder),
-            "path": path,
-            "error": self.error.as_json(),
-            "branches": branches,
-            "project": None,
-        }
-        if isinstance(target, PytestTarget):
-            if inputs is not None:
-                raise LawfulError("explain-inputs", "a test brings its own inputs", where=str(target))
-            config |= {"node": str(target), "file": str(target.file)}
-        else:
-            config |= {"file": target.file and str(target.file), "module": target.module, "function": target.function}
-            config["inputs"] = _sent(inputs)
-        return config
+    # -- the child processes ----------------------------------------------------------------------
 
     def _host(self, number: int = 0) -> Host:
         """The process with this number; each has other hashes."""
@@ -212,6 +212,7 @@ class PythonSource:
             "start": 0,
             "isolated": self._changing is not None,
             "seconds_per_execution": self.limits.seconds_per_execution,
+            "megabytes": self.limits.megabytes,
             **limits,
             **more,
         }
@@ -267,17 +268,19 @@ class PythonSource:
 
     def _explored(self, bound: int, run: Run) -> Iterator[Execution]:
         self._host()
-        ask = partial(self._asked, run.limits.seconds_per_execution)
+        ask = partial(self._asked, run.limits)
         check = Check(ask, self.close, isolated=self._changing is not None)
         if self._numbers_fixed and self._changing is None:
             self._changing = check.before(bound, run.warnings)
         limits = {"paths": run.limits.paths, "words": run.limits.words, "seconds": run.limits.seconds}
         tally = Progress()
         finish: dict[str, Any] | None = None
+        request: dict[str, Any] = {}
         start, isolated = 0, self._changing is not None
         while finish is None:
             request = self._request(bound, run.most, limits, keys=self._keys, start=start, isolated=isolated)
             request["seconds_per_execution"] = run.limits.seconds_per_execution
+            request["megabytes"] = run.limits.megabytes
             if limits["paths"] is not None:
                 request["paths"] = max(1, limits["paths"] - tally.ran)
             told: dict[str, Any] | None = None
@@ -312,7 +315,46 @@ class PythonSource:
                     tally.lost += 1
                 start = at + 1
                 isolated = isolated or tally.deaths >= _DEATHS
+        if finish.get("unfollowed") and finish["stopped"] is None:
+            yield from self._sampled(request, run, tally, check)
+        if isinstance(self.target, PytestTarget) and not _cut(finish) and not finish["drawn"]:
+            self._repeated_test(request, run)
         self._finished(run, finish, tally, check, bound)
+
+    def _repeated_test(self, request: Mapping[str, Any], run: Run) -> None:
+        """Runs a test once more, with another order of sets: what it does then must be what it did."""
+        other = Run(run.limits, run.most)
+        end: Mapping[str, Any] | None = None
+        try:
+            for message in self._host(1).run(request):
+                for _ in self._new(message, other, None):
+                    pass
+                end = message if message.get("end") else end
+        except Died:
+            self._hosts.pop(1).close()
+        if end is None or _cut(end):
+            return
+        # Not by its line: that of a recursion which is too deep depends on who calls it.
+        first, second = ({key[:3]: each for key, each in found.executions.items()} for found in (run, other))
+        differing = [key for key in (*first, *second) if (key in first) is not (key in second)]
+        if differing:
+            found = first.get(differing[0]) or second[differing[0]]
+            run.warnings.append(f"not deterministic: run twice, the test did different things, e.g. {found.example}")
+
+    def _sampled(self, request: Mapping[str, Any], run: Run, tally: Progress, check: Check) -> Iterator[Execution]:
+        """What could not be followed symbolically is tried on samples, too."""
+        before = tally.ran
+        try:
+            for message in self._host().run({**request, "way": "testing"}):
+                yield from self._new(message, run, check)
+                if message.get("end"):
+                    tally.add(message)
+        except Died:
+            self._hosts.pop(0).close()
+            run.left_out = True
+        run.warnings.append(
+            f"not all could be followed symbolically: {tally.ran - before:,} inputs were run beside that"
+        )
 
     @property
     def _keys(self) -> list[tuple[Any, ...]]:
@@ -327,12 +369,12 @@ class PythonSource:
     def _drawn(self) -> bool:
         return bool(self._described.get("strategy"))
 
-    def _asked(self, seconds: float, host: int, bound: int, numbers: list[int], isolated: bool) -> list[list[Any]]:
+    def _asked(self, allowed: Limits, host: int, bound: int, numbers: list[int], isolated: bool) -> list[list[Any]]:
         """What becomes of inputs in a process: number, text, word, whether it failed, how it ended."""
         way = "exhaustive" if self._asked_way in ("symbolic", "auto") else self._asked_way
         limits = {"paths": None, "words": None, "seconds": None}
         request = self._request(bound, _LONGEST, limits, keys=self._keys, again=numbers, way=way, isolated=isolated)
-        request["seconds_per_execution"] = seconds
+        request |= {"seconds_per_execution": allowed.seconds_per_execution, "megabytes": allowed.megabytes}
         try:
             for message in self._host(host).run(request):
                 if message.get("end"):
@@ -342,16 +384,18 @@ class PythonSource:
             self._hosts.pop(host).close()
         return []
 
-    def _new(self, message: Mapping[str, Any], run: Run, check: Check) -> Iterator[Execution]:
+    def _new(self, message: Mapping[str, Any], run: Run, check: Check | None) -> Iterator[Execution]:
         error = self._alphabet.error
-        for letters, failed, text, lines, (raised, *_), number, _, end in message.get("new", ()):
-            check.note(number, text, letters, failed, end)
+        for letters, failed, text, lines, (raised, *place), number, _, end in message.get("new", ()):
+            if check is not None:
+                check.note(number, text, letters, failed, end)
             word = (*letters, error) if failed else tuple(letters)
-            if (word, failed) not in run.executions:
+            key = (word, failed, raised, *place)
+            if key not in run.executions:
                 places = (
                     None if lines is None else tuple(None if each is None else (each[0], each[1]) for each in lines)
                 )
-                run.executions[word, failed] = execution = Execution(word, failed, text, places, raised)
+                run.executions[key] = execution = Execution(word, failed, text, places, raised)
                 yield execution
 
     def _finished(self, run: Run, finish: Mapping[str, Any], tally: Progress, check: Check, bound: int) -> None:
@@ -359,9 +403,12 @@ class PythonSource:
         self._counts.executions += tally.ran
         self._counts.solver_calls += tally.solver
         self.way = str(finish.get("way", self.way))
-        complete = bool(finish["complete"]) and not tally.slow and not tally.lost
+        complete = bool(finish["complete"]) and not tally.slow and not tally.memory and not tally.lost
         given_up = self.way == "symbolic" and not finish["complete"]
-        run.left_out |= bool(tally.slow or tally.lost or given_up)
+        run.slow, run.begun = tally.slow, tally.begun
+        if run.left_out or tally.lost or given_up:
+            run.begun.add(())
+        run.left_out |= bool(run.begun)
         if self._numbers_fixed and self.way != "symbolic":
             check.after(bound, run.warnings)
         run.basis = Basis.COMPLETE if complete and not check.doubtful else Basis.SAMPLED
@@ -371,7 +418,7 @@ class PythonSource:
                 run.basis, remedy = Basis.SAMPLED, "--way exhaustive can run each in a process of its own"
             run.warnings.append(f"executions change what later ones do, e.g. that of {self._changing}: {remedy}")
         limits = run.limits
-        run.reached += reached(finish["stopped"], limits, tally.slow)
+        run.reached += reached(finish["stopped"], limits, tally)
         run.warnings += tally.warnings(limits)
         run.warnings += finish.get("notes", ())
         for text in finish.get("differs", ())[:1]:
@@ -380,27 +427,12 @@ class PythonSource:
         run.finished = True
 
 
+def _cut(end: Mapping[str, Any]) -> bool:
+    """Was anything of a run left out?"""
+    return end["stopped"] is not None or any(end[name] for name in ("slow", "long", "memory", "lost"))
+
+
 def _ended(died: Died) -> str:
-    from lawful.explain.teachers.python.exploring import death
+    from lawful.explain.teachers.python.apart import death
 
     return "no sign of life" if died.hung else death(died.status)
-
-
-def _sent(inputs: object) -> dict[str, str] | None:
-    """Inputs for another process: by name, or as they are."""
-    if inputs is None:
-        return None
-    if isinstance(inputs, str):
-        return {"name": inputs}
-    name = getattr(inputs, "__qualname__", "")
-    if callable(inputs) and name.isidentifier():
-        file = inspect.getsourcefile(inspect.unwrap(inputs))
-        if file is not None:
-            return {"name": f"{os.path.abspath(file)}:{name}"}
-    try:
-        given = list(inputs) if isinstance(inputs, Iterator) else inputs
-        return {"name": "the inputs", "pickled": base64.b64encode(pickle.dumps(given)).decode()}
-    except Exception as error:
-        hint = "name a file, as in inputs.py:name"
-        message = f"the inputs cannot be sent to another process: {error}"
-        raise LawfulError("explain-inputs", message, hint=hint) from None

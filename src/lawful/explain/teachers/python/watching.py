@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import sys
+import threading
 from types import CodeType, FrameType
 from typing import Any
 
@@ -41,8 +42,10 @@ class Watch:
         if not _MONITORED:
             if self._wants_calls:  # a profile function is told of C functions too
                 sys.setprofile(self._profiled)
+                threading.setprofile(self._profiled)
             elif self._wants_entries:
                 sys.settrace(self._traced)
+                threading.settrace(self._traced)
 
     def stop(self) -> bool:
         """It has ended. Could it be watched until then? The program may have put an end to that."""
@@ -57,8 +60,9 @@ class Watch:
             watched = sys.getprofile() == self._profiled
         elif self._wants_entries:
             watched = sys.gettrace() == self._traced
-        sys.setprofile(None)
-        sys.settrace(None)
+        for module in (sys, threading):  # the latter for threads that begin
+            module.setprofile(None)
+            module.settrace(None)
         return watched
 
     # -- 3.12 and later ---------------------------------------------------------------------------

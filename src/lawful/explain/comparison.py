@@ -1,0 +1,165 @@
+"""What a comparison of versions says: the words that some have and others have not, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lawful.explain.automata import Automaton
+from lawful.explain.explanation import Picture, Way, bounds_json, picture_json
+from lawful.explain.model import Alphabet, Basis, Bounds, Word
+
+Verdict = Literal["same", "differs", "undecided"]
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What a version that does not have a word does in its place: on the same input, or after the same events."""
+
+    version: str
+    by: Literal["input", "events"]
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True)
+class Witness(Way):
+    """A word of a side, and what other versions do there."""
+
+    certain: bool = True
+    """Whether the others do not have it for certain: no execution of theirs was cut off that might."""
+
+    elsewhere: tuple[Elsewhere, ...] = ()
+
+
+@dataclass(frozen=True)
+class Side:
+    """Words that some versions have and others have not."""
+
+    key: str
+    title: str
+    automaton: Automaton
+    picture: Picture
+    matters: bool = True
+    """Whether it says that something is different; otherwise it only shows more."""
+
+    certain: bool = True
+    """Whether the others lack at least one of these words for certain."""
+
+    ways: tuple[Witness, ...] = ()
+    """The first words, each with the input of an execution where that is known."""
+
+    ways_total: int = 0
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """How many of the words end with each letter."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no such words."""
+        return self.picture.empty
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Versions of one program compared by all their words within the same bounds."""
+
+    kind: Literal["diff", "merge"]
+    target: str | None
+    versions: Mapping[str, str]
+    """What each version is called, by its part in this: old and new, or base, a, b and merged."""
+
+    alphabet: Alphabet
+    """Its last letters are how executions end."""
+
+    bounds: Bounds
+    sides: tuple[Side, ...]
+    failing: frozenset[int] = frozenset()
+    """Those of the last letters that are errors."""
+
+    narrowed: bool = False
+    """Whether only executions with one kind of end are compared, which was chosen."""
+
+    basis: Basis = Basis.COMPLETE
+    interrupted: bool = False
+    """Whether this is only the best there was when the user pressed Ctrl-C."""
+
+    reached: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Why versions that look the same may not be."""
+
+    seconds: float = 0.0
+
+    @property
+    def same(self) -> bool:
+        """Whether no difference was seen within the bounds. For a merge: whether it holds no surprise."""
+        return all(side.empty for side in self.sides if side.matters)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether versions differ; undecided, if what was not followed to its end may make up for all that was seen."""
+        if any(side.matters and not side.empty and side.certain for side in self.sides):
+            return "differs"
+        return "same" if self.same and not self.doubts else "undecided"
+
+    @property
+    def complete(self) -> bool:
+        """Whether this is everything within the bounds."""
+        return self.basis is Basis.COMPLETE and not self.reached and not self.interrupted
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing that is shown is an error."""
+        return not self.failing
+
+    def side(self, key: str) -> Side:
+        """One of the sides."""
+        return next(side for side in self.sides if side.key == key)
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison for programs."""
+        labels = self.alphabet.labels
+        return {
+            "kind": self.kind,
+            "target": self.target,
+            **self.versions,
+            "same": self.same,
+            "verdict": self.verdict,
+            "alphabet": list(labels),
+            "ends": [{"end": labels[letter], "fails": letter in self.failing} for letter in self.alphabet.terminal],
+            "bounds": bounds_json(self.bounds),
+            "complete": self.complete,
+            "basis": self.basis.value,
+            "interrupted": self.interrupted,
+            "limits_reached": list(self.reached),
+            "warnings": [*self.warnings, *self.doubts],
+            "seconds": round(self.seconds, 6),
+            "differences": {side.key: self._side_json(side) for side in self.sides},
+        }
+
+    def _side_json(self, side: Side) -> dict[str, Any]:
+        return {
+            "title": side.title,
+            "empty": side.empty,
+            "matters": side.matters,
+            "certain": side.certain,
+            **picture_json(side.picture, self.alphabet),
+            "words": [
+                {
+                    **self._word_json(way.word),
+                    "input": way.example,
+                    "certain": way.certain,
+                    "elsewhere": [
+                        {"version": each.version, "by": each.by, **self._word_json(word)}
+                        for each in way.elsewhere
+                        for word in each.words
+                    ],
+                }
+                for way in side.ways
+            ],
+            "words_total": side.ways_total,
+            "ends": {self.alphabet.labels[end]: number for end, number in side.ends.items()},
+        }
+
+    def _word_json(self, word: Word) -> dict[str, Any]:
+        return {"word": list(self.alphabet.spelled(word)), "fails": word[-1] in self.failing}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import threading
+import time
+from types import CodeType
 from typing import Any, ClassVar
 
 import pytest
 
 import lawful
+from lawful.sources.python import cores
 from sources.actors.watched_programs import Event, told, watched
 
 VIEW = """
@@ -539,3 +543,36 @@ def test_a_call_that_was_prevented_does_not_take_the_answer_of_the_next() -> Non
 
     watch = watched(view, lambda: asyncio.run(Hasty(Reserved()).later(1)), on_violation="raise")
     assert [(finding.law, finding.count) for finding in watch.findings] == [("<law>", 1)]
+
+
+def test_a_thread_that_comes_while_another_one_plans_is_watched_as_well(
+    seen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a function does is told only after the interpreter was asked for it: nobody may be quicker."""
+    if sys.version_info < (3, 12):
+        pytest.skip("there is no sys.monitoring")
+    from lawful.sources.python.monitoring import Monitoring
+
+    switch = Monitoring._switch
+
+    def switch_slowly(self: Any, code: CodeType, known: Any) -> None:
+        if code.co_name in ("pay", "later"):
+            time.sleep(0.05)
+        switch(self, code, known)
+
+    monkeypatch.setattr(Monitoring, "_switch", switch_slowly)
+    bank = Bank()
+
+    def program() -> None:
+        threads = [threading.Thread(target=lambda at=at: asyncio.run(Agent(bank).later(at))) for at in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    monkeypatch.setattr(cores, "NAMES", ("python",))
+    events = seen(ASYNC, program)
+    asked = {event["callId"]: event["args"][0] for event in events if "args" in event}
+    answers = {event["callId"]: event["res"] for event in events if "res" in event}
+    assert len(asked) == 3
+    assert answers == {call: number + 1 for call, number in asked.items()}

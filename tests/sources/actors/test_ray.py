@@ -68,3 +68,21 @@ def test_what_actors_send_is_recorded_and_can_be_checked(tmp_path: Path) -> None
         done = subprocess.run([*lawful, *words], cwd=tmp_path, capture_output=True, text=True, timeout=180)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "0 broken, 1 accepted (1 law, 1 trace, 8 events)" in done.stdout
+
+
+def test_what_actors_send_is_judged_while_they_run(tmp_path: Path) -> None:
+    """A shop that delivers something else: only its own process sees that, and the driver says so."""
+    wrong = PROGRAM.replace("who.deliver.remote(what)", 'who.deliver.remote(what if what == "tea" else "beer")')
+    wrong = wrong.replace(
+        "while what not in ray.get(customer.have.remote()):",
+        'while len(ray.get(customer.have.remote())) < ("tea", "milk").index(what) + 1:',
+    )
+    (tmp_path / "app.py").write_text(wrong)
+    (tmp_path / "v.view").write_text(VIEW)
+    command = [sys.executable, "-m", "lawful", "run", "--law", "v.view", "app.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 1, done.stdout + done.stderr
+    text = " ".join((done.stdout + done.stderr).split())
+    assert 'receives Customer.deliver("beer")' in text
+    assert 'T.what is "milk", deliver.what is "beer"' in text
+    assert "8 events" in text

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from lawful import core
 from lawful.sources.actors.groups import NOBODY, Groups, Party, program_frame, self_of
 from lawful.sources.actors.specs import Spec, Specs, all_bindings, plain, views
 from lawful.sources.actors.tables import Table
@@ -20,6 +21,7 @@ from lawful.sources.python.sites import UnknownBytecodeError, probes
 
 if TYPE_CHECKING:
     from lawful.laws.grammar.groups import Binding
+    from lawful.sources.actors.outbox import Inbox, Outbox
     from lawful.sources.python.wanted import Watched
 
 _HAND: Final = Want.HAND | Want.SITE
@@ -92,6 +94,10 @@ class Exchange:
         self.identify: Callable[[object], Any] = id  # of the tracer, when there is one
         self.passport: Callable[[], str] | None = None  # makes a file by which processes of others join the run
         self.stand_ins: dict[type, Callable[[Any], Any]] = {}  # what has the id of another object, and which
+        self.post: Any = None  # the C core's memory of messages in queues
+        self.at_once = False  # is a law that is broken to be told of before the message goes out?
+        self.outbox: Outbox | None = None  # where messages go, if no process sees all of them
+        self.inbox: Inbox | None = None  # the same in the first process: where they come from
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
@@ -99,7 +105,7 @@ class Exchange:
         self.numbered = numbered
         self._sent: Table[itertools.count[int]] = Table()
         self._numbers = itertools.count(1)
-        self._carriers: dict[tuple[str, str], tuple[Carry, Want]] = {}
+        self._carriers: dict[tuple[str, str], tuple[Carry, Want, str | None]] = {}
         self._handlers: dict[int, _Handler] = {}  # by the ids of code objects
         self._has_entries = False  # are some of them the program's own?
         self._by_caller: list[tuple[Callable[[Any, type | None], bool], Carry]] = []
@@ -115,12 +121,21 @@ class Exchange:
         from lawful.sources.actors.ray import RayActors
         from lawful.sources.actors.tasks import Tasks
 
-        for source in (Tasks(self), Actors(self), RayActors(self)):
+        self._tasks = Tasks(self)
+        for source in (self._tasks, Actors(self), RayActors(self)):
             source.register()
 
-    def carries(self, module: str, function: str, carry: Carry, wants: Want = _NOTHING) -> None:
-        """A function of a library is told of when it starts."""
-        self._carriers[module, function] = carry, _HAND | wants
+    def attach(self, tracer: Any) -> None:
+        """Messages are those that this tracer sees."""
+        self.identify = tracer.identify
+        if core.native is not None and hasattr(tracer, "post") and not self.numbered:
+            self.post = tracer.post = self._tasks.new_post(core.native)
+
+    def carries(
+        self, module: str, function: str, carry: Carry, wants: Want = _NOTHING, *, post: str | None = None
+    ) -> None:
+        """A function of a library is told of when it starts. `post`: what it is called where the C core knows it."""
+        self._carriers[module, function] = carry, _HAND | wants, post
 
     def carries_by_caller(self, name: str, fits: Callable[[Any, type | None], bool], carry: Carry) -> None:
         """A function of a library is told of where own code calls it by this name."""
@@ -138,7 +153,14 @@ class Exchange:
     @property
     def warnings(self) -> list[str]:
         """What the user should know at the end."""
-        return self.groups_of.unseen(self.specs.groups)
+        found = self.groups_of.unseen(self.specs.groups)
+        if self.inbox is not None and self.inbox.missing:
+            found.append(f"{self.inbox.missing} messages of other processes are missing")
+        return found
+
+    def rest(self) -> list[Event]:
+        """At the end: what other processes have sent, as far as it was not told yet."""
+        return [] if self.inbox is None else self.inbox.take(over=True)
 
     def after_fork(self, process: int) -> None:
         self._lock = threading.Lock()  # who held it may not be here
@@ -153,14 +175,19 @@ class Exchange:
             return plan
         carrier = self._carriers.get((module, code.co_qualname))
         if carrier is not None:
-            self._handlers[id(code)] = _Handler(code, carrier[1], carrier[0], None)
-            return self._reporting(plan, code, module, carrier[1])
+            carry, wants, post = carrier
+            self._handlers[id(code)] = _Handler(code, wants, carry, None)
+            if self.post is not None and post is not None and not code.co_cellvars:
+                setattr(self.post, post, code)
+            return self._reporting(plan, code, module, wants)
         own = scope.own(code.co_filename)
         entry = self._entry(code, module, own)
         if entry is not None:
             ends = Want.HAND_END if any(spec.reply for spec in entry.specs) else _NOTHING
             self._handlers[id(code)] = _Handler(code, _HAND | ends, None, entry)
             self._has_entries = True
+            if self.post is not None:
+                self.post.rests = True  # what is put may have been told of as a call
             plan = self._reporting(plan, code, module, _HAND | ends)
         return self._probed(plan, code) if own else plan
 
@@ -245,6 +272,30 @@ class Exchange:
     # -- Hands ------------------------------------------------------------------------------------
 
     def hand(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
+        answer = self._hand(subject, args, kwargs)
+        if self.outbox is None:
+            return answer
+        events, token = ([], None) if answer is None else answer
+        return self._written(events), token
+
+    def _written(self, events: list[Event]) -> list[Event]:
+        """Write them down with those of other processes; what is to be told in their place."""
+        assert self.outbox is not None
+        if events:
+            self.outbox.put([self._here() | event for event in events])
+        return [] if self.inbox is None else self.inbox.take()
+
+    def _here(self) -> Event:
+        """The place of the program that is at work."""
+        frame = program_frame()
+        scope = self._wanted.scope
+        while frame is not None and not scope.own(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None:
+            return {}
+        return {"file": scope.event_file(frame.f_code.co_filename), "line": frame.f_lineno or 0}
+
+    def _hand(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         if type(subject) is CodeType:
             _, _, carry, entry = self._handlers[id(subject)]
             if carry is not None:
@@ -254,9 +305,9 @@ class Exchange:
         return None if found is None else found[1](args, kwargs)
 
     def handed(self, token: Any, result: object, exception: str | None) -> list[Event]:
-        if not isinstance(token, Call):
-            return token(result, exception)  # type: ignore[no-any-return]
-        return self.answered(token, result, exception)
+        is_call = isinstance(token, Call)
+        events = self.answered(token, result, exception) if is_call else token(result, exception)
+        return events if self.outbox is None else self._written(events)
 
     def answered(self, call: Call, result: object, exception: str | None) -> list[Event]:
         """The events of an answer."""
@@ -373,10 +424,29 @@ class Exchange:
         """The events of a message, if it goes from one group to another or to somebody outside."""
         if sender.is_same(receiver):
             return None
-        events: list[Event] = []
+        events = self.heads(specs, sender, receiver, target)
         replies = tuple(spec for spec in specs if spec.reply) if answerable and self.specs.replies else ()
         number = next(self._numbers) if replies else 0
-        values: Event | None = None
+        if events:
+            values: Event = {}
+            add_values(values, args, kwargs, self.identity)
+            for event in events:
+                event.update(values)
+                if number:
+                    event["callId"] = number
+        if self.numbered and events and sender.key is not None:
+            self._count(events, sender.key)
+        call = None
+        if replies:
+            called = None if target is None else self.identity(target)
+            call = Call(replies, self.end(sender), self.end(receiver), called, number)
+        return (events, call) if events or call is not None else None
+
+    def heads(self, specs: Iterable[Spec], sender: Party, receiver: Party, target: Any) -> list[Event]:
+        """How the events of a message begin, which is the same for all messages of a name between these two."""
+        if sender.is_same(receiver):
+            return []
+        events = []
         for spec in specs:
             party = sender if spec.direction == "send" else receiver
             if spec.reply or not party.is_of(spec.group):
@@ -385,20 +455,8 @@ class Exchange:
             caller = sender.object
             if caller is not None:
                 event["callerId"] = self.number(sender) if caller is sender.key else self.identity(caller)
-            if values is None:
-                values = {}
-                add_values(values, args, kwargs, self.identity)
-            event.update(values)
-            if number:
-                event["callId"] = number
             events.append(event)
-        if self.numbered and events and sender.key is not None:
-            self._count(events, sender.key)
-        call = None
-        if replies:
-            called = None if target is None else self.identity(target)
-            call = Call(replies, self.end(sender), self.end(receiver), called, number)
-        return (events, call) if events or call is not None else None
+        return events
 
     def end(self, party: Party) -> End:
         return End(party.names, self.number(party) if party.names else None)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 200
 """Frames among which the one is looked for that sends."""
 
+_GIVEN: Final = "Task-"
+"""How the names begin that asyncio gives to tasks."""
+
 
 def _nobody() -> None:
     """In place of a reference to who is not known."""
@@ -39,7 +42,7 @@ def _weak(value: Any) -> Callable[[], Any]:
 class Party:
     """One group, or somebody in no group at all. Nobody is kept alive by being remembered here."""
 
-    __slots__ = ("_key", "_object", "names", "number", "words")
+    __slots__ = ("_key", "_object", "alias", "names", "number", "words")
 
     def __init__(self, names: tuple[str, ...], key: Any, object: Any = None, words: tuple[str, ...] = ()) -> None:
         self.names = names
@@ -50,6 +53,8 @@ class Party:
         """Its id, once somebody has asked for it."""
         self._key = _weak(key)
         self._object = self._key if object is key else _weak(object)
+        self.alias: Any = False if names else None if object is None else ...
+        """By what it is known. False: itself. If it is no group: None, or its object's id, once somebody has asked."""
 
     @property
     def key(self) -> Any:
@@ -87,7 +92,8 @@ class Groups:
         self.actors = bool(self._bindings.get("actor"))
         self._modules = bool(self._bindings.get("module"))
         self.objects = bool(self._bindings.get("class"))
-        self._walks = self._modules or self.objects
+        self.walks = self._modules or self.objects
+        """Does it depend on the stack who sends?"""
         self._types: Table[tuple[tuple[str, ...], bool]] = Table()
         self._matches = {
             binding: re.compile(translate(binding.target)).match for _, binding in self._bindings.get("task", ())
@@ -154,6 +160,22 @@ class Groups:
         party = Party(tuple(found), key, None, (spelled,)) if found else None
         self._of_modules[module] = party
         return party
+
+    @property
+    def parties(self) -> Table[Party]:
+        """Of tasks, as far as they are known."""
+        return self._of_tasks
+
+    @property
+    def matches(self) -> tuple[Callable[[str], Any], ...]:
+        """What tells whether the name of a task puts it into a group."""
+        return tuple(self._matches.values())
+
+    @property
+    def plain_names(self) -> bool:
+        """Is no task in a group because of a name that asyncio has given it, such as `Task-7`?"""
+        begins = [re.split(r"[*?\[]", binding.target)[0] for binding in self._matches]
+        return not any(each.startswith(_GIVEN) or _GIVEN.startswith(each) for each in begins)
 
     # -- tasks and threads ------------------------------------------------------------------------
 
@@ -228,7 +250,7 @@ class Groups:
 
         `callee`: the innermost frame, if it has this code, is what was called, and does not count.
         """
-        if self._walks:
+        if self.walks:
             frame = program_frame()
             if frame is not None and frame.f_code is callee:
                 frame = frame.f_back

@@ -1,7 +1,9 @@
 """Ray: what actors are sent, from the driver and from each other's processes.
 
-A message is told where it is sent. For those that actors send, their processes join the run like other children, and
-write their part of the trace; the parts are put together by time, and by the senders' counters.
+A message is told where it is sent. For those that actors send, their processes join the run like other children. Where
+a trace is written, they write their part of it; the parts are put together by time, and by the senders' counters.
+Otherwise all write down their messages in the folder of the run, and the driver judges them, in one order and a little
+later. Where a law that is broken is to stop the message, only the driver's own are judged.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from lawful.sources.actors.groups import NOBODY, Party
+from lawful.sources.actors.outbox import Inbox, Outbox
 from lawful.sources.python.model import Want
 
 if TYPE_CHECKING:
@@ -47,6 +50,9 @@ class RayActors:
             return
         exchange.carries("ray.actor", "ActorMethod._remote", self._remote)
         exchange.carries("ray._private.worker", "init", self._init, Want.HAND_END)
+        passport = os.environ.get(PASSPORT)
+        if passport is not None and not exchange.numbered:
+            exchange.outbox = Outbox(os.path.dirname(passport))
         exchange.groups_of.ray = self._current
         exchange.stand_ins[_Actor] = lambda actor: actor.id
 
@@ -104,6 +110,11 @@ class RayActors:
             return None
         self._exchange.groups_of.elsewhere = True
         path = self._exchange.passport()
+        if not self._exchange.numbered and not self._exchange.at_once:
+            self._exchange.outbox = Outbox(os.path.dirname(path))
+            self._exchange.inbox = Inbox(os.path.dirname(path))
+            if self._exchange.post is not None:
+                self._exchange.post.rests = True
         job = {"runtime_env": {"worker_process_setup_hook": _HOOK, "env_vars": {PASSPORT: path}}}
         os.environ[_JOB] = json.dumps(job)
 

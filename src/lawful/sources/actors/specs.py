@@ -78,6 +78,11 @@ class Specs:
         self.groups = frozenset(spec.group for spec in everything if spec.group is not None)
         self.outside = frozenset(spec.owner for spec in everything if spec.direction == "send" and not spec.reply)
 
+    @property
+    def by_name(self) -> dict[str, tuple[Spec, ...]]:
+        """What was asked for so far, for the C core."""
+        return self._by_name
+
     def of(self, name: str) -> tuple[Spec, ...]:
         """The messages that may be meant by a name."""
         found = self._by_name.get(name)

@@ -14,6 +14,11 @@ class Table(Generic[T]):
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Any], T]] = {}
 
+    @property
+    def entries(self) -> dict[int, tuple[weakref.ref[Any], T]]:
+        """By the ids of objects, for the C core."""
+        return self._known
+
     def get(self, key: Any) -> T | None:
         found = self._known.get(id(key))
         return found[1] if found is not None and found[0]() is key else None

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lawful.sources.actors.groups import NOBODY, Party, current_task
 from lawful.sources.actors.items import Item, read
 from lawful.sources.actors.tables import Table
+from lawful.sources.actors.values import is_object
 from lawful.sources.python.model import Event, Want
 
 if TYPE_CHECKING:
@@ -18,31 +21,23 @@ if TYPE_CHECKING:
 
 _QUEUES = "asyncio.queues"
 _MOST_ROUTES = 1000
+_MOST_EVENTS = 8  # of one message that the C core knows
 _NOTHING: list[Event] = []
-
-Taken = Callable[[Any, "str | None"], "list[Event]"]
 
 
 class _Reader:
-    """Who reads from a queue."""
+    """Who reads from a queue. The C core has a twin of this."""
 
-    __slots__ = ("_taken", "early", "party", "routes", "shared", "task")
+    __slots__ = ("early", "party", "routes", "shared", "task", "told", "ways")
 
-    def __init__(self, taken: Taken) -> None:
-        self._taken = taken
-        self.task: Callable[[], Any] = _nobody  # that read last
+    def __init__(self) -> None:
+        self.task: Callable[[], Any] | None = None  # that read last
         self.party: Party | None = None  # None: nobody has yet
         self.shared = False  # several do: whose a message is turns out when it is taken
         self.early: dict[int, Party] = {}  # who sent what lies there, by its address, as long as nobody reads it
         self.routes: dict[str, tuple[Spec, ...]] = {}  # what a message of this name may be, if it is for this reader
-
-    def ends(self, value: Any, exception: str | None) -> list[Event]:
-        """Somebody who waited has a message."""
-        return self._taken(value, exception) if self.shared else _NOTHING
-
-
-def _nobody() -> None:
-    """In place of a reference to who is not there yet."""
+        self.told: set[int] = set()  # addresses of what lay there, and was told of, when a second reader came
+        self.ways: dict[str, dict[Any, Any]] = {}  # for the C core: what is told, by name and sender
 
 
 class Tasks:
@@ -50,22 +45,43 @@ class Tasks:
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
+        self._new_reader: Callable[[], _Reader] = _Reader
+        self._new_way: Callable[[tuple[Event, ...], Any], Any] | None = None
         self._readers: Table[_Reader] = Table()
         self._calls: Table[Call] = Table()  # that are to be answered, by their futures
+        self._kinds: Table[bool] = Table()  # classes whose objects are told by their ids
+        self._strangers: Table[type | None] = Table()  # code of tasks that are no groups, and whose methods it is
 
     def register(self) -> None:
         exchange = self._exchange
         if not exchange.groups_of.tasks and not exchange.groups_of.objects:
             return
-        exchange.carries(_QUEUES, "Queue.put_nowait", self._put)
-        exchange.carries(_QUEUES, "Queue.get", self._takes, Want.HAND_END)
-        exchange.carries_by_caller("get_nowait", _is_of_queue("get_nowait"), self._takes)
+        exchange.carries(_QUEUES, "Queue.put_nowait", self._put, post="put")
+        exchange.carries(_QUEUES, "Queue.get", self._waits, post="get")
+        exchange.carries(_QUEUES, "Queue.get_nowait", self._takes, Want.HAND_END, post="take")
         if exchange.specs.replies:
             exchange.carries_by_caller("set_result", _is_future_method("set_result"), self._answers)
             exchange.carries_by_caller("set_exception", _is_future_method("set_exception"), self._fails)
 
+    def new_post(self, native: ModuleType) -> Any:
+        """What the C core has to know to do without us where nothing is new."""
+        exchange = self._exchange
+        self._new_reader = native.QueueReader
+        if not exchange.groups_of.walks:
+            self._new_way = native.Way
+        groups = exchange.groups_of
+        return native.Post(
+            exchange.specs.by_name,
+            self._readers.entries,
+            groups.parties.entries,
+            self._kinds.entries,
+            self._strangers.entries,
+            groups.matches,
+            groups.plain_names,
+        )
+
     def _reader(self, queue: Any) -> _Reader:
-        return self._readers.get(queue) or self._readers.put(queue, _Reader(self._taken))
+        return self._readers.get(queue) or self._readers.put(queue, self._new_reader())
 
     # -- sending ----------------------------------------------------------------------------------
 
@@ -92,7 +108,43 @@ class Tasks:
             fitting = self._fitting(specs, party, target)
             if len(reader.routes) < _MOST_ROUTES:
                 reader.routes[item.name] = fitting
+        if self._new_way is not None and type(value) is tuple and item.future is None and item.args == value[1:]:
+            self._learn_way(reader, item, fitting, party, target)
         return self._told(item, fitting, party, target)
+
+    def _learn_way(self, reader: _Reader, item: Item, specs: tuple[Spec, ...], party: Party, target: Any) -> None:
+        """From now on the C core tells of such messages."""
+        assert self._new_way is not None
+        task = current_task()
+        if task is None:
+            return
+        sender = self._exchange.groups_of.of_task(task)
+        for value in item.args:
+            kind = type(value)
+            if self._kinds.get(kind) is None:
+                self._kinds.put(kind, is_object(kind) and self._has_own_id(kind))
+        if not sender.names:
+            self._learn_stranger(task, sender.object)
+        if sender.alias is ...:
+            sender.alias = self._exchange.identity(sender.object)
+        ways = reader.ways.setdefault(item.name, {})
+        heads = self._exchange.heads(specs, sender, party, target)
+        if len(heads) > _MOST_EVENTS or len(reader.ways) > _MOST_ROUTES:
+            return
+        if len(ways) >= _MOST_ROUTES:
+            ways.clear()
+        ways[sender if sender.alias is False else sender.alias] = self._new_way(tuple(heads), target)
+
+    def _learn_stranger(self, task: Any, owner: Any) -> None:
+        """Other tasks with the same code are like this one, if their names do not say otherwise."""
+        code = getattr(task.get_coro(), "cr_code", None)
+        if code is None or code.co_cellvars or (owner is None and (code.co_argcount or "self" in code.co_freevars)):
+            return  # what it is may depend on what it was given
+        if owner is None or (code.co_argcount and self._has_own_id(type(owner))):
+            self._strangers.put(code, None if owner is None else type(owner))
+
+    def _has_own_id(self, kind: type) -> bool:
+        return kind not in self._exchange.stand_ins and not is_future_class(kind)
 
     def _sender(self) -> Party:
         return self._exchange.groups_of.current()
@@ -137,25 +189,27 @@ class Tasks:
     # -- receiving --------------------------------------------------------------------------------
 
     def _takes(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        """A task takes a message, or waits for one."""
+        """A task takes a message. Where several do, it must be seen which."""
+        answer = self._waits(args, kwargs)
+        reader = self._reader(args[0])
+        return (_NOTHING, partial(self._taken, reader)) if reader.shared else answer
+
+    def _waits(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
+        """A task wants a message."""
         queue = args[0]
         reader = self._reader(queue)
         task = current_task()
-        if reader.shared or task is None:
-            return ([], self._taken) if reader.shared else None
-        # While it waits, somebody else may come to read from the same queue.
-        then = None if queue._queue else reader.ends
-        if task is reader.task():
-            return None if then is None else (_NOTHING, then)
+        if reader.shared or task is None or (reader.task is not None and reader.task() is task):
+            return None
         reader.task = weakref.ref(task)
         party = self._exchange.groups_of.of_task(task)
         if reader.party is None:
             reader.party = party
-            return self._catch_up(queue, reader, party), then
-        if reader.party.is_same(party):
-            return _NOTHING, then
-        reader.shared = True
-        return _NOTHING, self._taken
+            return self._catch_up(queue, reader, party), None
+        if not reader.party.is_same(party):
+            reader.shared = True
+            reader.told.update(map(id, getattr(queue, "_queue", ())))
+        return None
 
     def _catch_up(self, queue: Any, reader: _Reader, party: Party) -> list[Event]:
         """It is known now who receives what came before."""
@@ -191,11 +245,14 @@ class Tasks:
                 event["callId"] = call.number
         return events
 
-    def _taken(self, value: Any, exception: str | None) -> list[Event]:
+    def _taken(self, reader: _Reader, value: Any, exception: str | None) -> list[Event]:
         """One of several readers has taken a message."""
         item = None if exception is not None else read(value)
         task = current_task()
         if item is None or task is None:
+            return []
+        if id(value) in reader.told:
+            reader.told.discard(id(value))
             return []
         party = self._exchange.groups_of.of_task(task)
         return self._received(item, NOBODY, party, self._found(item, party))
@@ -218,16 +275,6 @@ class Tasks:
     def _by_whom(self, call: Call) -> Call:
         known = call.receiver.number is not None
         return call if known else call._replace(receiver=self._exchange.end(self._sender()))
-
-
-def _is_of_queue(name: str) -> Any:
-    def fits(function: Any, receiver: type | None) -> bool:
-        if getattr(function, "__name__", None) != name or receiver is None:
-            return False
-        queue = getattr(sys.modules.get("asyncio"), "Queue", None)
-        return queue is not None and issubclass(receiver, queue)
-
-    return fits
 
 
 def _is_future_method(name: str) -> Any:

@@ -38,6 +38,14 @@ Encode = Callable[[Any, Identify, int], Any]
 _encoders: Table[Encode] = Table()
 
 
+def is_object(kind: type) -> bool:
+    """Do objects of a class stand in events by their ids?"""
+    if id(kind) in PRIMITIVE:
+        return False
+    encode = _encoders.get(kind) or _encoders.put(kind, _encoder(kind))
+    return encode is _as_object
+
+
 def _encoder(kind: type) -> Encode:
     """What becomes of the objects of a class."""
     if issubclass(kind, enum.Enum):
@@ -57,7 +65,11 @@ def _encoder(kind: type) -> Encode:
     fields = kind.__dict__.get("__dataclass_params__")
     if fields is not None and fields.frozen:
         return _frozen(tuple(each.name for each in dataclasses.fields(kind)))  # type: ignore[arg-type]
-    return lambda value, identify, depth: _OBJECT
+    return _as_object
+
+
+def _as_object(value: Any, identify: Identify, depth: int) -> Any:
+    return _OBJECT
 
 
 def _named_tuple(value: Any, identify: Identify, depth: int) -> Any:

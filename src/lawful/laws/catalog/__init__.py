@@ -95,6 +95,9 @@ def select(word: str) -> list[str]:
     """The laws that a user means by the name of a law, of an area or of a profile."""
     if word in _paths():
         return [word]
+    area = [name for name in _paths() if name.startswith(f"{word}/")]
+    if area and word not in PROFILES:
+        return area  # no file need be read for that
     known = groups()
     if word not in known:
         raise _unknown(word, [*known, *names()])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from lawful import core
 from lawful.diagnostics import Diagnostic, Source, did_you_mean
@@ -20,11 +20,10 @@ from lawful.laws.grammar.program import Program
 from lawful.laws.grammar.steps import Steps
 from lawful.laws.grammar.wording import Rejection, Words
 from lawful.laws.notebook import Shown
-from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
+from lawful.laws.protocol import Event, Expectation, Outcome, Watch
 from lawful.laws.rml.values import identical
+from lawful.laws.stepping import MachineMonitor, check_trace
 
-_BATCH = 4096
-_MOST_WARNINGS = 100
 _MOST_EXPECTED = 8
 
 
@@ -125,16 +124,7 @@ class GrammarLaw(Shown):
 
     def check(self, events: Iterable[Event]) -> Outcome:
         """Check a whole trace."""
-        if isinstance(events, str | bytes | Mapping):
-            raise TypeError(
-                "a trace is events, one after the other; lawful.events.open_trace(path) reads them from a file"
-            )
-        monitor = self.monitor()
-        rest = iter(events)
-        while batch := list(islice(rest, _BATCH)):
-            monitor.feed(batch)
-        monitor.end()
-        return monitor.outcome()
+        return check_trace(self.monitor(), events)
 
 
 def _recompiled(
@@ -147,20 +137,12 @@ def _recompiled(
     return compile(source, name=name, grammar=grammar, grammar_name=grammar_name)
 
 
-class GrammarMonitor:
+class GrammarMonitor(MachineMonitor[Machine | NativeMachine]):
     """The running state of a view: every group of its name, each on its own."""
 
     def __init__(self, law: GrammarLaw) -> None:
         self.law = law
-        self.events = 0
-        self.rejected_at: int | Literal["end"] | None = None
-        self.doomed_at: int | None = None
-        self._numbers: Sequence[int] = ()  # of the events that are being fed
-        self._warnings: dict[str, str] = {}
-        self._ended: Verdict | None = None
-        self._rejected: Event | None = None
-        self._fed: Sequence[int] = ()  # the numbers of the last events
-        self._machine = self._new_machine()
+        super().__init__()
 
     def _new_machine(self) -> Machine | NativeMachine:
         law = self.law
@@ -168,13 +150,8 @@ class GrammarMonitor:
             return Machine(law.steps, law.dispatch, self._warn)
         return NativeMachine(core.native, law.tables, law.steps, self._warn)
 
-    def _warn(self, message: str) -> None:
-        if message not in self._warnings and len(self._warnings) < _MOST_WARNINGS:
-            place = f"at event {self._numbers[self._machine.at]}" if self._numbers else "before the first event"
-            self._warnings[message] = f"{message} ({place})"
-
     def warnings(self) -> tuple[str, ...]:
-        return (*self._warnings.values(), *self._slips())
+        return (*super().warnings(), *self._slips())
 
     def _slips(self) -> Iterable[str]:
         """Messages of the view that never came, where one came that is nearly called so."""
@@ -192,67 +169,11 @@ class GrammarMonitor:
                     "which is not in the view: is one of them misspelled?"
                 )
 
-    # -- events -----------------------------------------------------------------------------------
-
-    def step(self, event: Event) -> Verdict:
-        return self.feed([event])
-
-    def feed(self, events: Iterable[Event], numbers: Sequence[int] | None = None) -> Verdict:
-        if not isinstance(events, list):
-            events = list(events)
-        if not events:
-            return self.verdict
-        self._numbers = numbers or range(self.events + 1, self.events + len(events) + 1)
-        position = 0
-        while position < len(events) and not self._machine.failed:
-            position = self._machine.feed(events, position, self.doomed_at is None)
-            if self._machine.failed:
-                self.rejected_at = self._numbers[position]
-                self._rejected = events[position]
-            elif position < len(events):
-                self.doomed_at = self._numbers[position]
-                position += 1
-        self.events = self._numbers[-1]
-        self._fed, self._numbers = self._numbers, ()
-        return self.verdict
-
-    def forgive(self) -> bool:
-        if self.doomed_at is not None or not isinstance(self.rejected_at, int):
-            return False
-        # A step that fails changes nothing: the machine still is where it was.
-        self._machine.failed = False
-        self.events = self.rejected_at
-        self.rejected_at = self._rejected = None
-        return True
-
-    def end(self) -> Verdict:
-        if self._ended is None:
-            accepted = self._accepts
-            if not accepted and self.rejected_at is None:
-                self.rejected_at = "end"
-            self._ended = Verdict.TRUE if accepted else Verdict.FALSE
-        return self._ended
-
     # -- what is known now ------------------------------------------------------------------------
 
     @property
-    def _accepts(self) -> bool:
-        return not self._machine.failed and self._machine.halts
-
-    @property
-    def verdict(self) -> Verdict:
-        return self._open_verdict if self._ended is None else self._ended
-
-    @property
-    def _open_verdict(self) -> Verdict:
-        if self._machine.failed or self.doomed_at is not None:
-            return Verdict.FALSE
-        if self.law.steps.universal:
-            return Verdict.TRUE
-        return Verdict.CURRENTLY_TRUE if self._machine.halts else Verdict.CURRENTLY_FALSE
-
-    def outcome(self) -> Outcome:
-        return Outcome(self._accepts, self._open_verdict, self.rejected_at, self.doomed_at, self.events)
+    def _accepts_all(self) -> bool:
+        return self.law.steps.universal
 
     def rejection(self, event: Event | None = None) -> Rejection | None:
         """Why the event that was rejected (or this one) has no step; at the end, what the first group lacks."""
@@ -311,21 +232,15 @@ class GrammarMonitor:
         if self._machine.undo(place):
             self.doomed_at = None if self.doomed_at == number else self.doomed_at
 
-    def again(self) -> bool:
-        return False
-
     def forget(self, object_id: int | str) -> bool:
         return False  # objects are not followed, groups are
 
     # -- out and in -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_machine"} | {
-            "_state": self._machine.dump()
-        }
+        return super().__getstate__() | {"_state": self._machine.dump()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = state | {"_fed": ()}  # what has been pickled is not taken back
         dumped = state.pop("_state")
         self.__dict__.update(state)
         self._machine = self._new_machine()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from lawful.diagnostics import Diagnostic
@@ -14,8 +13,7 @@ from lawful.laws.invariants.monitor import InvariantMonitor
 from lawful.laws.invariants.tracker import ObjectId
 from lawful.laws.notebook import Shown
 from lawful.laws.protocol import Event, Outcome, Watch
-
-_BATCH = 4096
+from lawful.laws.stepping import check_trace
 
 
 class InvariantLaw(Shown):
@@ -73,16 +71,7 @@ class InvariantLaw(Shown):
 
     def check(self, events: Iterable[Event]) -> Outcome:
         """Check a whole trace."""
-        if isinstance(events, str | bytes | Mapping):
-            raise TypeError(
-                "a trace is events, one after the other; lawful.events.open_trace(path) reads them from a file"
-            )
-        monitor = self.monitor()
-        rest = iter(events)
-        while batch := list(islice(rest, _BATCH)):
-            monitor.feed(batch)
-        monitor.end()
-        return monitor.outcome()
+        return check_trace(self.monitor(), events)
 
 
 def _titles(rules: tuple[Rule, ...]) -> list[str]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, did_you_mean, quoted
-from lawful.laws.rml.commitment import check_commitment
 from lawful.laws.rml.compiler import named_ref
 from lawful.laws.rml.equations import (
     Cycle,
@@ -239,6 +238,8 @@ class _Checker:
     # -- warnings ---------------------------------------------------------------------------------
 
     def warnings(self) -> Iterator[Diagnostic]:
+        from lawful.laws.rml.commitment import check_commitment  # who runs a law does not ask for it
+
         yield from check_commitment(self.specification)
         yield from self._precedence_warnings()
         yield from self._declaration_warnings()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from lawful import core
 from lawful.diagnostics import Diagnostic
 from lawful.laws.notebook import Shown
-from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
+from lawful.laws.protocol import Event, Expectation, Outcome, Watch
 from lawful.laws.rml import patterns, syntax
 from lawful.laws.rml.checker import check, find_errors
 from lawful.laws.rml.compiler import compile_specification
@@ -23,19 +23,24 @@ from lawful.laws.rml.planner import Planner
 from lawful.laws.rml.portable import pack, unpack
 from lawful.laws.rml.printer import format_spec
 from lawful.laws.rml.recursion import deeply
+from lawful.laws.rml.strangers import knows_by_id
 from lawful.laws.rml.subjects import RmlSubjects, subjects
 from lawful.laws.rml.values import identical
+from lawful.laws.stepping import MachineMonitor, check_trace
 
-_BATCH = 4096
-_MOST_WARNINGS = 100
+_STRANGER: Event = {"event": "gone", "targetId": "<a stranger>"}  # no object has such an id
 
 
-def compile(text: str, *, name: str = "<law>") -> RmlLaw:
-    """Compile a law. Raises LawError with everything that is wrong with it; warnings are in `law.warnings`."""
+def compile(text: str, *, name: str = "<law>", known_good: bool = False) -> RmlLaw:
+    """Compile a law. Raises LawError with everything that is wrong with it; warnings are in `law.warnings`.
+
+    A law that is known to be good is not looked through for errors.
+    """
     if not isinstance(text, str):
         raise TypeError(f"a law is text, not {type(text).__name__}")
     specification = parse(text, name=name)
-    find_errors(specification, text, name=name)
+    if not known_good:
+        find_errors(specification, text, name=name)
     return RmlLaw(text, name, specification)
 
 
@@ -76,6 +81,11 @@ class RmlLaw(Shown):
     def subjects(self) -> RmlSubjects | None:
         return deeply(lambda: subjects(self))
 
+    @cached_property
+    def acquainted(self) -> bool:
+        """Does the end of an object concern it by its id alone, which it knows from the events before, if at all?"""
+        return knows_by_id(self.specification, self.watches)
+
     @property
     def every(self) -> None:
         """Time is told by events only."""
@@ -101,111 +111,30 @@ class RmlLaw(Shown):
 
     def check(self, events: Iterable[Event]) -> Outcome:
         """Check a whole trace."""
-        if isinstance(events, str | bytes | Mapping):
-            raise TypeError(
-                "a trace is events, one after the other; lawful.events.open_trace(path) reads them from a file"
-            )
-        monitor = self.monitor()
-        rest = iter(events)
-        while batch := list(islice(rest, _BATCH)):
-            monitor.feed(batch)
-        monitor.end()
-        return monitor.outcome()
+        return check_trace(self.monitor(), events)
 
 
 def _recompiled(source: str, name: str) -> RmlLaw:
     return compile(source, name=name)
 
 
-class RmlMonitor:
+class RmlMonitor(MachineMonitor[Machine]):
     """The running state of an RML law."""
 
     def __init__(self, law: RmlLaw) -> None:
         self.law = law
-        self._warnings: dict[str, str] = {}
-        self.events = 0
-        self._numbers: Sequence[int] = ()  # of the events that are being fed
-        self._machine = self._new_machine()
-        self.rejected_at: int | Literal["end"] | None = None
-        self.doomed_at: int | None = 0 if self._machine.doomed else None
-        self._ended: Verdict | None = None
+        super().__init__()
+        if self._machine.doomed:
+            self.doomed_at = 0
 
     def _new_machine(self) -> Machine:
         kind = Machine if core.native is None else core.native.Machine
         machine: Machine = kind(self.law.planner, self._warn)
         return machine
 
-    def _warn(self, message: str) -> None:
-        if message not in self._warnings and len(self._warnings) < _MOST_WARNINGS:
-            number = self._numbers[self._machine.at] if self._numbers else self.events
-            place = f"at event {number}" if number else "before the first event"
-            self._warnings[message] = f"{message} ({place})"
-
-    def warnings(self) -> tuple[str, ...]:
-        return tuple(self._warnings.values())
-
-    # -- events -----------------------------------------------------------------------------------
-
-    def step(self, event: Event) -> Verdict:
-        return self.feed([event])
-
-    def feed(self, events: Iterable[Event], numbers: Sequence[int] | None = None) -> Verdict:
-        if not isinstance(events, list):
-            events = list(events)
-        if not events:
-            return self.verdict
-        self._numbers = numbers or range(self.events + 1, self.events + len(events) + 1)
-        position = 0
-        while position < len(events) and not self._machine.failed:
-            position = self._machine.feed(events, position, self.doomed_at is None)
-            if self._machine.failed:
-                self.rejected_at = self._numbers[position]
-            elif position < len(events):
-                self.doomed_at = self._numbers[position]
-                position += 1
-        self.events = self._numbers[-1]
-        self._numbers = ()
-        return self.verdict
-
-    def forgive(self) -> bool:
-        if self.doomed_at is not None or not isinstance(self.rejected_at, int):
-            return False
-        # A machine makes no change before it knows that there is a step: it still is where it was.
-        self._machine.failed = False
-        self.events = self.rejected_at
-        self.rejected_at = None
-        return True
-
-    def end(self) -> Verdict:
-        if self._ended is None:
-            accepted = self._accepts
-            if not accepted and self.rejected_at is None:
-                self.rejected_at = "end"
-            self._ended = Verdict.TRUE if accepted else Verdict.FALSE
-        return self._ended
-
-    # -- what is known now ------------------------------------------------------------------------
-
     @property
-    def _accepts(self) -> bool:
-        return not self._machine.failed and self._machine.halts
-
-    @property
-    def verdict(self) -> Verdict:
-        if self._ended is not None:
-            return self._ended
-        return self._open_verdict
-
-    @property
-    def _open_verdict(self) -> Verdict:
-        if self._machine.failed or self.doomed_at is not None:
-            return Verdict.FALSE
-        if self._machine.is_all:
-            return Verdict.TRUE
-        return Verdict.CURRENTLY_TRUE if self._machine.halts else Verdict.CURRENTLY_FALSE
-
-    def outcome(self) -> Outcome:
-        return Outcome(self._accepts, self._open_verdict, self.rejected_at, self.doomed_at, self.events)
+    def _accepts_all(self) -> bool:
+        return self._machine.is_all
 
     def expectation(self, event: Event | None = None) -> Expectation:
         state = self._machine.dump()
@@ -226,11 +155,13 @@ class RmlMonitor:
                 return True
         return False
 
+    @property
+    def aloof(self) -> bool:
+        """Would the end of an object of which no event has told yet change nothing now?"""
+        return self.law.acquainted and self._machine.ignores(_STRANGER)
+
     def prevented(self, number: int) -> None:
         """Of the law that was broken it is so already. Others have taken the event, and cannot give it back."""
-
-    def again(self) -> bool:
-        return False
 
     def forget(self, object_id: int | str) -> bool:
         return False  # what nothing more happens to costs nothing
@@ -238,10 +169,8 @@ class RmlMonitor:
     # -- out and in -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name != "_machine"}
-        state["_state"] = pack(self.law.planner, self._machine.dump())
-        state["_failed"] = self._machine.failed
-        return state
+        state = pack(self.law.planner, self._machine.dump())
+        return super().__getstate__() | {"_state": state, "_failed": self._machine.failed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         packed, failed = state.pop("_state"), state.pop("_failed")

@@ -22,6 +22,7 @@ from lawful.laws.rml.values import UNDEFINED, NoValue
 
 _GAP: Final = 1 << 32
 _SMALL: Final = 16  # children of a spine that can wait together
+_TWIN_TRIES: Final = 16  # children about the same object that are compared
 
 
 class Tree:
@@ -132,7 +133,7 @@ class Frame:
 class Spine:
     """Children around a core."""
 
-    __slots__ = ("always", "core", "doomed", "first", "index", "inert", "last", "waiting")
+    __slots__ = ("always", "core", "doomed", "first", "index", "inert", "last", "shuffled", "waiting")
 
     def __init__(self, core: Part) -> None:
         self.core = core
@@ -142,6 +143,7 @@ class Spine:
         self.index: dict[tuple[int, tuple[int, ...]], dict[Any, list[Frame]]] = {}
         self.waiting = 0  # children that may not halt
         self.doomed = 0
+        self.shuffled = 0  # children that do not stand as `child /\ rest`
         self.inert = False  # children were let go that are not `all` or `empty`, but will never matter again
 
     def __iter__(self) -> Iterator[Frame]:
@@ -191,6 +193,12 @@ class Machine:
                 if stop_when_doomed and self.doomed:
                     return position
         return len(events)
+
+    def ignores(self, event: dict[str, Any]) -> bool:
+        """Would this event be accepted, and change nothing?"""
+        self._event = event
+        self._captures.clear()
+        return deeply(lambda: self._step(self._root)) is _SELF
 
     @property
     def halts(self) -> bool:
@@ -521,7 +529,7 @@ class Machine:
             self._remove(spine, frame)
             return
         parts = self._spliced(spine, frame.kind, part)
-        if not parts:
+        if not parts or (len(parts) == 1 and self._has_twin(spine, frame.kind, parts[0], frame.before)):
             self._remove(spine, frame)
             return
         self._discount(spine, frame)
@@ -562,7 +570,10 @@ class Machine:
             before = self._insert_one(spine, kind, piece, before)
 
     def _insert_one(self, spine: Spine, kind: str, part: Part, before: Frame | None) -> Frame:
-        """A new child next inside `before` (None: outermost)."""
+        """A new child next inside `before` (None: outermost), or `before` if it would say nothing new."""
+        if before is not None and self._has_twin(spine, kind, part, before):
+            return before
+        spine.shuffled += kind != AND
         after = spine.first if before is None else before.after
         frame = Frame(kind, part, self._label(spine, before, after))
         frame.before, frame.after = before, after
@@ -577,6 +588,27 @@ class Machine:
         self._settle(spine, frame)
         return frame
 
+    def _has_twin(self, spine: Spine, kind: str, part: Part, last: Frame | None) -> bool:
+        r"""Is there a child already, up to this one, that says the same?
+
+        ``A /\ A`` is A, if nothing but intersections stands between the two. A law that makes an instance each time
+        something is done to an object would otherwise have ever more of them. Children further in may not have taken
+        the present event yet.
+        """
+        if last is None or kind != AND or not isinstance(part, Leaf) or spine.shuffled:
+            return False
+        homes = self._homes(kind, part)
+        if not homes:
+            return False
+        pattern, key = homes[0]
+        for frame in spine.index.get(pattern, {}).get(key, ())[:_TWIN_TRIES]:
+            if frame.label > last.label:
+                return False
+            other = frame.part
+            if isinstance(other, Leaf) and other.shape == part.shape and _same(other.registers, part.registers):
+                return True
+        return False
+
     def _label(self, spine: Spine, before: Frame | None, after: Frame | None) -> int:
         low = 0 if before is None else before.label
         if after is None:
@@ -589,6 +621,7 @@ class Machine:
 
     def _remove(self, spine: Spine, frame: Frame) -> None:
         self._discount(spine, frame)
+        spine.shuffled -= frame.kind != AND
         self._leave(spine, frame)
         if frame.before is None:
             spine.first = frame.after
@@ -708,6 +741,10 @@ def _strict(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """A key for a dict that keeps 1, 1.0 and True apart."""
     hash(key)
     return (*key, *map(type, key))
+
+
+def _same(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    return len(some) == len(others) and all(map(values.identical, some, others))
 
 
 def _distinct(frames: Iterator[Frame]) -> Iterator[Frame]:

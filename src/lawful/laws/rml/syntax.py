@@ -10,8 +10,11 @@ Span = tuple[int, int]
 Scalar = str | int | float | bool | None
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A part of a law. Two are equal if they say the same, wherever they stand."""
+class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """A part of a law. Two are equal if they say the same, wherever they stand.
+
+    They are in no cycles, so the garbage collector of a watched program need not look through them.
+    """
 
     span: Span = (0, 0)
 

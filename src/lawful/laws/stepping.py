@@ -1,0 +1,150 @@
+"""What languages of laws have in common: checking a whole trace, and a monitor around a machine that takes steps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from lawful.laws.protocol import Event, Monitor, Outcome, Verdict
+
+_BATCH = 4096
+_MOST_WARNINGS = 100
+
+
+def check_trace(monitor: Monitor, events: Iterable[Event]) -> Outcome:
+    """Give a new monitor a whole trace."""
+    if isinstance(events, str | bytes | Mapping):
+        raise TypeError("a trace is events, one after the other; lawful.events.open_trace(path) reads them from a file")
+    rest = iter(events)
+    while batch := list(islice(rest, _BATCH)):
+        monitor.feed(batch)
+    monitor.end()
+    return monitor.outcome()
+
+
+class Machine(Protocol):
+    """What takes the steps, and makes no change before it knows that there is one."""
+
+    failed: bool
+
+    @property
+    def at(self) -> int:
+        """Which of the events that were fed last it is looking at."""
+        ...
+
+    @property
+    def halts(self) -> bool:
+        """May the trace end here?"""
+        ...
+
+    def feed(self, events: Any, start: int, stop_when_doomed: bool, /) -> int:
+        """Take events from `start` on: the position of the one that failed or doomed the law, or the number of all."""
+        ...
+
+
+M = TypeVar("M", bound=Machine)
+
+
+class MachineMonitor(ABC, Generic[M]):
+    """Numbers, verdicts and warnings around a machine."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.rejected_at: int | Literal["end"] | None = None
+        self.doomed_at: int | None = None
+        self._numbers: Sequence[int] = ()  # of the events that are being fed
+        self._fed: Sequence[int] = ()  # the numbers of those that were fed last
+        self._rejected: Event | None = None
+        self._warnings: dict[str, str] = {}
+        self._ended: Verdict | None = None
+        self._machine = self._new_machine()
+
+    @abstractmethod
+    def _new_machine(self) -> M:
+        """A machine at its start, which tells `_warn` what is odd."""
+
+    def _warn(self, message: str) -> None:
+        if message not in self._warnings and len(self._warnings) < _MOST_WARNINGS:
+            number = self._numbers[self._machine.at] if self._numbers else self.events
+            place = f"at event {number}" if number else "before the first event"
+            self._warnings[message] = f"{message} ({place})"
+
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self._warnings.values())
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def step(self, event: Event) -> Verdict:
+        return self.feed([event])
+
+    def feed(self, events: Iterable[Event], numbers: Sequence[int] | None = None) -> Verdict:
+        if not isinstance(events, list):
+            events = list(events)
+        if not events:
+            return self.verdict
+        self._numbers = numbers or range(self.events + 1, self.events + len(events) + 1)
+        position = 0
+        while position < len(events) and not self._machine.failed:
+            position = self._machine.feed(events, position, self.doomed_at is None)
+            if self._machine.failed:
+                self.rejected_at = self._numbers[position]
+                self._rejected = events[position]
+            elif position < len(events):
+                self.doomed_at = self._numbers[position]
+                position += 1
+        self.events = self._numbers[-1]
+        self._fed, self._numbers = self._numbers, ()
+        return self.verdict
+
+    def forgive(self) -> bool:
+        if self.doomed_at is not None or not isinstance(self.rejected_at, int):
+            return False
+        self._machine.failed = False  # a step that fails changes nothing: it still is where it was
+        self.events = self.rejected_at
+        self.rejected_at = self._rejected = None
+        return True
+
+    def again(self) -> bool:
+        return False
+
+    def end(self) -> Verdict:
+        if self._ended is None:
+            accepted = self._accepts
+            if not accepted and self.rejected_at is None:
+                self.rejected_at = "end"
+            self._ended = Verdict.TRUE if accepted else Verdict.FALSE
+        return self._ended
+
+    # -- what is known now ------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _accepts_all(self) -> bool:
+        """Is everything accepted that may still come?"""
+
+    @property
+    def _accepts(self) -> bool:
+        return not self._machine.failed and self._machine.halts
+
+    @property
+    def verdict(self) -> Verdict:
+        return self._open_verdict if self._ended is None else self._ended
+
+    @property
+    def _open_verdict(self) -> Verdict:
+        if self._machine.failed or self.doomed_at is not None:
+            return Verdict.FALSE
+        if self._accepts_all:
+            return Verdict.TRUE
+        return Verdict.CURRENTLY_TRUE if self._machine.halts else Verdict.CURRENTLY_FALSE
+
+    def outcome(self) -> Outcome:
+        return Outcome(self._accepts, self._open_verdict, self.rejected_at, self.doomed_at, self.events)
+
+    # -- out and in -------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What has been pickled is not taken back, so that nobody asks what was fed last.
+        return {name: value for name, value in self.__dict__.items() if name != "_machine"} | {"_fed": ()}

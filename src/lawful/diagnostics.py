@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from bisect import bisect_right
@@ -104,6 +103,8 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     for name in names:
         if name.lower() == word.lower():
             return name
+    import difflib  # only who has made a mistake needs it
+
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return close[0] if close else None
 

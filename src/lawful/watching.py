@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from lawful.confidence.summary import Summaries
     from lawful.engine.findings import Finding
     from lawful.engine.sampling import Surety
-    from lawful.engine.session import Session, Settings
+    from lawful.engine.session import Session
+    from lawful.engine.settings import Settings
     from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
@@ -268,7 +269,7 @@ def watch(
 
     `groups` says what the groups of views are, if the views do not: `{"WorkerGroup": "class app.Worker"}`.
     """
-    from lawful.engine.session import Settings
+    from lawful.engine.settings import Settings
     from lawful.sources.python.scope import Scope, find_project
 
     if on_violation not in _CHOICES:

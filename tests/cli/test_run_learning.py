@@ -315,3 +315,18 @@ def test_threads_teach_together(folder: Path) -> None:
     )
     result = hosted(folder, "run", "app.py")
     assert "in 180 of 181 uses; not at `app.py:19`" in in_one_line(result)
+
+
+def test_a_trace_has_all_that_a_spawned_child_does(folder: Path) -> None:
+    (folder / "app.py").write_text(
+        "import multiprocessing\n\n"
+        "class A:\n    def use(self): pass\n\n"
+        "def work():\n    for _ in range(5): A().use()\n\n"
+        "if __name__ == '__main__':\n"
+        "    child = multiprocessing.get_context('spawn').Process(target=work)\n"
+        "    child.start()\n    child.join()\n    work()\n"
+    )
+    hosted(folder, "run", "--learn", "--public", "app", "--trace", "t.jsonl", "app.py")
+    found = events(folder / "t.jsonl")
+    told = [(event["event"], event["name"].rpartition(".")[2]) for event in found if "name" in event]
+    assert told.count(("func_pre", "use")) == told.count(("func_post", "use")) == 10

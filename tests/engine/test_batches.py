@@ -100,13 +100,13 @@ def test_what_is_no_event_is_an_error() -> None:
     assert core.native is not None
     for batch in ([5], [{"event": "new"}, None]):
         with pytest.raises(TypeError, match="an event is a dict"):
-            core.native.deal(batch, 1, {("new", None): ()}, [], None, None)
+            core.native.deal(batch, 1, {("new", None): ()}, [], None, None, None)
     with pytest.raises(TypeError, match="tuple"):
-        core.native.deal([{"event": "new"}], 1, {("new", None): []}, [], None, None)
+        core.native.deal([{"event": "new"}], 1, {("new", None): []}, [], None, None, None)
 
 
 def test_the_highest_thread_is_told() -> None:
     assert core.native is not None
     events: list[Event] = [{"event": "new", "thread": each} for each in (3, 10**30, True, None, 4, -1)]
-    assert core.native.deal(events, 1, {("new", None): ()}, [], None, None) == 10**30
-    assert core.native.deal([{"event": "new"}], 1, {("new", None): ()}, [], None, None) == 0
+    assert core.native.deal(events, 1, {("new", None): ()}, [], None, None, None) == 10**30
+    assert core.native.deal([{"event": "new"}], 1, {("new", None): ()}, [], None, None, None) == 0

@@ -14,7 +14,9 @@ from lawful.sources.python import cores
 PRELUDE = """
 import sys, threading
 from lawful import rml
-from lawful.engine.session import Session, Settings
+from lawful.engine.changing import change_laws
+from lawful.engine.session import Session
+from lawful.engine.settings import Settings
 from lawful.sources.python.scope import Scope
 from lawful.learning.parameters import Parameters
 
@@ -74,7 +76,7 @@ def test_a_core_that_would_not_see_running_threads_refuses(tmp_path):
         from lawful.errors import LawfulError
         session = begin(pairs('a', 'A'))
         try:
-            session.change_laws([pairs('b', 'B')])
+            change_laws(session, [pairs('b', 'B')])
         except LawfulError as error:
             print(error.slug)
         session.finish()
@@ -88,7 +90,7 @@ def test_a_law_that_is_added_sees_code_that_runs_already(core, tmp_path):
             session = begin(pairs('a', 'A'))
             a, b = A(), B()
             b.open(); b.open()      # nobody looks
-            session.change_laws([pairs('b', 'B')])
+            change_laws(session, [pairs('b', 'B')])
             b.open(); wrong = line(); b.open()
             a.open(); bad = line(); a.open()
             session.finish()
@@ -107,7 +109,7 @@ def test_objects_keep_their_ids_across_the_change(core, tmp_path):
             objects = [A() for _ in range(5)]
             for each in objects: each.open()
             for round in range(3):
-                session.change_laws([pairs(f'b{round}', 'B')])
+                change_laws(session, [pairs(f'b{round}', 'B')])
             objects[3].close()
             wrong = line(); objects[4].open()
             new = A(); new.open(); new.close()
@@ -132,7 +134,7 @@ def test_threads_keep_their_numbers(core, tmp_path):
             a.open()
             threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
             for n, t in enumerate(threads): t.start(); done[n].wait(); done[n].clear()
-            session.change_laws([pairs('b', 'B')])
+            change_laws(session, [pairs('b', 'B')])
             for n in (2, 0, 3, 1): go[n].set(); done[n].wait()
             a.close()
             for t in threads: t.join()
@@ -153,7 +155,7 @@ def test_a_law_that_is_removed_or_paused_sees_nothing(core, tmp_path):
             session.pause_law('a', True)
             a.open(); a.open()
             session.pause_law('a', False)
-            session.change_laws(remove='b')
+            change_laws(session, remove='b')
             b.open(); b.open()
             wrong = line(); a.open(); a.open()
             session.finish()
@@ -170,7 +172,7 @@ def test_learning_goes_on(core, tmp_path):
             for _ in range(20):
                 a = A(); a.open(); a.close()
             session.tracer.flush()
-            session.change_laws([pairs('b', 'B')])
+            change_laws(session, [pairs('b', 'B')])
             for _ in range(20):
                 a = A(); a.open(); a.close()
             b = B(); b.open(); wrong = line(); b.open()
@@ -192,7 +194,7 @@ def test_threads_that_run_all_the_time_are_no_trouble(core, tmp_path):
             threads = [threading.Thread(target=work) for _ in range(3)]
             for t in threads: t.start()
             for n in range(20):
-                session.change_laws([anything(f'b{n}', 'B')], remove=f'b{n-1}')
+                change_laws(session, [anything(f'b{n}', 'B')], remove=f'b{n-1}')
             stop.set()
             for t in threads: t.join()
             session.finish()

@@ -132,3 +132,40 @@ def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path):
     (tmp_path / "odd.py").write_bytes(b"\xff # lawful: ignore\n")
     assert suppressions.cover("files/x", "odd.py", 1)
     assert not suppressions.cover("files/x", None, None)
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("file", "; did you mean files?"),
+        ("files/use-after-clos", "; did you mean files/use-after-close?"),
+        ("Files", "; did you mean files?"),
+        ("nothing-like-it", ""),
+        ("nothing-*", ""),
+    ],
+)
+def test_a_word_that_names_no_law_is_told_with_its_place(tmp_path: Path, word, hint):
+    comment = f"# lawful: ignore[{word}]"
+    (tmp_path / "program.py").write_text(PROGRAM.format(comment=comment) + f"print('again')  {comment}\n")
+    (tmp_path / "pyproject.toml").write_text(f'[tool.lawful]\nignore = ["{word}-2: *.py"]\n')
+    lawful(tmp_path, "run", "--law", "files", "-o", "r.json", "program.py")
+    told = json.loads((tmp_path / "r.json").read_text())["warnings"]
+    assert len(told) == 2
+    assert told[0].startswith(f"ignore in pyproject.toml: no law is called '{word}-2'")
+    assert told[1] == (
+        f"program.py:8: no law is called '{word}', so nothing is ignored by it (and in 1 more place){hint}"
+    )
+
+
+@pytest.mark.parametrize(
+    "word", ["", "[files]", "[locks]", "[left-open, *-close]", "[learned]", "[mine.rml]", "[project]", "[kept]"]
+)
+def test_words_for_laws_of_the_catalogue_and_of_the_run_are_known(tmp_path: Path, word):
+    (tmp_path / "mine.rml").write_text("Main = all;\n")
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "laws").mkdir()
+    (tmp_path / "laws" / "kept.rml").write_text("Main = all;\n")
+    (tmp_path / "program.py").write_text(PROGRAM.format(comment=f"# lawful: ignore{word}"))
+    lawful(tmp_path, "run", "--law", "files", "--law", "mine.rml", "-o", "r.json", "program.py")
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["findings"] and not report["warnings"]

@@ -12,6 +12,17 @@ from testing.test_plugin import BREAKS, project, run, section
 __all__ = ["project"]
 pytest_plugins = ["pytester"]
 
+FAILS = """
+def test_fails():
+    app.barge_in()
+    assert False
+"""
+NEW = """
+def test_new():
+    app.Door().enter()
+    assert False
+"""
+
 
 def test_a_report_is_written_in_every_format(project: pytest.Pytester) -> None:
     project.makepyfile(BREAKS)
@@ -47,6 +58,22 @@ def test_a_baseline_is_written_and_hides(project: pytest.Pytester) -> None:
     assert again.ret == 0
     assert section(again)[0].startswith("0 findings, 1 known and hidden in 1 law")
     assert run(project, "--lawful", "--lawful-fail").ret == 1
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "in workers"])
+def test_what_is_hidden_is_not_named_where_a_test_failed(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    """The sections of a test name what is new, and only that."""
+    project.makepyfile(BREAKS + FAILS)
+    named = "lawful call"
+    assert named in run(project, "--lawful", *workers).stdout.str()
+    first = run(project, "--lawful-update-baseline", *workers)
+    assert first.ret == 1 and named not in first.stdout.str()
+    again = run(project, "--lawful-baseline", "lawful-baseline.json", *workers)
+    assert again.ret == 1 and named not in again.stdout.str()
+    project.makepyfile(BREAKS + FAILS + NEW)
+    more = run(project, "--lawful-baseline", "lawful-baseline.json", *workers).stdout.str()
+    assert more.count(named) == 1
+    assert "in        test_what_is_hidden_is_not_named_where_a_test_failed.py::test_new (call)" in more
 
 
 def test_the_configuration_names_the_baseline(project: pytest.Pytester) -> None:

@@ -59,8 +59,7 @@ def test_findings_arrive_and_the_window_is_changed(page, shown):
     from playwright.sync_api import expect
 
     page.goto(shown.address)
-    page.wait_for_selector("#findings-list li")
-    assert page.locator("#findings-list .what").first.inner_text() == "files/use-after-close"
+    page.wait_for_selector("#findings-list .what:text-is('files/use-after-close')")
     assert "token" not in page.url  # it does not stay in the address bar
     page.wait_for_selector("#rules tr")
     page.fill("#parameters input[name=window]", "77")
@@ -184,5 +183,74 @@ def test_the_keyboard_reaches_everything_and_things_have_names(page, shown):
         " e.textContent.trim() || e.getAttribute('aria-label'))).map(e => e.outerHTML)"
     )
     assert nameless == []
+    names = page.evaluate(
+        "[...document.querySelectorAll('td button, li button')].map(e => e.getAttribute('aria-label'))"
+    )
+    assert len(names) > 5 and len(set(names)) == len(names)
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('table')].filter(e => !e.ariaLabel && !e.getAttribute('aria-labelledby')).length"
+    )
+    assert unnamed == 0
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to findings"
+
+
+def test_what_has_the_focus_keeps_it_while_numbers_change(page, shown):
+    """Numbers change twice a second; who works with the keyboard, or hears the page, must not notice."""
+    page.goto(shown.address)
+    item = page.locator("#findings-list li", has_text="files/use-after-close").first
+    item.locator("summary").focus()
+    page.keyboard.press("Enter")
+    before = item.locator(".times").inner_text()
+    for _ in range(100):
+        if item.locator(".times").inner_text() != before:
+            break
+        page.wait_for_timeout(100)
+    assert item.locator(".times").inner_text() != before
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert item.locator("details").evaluate("details => details.open")
+
+
+def test_a_law_that_was_paused_by_keyboard_is_shown_so_and_woken_again(page, shown):
+    page.goto(shown.address)
+    page.locator("#laws").get_by_role("button", name="Pause files/left-open").focus()
+    page.keyboard.press("Enter")
+    row = page.locator("#laws tr", has_text="files/left-open")
+    row.locator("td:text-is('paused')").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Resume files/left-open"
+    page.keyboard.press("Enter")
+    row.locator("td:text-is('on')").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_texts_can_be_told_from_their_ground(browser, shown, scheme):
+    """By the formula of the guidelines for accessible pages: 4.5 to 1 at least."""
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    page.goto(shown.address)
+    page.wait_for_selector("#rules tr")
+    page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+    faint = page.evaluate(CONTRAST)
+    page.close()
+    assert faint == []
+
+
+# The texts that are not dark or light enough. Grounds are plain colours, mostly of an element further out.
+CONTRAST = """() => {
+  const channels = (text) => text.match(/[0-9.]+/g).map(Number);
+  const light = (colour) => colour.slice(0, 3)
+    .map((value) => value / 255).map((value) => (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0);
+  const ground = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const colour = channels(getComputedStyle(each).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    throw new Error("there is no ground");
+  };
+  const texts = [...document.querySelectorAll("body *")].filter((element) => element.checkVisibility()
+    && !element.disabled && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
+  return texts.map((element) => {
+    const pair = [light(channels(getComputedStyle(element).color)), light(ground(element))].sort();
+    return [element.textContent.trim(), (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05)];
+  }).filter(([, ratio]) => ratio < 4.5);
+}"""

@@ -86,6 +86,43 @@ def test_laws_are_added_paused_and_removed(show):
     assert shown.process.poll() is None
 
 
+def test_a_rule_is_the_one_that_was_seen(show):
+    """The order of rules changes while they are learned: a number may be that of another one when it is asked for."""
+    shown = show("--learn", "--public", "program")
+    rules = shown.until(lambda told: len((told["state"]["learning"] or {}).get("rules", ())) > 1)
+    first, second = rules["state"]["learning"]["rules"][:2]
+    assert first["text"] != second["text"]
+    asked = shown.do(do="promote", rule=second["number"], text=first["text"]).json()["result"]["rml"]
+    assert f"\n// {first['text']}\n" in asked and f"\n// {second['text']}\n" not in asked
+    gone = shown.do(do="promote", rule=first["number"], text="none like it")
+    assert gone.json()["error"]["slug"] == "control-rule"
+
+
+def test_the_programs_files_have_the_numbers_that_they_have_without_it(show, tmp_path: Path):
+    text = "import os\nprint(os.open(__file__, os.O_RDONLY), os.open(__file__, os.O_RDONLY))\n"
+    assert show("--law", "files", text=text).ended()[:2] == (0, "3 4\n")
+
+
+def test_there_may_not_be_too_many_who_look():
+    import asyncio
+
+    from lawful.web.dashboard import MOST_LOOKERS, Hub
+    from lawful.web.link import ServerSide
+
+    async def all_at_once() -> list[int]:
+        hub = Hub(ServerSide(told.append))
+        streams = [hub.stream() for _ in range(MOST_LOOKERS + 5)]
+        first = [await anext(stream, None) for stream in streams]
+        looking = hub.lookers
+        for stream in streams:
+            await stream.aclose()
+        return [looking, sum(each is None for each in first), hub.lookers]
+
+    told: list[bytes] = []
+    assert asyncio.run(all_at_once()) == [MOST_LOOKERS, 5, 0]
+    assert [json.loads(line) for line in told] == [{"do": "look", "on": True}, {"do": "look", "on": False}]
+
+
 def test_findings_are_muted_and_recording_is_switched(show, tmp_path: Path):
     shown = show("--law", "files")
     number = shown.until(lambda told: told["findings"])["findings"][0]["number"]
@@ -259,6 +296,22 @@ def test_a_finished_run_is_served(tmp_path: Path):
         assert refused.json()["error"]["slug"] == "control-over"
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
+
+
+def test_what_a_finished_run_is_sure_of_is_served(tmp_path: Path):
+    from lawful.web.finished import load
+
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = "run --law files/use-after-close --confidence 0.9 --error-rate 0.1 -o run.json program.py 0.3".split()
+    subprocess.run([sys.executable, "-m", "lawful", *words], cwd=tmp_path, timeout=60, stdout=subprocess.DEVNULL)
+    report = json.loads((tmp_path / "run.json").read_text())["confidence"][0]
+    sampling = load(str(tmp_path / "run.json")).state["sampling"]
+    assert (sampling["confidence"], sampling["error_rate"]) == (0.9, 0.1)
+    (shown,) = sampling["classes"]
+    assert shown["name"] == "files/use-after-close" and shown["created"] == report["created"] > 0
+    assert shown["laws"][0]["state"] == report["laws"][0]["claim"]
+    assert shown["laws"][0]["violations"] == report["laws"][0]["violations"] > 0
+    assert shown["series"][0]["time"] == report["series"][0]["time"]
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"report": "run"}', b"\xff", None])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 
 import pytest
 
-from lawful.engine.control import Mark
+from lawful.engine.shown import Mark
 from lawful.errors import LawfulError
 from lawful.web.link import ProgramSide, ServerSide
 
@@ -20,8 +21,15 @@ class FakeControl:
         self.numbers = range(1, findings + 1)
         self.size = size
         self.done: list[object] = []
+        self.asked = 0  # how often
+        self.waits = 0.0  # seconds, in which it does nothing
+
+    def look_again(self):
+        pass
 
     def state(self):
+        self.asked += 1
+        time.sleep(self.waits)
         return {"events": self.count, "text": "x" * self.size}
 
     def findings(self, known):
@@ -46,6 +54,17 @@ def ends():
     theirs.close()
 
 
+def turns(side: ProgramSide, number: int = 5) -> None:
+    """So many beats, by which it is time to do something even if nobody looks."""
+    for _ in range(number):
+        side._due = 0.0
+        side.beat()
+
+
+def say(theirs: socket.socket, **command: object) -> None:
+    theirs.sendall(json.dumps(command).encode() + b"\n")
+
+
 def lines(theirs: socket.socket) -> list[bytes]:
     theirs.settimeout(0.2)
     data = b""
@@ -62,22 +81,54 @@ def test_a_server_that_does_not_read_costs_nothing(ends):
     ours, theirs = ends
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     side = ProgramSide(FakeControl(size=1_000_000), ours)
-    for _ in range(50):
-        side._due = 0.0
-        side.beat()  # which would block, or gather messages, if it could
+    say(theirs, do="look", on=True)
+    turns(side, 50)  # which would block, or gather messages, if they could
     assert 0 < len(side._unsent) < 1_100_000
-    assert side._control.count == 1
-    del theirs
+    assert side._control.asked == 1
 
 
 def test_a_server_that_has_gone_is_no_trouble(ends):
     ours, theirs = ends
     side = ProgramSide(FakeControl(), ours)
     theirs.close()
-    for _ in range(3):
-        side._due = 0.0
-        side.beat()
+    turns(side)
+    assert side._socket is None
+    turns(side)
     side.end()
+
+
+def test_while_nobody_looks_nothing_is_made_or_sent(ends):
+    ours, theirs = ends
+    control = FakeControl(findings=3)
+    side = ProgramSide(control, ours)
+    turns(side, 20)
+    assert control.asked == 0 and lines(theirs) == []
+    say(theirs, id=1, do="state")
+    turns(side, 20)
+    (line,) = lines(theirs)
+    told = json.loads(line)
+    assert control.asked == 1 and len(told["findings"]) == 3
+    assert told["answers"] == [{"id": 1, "result": {}}] and not told["more"]
+    say(theirs, do="look", on=True)
+    turns(side, 20)
+    assert control.asked > 10 and len(lines(theirs)) == control.asked - 1
+    say(theirs, do="look", on=False)
+    turns(side, 5)
+    before = control.asked
+    turns(side, 20)
+    assert control.asked == before
+
+
+def test_a_machine_that_is_busy_with_others_does_not_make_states_rare(ends):
+    ours, theirs = ends
+    control = FakeControl()
+    control.waits = 0.2
+    side = ProgramSide(control, ours)
+    say(theirs, do="look", on=True)
+    began = time.monotonic()
+    turns(side, 5)
+    assert control.asked == 1
+    assert side._due < began + 20  # it would be 50 s later if waiting were counted
 
 
 def test_commands_are_carried_out_and_answered(ends):
@@ -87,12 +138,12 @@ def test_commands_are_carried_out_and_answered(ends):
     told = [{"id": 1, "do": "a"}, {"id": 2, "do": "wrong"}, {"id": 3, "do": "fault"}]
     text = b"".join(json.dumps(each).encode() + b"\n" for each in told)
     theirs.sendall(text[:20])
-    side.beat()
+    turns(side)
     theirs.sendall(text[20:])
-    side.beat()
+    turns(side)
     server = ServerSide(lambda line: None)
     answers = [answer for line in lines(theirs) for answer in server.take(line)]
-    side.beat()
+    turns(side)
     answers += [answer for line in lines(theirs) for answer in server.take(line)]
     assert [answer["id"] for answer in answers] == [1, 2, 3]
     assert answers[0]["result"] == {"did": "a"}
@@ -111,7 +162,8 @@ def test_the_end_brings_everything(ends):
     taken: list[bytes] = []
     reader = threading.Thread(target=lambda: taken.extend(_until_closed(theirs)))
     reader.start()
-    side.beat()
+    say(theirs, do="look", on=True)
+    turns(side, 6)
     control.count = 2
     side.end()
     reader.join(10)

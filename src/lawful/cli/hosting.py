@@ -11,11 +11,13 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from lawful import config, core
+from lawful.cli import outlets
 from lawful.cli.reporting import known_now
 from lawful.diagnostics import Source, printable, render_all
-from lawful.engine.session import BUFFER, Session, Settings
+from lawful.engine.session import Session
+from lawful.engine.settings import BUFFER, Settings
 from lawful.errors import LawError, LawfulError
-from lawful.laws.loader import find_laws, load_law
+from lawful.laws.loader import find_laws, is_shipped, load_law
 from lawful.sources.python import launcher
 from lawful.sources.python.scope import Scope, find_project
 
@@ -174,19 +176,22 @@ def load_laws(words: Sequence[str], functions: Sequence[str] = ()) -> list[Law]:
     """All laws; of those that are wrong, every one is told."""
     load_functions(functions)
     laws: dict[str, Law] = {}
+    own: list[Law] = []
     errors: list[LawError] = []
     for word in words:
         try:
             for name, path in find_laws(word).items():
                 if name not in laws:
                     laws[name] = load_law(path, name=name)
+                    if not is_shipped(path):
+                        own.append(laws[name])
         except LawError as error:
             errors.append(error)
     for each in errors[:-1]:
         click.echo(each.render() + "\n", err=True)
     if errors:
         raise errors[-1]
-    for law in laws.values():
+    for law in own:
         if law.warnings:
             click.echo(render_all(law.warnings, Source(law.source, law.name)) + "\n", err=True)
     return list(laws.values())
@@ -194,10 +199,7 @@ def load_laws(words: Sequence[str], functions: Sequence[str] = ()) -> list[Law]:
 
 def say(text: str) -> None:
     """A line of Lawful's own among what the program writes to standard error."""
-    if sys.stderr is not None:
-        with suppress(OSError, ValueError):
-            sys.stderr.write(f"lawful: {printable(text)}\n")
-            sys.stderr.flush()
+    _write(f"lawful: {printable(text)}\n")
 
 
 class Host:
@@ -223,6 +225,7 @@ class Host:
     def __call__(self) -> int:
         import atexit
 
+        outlets.keep_standard_error()
         # Handlers that are registered first are called last: the program's own are watched.
         atexit.register(self._end)
         ending = self._program.run(self._begin, getattr(core.native, "call_bare", None))
@@ -296,10 +299,10 @@ class Host:
 
 
 def _show_traceback(error: BaseException | None) -> None:
-    if error is not None and os.environ.get("LAWFUL_DEBUG") == "1" and sys.stderr is not None:
+    if error is not None and os.environ.get("LAWFUL_DEBUG") == "1":
         import traceback
 
-        traceback.print_exception(error)
+        _write("".join(traceback.format_exception(error)))
 
 
 def warn_before(session: Session, both: config.Config) -> None:
@@ -308,7 +311,7 @@ def warn_before(session: Session, both: config.Config) -> None:
     if core.name == "python" and not (both.core or os.environ.get("LAWFUL_CORE")):
         reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
         say(f"watching with the slow core, in pure Python ({reasons})")
-    if session.exchange is not None:
+    if session.lookout.exchange is not None:
         from lawful.sources.actors.exchange import unbound
 
         for text in unbound(session.laws, dict(session.settings.groups)):
@@ -316,23 +319,23 @@ def warn_before(session: Session, both: config.Config) -> None:
     scope = session.settings.scope
     if scope.calls or scope.public or scope.fields:
         return
-    for law in session.watched.unnamed:
+    for law in session.lookout.watched.unnamed:
         say(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")
 
 
-def open_report(path: str | None, keep: Sequence[str | None]) -> IO[str] | None:
+def open_report(path: str | None, keep: Sequence[str | None]) -> outlets.ReportFile | None:
     """The file for the report, opened before the program begins so that a wrong name is told then."""
     if path is None or path == "-":
         return None
     for other in keep:
         if other is not None and os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise LawfulError("usage", "the report would overwrite a file that is needed", where=path)
-    return open(path, "w", encoding="utf-8")
+    return outlets.ReportFile(path)
 
 
 def write_report(
     session: Session,
-    file: IO[str] | None,
+    file: outlets.ReportFile | None,
     form: str,
     quiet: bool,
     details: bool = False,
@@ -360,8 +363,8 @@ def write_report(
         report = gather.of_live(run, SourceLines(folder), baseline=baseline, pictures=form == "html")
         _put(file, formats.render(report, form, title=f"Lawful: {session.settings.main or 'run'}"))
         return
-    target = file if file is not None else sys.stderr
-    if file is None and target is not None and target.isatty():
+    target = outlets.standard_error() if file is None else None
+    if target is not None and target.isatty():
         _in_colour(live.report_lines(run, folder=folder, details=details), target)
     else:
         _put(file, live.render_text(run, folder=folder, details=details))
@@ -378,14 +381,20 @@ def _settle(known: KnownFindings, run: LiveRun) -> None:
             say(f"{known.path}: {known_now(written)}")
 
 
-def _put(file: IO[str] | None, text: str) -> None:
+def _put(file: outlets.ReportFile | None, text: str) -> None:
     if file is not None:
-        with file:
-            file.write(text)
-    elif sys.stderr is not None:
+        file.write(text)
+    else:
+        _write(text)
+
+
+def _write(text: str) -> None:
+    """To standard error, if there is one."""
+    stream = outlets.standard_error()
+    if stream is not None:
         with suppress(OSError, ValueError):  # its reader has gone
-            sys.stderr.write(text)
-            sys.stderr.flush()
+            stream.write(text)
+            stream.flush()
 
 
 def _in_colour(lines: Iterator[Any], target: IO[str]) -> None:

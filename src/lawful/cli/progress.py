@@ -63,7 +63,7 @@ def search_progress() -> Iterator[Watcher]:
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("exploring", total=None)
+        task = progress.add_task("loading the program, choosing its events", total=None)
 
         def told(bounds: Bounds, states: int, asked: int) -> None:
             parts = [f"unwind {bounds.unwind}, words of up to {bounds.word_length} events"]

@@ -17,7 +17,8 @@ from lawful.reports.formats import format_of
 
 if TYPE_CHECKING:
     from lawful.cli.diagrams import Diagrams
-    from lawful.engine.session import Session, Settings
+    from lawful.engine.session import Session
+    from lawful.engine.settings import Settings
     from lawful.engine.teaching import Memory
     from lawful.learning.learner import Learner
     from lawful.reports.baseline import KnownFindings
@@ -187,12 +188,12 @@ def _serve(session: Session, port: str, program: tuple[str, ...]) -> None:
     from lawful.cli.web import needs_web
 
     needs_web("lawful run --serve")
-    from lawful.web import beginning, security, serving
+    from lawful.web import beginning, serving, tokens
 
     if not port.isdecimal() or int(port) > 65535:
         hint = "--serve takes any that is free, --serve=8000 that one"
         raise LawfulError("usage", f"{port!r:.60} is no port", hint=hint)
-    socket, token = serving.listen("127.0.0.1", int(port)), security.new_token()
+    socket, token = serving.listen("127.0.0.1", int(port)), tokens.new_token()
     shown = serving.location(*serving.address(socket), token)
     beginning.attend(session, socket, token, program=" ".join(program))
     hosting.say(f"this run is shown at {shown}")

@@ -18,7 +18,7 @@ from lawful.errors import LawfulError
 if TYPE_CHECKING:
     from lawful.confidence.engine import Confidence, Counted
     from lawful.engine.sampling import Surety
-    from lawful.engine.session import Settings
+    from lawful.engine.settings import Settings
     from lawful.laws.protocol import Law
 
 _NAMES = ("confidence", "error_rate", "policy", "overhead")

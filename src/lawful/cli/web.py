@@ -63,13 +63,13 @@ def guarded(
     any_method: bool = False,
 ) -> tuple[ASGIApp, Callable[[str], str]]:
     """The application behind its guard, and what its addresses are."""
-    from lawful.web import security, serving
+    from lawful.web import security, serving, tokens
 
     if token is not None and no_token:
         raise LawfulError("usage", "--token and --no-token contradict each other", hint="leave out one of them")
     if token is not None and (len(token) < 8 or not token.isascii() or not token.isprintable()):
         raise LawfulError("web-token", "a token has 8 printable ASCII characters at least")
-    secret = None if no_token else token or security.new_token()
+    secret = None if no_token else token or tokens.new_token()
     host, port = serving.address(found)
     hosts = security.answered_names(host, port)
     guard = security.Guard(app, token=secret, hosts=hosts, open_paths=open_paths, any_method=any_method)

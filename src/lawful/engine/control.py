@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from lawful.diagnostics import all_encodable, encodable
-from lawful.engine.wording import describe, message
+from lawful.engine.changing import change_laws
+from lawful.engine.remade import Remade
+from lawful.engine.shown import MOST_MOVES, Mark, class_json, finding_json
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
-    from lawful.confidence.summary import ClassSummary
     from lawful.engine.findings import Finding
     from lawful.engine.learned import LiveLearner
     from lawful.engine.session import Session
@@ -22,21 +23,9 @@ if TYPE_CHECKING:
     from lawful.learning.model import Rule
 
 MOST_RULES = 200
-MOST_MOVES = 50
-_MOST_HISTORY = 20
-_MOST_POINTS = 120
 
 _LEARNING = ("window", "budget", "strategy", "thresholds", "seed", "tune", "tune_every", "all_rules", "most_pairs")
 _SAMPLING = ("confidence", "error_rate", "policy", "overhead")
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What may change about a finding that was told."""
-
-    count: int
-    muted: bool
-    withdrawn: bool  # the rule that it breaks is none any more
 
 
 class Control:
@@ -47,12 +36,14 @@ class Control:
         self._session = session
         self._program = program
         self._record_to = record_to
-        self._recorded = 0 if session.writer is None else 1
+        self._recorded = int(session.recording.on)
         self._file = record_to  # that was recorded to last
         self._muted: set[int] = set()
         self._numbers: dict[tuple[object, ...], int] = {}  # of findings, by their keys
         self._anomalies: dict[int, Finding] = {}  # that were told, by number: a rule may turn out to be none
         self._rules: list[Rule] = []  # as they were last shown
+        self._learned = Remade(self._told_rules, self._reached)
+        self._suspicions = Remade(self._told_anomalies, self._reached)
         self._began = time.monotonic()
         self._before = (self._began, 0)  # when events were last counted, and how many
         self._rate = 0.0
@@ -113,9 +104,23 @@ class Control:
             law["violations"] = counts.get(name, 0)
         return list(found.values())
 
+    def _reached(self) -> object:
+        """Changes when something was learned."""
+        learner = self._session.learner
+        return None if learner is None else (learner.reached, len(learner.learner.moves))
+
     def _learning(self, learner: Learner) -> dict[str, Any]:
+        return {
+            "parameters": {name: learner.parameters.to_json()[name] for name in _LEARNING},
+            "events": learner.events,
+            **self._learned.get(),
+        }
+
+    def _told_rules(self) -> dict[str, Any]:
         from lawful.learning.learner import rule_json
 
+        assert self._session.learner is not None
+        learner = self._session.learner.learner
         counted = {"enforcing": 0, "learning": 0}
 
         def told() -> Any:
@@ -125,8 +130,6 @@ class Control:
 
         self._rules = nsmallest(MOST_RULES, told(), key=lambda rule: (-rule.state, -rule.satisfied, rule.failed))
         return {
-            "parameters": {name: learner.parameters.to_json()[name] for name in _LEARNING},
-            "events": learner.events,
             "counts": counted,
             "rules": [
                 all_encodable({"number": number, "text": str(rule), **rule_json(rule)})
@@ -144,27 +147,31 @@ class Control:
             "error_rate": demand.error_rate,
             "policy": demand.policy.name,
             "needed": confidence.needed,
-            "classes": [_class_json(each) for each in confidence.summary()],
+            "classes": [class_json(each) for each in confidence.summary()],
         }
 
     def _recording(self) -> dict[str, Any]:
         file = self._file
-        return {"on": self._session.recording, "file": None if file is None else encodable(os.path.basename(file))}
+        return {"on": self._session.recording.on, "file": None if file is None else encodable(os.path.basename(file))}
 
     def findings(self, known: Mapping[int, Mark]) -> list[dict[str, Any]]:
         """Those that are new, or have changed: `known` are the marks of those that were told, by number."""
         session = self._session
         found = {self._number(finding): finding for finding in session.live.findings}
         if session.learner is not None and not session.finished:
-            found |= {self._number(finding): finding for finding in session.learner.findings()}
+            found |= {self._number(finding): finding for finding in self._suspicions.get()}
         withdrawn = {number: each for number, each in self._anomalies.items() if number not in found}
         self._anomalies |= {number: each for number, each in found.items() if each.anomaly is not None}
         told = []
         for number, finding in (found | withdrawn).items():
             mark = Mark(finding.count, number in self._muted, number in withdrawn)
             if known.get(number) != mark:
-                told.append(_finding_json(number, finding, mark))
+                told.append(finding_json(number, finding, mark))
         return told
+
+    def _told_anomalies(self) -> list[Finding]:
+        learner = self._session.learner
+        return [] if learner is None else learner.findings()
 
     def _number(self, finding: Finding) -> int:
         return self._numbers.setdefault(finding.key, len(self._numbers) + 1)
@@ -192,7 +199,15 @@ class Control:
             )
         if self._session.finished and what not in ("mute", "unmute", "promote"):
             raise LawfulError("control-over", "the program is not watched any more")
-        return acts[what](command)
+        try:
+            return acts[what](command)
+        finally:
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Show all as it is now, next time."""
+        self._learned.forget()
+        self._suspicions.forget()
 
     def _change_learning(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         learner = self._session.learner
@@ -240,7 +255,7 @@ class Control:
             raise LawfulError(
                 "control-law", f"there is a law {again[0]} already", hint="remove it first, or take another name"
             )
-        self._session.change_laws(laws)
+        change_laws(self._session, laws)
         return {"laws": [law.name for law in laws]}
 
     def _law_name(self, asked: Mapping[str, Any]) -> str:
@@ -250,7 +265,7 @@ class Control:
         return next(each.law.name for each in self._session.live.laws if encodable(each.law.name) == name)
 
     def _remove_law(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        self._session.change_laws(remove=self._law_name(asked))
+        change_laws(self._session, remove=self._law_name(asked))
         return {}
 
     def _pause_law(self, asked: Mapping[str, Any], paused: bool) -> dict[str, Any]:
@@ -268,14 +283,21 @@ class Control:
         """A rule as a law that a person can read and keep."""
         from lawful.learning.export import to_rml
 
-        number = asked.get("rule")
-        if not isinstance(number, int) or not 0 <= number < len(self._rules):
-            raise LawfulError("control-rule", f"there is no rule {number!r:.60}")
+        rule = self._rule(asked)
         learner = self._session.learner
         window = None if learner is None else learner.learner.parameters.window
-        rule = self._rules[number]
         text = to_rml([] if rule.life else [rule], window=window, lives=[rule] if rule.life else ())
         return {"rml": text, "name": "rule.rml"}
+
+    def _rule(self, asked: Mapping[str, Any]) -> Rule:
+        """By its number in the state that was last sent; and by its text, since who asks may have seen an older one."""
+        number = asked.get("rule")
+        found = self._rules[number] if isinstance(number, int) and 0 <= number < len(self._rules) else None
+        if "text" in asked and (found is None or encodable(str(found)) != asked["text"]):
+            found = next((rule for rule in self._rules if encodable(str(rule)) == asked["text"]), None)
+        if found is None:
+            raise LawfulError("control-rule", f"there is no rule {asked.get('text', number)!r:.60}")
+        return found
 
     def _record(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         on = asked.get("on")
@@ -283,7 +305,7 @@ class Control:
             raise LawfulError("control-value", "recording is switched on (true) or off (false)")
         if on and self._record_to is None:
             raise LawfulError("control-record", "there is no file to record to", hint="run it with --trace FILE")
-        if on and not self._session.recording:
+        if on and not self._session.recording.on:
             self._recorded += 1
             base, suffix = os.path.splitext(self._record_to or "")
             self._file = self._record_to if self._recorded == 1 else f"{base}.{self._recorded}{suffix}"
@@ -308,66 +330,3 @@ def _text(asked: Mapping[str, Any], name: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise LawfulError("control-value", f"`{name}` is a text")
     return text
-
-
-def _finding_json(number: int, finding: Finding, mark: Mark) -> dict[str, Any]:
-    told: dict[str, Any] = all_encodable(
-        {
-            "number": number,
-            "law": finding.law,
-            "message": message(finding),
-            "file": finding.file,
-            "line": finding.line,
-            "time": finding.first_time,
-            "last": finding.last_time,
-            **asdict(mark),
-            "anomaly": finding.anomaly is not None,
-            "history": _history(finding),
-        }
-    )
-    return told
-
-
-def _history(finding: Finding) -> list[dict[str, Any]]:
-    """The events that led there: of an anomaly, those of its first bad use."""
-    if finding.anomaly is not None:
-        scenes = finding.anomaly.bad[:1]
-        places = [(name, site) for scene in scenes for name, site in scene.events]
-        return [{"number": None, "text": str(name), "file": site.file, "line": site.line} for name, site in places]
-    return [
-        {"number": at, "text": describe(event), "file": event.get("file"), "line": event.get("line")}
-        for at, event in finding.history[-_MOST_HISTORY:]
-    ]
-
-
-def _class_json(kind: ClassSummary) -> dict[str, Any]:
-    points = kind.series[:: max(1, len(kind.series) // _MOST_POINTS)]
-    told: dict[str, Any] = all_encodable(
-        {
-            "name": kind.class_name,
-            "state": kind.state,
-            "rate": kind.rate,
-            "created": kind.created,
-            "sampled": kind.sampled,
-            "alive": kind.alive,
-            "laws": [
-                {
-                    "law": law.law,
-                    "state": law.state.value,
-                    "samples": law.samples,
-                    "violations": law.violations,
-                    "unknown": law.unknown,
-                    "needed": law.needed,
-                    "confidence": law.confidence,
-                    "bound": law.bound,
-                }
-                for law in kind.laws
-            ],
-            "moves": [
-                {"time": move.time, "from": move.source, "to": move.target, "why": move.why}
-                for move in kind.moves[-MOST_MOVES:]
-            ],
-            "series": [{"time": p.time, "rate": p.rate, "clean": p.clean, "overhead": p.overhead} for p in points],
-        }
-    )
-    return told

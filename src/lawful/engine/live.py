@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -75,6 +75,8 @@ class LiveLaw:
         if self.subjects is not None:
             self.ended()  # from now on somebody asks
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
+        self.hears = bool(getattr(law, "acquainted", False))  # must it be told of the end of what it has heard of?
+        self.aloof = False  # now: the end of a stranger does not concern it
         self.paused = False
         self.events: list[Event] = []  # that have come
         self.numbers: list[int] = []  # that they have in the run
@@ -105,16 +107,31 @@ class LiveLaw:
 
     def judge(self, broken: Callable[[LiveLaw, Event, int], None]) -> None:
         """Take the events that have come, and tell of those that break the law while it is as it was before them."""
-        numbers, events, monitor = self.numbers, self.events, self.monitor
+        numbers, events = self.numbers, self.events
         self.numbers, self.events = [], []
-        while events:
-            verdict = monitor.feed(events, numbers)
+        self._judge(events, numbers, broken)
+        self.aloof = self._is_aloof()
+
+    def _is_aloof(self) -> bool:
+        return self.hears and not self.over and bool(getattr(self.monitor, "aloof", False))
+
+    def _judge(self, events: list[Event], numbers: list[int], broken: Callable[[LiveLaw, Event, int], None]) -> None:
+        monitor, start, span = self.monitor, 0, len(events)
+        while start < len(events):
+            # What is fed behind a violation is fed again: so, where there are many, little at once.
+            if span == len(events):
+                verdict = monitor.feed(events, numbers)
+            else:
+                verdict = monitor.feed(events[start : start + span], numbers[start : start + span])
             if verdict is not Verdict.FALSE:
-                self.over = verdict is Verdict.TRUE
-                return
+                if verdict is Verdict.TRUE:
+                    self.over = True
+                    return
+                start, span = start + span, 2 * span
+                continue
             place = monitor.rejected_at if monitor.doomed_at is None else monitor.doomed_at
             assert isinstance(place, int)
-            index = bisect_left(numbers, place)
+            index = bisect_left(numbers, place, start)
             broken(self, events[index], place)
             if not monitor.forgive():
                 self.over = True
@@ -122,7 +139,7 @@ class LiveLaw:
             while monitor.again():
                 broken(self, events[index], place)
                 monitor.forgive()
-            numbers, events = numbers[index + 1 :], events[index + 1 :]
+            start, span = index + 1, 1
 
 
 class LiveRun:
@@ -182,6 +199,8 @@ class LiveRun:
         self._messages = messages
         # Where it began is told in any case. One more message than is shown tells whether there are more.
         self._recollection = Recollection(max(history, messages and messages + 1, 1), shown=max(history, 1))
+        # By id, the laws that have heard of an object, until it is gone: the others need not hear of its end.
+        self._heard: dict[int | str, tuple[LiveLaw, ...]] | None = {} if lives is None else None
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
         self._recent: dict[Hashable, list[Numbered]] | None = None  # the same, by object, if somebody asked
         self._unexplained: list[tuple[int, Finding, Monitor, list[Any]]] = []
@@ -287,7 +306,7 @@ class LiveRun:
             self._deal(batch)
         else:
             admit, ways = (None, None) if lives is None else (lives.admit, lives.ways)
-            thread = core.native.deal(batch, self._number + 1, routes, self._kept, admit, ways)
+            thread = core.native.deal(batch, self._number + 1, routes, self._kept, admit, ways, self._heard)
             self.threads = max(self.threads, thread)
         self.events += len(batch)
         self._number += len(batch)
@@ -315,13 +334,42 @@ class LiveRun:
                 concerned = routes.find(event.get("event"), event.get("name"))
             if lives is not None:
                 concerned = lives.admit(event, concerned)
-            if concerned:
+            if self._heard is None:
+                known = False
+            elif event.get("event") == "gone" and event.get("targetId").__class__ in (int, str):
+                known, concerned = self._mourners(self._heard.pop(event["targetId"], None), concerned)
+            else:
+                known = False
+                hearing = tuple(each for each in concerned if each.hears)
+                if hearing:
+                    self._introduce(event, hearing)
+            if concerned or known:
                 kept.append(entry)
                 for each in concerned:
                     each.events.append(event)
                     each.numbers.append(number)
         threads = {thread for event in batch if (thread := event.get("thread")).__class__ is int}
         self.threads = max(self.threads, *threads) if threads else self.threads
+
+    def _introduce(self, event: Event, laws: tuple[LiveLaw, ...]) -> None:
+        """These laws have heard of all objects that an event mentions."""
+        assert self._heard is not None
+        for each in _ids_in(event):
+            before = self._heard.get(each, ())
+            news = tuple(law for law in laws if law not in before)
+            if news:
+                self._heard[each] = before + news
+
+    @staticmethod
+    def _mourners(
+        heard: tuple[LiveLaw, ...] | None, concerned: tuple[LiveLaw, ...]
+    ) -> tuple[bool, tuple[LiveLaw, ...]]:
+        """Has a law heard of an object that is gone; and the laws that are to be told.
+
+        A law to which something else of the batch has come may not be aloof any more when that is judged.
+        """
+        told = tuple(each for each in concerned if not each.aloof or each.events or each in (heard or ()))
+        return heard is not None, told
 
     def _write(self, batch: list[Event]) -> None:
         if self._writer is not None:
@@ -648,6 +696,18 @@ class LiveRun:
                     self.omitted += finding.count
                 else:
                     self._add(finding.key, finding)
+
+
+def _ids_in(event: Event) -> Iterator[int | str]:
+    """The ids of all objects that a law may hear of by an event."""
+    args, named = event.get("argIds"), event.get("kwargIds")
+    for each in (
+        *(event.get(key) for key in ("targetId", "resultId", "excId", "task")),
+        *(args if isinstance(args, list | tuple) else ()),
+        *(named.values() if isinstance(named, dict) else ()),
+    ):
+        if each.__class__ in (int, str):
+            yield each
 
 
 def _is_programs(error: BaseException) -> bool:

@@ -14,6 +14,8 @@ from lawful.errors import LawfulError
 # `# lawful: ignore[files/left-open, locks]`, or `# lawful: ignore` for all laws.
 _COMMENT = re.compile(r"#\s*lawful:\s*ignore(?:\[([^\]]*)\])?")
 _MOST_FILES = 1_000  # whose lines are remembered
+_PROJECT = "ignore in pyproject.toml"
+_LEARNED = "learned"
 
 
 class Pattern(NamedTuple):
@@ -36,10 +38,23 @@ class Pattern(NamedTuple):
         return means(self.law, law) and (self.files == "*" or (file is not None and fnmatchcase(file, self.files)))
 
 
+def _kept_elsewhere(folder: str) -> list[str]:
+    """The names of laws that the project keeps, or that packages ship."""
+    from lawful.laws import shelves
+
+    try:
+        return [name for shelf in shelves.shelves(folder) for name in shelf.laws()]
+    except LawfulError:  # a shelf that is not there is told to who asks for it
+        return []
+
+
 def means(word: str, law: str) -> bool:
     """Does a word name a law: by its name, its area, without its suffix, or by a pattern?"""
-    names = (law, os.path.basename(law), os.path.splitext(os.path.basename(law))[0], law.partition("/")[0])
-    return any(fnmatchcase(name, word) for name in names)
+    return any(fnmatchcase(name, word) for name in _names(law))
+
+
+def _names(law: str) -> tuple[str, ...]:
+    return law, os.path.basename(law), os.path.splitext(os.path.basename(law))[0], law.partition("/")[0]
 
 
 class Suppressions:
@@ -51,6 +66,8 @@ class Suppressions:
         """`in_tests`: what a test asks for, with `pytest.raises` and the like, is meant, too."""
         self._in_tests = in_tests
         self._patterns = tuple(Pattern.read(text) for text in ignore)
+        # Words for laws, with the places where they stand.
+        self._words: dict[str, dict[str, None]] = {each.law: {_PROJECT: None} for each in self._patterns}
         self._folder = os.path.abspath(folder)
         self._comments: dict[str, dict[int, tuple[str, ...]]] = {}
 
@@ -68,12 +85,32 @@ class Suppressions:
         if found is None:
             if len(self._comments) >= _MOST_FILES:
                 self._comments.clear()
-            found = self._comments[file] = self._read(os.path.join(self._folder, file))
+            found = self._comments[file] = self._read(file)
         return found
 
-    def _read(self, path: str) -> dict[int, tuple[str, ...]]:
+    def warnings(self, laws: Iterable[str]) -> Iterator[str]:
+        """What was read that names no law: none of these, none of the catalogue, and none that others keep."""
+        if not self._words:
+            return
+        from lawful.diagnostics import did_you_mean
+        from lawful.laws import catalog
+
+        known = [*dict.fromkeys((*laws, _LEARNED, *catalog.names()))]
+        unknown = [word for word in self._words if not any(means(word, law) for law in known)]
+        if unknown:
+            known += _kept_elsewhere(self._folder)
+        for word in unknown:
+            places = self._words[word]
+            if not any(means(word, law) for law in known):
+                first, more = next(iter(places)), len(places) - 1
+                rest = f" (and in {more} more {'place' if more == 1 else 'places'})" if more else ""
+                similar = did_you_mean(word, [name for law in known for name in _names(law)])
+                hint = f"; did you mean {similar}?" if similar else ""
+                yield f"{first}: no law is called {word!r}, so nothing is ignored by it{rest}{hint}"
+
+    def _read(self, name: str) -> dict[int, tuple[str, ...]]:
         try:
-            with open(path, "rb") as file:
+            with open(os.path.join(self._folder, name), "rb") as file:
                 content = file.read()
         except (OSError, ValueError):
             return {}
@@ -86,6 +123,8 @@ class Suppressions:
             if comment is not None:
                 words = comment[1]
                 meant = ("*",) if words is None else tuple(filter(None, map(str.strip, words.split(","))))
+                for word in meant:
+                    self._words.setdefault(word, {}).setdefault(f"{name}:{first}")
                 for number in range(first, last + 1):
                     found[number] = (*found.get(number, ()), *meant)
         return found

@@ -104,7 +104,10 @@ class TraceWriter:
         compression: Compression | Literal["none"] | None = None,
         interval: float = 0.2,
         atomic: bool = False,
+        opener: Callable[[str, int], int] | None = None,
     ) -> None:
+        """`opener`: as that of `open`, for a path that is written in place."""
+        self._opener = opener
         self.events = 0
         """How many events were written so far."""
         path = os.fspath(target) if isinstance(target, str | os.PathLike) else None
@@ -146,7 +149,7 @@ class TraceWriter:
                 mode = stat.S_IMODE(os.stat(final).st_mode)
         try:
             if mode is None:
-                return open(path, "wb", buffering=0)
+                return open(path, "wb", buffering=0, opener=self._opener)
             return _open_as(path, mode)
         except OSError as error:
             raise os_error(error, self.name) from error

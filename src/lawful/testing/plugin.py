@@ -144,8 +144,10 @@ class Plugin:
     @_safely
     def _add_to_report(self, report: pytest.TestReport, phase: str) -> None:
         broken = broken_now(self._watch.live, self._counts)
+        told = self._writing.new(broken, self._watch.live) if broken else []
+        if told:
+            report.sections.append((f"lawful {phase}", "\n".join(_in_one_line(each) for each in told)))
         if broken:
-            report.sections.append((f"lawful {phase}", "\n".join(_in_one_line(each) for each in broken)))
             self._news.update((each.key, each) for each in broken)
         if phase == "teardown" and self._news and self._is_worker:
             vars(report)[_OUTPUT] = pack(self._watch.live, self._news.values())

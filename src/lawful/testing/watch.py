@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from lawful import config
 from lawful.engine.findings import Finding
 from lawful.engine.live import LiveRun
-from lawful.engine.session import BUFFER, Session, Settings
+from lawful.engine.session import Session
+from lawful.engine.settings import BUFFER, Settings
 from lawful.errors import LawfulError
-from lawful.laws.loader import find_laws, load_law
+from lawful.laws.loader import find_laws, load_laws
 from lawful.laws.protocol import Law
 from lawful.reports.formats import format_of
 from lawful.sources.python.scope import Scope, find_project
@@ -72,7 +73,7 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         tests=(both.on_violation or "report") == "report",
         groups=_groups(both),
     )
-    laws = tuple(load_law(path, name=name) for name, path in named.items())
+    laws = load_laws(named)
     learns: bool | None = options.lawful_learn
     if learns is None:
         learns = bool(not laws or both.learn.always)
@@ -260,8 +261,8 @@ class Watch:
             self.stop()
 
     def _close_trace(self, code: int) -> None:
-        if self._session is not None and self._session.writer is not None:
-            self._session.writer.close()
+        if self._session is not None and self._session.recording.writer is not None:
+            self._session.recording.writer.close()
 
 
 def broken_now(live: LiveRun, counts: dict[tuple[object, ...], int]) -> list[Finding]:

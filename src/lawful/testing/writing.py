@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
+    from lawful.engine.findings import Finding
     from lawful.engine.live import LiveRun
     from lawful.reports.baseline import KnownFindings
     from lawful.testing.watch import Choice
@@ -26,6 +27,15 @@ class Writing:
             from lawful.reports.baseline import KnownFindings
 
             self._known = KnownFindings(choice.baseline, self._folder, update=choice.update)
+
+    def new(self, findings: list[Finding], run: LiveRun) -> list[Finding]:
+        """Those of a run's findings that are not known."""
+        if self._known is None:
+            return findings
+        if self._choice.update:
+            return []  # at the end all are
+        known = {finding.key for finding in self._known.known(run.findings)}
+        return [finding for finding in findings if finding.key not in known]
 
     def settle(self, run: LiveRun) -> None:
         """Hide the findings that are known, or write them down."""

@@ -5,15 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-
-def main() -> None:
-    """Become a process of its own, whose end the program never hears of, before anything takes time."""
-    if os.fork():
-        os._exit(0)
-    from lawful.web.process import serve
-
-    serve(int(sys.argv[1]), int(sys.argv[2]), os.environ.pop("LAWFUL_TOKEN", ""))
-
+from lawful.web.process import serve
 
 if __name__ == "__main__":
-    main()
+    serve(int(sys.argv[1]), int(sys.argv[2]), os.environ.pop("LAWFUL_TOKEN", ""))

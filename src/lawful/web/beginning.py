@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from lawful.engine.control import Control
+from lawful.engine.descriptors import move
 from lawful.errors import LawfulError
 from lawful.web.link import ProgramSide
 
@@ -19,29 +20,60 @@ RECORDING = "lawful-run.jsonl"
 
 
 def attend(session: Session, listening: socket.socket, token: str, *, program: str) -> None:
-    """Start the server on this socket, and let it look at the session.
-
-    The server is no child of this process: a program that waits for its children must not meet it. It has a session of
-    its own, so that Ctrl-C is for the program alone.
-    """
+    """Start the server on this socket, and let it look at the session."""
     ours, theirs = socket.socketpair()
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
-    debug = os.environ.get("LAWFUL_DEBUG") == "1"
+    command = [sys.executable, "-P", "-m", "lawful.web", str(listening.fileno()), str(theirs.fileno())]
     with theirs, listening:
         try:
-            subprocess.run(
-                [sys.executable, "-P", "-m", "lawful.web", str(listening.fileno()), str(theirs.fileno())],
-                env=os.environ | {"PYTHONPATH": path, "LAWFUL_TOKEN": token},
-                pass_fds=(listening.fileno(), theirs.fileno()),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=None if debug else subprocess.DEVNULL,
-                start_new_session=True,
-                check=True,
+            _start(
+                command,
+                os.environ | {"PYTHONPATH": path, "LAWFUL_TOKEN": token},
+                inherited=(listening.fileno(), theirs.fileno()),
+                quiet=os.environ.get("LAWFUL_DEBUG") != "1",
             )
-        except (OSError, subprocess.CalledProcessError) as error:
+        except OSError as error:
             ours.close()
             raise LawfulError("serve-start", f"the server of the dashboard did not start: {error}") from None
     record_to = session.settings.trace or os.path.abspath(RECORDING)
+    ours = socket.socket(fileno=move(ours.detach()))
     session.attendant = ProgramSide(Control(session, program=program, record_to=record_to), ours)
+
+
+def _start(command: list[str], environment: Mapping[str, str], inherited: Sequence[int], *, quiet: bool) -> None:
+    """Start a program that is no child of this process: a program that waits for its children must not meet it.
+
+    It has a session of its own, so that Ctrl-C is for the program alone. The program waits for two forks, and not for
+    another interpreter to begin.
+    """
+    told, telling = os.pipe()  # closes by itself when the other program begins
+    between = os.fork()
+    if not between:
+        _become(command, environment, inherited, telling, quiet=quiet)
+    os.close(telling)
+    os.waitpid(between, 0)
+    with os.fdopen(told, "rb") as report:
+        refused = report.read()
+    if refused:
+        number = int(refused)
+        raise OSError(number, os.strerror(number))
+
+
+def _become(
+    command: list[str], environment: Mapping[str, str], inherited: Sequence[int], telling: int, *, quiet: bool
+) -> NoReturn:
+    try:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2) if quiet else (0, 1):
+            os.dup2(null, number)
+        for number in inherited:
+            os.set_inheritable(number, True)
+        os.execve(command[0], command, environment)
+    except OSError as error:
+        os.write(telling, str(error.errno).encode())
+    finally:
+        os._exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from importlib import resources
 from typing import Any
@@ -14,11 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from lawful.web.link import ServerSide
+from lawful.web.link import LOOK, PERIOD, STATE, ServerSide
 
 MOST_LOOKERS = 20
 _MOST_BODY = 1_000_000
 _PATIENCE = 10.0  # seconds that a command may take
+_MOMENT = 3.0  # that a look at the state may take
 _STATIC = {
     "app.js": "text/javascript; charset=utf-8",
     "app.css": "text/css; charset=utf-8",
@@ -61,7 +63,7 @@ class Hub:
         self._asked.clear()
         self.tell()
 
-    async def ask(self, command: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, command: dict[str, Any], patience: float = _PATIENCE) -> dict[str, Any]:
         """Have a command carried out."""
         if self.side.ask is None:
             return {"error": _OVER}
@@ -70,17 +72,33 @@ class Hub:
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         self.side.ask(msgspec.json.encode({**command, "id": number}) + b"\n")
         try:
-            return await asyncio.wait_for(future, _PATIENCE)
+            return await asyncio.wait_for(future, patience)
         except TimeoutError:
             return {"error": {"slug": "control-time", "message": "the program does not answer", "hint": None}}
         finally:
             self._asked.pop(number, None)
 
+    async def refresh(self) -> None:
+        """See to it that what is known is not old. While nobody looks, the program does not tell by itself."""
+        known = -1
+        while time.monotonic() > self.side.time + PERIOD or (self.side.more and known < len(self.side.findings)):
+            known = len(self.side.findings)
+            if "error" in await self.ask({"do": STATE}, _MOMENT):
+                return
+
+    def _look(self, change: int) -> None:
+        """One more looks on, or one less."""
+        before, self.lookers = self.lookers, self.lookers + change
+        if self.side.ask is not None and bool(before) != bool(self.lookers):
+            self.side.ask(msgspec.json.encode({"do": LOOK, "on": bool(self.lookers)}) + b"\n")
+
     async def stream(self) -> AsyncIterator[ServerSentEvent]:
         """What is new, again and again, until the run is over and all is told."""
-        self.lookers += 1
+        self._look(1)
         version = 0
         try:
+            if self.lookers > MOST_LOOKERS:  # several came at once
+                return
             while True:
                 news = self._news
                 reached, told = self.side.since(version)
@@ -93,7 +111,7 @@ class Hub:
                         return
                     await news.wait()
         finally:
-            self.lookers -= 1
+            self._look(-1)
 
 
 _KIND = "say so in a header: Content-Type: application/json"
@@ -113,6 +131,7 @@ def application(hub: Hub) -> Starlette:
         return Response(_file(name), media_type=_STATIC[name])
 
     async def state(_: Request) -> Response:
+        await hub.refresh()
         return _json(hub.side.since(0, most=10_000)[1])
 
     async def news(_: Request) -> Response:

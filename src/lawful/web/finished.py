@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from lawful.diagnostics import all_encodable
+from lawful.engine.shown import MOST_MOVES, thinned
 from lawful.engine.wording import describe
 from lawful.errors import LawfulError
 from lawful.web.link import ServerSide
@@ -72,7 +73,7 @@ def _state(report: dict[str, Any], path: str) -> dict[str, Any]:
             for law in dict.fromkeys(report["laws"])
         ],
         "learning": _learning(report["learned"]) if "learned" in report else None,
-        "sampling": None,
+        "sampling": _sampling(report["confidence"]) if report.get("confidence") else None,
         "recording": {"on": False, "file": None},
     }
 
@@ -87,7 +88,27 @@ def _learning(learned: dict[str, Any]) -> dict[str, Any]:
             {**rule, "number": number, "text": rule.get("text") or f"{rule['a']} {rule['b']} ({rule['pattern']})"}
             for number, rule in enumerate(rules)
         ],
-        "moves": list(learned.get("moves", ()))[-50:],
+        "moves": list(learned.get("moves", ()))[-MOST_MOVES:],
+    }
+
+
+def _sampling(classes: list[dict[str, Any]]) -> dict[str, Any]:
+    laws = [law for each in classes for law in each["laws"]]
+    return {
+        "confidence": round(1 - laws[0]["delta"], 12) if laws else None,
+        "error_rate": laws[0]["error_rate"] if laws else None,
+        "policy": "",
+        "needed": laws[0]["needed"] if laws else None,
+        "classes": [
+            {
+                **each,
+                "name": each["class"],
+                "laws": [{**law, "state": law["claim"]} for law in each["laws"]],
+                "moves": each["moves"][-MOST_MOVES:],
+                "series": thinned(each["series"]),
+            }
+            for each in classes
+        ],
     }
 
 

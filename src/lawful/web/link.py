@@ -6,7 +6,6 @@ or gone, the program does not notice.
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -15,14 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lawful.engine.control import Mark
+from lawful.engine.descriptors import identity
+from lawful.engine.shown import Mark
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.engine.control import Control
 
+LOOK = "look"
+"""The command with which the server says whether somebody looks at the run: otherwise no states are made."""
+STATE = "state"
+"""The command with which it asks for one."""
+
 PERIOD = 0.5  # seconds between two states
-_SHARE = 100  # a state is made so rarely that it takes this part of the time, at most
+_SHARE = 250  # a state is made so rarely that it takes this part of the time, at most
+_HASTE = 10  # the same, while somebody who has just come waits for findings
+_SELDOM = 5  # beats from one look at the line to the next, while nobody looks at the run
 _MOST_LINE = 4_000_000  # bytes of a command
 _LAST = 2.0  # seconds that the end of a run may wait for a server that does not read
 _MOST_FINDINGS = 200  # that are sent at once
@@ -34,7 +41,7 @@ class ProgramSide:
     def __init__(self, control: Control, connection: socket.socket) -> None:
         self._control = control
         self._socket: socket.socket | None = connection
-        self._identity = _identity(connection)
+        self._identity = identity(connection.fileno())
         connection.setblocking(False)
         self._unsent = b""
         self._unread = b""
@@ -42,11 +49,16 @@ class ProgramSide:
         self._sent: dict[int, Mark] = {}  # of findings
         self._more = False  # are there findings that were left for later?
         self._due = 0.0
+        self._beats = 0
+        self._looked_at = False
         self._decoder = msgspec.json.Decoder()
 
-    # -- lawful.engine.session.Attendant ----------------------------------------------------------
+    # -- lawful.engine.attendant.Attendant --------------------------------------------------------
 
     def beat(self) -> None:
+        self._beats += 1
+        if not self._looked_at and self._beats % _SELDOM:
+            return
         if self._socket is None or not self._is_ours():
             return
         try:
@@ -54,10 +66,11 @@ class ProgramSide:
             for command in commands:
                 self._carry_out(command)
             now = time.monotonic()
-            if not self._unsent and (commands or now >= self._due):
+            if not self._unsent and (commands or (self._looked_at and now >= self._due)):
+                began = time.thread_time()  # on a machine that is busy with others, much more time passes
                 self._unsent = self._message()
-                spent = time.monotonic() - now
-                self._due = now + max(PERIOD, spent * _SHARE)
+                spent = time.thread_time() - began
+                self._due = now + (spent * _HASTE if self._more else max(PERIOD, spent * _SHARE))
             self._send()
         except OSError:
             self._close()
@@ -67,6 +80,7 @@ class ProgramSide:
         if self._socket is None or not self._is_ours():
             return
         with suppress(OSError):
+            self._control.look_again()
             self._socket.settimeout(_LAST)
             self._socket.sendall(self._unsent)
             while True:
@@ -85,7 +99,7 @@ class ProgramSide:
         connection = self._socket
         if connection is None:
             return False
-        if _identity(connection) == self._identity:
+        if identity(connection.fileno()) == self._identity:
             return True
         connection.detach()  # it is somebody else's now, or nobody's
         self._socket = None
@@ -100,11 +114,17 @@ class ProgramSide:
         for each in found:
             self._sent[each["number"]] = Mark(each["count"], each["muted"], each["withdrawn"])
         answers, self._answers = self._answers, []
-        told = {"state": self._control.state(), "findings": found, "answers": answers}
+        told = {"state": self._control.state(), "findings": found, "more": self._more, "answers": answers}
         return msgspec.json.encode(told) + b"\n"
 
     def _carry_out(self, command: dict[str, Any]) -> None:
+        if command.get("do") == LOOK:
+            self._looked_at = bool(command.get("on"))
+            return
         answer: dict[str, Any] = {"id": command.get("id")}
+        if command.get("do") == STATE:  # which comes with the answer
+            self._answers.append(answer | {"result": {}})
+            return
         try:
             answer["result"] = self._control.do(command)
         except LawfulError as error:
@@ -143,15 +163,6 @@ class ProgramSide:
             connection.close()
 
 
-def _identity(connection: socket.socket) -> tuple[int, int] | None:
-    """What the open file of this number is."""
-    try:
-        found = os.fstat(connection.fileno())
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 class ServerSide:
     """What the server knows of the run, for all who look at it."""
 
@@ -163,13 +174,17 @@ class ServerSide:
         self.changed: dict[int, int] = {}  # findings: the version in which each last changed
         self.over = ask is None
         self.ask = ask
+        self.time = 0.0  # when it last heard of the run
+        self.more = False  # are there findings of which it has not heard yet?
 
     def take(self, line: bytes) -> list[dict[str, Any]]:
         """Take in what the program's side has sent; the answers to commands that are in it."""
         told = msgspec.json.decode(line)
         self.version += 1
+        self.time = time.monotonic()
         self.state = told["state"]
         self.over = self.over or bool(self.state.get("over"))
+        self.more = bool(told.get("more"))
         for finding in told["findings"]:
             self.findings[finding["number"]] = finding
             self.changed[finding["number"]] = self.version

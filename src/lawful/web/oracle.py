@@ -48,6 +48,7 @@ class State:
     def __init__(self, laws: Sequence[Law], go_on: bool) -> None:
         self._monitors: list[tuple[Law, Monitor]] = [(law, law.monitor()) for law in laws]
         self._go_on = go_on
+        self._wanted: dict[str, str] = {}  # by laws, when these were broken
 
     def judge(self, event: Event) -> tuple[Verdict, list[str], list[str]]:
         """The worst verdict of all laws; those that are broken, and what they would have accepted."""
@@ -59,7 +60,9 @@ class State:
                 worst = verdict
             if verdict is Verdict.FALSE:
                 broken.append(law.name)
-                wanted.append(expected(monitor.expectation(event)))
+                if monitor.rejected_at == monitor.events or law.name not in self._wanted:
+                    self._wanted[law.name] = expected(monitor.expectation(event))
+                wanted.append(self._wanted[law.name])
                 if self._go_on and monitor.rejected_at == monitor.events:
                     monitor.forgive()
         return worst, broken, [text for text in wanted if text]

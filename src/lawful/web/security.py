@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
-if TYPE_CHECKING:  # the program's process, which makes a token, must not wait for the rest
+if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,11 +28,6 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 _READING = ("GET", "HEAD")
-
-
-def new_token() -> str:
-    """A token that nobody can guess."""
-    return secrets.token_urlsafe(24)
 
 
 class Guard:

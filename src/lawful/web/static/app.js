@@ -28,6 +28,41 @@ function drawn(tag, attributes) {
   return made;
 }
 
+// Make one tree like another, and keep what is the same: what has the focus keeps it, and what was opened stays open.
+// Handlers stay those of the old tree, so they must not rely on more than the key of what they belong to.
+function morph(old, made) {
+  if (old.nodeType !== made.nodeType || old.nodeName !== made.nodeName) {
+    old.replaceWith(made);
+    return;
+  }
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== made.data) old.data = made.data;
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (name !== "open" && !made.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of made.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  const there = [...old.childNodes], wanted = [...made.childNodes];
+  wanted.forEach((child, at) => (at < there.length ? morph(there[at], child) : old.append(child)));
+  there.slice(wanted.length).forEach((child) => child.remove());
+}
+
+// The same for a list whose entries have keys.
+function refresh(list, made, isNew = () => {}) {
+  if (list.querySelector(":active")) return; // somebody is pressing a button of it
+  const there = new Map([...list.children].map((item) => [item.dataset.key, item]));
+  const items = made.map((item) => {
+    const old = there.get(item.dataset.key);
+    there.delete(item.dataset.key); // several may have the same
+    if (old) morph(old, item);
+    else isNew(item);
+    return old ?? item;
+  });
+  if (items.length === list.children.length && items.every((item, at) => list.children[at] === item)) return;
+  const focused = document.activeElement;
+  list.replaceChildren(...items);
+  if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+}
+
 const number = (value) => (typeof value === "number" ? value.toLocaleString("en") : "");
 const rounded = (value, digits = 3) => (value === null || value === undefined ? "" : Number(value.toPrecision(digits)).toString());
 const place = (thing) => (thing.file ? `${thing.file}:${thing.line ?? "?"}` : "");
@@ -71,16 +106,14 @@ function offer(text, name) {
 // -- findings ---------------------------------------------------------------------------------------------------------
 
 function findingItem(finding) {
-  const item = element("li", { class: `${finding.anomaly ? "anomaly" : ""} ${finding.muted ? "muted" : ""}`, "data-number": finding.number });
+  const item = element("li", { class: `${finding.anomaly ? "anomaly" : ""} ${finding.muted ? "muted" : ""}`, "data-key": finding.number });
   const history = finding.history.length
     ? element("details", {}, element("summary", {}, `what led there (${finding.history.length})`),
         element("ul", { class: "history" }, ...finding.history.map((each) =>
           element("li", {}, element("span", { class: "where" }, place(each)), element("span", {}, each.text)))))
     : null;
-  const mute = element("button", {
-    type: "button", class: "control",
-    onclick: () => command({ do: finding.muted ? "unmute" : "mute", finding: finding.number }),
-  }, finding.muted ? "Unmute" : "Mute");
+  const mute = button(finding.muted ? "Unmute" : "Mute", `${finding.law} ${place(finding)}`, () =>
+    command({ do: seen.findings.get(finding.number)?.muted ? "unmute" : "mute", finding: finding.number }));
   item.append(
     element("div", { class: "head" },
       element("span", { class: "what" }, finding.law),
@@ -97,51 +130,37 @@ function matches(finding, words) {
   return words.every((word) => text.includes(word));
 }
 
-function showFindings(changed = null) {
+function showFindings() {
   const words = byId("findings-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const muted = byId("show-muted").checked;
   const wanted = [...seen.findings.values()].filter((each) => (muted || !each.muted) && matches(each, words));
   wanted.sort((one, other) => other.number - one.number);
-  const list = byId("findings-list");
-  const shown = wanted.slice(0, seen.shown);
-  const there = new Map([...list.children].map((item) => [Number(item.dataset.number), item]));
-  const open = new Set([...there].filter(([, item]) => item.querySelector("details[open]")).map(([at]) => at));
-  const items = shown.map((finding) => {
-    const old = there.get(finding.number);
-    if (old && !(changed && changed.has(finding.number))) return old;
-    const item = findingItem(finding);
-    if (open.has(finding.number)) item.querySelector("details")?.setAttribute("open", "");
-    if (changed && !old) item.classList.add("new");
-    return item;
-  });
-  if (items.length !== list.children.length || items.some((item, at) => list.children[at] !== item)) list.replaceChildren(...items);
+  refresh(byId("findings-list"), wanted.slice(0, seen.shown).map(findingItem), (item) => item.classList.add("new"));
   byId("findings-count").textContent = wanted.length === seen.findings.size ? number(wanted.length) : `${number(wanted.length)} of ${number(seen.findings.size)}`;
   byId("findings-more").hidden = wanted.length <= seen.shown;
 }
 
 // -- tables -----------------------------------------------------------------------------------------------------------
 
-function rows(body, made) {
-  // What has the focus is not taken away from under somebody's hands.
-  if (body.contains(document.activeElement)) return;
-  body.replaceChildren(...made);
-}
-
-function button(label, act) {
-  return element("button", { type: "button", class: "control", onclick: act, ...(seen.over ? { disabled: "" } : {}) }, label);
+// Says what it is for to those who do not see what stands beside it.
+function button(label, what, act) {
+  const attributes = { type: "button", class: "control", "aria-label": `${label} ${what}`, onclick: act };
+  return element("button", seen.over ? { ...attributes, disabled: "" } : attributes, label);
 }
 
 function showLaws(laws) {
-  rows(byId("laws"), laws.map((law) =>
-    element("tr", {},
+  const paused = (name) => seen.state.laws.find((law) => law.name === name)?.state === "paused";
+  refresh(byId("laws"), laws.map((law) =>
+    element("tr", { "data-key": law.name },
       element("th", { scope: "row" }, law.name),
       element("td", { class: `state-${law.state}` }, law.state),
       element("td", {}, law.verdict.replace("_", " ")),
       element("td", { class: "number" }, number(law.violations)),
-      element("td", {},
-        button(law.state === "paused" ? "Resume" : "Pause", () => command({ do: law.state === "paused" ? "resume-law" : "pause-law", name: law.name })),
+      element("td", { class: "control" },
+        button(law.state === "paused" ? "Resume" : "Pause", law.name, () =>
+          command({ do: paused(law.name) ? "resume-law" : "pause-law", name: law.name })),
         " ",
-        button("Remove", () => command({ do: "remove-law", name: law.name }))))));
+        button("Remove", law.name, () => command({ do: "remove-law", name: law.name }))))));
 }
 
 const RANK = { enforcing: 0, learning: 1, dead: 2 };
@@ -158,15 +177,15 @@ function showRules() {
   const words = byId("rules-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = learning.rules.filter((rule) => words.every((word) => rule.text.toLowerCase().includes(word)));
   wanted.sort(ORDERS[byId("rules-sort").value]);
-  rows(byId("rules"), wanted.map((rule) =>
-    element("tr", {},
+  refresh(byId("rules"), wanted.map((rule) =>
+    element("tr", { "data-key": rule.text },
       element("th", { scope: "row" }, rule.text),
       element("td", { class: `state-${rule.state}` }, rule.state),
       element("td", { class: "number" }, number(rule.satisfied)),
       element("td", { class: "number" }, number(rule.failed)),
       element("td", { class: "number" }, number(rule.contexts)),
-      element("td", {}, button("Make a law", async () => {
-        const made = await command({ do: "promote", rule: rule.number });
+      element("td", { class: "control" }, button("Make a law", `of ${rule.text}`, async () => {
+        const made = await command({ do: "promote", rule: rule.number, text: rule.text });
         if (made) offer(made.rml, made.name);
       })))));
 }
@@ -175,11 +194,12 @@ function showLearning(learning) {
   byId("learning").hidden = !learning;
   if (!learning) return;
   byId("rules-count").textContent = `${number(learning.counts.enforcing)} enforced, ${number(learning.counts.learning)} being learned`;
-  fields(byId("parameters"), { window: "number", budget: "number", strategy: "text", tune: "checkbox", tune_every: "number" }, learning.parameters,
+  fields(byId("parameters"), { window: "number", budget: "number", strategy: "text", tune: "checkbox", tune_every: "number",
+    seed: "number", most_pairs: "number", all_rules: "checkbox" }, learning.parameters,
     learning.parameters.thresholds);
   showRules();
-  rows(byId("moves"), [...learning.moves].reverse().map((move) =>
-    element("tr", {},
+  refresh(byId("moves"), [...learning.moves].reverse().map((move) =>
+    element("tr", { "data-key": move.event },
       element("td", { class: "number" }, number(move.event)), element("td", {}, move.variable),
       element("td", { class: "number" }, rounded(move.old)), element("td", { class: "number" }, rounded(move.new)),
       element("td", { class: "number" }, rounded(move.before)), element("td", { class: "number" }, rounded(move.after)))));
@@ -232,7 +252,7 @@ function showSampling(sampling) {
   byId("classes").replaceChildren(...sampling.classes.flatMap((kind) => [
     element("h3", {}, `${kind.name}: ${kind.state}, ${percent(kind.rate)} of new objects followed`),
     element("p", {}, `${number(kind.created)} created, ${number(kind.sampled)} followed, ${number(kind.alive)} alive`),
-    element("table", {},
+    element("table", { "aria-label": `Laws about ${kind.name}` },
       element("thead", {}, element("tr", {}, ...["law", "claim", "samples", "needed", "violations", "confidence", "error rate at most"].map((text, at) =>
         element("th", { scope: "col", class: at > 1 ? "number" : "" }, text)))),
       element("tbody", {}, ...kind.laws.map((law) => element("tr", {},
@@ -274,13 +294,11 @@ function status(text, kind) {
 
 function show(told) {
   const state = told.state;
-  const changed = new Set();
   for (const finding of told.findings) {
     if (finding.withdrawn) seen.findings.delete(finding.number);
     else seen.findings.set(finding.number, finding);
-    changed.add(finding.number);
   }
-  if (changed.size || !seen.state) showFindings(changed);
+  if (told.findings.length || !seen.state) showFindings();
   if (!state || !("events" in state)) return;
   if (seen.state?.seconds !== state.seconds) seen.rates.push(state.rate);
   if (seen.rates.length > POINTS) seen.rates.shift();
@@ -288,6 +306,7 @@ function show(told) {
   seen.over = told.over;
   document.title = `${told.total ? `(${told.total}) ` : ""}Lawful ${state.program}`;
   byId("program").textContent = state.program;
+  document.body.classList.toggle("finished", state.process === null); // it is read from a report: nothing can be done
   byId("events").textContent = number(state.events);
   byId("rate").textContent = number(Math.round(state.rate));
   byId("waiting").textContent = `${number(state.waiting)} of ${number(state.buffer)}`;

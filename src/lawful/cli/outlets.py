@@ -1,0 +1,82 @@
+"""Where reports go, whatever the program does with the files that are open in its process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+from lawful.engine.descriptors import Outlet, identity
+
+_STANDARD_ERROR = 2
+
+
+class ReportFile:
+    """A file that a report is written to at the end. It is opened at once, so that a wrong name is told then."""
+
+    def __init__(self, path: str) -> None:
+        self._path = os.path.abspath(path)  # the program may go elsewhere
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        try:
+            self._outlet = Outlet(number)
+        finally:
+            os.close(number)
+
+    def write(self, text: str) -> None:
+        """Write all of it."""
+        number = self._outlet.number
+        # If the program has closed it, its name is still known.
+        where = self._path if number is None else number
+        with open(where, "w", encoding="utf-8", closefd=number is None) as file:
+            file.write(text)
+
+
+class _StandardError:
+    """Standard error as it was when the program began."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._outlet = Outlet(stream.fileno())
+        self._path = _path(stream.fileno())
+        self._encoding, self._errors = stream.encoding, stream.errors
+
+    def open(self) -> TextIO | None:
+        number = self._outlet.number
+        if number is None and identity(_STANDARD_ERROR) == self._outlet.identity:
+            number = _STANDARD_ERROR
+        if number is not None:
+            return open(number, "w", encoding=self._encoding, errors=self._errors, closefd=False)
+        # A terminal, or a file, has a name. Of a pipe there is nothing left if the program has closed all it had.
+        with suppress(OSError):
+            number = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC)
+            if identity(number) == self._outlet.identity:
+                return open(number, "w", encoding=self._encoding, errors=self._errors)
+            os.close(number)
+        return None
+
+
+_kept: _StandardError | None = None
+
+
+def keep_standard_error() -> None:
+    """The program is about to begin, and may put something of its own there."""
+    global _kept
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError, AttributeError):  # it is no file, or there is no number left
+            _kept = _StandardError(sys.stderr)
+
+
+def standard_error() -> TextIO | None:
+    """Where the user reads what Lawful says; None if nobody does."""
+    if _kept is None:
+        return sys.stderr
+    with suppress(Exception):
+        sys.stderr.flush()  # what the program has said comes first
+    return _kept.open()
+
+
+def _path(number: int) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")
+    except OSError:
+        return os.devnull

@@ -1,0 +1,72 @@
+"""Open files of ours in the process of a program, which may close them, and open others in their place."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+
+# A table of open files grows to its highest number, and old code that waits for files takes none above.
+_HIGHEST = 1024
+_ROOM = 32  # numbers for ours, at the end
+
+Identity = tuple[int, int]
+
+
+def identity(number: int) -> Identity | None:
+    """Which file is open under this number, if any."""
+    try:
+        found = os.fstat(number)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def duplicate(number: int) -> int:
+    """The same open file under a high number, which the programs that this one starts do not inherit.
+
+    The next file that the program opens gets the number that it would get without us, and the usual loops that close
+    files from 3 up to some bound mostly end below.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    highest = _HIGHEST if limit == resource.RLIM_INFINITY else min(limit, _HIGHEST)
+    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, max(3, highest - _ROOM))
+
+
+def move(number: int) -> int:
+    """The same open file under a high number only; under its own, if there is no such number left."""
+    try:
+        moved = duplicate(number)
+    except OSError:
+        return number
+    os.close(number)
+    return moved
+
+
+def opener(path: str, flags: int) -> int:
+    """For `open`: the file gets a high number."""
+    return move(os.open(path, flags | os.O_CLOEXEC, 0o666))
+
+
+class Outlet:
+    """An open file that is written to when the program has ended, if it is still open then."""
+
+    def __init__(self, number: int) -> None:
+        found = identity(number)
+        if found is None:
+            raise OSError(f"no file is open under {number}")
+        self.identity: Identity = found
+        self._number: int | None = duplicate(number)
+        os.register_at_fork(after_in_child=self._let_go)
+
+    @property
+    def number(self) -> int | None:
+        """Under which it is open, if it still is."""
+        number = self._number
+        return number if number is not None and identity(number) == self.identity else None
+
+    def _let_go(self) -> None:
+        """Whoever waits for the end of a pipe must not wait for a child that has closed all it knows of."""
+        if self.number is not None:
+            os.close(self.number)
+        self._number = None

@@ -1,0 +1,75 @@
+"""The trace of a run, which can be switched on and off while the program goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lawful.engine.descriptors import opener
+from lawful.errors import TraceError
+
+if TYPE_CHECKING:
+    from lawful.engine.live import LiveRun
+    from lawful.engine.lookout import Lookout
+    from lawful.events.writer import TraceWriter
+    from lawful.sources.python.model import Tracer
+
+
+class Recording:
+    """Where the events of one process are written to, if anywhere."""
+
+    def __init__(self, path: str | None) -> None:
+        self.writer = None if path is None else trace_writer(path)
+        self._tracer: Tracer | None = None  # if the trace needs one of its own
+
+    @property
+    def on(self) -> bool:
+        """Is a trace being written?"""
+        return self.writer is not None
+
+    @property
+    def apart(self) -> bool:
+        """Is there a tracer for the trace alone?"""
+        return self._tracer is not None
+
+    def begin(self, path: str, live: LiveRun, lookout: Lookout, *, apart: bool) -> None:
+        """Write from now on. `apart`: what is seen never becomes events, and another tracer must tell of it."""
+        self.writer = trace_writer(path)
+        if apart:
+            self._tracer = lookout.recorder(self.writer.write_many)
+            self._tracer.start()
+        else:
+            live.record(self.writer)
+
+    def end(self, live: LiveRun) -> None:
+        """Write no more."""
+        if self._tracer is None:
+            live.record(None)
+        else:
+            self._tracer.stop()
+            self._tracer = None
+        self.close(live)
+        self.writer = None
+
+    def close(self, live: LiveRun) -> None:
+        if self.writer is not None:
+            try:
+                self.writer.close()
+            except (TraceError, OSError) as error:
+                live.faults.append(f"the trace is not complete: {error}")
+
+    def flush(self) -> None:
+        if self._tracer is not None:
+            self._tracer.flush()
+
+    def after_fork_in_child(self) -> None:
+        """Another tracer of the parent's is of no use here; and what it had gathered is the parent's."""
+        if self._tracer is not None:
+            self._tracer.after_fork(0)
+            self._tracer.stop()
+            self._tracer = None
+
+
+def trace_writer(path: str, *, atomic: bool = False) -> TraceWriter:
+    from lawful.events.writer import TraceWriter  # a run without a trace must not wait for it
+
+    return TraceWriter(path, atomic=atomic, opener=opener)

@@ -1,0 +1,43 @@
+"""How a program is watched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lawful.engine.live import OnViolation
+from lawful.sources.python.scope import Scope
+
+if TYPE_CHECKING:
+    from lawful.confidence.engine import Demand
+    from lawful.laws.grammar.groups import Binding
+    from lawful.learning.parameters import Parameters
+
+BUFFER = 4096
+"""Events that are gathered before they are judged, if the clock does not come first."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is watched and how. They can be pickled: they travel to child processes."""
+
+    scope: Scope = field(default_factory=Scope)
+    main: str | None = None  # the name that laws may use for the main module
+    trace: str | None = None
+    history: int = 10
+    on_violation: OnViolation = "report"
+    buffer: int = BUFFER
+    drop: bool = False  # events that find the buffer full, rather than let the program wait
+    core: str | None = None
+    judge: bool = True  # or only see what the laws can match
+    learn: Parameters | None = None  # learn rules, this way
+    tests: bool = False  # the program is a session of tests: errors that these ask for are meant
+    ignore: tuple[str, ...] = ()  # laws, or `law: files`, of which nobody wants to hear
+    demand: Demand | None = None  # be so sure of laws about objects, and follow no more of these than that takes
+    groups: tuple[tuple[str, tuple[Binding, ...]], ...] = ()  # what groups are, in place of what views say
+    messages: int = 0  # of a group before it broke a view that are kept, for diagrams
+
+    @property
+    def at_once(self) -> bool:
+        """Is each event judged before the program goes on?"""
+        return self.on_violation in ("raise", "stop")

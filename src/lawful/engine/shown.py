@@ -1,0 +1,98 @@
+"""What is shown of a run while it goes on, in JSON's types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lawful.diagnostics import all_encodable
+from lawful.engine.wording import describe, message
+
+if TYPE_CHECKING:
+    from lawful.confidence.summary import ClassSummary
+    from lawful.engine.findings import Finding
+
+T = TypeVar("T")
+
+MOST_MOVES = 50
+_MOST_HISTORY = 20
+_MOST_POINTS = 120
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What may change about a finding that was told."""
+
+    count: int
+    muted: bool
+    withdrawn: bool  # the rule that it breaks is none any more
+
+
+def finding_json(number: int, finding: Finding, mark: Mark) -> dict[str, Any]:
+    told: dict[str, Any] = all_encodable(
+        {
+            "number": number,
+            "law": finding.law,
+            "message": message(finding),
+            "file": finding.file,
+            "line": finding.line,
+            "time": finding.first_time,
+            "last": finding.last_time,
+            **asdict(mark),
+            "anomaly": finding.anomaly is not None,
+            "history": _history(finding),
+        }
+    )
+    return told
+
+
+def _history(finding: Finding) -> list[dict[str, Any]]:
+    """The events that led there: of an anomaly, those of its first bad use."""
+    if finding.anomaly is not None:
+        scenes = finding.anomaly.bad[:1]
+        places = [(name, site) for scene in scenes for name, site in scene.events]
+        return [{"number": None, "text": str(name), "file": site.file, "line": site.line} for name, site in places]
+    return [
+        {"number": at, "text": describe(event), "file": event.get("file"), "line": event.get("line")}
+        for at, event in finding.history[-_MOST_HISTORY:]
+    ]
+
+
+def thinned(series: Sequence[T]) -> Sequence[T]:
+    """So many points of a curve as one can see."""
+    return series[:: max(1, len(series) // _MOST_POINTS)]
+
+
+def class_json(kind: ClassSummary) -> dict[str, Any]:
+    told: dict[str, Any] = all_encodable(
+        {
+            "name": kind.class_name,
+            "state": kind.state,
+            "rate": kind.rate,
+            "created": kind.created,
+            "sampled": kind.sampled,
+            "alive": kind.alive,
+            "laws": [
+                {
+                    "law": law.law,
+                    "state": law.state.value,
+                    "samples": law.samples,
+                    "violations": law.violations,
+                    "unknown": law.unknown,
+                    "needed": law.needed,
+                    "confidence": law.confidence,
+                    "bound": law.bound,
+                }
+                for law in kind.laws
+            ],
+            "moves": [
+                {"time": move.time, "from": move.source, "to": move.target, "why": move.why}
+                for move in kind.moves[-MOST_MOVES:]
+            ],
+            "series": [
+                {"time": p.time, "rate": p.rate, "clean": p.clean, "overhead": p.overhead} for p in thinned(kind.series)
+            ],
+        }
+    )
+    return told

@@ -41,6 +41,10 @@ class Way(Protocol):
 
     def start(self) -> None: ...
 
+    def settle(self) -> None:
+        """The program has run for a while, and is measured from now on."""
+        ...
+
     def stop(self) -> None: ...
 
     def events(self) -> int | None:
@@ -54,6 +58,9 @@ class Plain:
     def start(self) -> None:
         pass
 
+    def settle(self) -> None:
+        pass
+
     def stop(self) -> None:
         pass
 
@@ -61,7 +68,7 @@ class Plain:
         return None
 
 
-class Lawful:
+class Lawful(Plain):
     """What the project's own code does, or what a package reports, or what a law needs."""
 
     def __init__(self, program: Program, project: Path, way: str) -> None:
@@ -111,7 +118,24 @@ class Lawful:
         return self.seen
 
 
-class Sampled:
+class Nothing(Lawful):
+    """The interpreter tells the same at the same places, and nobody listens: what no way of watching can be below."""
+
+    def settle(self) -> None:
+        from lawful._native import _core
+
+        hook: Any = getattr(sys, "monitoring")  # noqa: B009  (3.12)
+        for tool in range(6):
+            if hook.get_tool(tool) == "lawful":
+                for event in (1 << number for number in range(15)):
+                    if hook.register_callback(tool, event, None) is not None:
+                        hook.register_callback(tool, event, _core.nothing)
+
+    def events(self) -> int | None:
+        return None  # those that were seen before it began to be measured do not count
+
+
+class Sampled(Plain):
     """A law about objects that are in much use: samples of them, or none any more."""
 
     def __init__(self, program: Program, project: Path, rate: float) -> None:
@@ -151,7 +175,7 @@ class Sampled:
         return self.seen
 
 
-class Learning:
+class Learning(Plain):
     """Rules are learned from the calls while the program runs. The CPU time of the learner's own thread counts."""
 
     def __init__(self, program: Program, project: Path) -> None:
@@ -260,12 +284,14 @@ COLUMNS = [
     Column("plain", "unwatched again", lambda *_: Plain()),
     Column("law", "a law", lambda program, project: Lawful(program, project, "law"), 1.1),
     Column("calls", "calls", lambda program, project: Lawful(program, project, "calls"), 1.7),
+    Column("calls-nothing", "calls, nothing done", lambda *job: Nothing(*job, "calls"), since=(3, 12)),
     Column("values", "calls with arguments and results", lambda program, project: Lawful(program, project, "values")),
     Column("objects", "objects in much use, all", lambda *job: Sampled(*job, 1)),
     Column("sampled", "one in 64 of them", lambda *job: Sampled(*job, 1 / 64), 1.15),
     Column("off", "none of them any more", lambda *job: Sampled(*job, 0), 1.02),
     Column("learning", "calls, learning", Learning, 2),
     Column("public", "public functions", lambda program, project: Lawful(program, project, "public"), 1.25),
+    Column("public-nothing", "public functions, nothing done", lambda *job: Nothing(*job, "public"), since=(3, 12)),
     Column("cprofile", "cProfile", lambda *_: Profile()),
     Column("viztracer", "viztracer", lambda *_: Viztracer(), needs=(VIZTRACER,)),
     Column("setprofile", "sys.setprofile, empty", lambda *_: SetProfile()),
@@ -297,6 +323,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         way.start()
         # The interpreter adapts code as it runs, anew after every change of what is watched.
         run(warm)
+        way.settle()
         watched.append(timed(run, rounds))
         way.stop()
         events = way.events() or 0

@@ -1,10 +1,13 @@
 from collections.abc import Callable, Container, Sequence
+from types import CodeType
 from typing import Any
 
 from lawful.laws.invariants.expressions import Key
 from lawful.laws.invariants.trees import Program as InvariantProgram
 from lawful.laws.rml.planner import Planner
 from lawful.learning.model import Counts, Instruction, Life, Pair, Product, Survey
+
+nothing: Callable[..., None] | None
 
 def abi() -> int: ...
 def deal(
@@ -14,10 +17,19 @@ def deal(
     kept: list[tuple[int, dict[str, Any]]],
     admit: Callable[..., tuple[Any, ...]] | None,
     ways: Callable[..., tuple[dict[Any, Any], ...] | None] | None,
+    heard: dict[int | str, tuple[Any, ...]] | None,
 ) -> int: ...
 def recollect(
     entries: list[tuple[int, dict[str, Any]]], start: int, objects: dict[Any, Any], plain: frozenset[str], most: int
 ) -> int: ...
+def walk_code(
+    code: bytes,
+    exceptions: bytes,
+    stacksize: int,
+    wanted: bytes,
+    tables: tuple[bytes, bytes, bytes, bytes, bytes, Callable[..., tuple[int, int]], int, int],
+    /,
+) -> list[tuple[int, int, int, int, int, int, bool]]: ...
 def automaton_minimal(
     initial: int, transitions: tuple[tuple[int, ...], ...], accepting: frozenset[int], /
 ) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]: ...
@@ -57,6 +69,7 @@ class Machine:
     @property
     def is_all(self) -> bool: ...
     def feed(self, events: Sequence[Any], start: int, stop_when_doomed: bool) -> int: ...
+    def ignores(self, event: dict[str, Any]) -> bool: ...
     def dump(self) -> Any: ...
     def load(self, state: Any) -> None: ...
 
@@ -117,6 +130,38 @@ class Window:
     def wait(self, seconds: float, idle: bool = True) -> int: ...
     def resume(self) -> None: ...
     def stop(self) -> None: ...
+
+class QueueReader:
+    task: Callable[[], Any] | None
+    party: Any
+    shared: bool
+    @property
+    def early(self) -> dict[int, Any]: ...
+    @property
+    def routes(self) -> dict[str, tuple[Any, ...]]: ...
+    @property
+    def told(self) -> set[int]: ...
+    @property
+    def ways(self) -> dict[str, dict[Any, Way]]: ...
+
+class Way:
+    def __init__(self, heads: tuple[dict[str, Any], ...], target: object) -> None: ...
+
+class Post:
+    put: CodeType | None
+    get: CodeType | None
+    take: CodeType | None
+    rests: bool
+    def __init__(
+        self,
+        specs: dict[str, tuple[Any, ...]],
+        readers: dict[int, tuple[Any, QueueReader]],
+        parties: dict[int, tuple[Any, Any]],
+        kinds: dict[int, tuple[Any, bool]],
+        strangers: dict[int, tuple[Any, type | None]],
+        matches: tuple[Callable[[str], Any], ...],
+        plain_names: bool,
+    ) -> None: ...
 
 class GrammarTables:
     def __init__(

@@ -12,25 +12,29 @@ typedef struct {
     PyObject *lives;         /* NULL: all of them see it; a tuple of dicts: if they all have the object; None: ask */
     Py_ssize_t count;
     PyObject **inboxes;      /* two lists of each law: numbers, events */
+    char *aloof;             /* of each law: does the end of a stranger not concern it now? */
+    PyObject *hearing;       /* the laws that must hear of the end of each object that they have heard of; NULL: none */
 } Route;
 
 typedef struct {
     PyObject *routes, *admit, *ways, *kept; /* admit and ways are None if there are no lives */
+    PyObject *heard;                        /* by id the laws that have heard of an object; None: all are told of ends */
     PyObject *most_thread;                  /* the highest number, a reference of its own */
     int met;
     Route known[ROUTES];
 } Deal;
 
 static PyObject *text_event, *text_name, *text_target, *text_thread, *text_numbers, *text_events, *text_find, *text_group;
-static PyObject *text_args, *text_kwargs, *text_result;
+static PyObject *text_args, *text_kwargs, *text_result, *text_exception, *text_task, *text_aloof, *text_hears;
 
 static int setup(void) {
-    if (text_result != NULL) return 0;
+    if (text_hears != NULL) return 0;
     struct { PyObject **place; const char *text; } words[] = {
         {&text_event, "event"}, {&text_name, "name"}, {&text_target, "targetId"}, {&text_thread, "thread"},
         {&text_group, "groupId"},
         {&text_numbers, "numbers"}, {&text_events, "events"}, {&text_find, "find"}, {&text_args, "argIds"},
-        {&text_kwargs, "kwargIds"}, {&text_result, "resultId"},
+        {&text_kwargs, "kwargIds"}, {&text_result, "resultId"}, {&text_exception, "excId"}, {&text_task, "task"},
+        {&text_aloof, "aloof"}, {&text_hears, "hears"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (*words[i].place == NULL && (*words[i].place = PyUnicode_InternFromString(words[i].text)) == NULL) return -1;
@@ -44,6 +48,8 @@ static PyObject *look_up(PyObject *dict, PyObject *key) { /* borrowed; NULL: the
 static void route_clear(Route *route) {
     for (Py_ssize_t i = 0; i < 2 * route->count; i++) Py_XDECREF(route->inboxes[i]);
     PyMem_Free(route->inboxes);
+    PyMem_Free(route->aloof);
+    Py_XDECREF(route->hearing);
     Py_XDECREF(route->kind);
     Py_XDECREF(route->name);
     Py_XDECREF(route->concerned);
@@ -59,6 +65,42 @@ static int inbox_of(PyObject *law, PyObject **lists) {
     if (PyList_Check(lists[0]) && PyList_Check(lists[1])) return 0;
     PyErr_SetString(PyExc_TypeError, "an inbox is two lists");
     return -1;
+}
+
+static int is_so(PyObject *law, PyObject *what) {
+    PyObject *value = PyObject_GetAttr(law, what);
+    int result = value == NULL ? -1 : PyObject_IsTrue(value);
+    Py_XDECREF(value);
+    return result;
+}
+
+/* Which laws need not be told of the end of a stranger? */
+static int note_aloof(Route *route) {
+    route->aloof = PyMem_Calloc((size_t)(route->count + 1), 1);
+    if (route->aloof == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < route->count; i++) {
+        int aloof = is_so(PyTuple_GET_ITEM(route->concerned, i), text_aloof);
+        if (aloof < 0) return -1;
+        route->aloof[i] = (char)aloof;
+    }
+    return 0;
+}
+
+/* Which laws hear here of objects of whose end they must be told? */
+static int note_hearing(Route *route) {
+    PyObject *laws = PyList_New(0);
+    int result = laws == NULL ? -1 : 0;
+    for (Py_ssize_t i = 0; result == 0 && i < route->count; i++) {
+        PyObject *law = PyTuple_GET_ITEM(route->concerned, i);
+        int hears = is_so(law, text_hears);
+        if (hears < 0 || (hears && PyList_Append(laws, law) < 0)) result = -1;
+    }
+    if (result == 0 && PyList_GET_SIZE(laws) > 0 && (route->hearing = PyList_AsTuple(laws)) == NULL) result = -1;
+    Py_XDECREF(laws);
+    return result;
 }
 
 static int route_fill(Deal *deal, Route *route, PyObject *kind, PyObject *name) {
@@ -83,6 +125,10 @@ static int route_fill(Deal *deal, Route *route, PyObject *kind, PyObject *name) 
     route->count = count;
     for (Py_ssize_t i = 0; i < count; i++)
         if (inbox_of(PyTuple_GET_ITEM(route->concerned, i), route->inboxes + 2 * i) < 0) return -1;
+    if (deal->heard != Py_None) {
+        bool ends = PyUnicode_CompareWithASCIIString(kind, "gone") == 0;
+        if ((ends ? note_aloof(route) : note_hearing(route)) < 0) return -1;
+    }
     if (deal->ways != Py_None) {
         route->lives = PyObject_CallFunctionObjArgs(deal->ways, kind, of_name, route->concerned, NULL);
         if (route->lives == NULL) return -1;
@@ -161,6 +207,8 @@ static int keep(Deal *deal, PyObject *number, PyObject *event) {
     return result;
 }
 
+static int introduce(PyObject *heard, PyObject *event, PyObject *laws);
+
 /* The laws that a strange event concerns, or one about an object that may not be followed. */
 static int deal_slowly(Deal *deal, PyObject *laws, PyObject *number, PyObject *event) { /* takes the reference to laws */
     if (laws != NULL && deal->admit != Py_None)
@@ -172,6 +220,7 @@ static int deal_slowly(Deal *deal, PyObject *laws, PyObject *number, PyObject *e
         result = -1;
     } else if (PyTuple_GET_SIZE(laws) > 0) {
         result = keep(deal, number, event) < 0 || give_all(laws, number, event) < 0 ? -1 : 0;
+        if (result == 0 && deal->heard != Py_None) result = introduce(deal->heard, event, laws);
     }
     Py_DECREF(laws);
     return result;
@@ -184,6 +233,82 @@ static int note_thread(Deal *deal, PyObject *event) {
     int more = deal->most_thread == NULL ? 1 : PyObject_RichCompareBool(thread, deal->most_thread, Py_GT);
     if (more > 0) Py_XSETREF(deal->most_thread, Py_NewRef(thread));
     return more < 0 ? -1 : 0;
+}
+
+static bool is_id(PyObject *value) { return PyLong_CheckExact(value) || PyUnicode_CheckExact(value); }
+
+static bool has_law(PyObject *laws, PyObject *law) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(laws); i++)
+        if (PyTuple_GET_ITEM(laws, i) == law) return true;
+    return false;
+}
+
+/* These laws have heard of this object. */
+static int acquaint(PyObject *heard, PyObject *id, PyObject *laws) {
+    if (!is_id(id)) return 0;
+    PyObject *before = look_up(heard, id);
+    if (before == NULL) return PyErr_Occurred() ? -1 : PyDict_SetItem(heard, id, laws);
+    if (before == laws || !PyTuple_CheckExact(before)) return 0;
+    Py_ssize_t news = 0, count = PyTuple_GET_SIZE(before);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(laws); i++) news += !has_law(before, PyTuple_GET_ITEM(laws, i));
+    if (news == 0) return 0;
+    PyObject *all = PyTuple_New(count + news);
+    if (all == NULL) return -1;
+    for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(all, i, Py_NewRef(PyTuple_GET_ITEM(before, i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(laws); i++)
+        if (!has_law(before, PyTuple_GET_ITEM(laws, i)))
+            PyTuple_SET_ITEM(all, count++, Py_NewRef(PyTuple_GET_ITEM(laws, i)));
+    int result = PyDict_SetItem(heard, id, all);
+    Py_DECREF(all);
+    return result;
+}
+
+/* These laws have heard of all objects that an event mentions. */
+static int introduce(PyObject *heard, PyObject *event, PyObject *laws) {
+    PyObject *alone[] = {text_target, text_result, text_exception, text_task};
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        PyObject *id = look_up(event, alone[i]);
+        if (id == NULL ? PyErr_Occurred() != NULL : acquaint(heard, id, laws) < 0) return -1;
+    }
+    PyObject *args = look_up(event, text_args), *named = look_up(event, text_kwargs);
+    if (PyErr_Occurred()) return -1;
+    if (args != NULL && (PyList_Check(args) || PyTuple_Check(args)))
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); i++)
+            if (acquaint(heard, PySequence_Fast_GET_ITEM(args, i), laws) < 0) return -1;
+    if (named != NULL && PyDict_Check(named)) {
+        PyObject *key, *id;
+        Py_ssize_t place = 0;
+        while (PyDict_Next(named, &place, &key, &id))
+            if (acquaint(heard, id, laws) < 0) return -1;
+    }
+    return 0;
+}
+
+/* The end of an object, for the laws that have heard of it, and for those that it may concern all the same. A law to which
+   something else of the batch has come may not be aloof any more when that is judged. */
+static int deal_end(Deal *deal, Route *route, PyObject *target, PyObject *number, PyObject *event) {
+    PyObject *laws = look_up(deal->heard, target);
+    if (laws == NULL && PyErr_Occurred()) return -1;
+    bool known = laws != NULL;
+    if (known) {
+        Py_INCREF(laws);
+        if (PyDict_DelItem(deal->heard, target) < 0) {
+            Py_DECREF(laws);
+            return -1;
+        }
+    }
+    int result = 0;
+    bool taken = false;
+    for (Py_ssize_t i = 0; result == 0 && i < route->count; i++) {
+        PyObject **lists = route->inboxes + 2 * i;
+        if (route->aloof[i] && PyList_GET_SIZE(lists[0]) == 0 &&
+            !(known && PyTuple_CheckExact(laws) && has_law(laws, PyTuple_GET_ITEM(route->concerned, i))))
+            continue;
+        taken = true;
+        result = give(lists[0], lists[1], number, event);
+    }
+    Py_XDECREF(laws);
+    return result == 0 && (taken || known) ? keep(deal, number, event) : result;
 }
 
 static int deal_event(Deal *deal, PyObject *event, long long at) {
@@ -210,12 +335,18 @@ static int deal_event(Deal *deal, PyObject *event, long long at) {
     PyObject *number = PyLong_FromLongLong(at);
     if (number == NULL) return -1;
     int result;
-    if (!all) {
+    PyObject *target = route->aloof == NULL ? NULL : look_up(event, text_target);
+    if (target == NULL && PyErr_Occurred()) {
+        result = -1;
+    } else if (!all) {
         result = deal_slowly(deal, Py_NewRef(route->concerned), number, event);
+    } else if (target != NULL && is_id(target)) {
+        result = deal_end(deal, route, target, number, event);
     } else {
         result = keep(deal, number, event);
         for (Py_ssize_t i = 0; result == 0 && i < route->count; i++)
             result = give(route->inboxes[2 * i], route->inboxes[2 * i + 1], number, event);
+        if (result == 0 && route->hearing != NULL) result = introduce(deal->heard, event, route->hearing);
     }
     Py_DECREF(number);
     return result;
@@ -225,9 +356,13 @@ PyObject *deal_batch(PyObject *module, PyObject *args) {
     PyObject *batch;
     long long first;
     Deal deal = {0};
-    if (!PyArg_ParseTuple(args, "O!LOO!OO:deal", &PyList_Type, &batch, &first, &deal.routes, &PyList_Type, &deal.kept,
-                          &deal.admit, &deal.ways))
+    if (!PyArg_ParseTuple(args, "O!LOO!OOO:deal", &PyList_Type, &batch, &first, &deal.routes, &PyList_Type, &deal.kept,
+                          &deal.admit, &deal.ways, &deal.heard))
         return NULL;
+    if (deal.heard != Py_None && !PyDict_CheckExact(deal.heard)) {
+        PyErr_SetString(PyExc_TypeError, "who has heard of what is in a dict");
+        return NULL;
+    }
     if (setup() < 0) return NULL;
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(batch); i++) {

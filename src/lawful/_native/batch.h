@@ -7,7 +7,7 @@ PyObject *recollect_entries(PyObject *module, PyObject *args);
 
 #define BATCH_METHODS                                                                                                  \
     {"deal", deal_batch, METH_VARARGS,                                                                                 \
-     "deal(batch, first, routes, kept, admit, ways)\n--\n\nGive events to the laws they concern; the highest thread."}, \
+     "deal(batch, first, routes, kept, admit, ways, heard)\n--\n\nGive events to the laws; the highest thread."},      \
     {"recollect", recollect_entries, METH_VARARGS,                                                                     \
      "recollect(entries, start, objects, plain, most)\n--\n\nPut entries with those of their objects; where that ends."},
 

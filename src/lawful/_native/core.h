@@ -219,6 +219,7 @@ typedef struct {
     uint32_t *asked;       /* by key: how many children ask for it */
     int asked_count;
     int64_t waiting, doomed;
+    int64_t shuffled;      /* children that do not stand as `child /\ rest` */
     bool inert;            /* children were let go that are not `all` or `empty`, but will never matter again */
 } Spine;
 

@@ -146,6 +146,22 @@ static PyObject *machine_feed(Machine *machine, PyObject *args) {
     return result < 0 ? NULL : PyLong_FromSsize_t(position);
 }
 
+static PyObject *machine_ignores(Machine *machine, PyObject *event) {
+    if (usable(machine) < 0) return NULL;
+    if (!PyDict_Check(event)) {
+        PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s", Py_TYPE(event)->tp_name);
+        return NULL;
+    }
+    machine->busy = true;
+    machine->now = machine->sights;
+    machine->now->event = Py_NewRef(event);
+    Change *change = part_step(machine, machine->root);
+    sight_clear(machine->now);
+    arena_reset(&machine->scratch);
+    machine->busy = false;
+    return change == NULL ? NULL : PyBool_FromLong(change == &SAME);
+}
+
 static PyObject *machine_dump(Machine *machine, PyObject *unused) {
     return usable(machine) < 0 ? NULL : part_dump(machine, machine->root);
 }
@@ -182,6 +198,8 @@ static PyObject *get_is_all(Machine *machine, void *unused) {
 static PyMethodDef machine_methods[] = {
     {"feed", (PyCFunction)machine_feed, METH_VARARGS,
      "feed(events, start, stop_when_doomed)\n--\n\nStep through events from one place; where to stop, or their number."},
+    {"ignores", (PyCFunction)machine_ignores, METH_O,
+     "ignores(event)\n--\n\nWould this event be accepted, and change nothing?"},
     {"dump", (PyCFunction)machine_dump, METH_NOARGS, "dump()\n--\n\nThe state as a recipe over constants."},
     {"load", (PyCFunction)machine_load, METH_O, "load(state)\n--\n\nTake over a dumped state."},
     {NULL, NULL, 0, NULL},

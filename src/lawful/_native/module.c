@@ -2,9 +2,11 @@
 #include "core.h"
 #include "automata.h"
 #include "batch.h"
+#include "exchange.h"
 #include "grammar.h"
 #include "invariant.h"
 #include "learn.h"
+#include "sites.h"
 #include "tracer.h"
 
 static PyObject *abi(PyObject *module, PyObject *unused) { return PyLong_FromLong(ABI); }
@@ -20,6 +22,7 @@ static PyMethodDef methods[] = {
 #endif
     AUTOMATA_METHODS
     BATCH_METHODS
+    SITES_METHODS
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
     {NULL, NULL, 0, NULL},
 };
@@ -33,8 +36,12 @@ static int add_tracer(PyObject *module) {
 #if defined(LAWFUL_NO_TRACER)
     return PyModule_AddStringConstant(module, "no_tracer", LAWFUL_NO_TRACER);
 #else
-    if (PyModule_AddStringConstant(module, "tracer_core", delivery_name) < 0) return -1;
-    return PyModule_AddType(module, &TracerType);
+    PyObject *nothing = delivery_nothing();
+    int failed = PyModule_AddObjectRef(module, "nothing", nothing);
+    Py_XDECREF(nothing);
+    if (failed < 0 || PyModule_AddStringConstant(module, "tracer_core", delivery_name) < 0) return -1;
+    if (PyModule_AddType(module, &QueueReaderType) < 0 || PyModule_AddType(module, &WayType) < 0) return -1;
+    return PyModule_AddType(module, &PostType) < 0 ? -1 : PyModule_AddType(module, &TracerType);
 #endif
 }
 

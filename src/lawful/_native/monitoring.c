@@ -4,7 +4,7 @@
    What was disabled at a place comes back if the tool's event is switched off and on for this code object alone. That does
    not help with starts, which are asked for everywhere. So functions whose starts sleep now and then tell them to a
    second tool, which asks for nothing else. */
-#include "tracer.h"
+#include "quick.h"
 
 #if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX >= 0x030C0000
 
@@ -33,7 +33,7 @@ typedef struct {
 } Callback;
 
 static void callback_dealloc(Callback *self) {
-    Py_DECREF(self->tracer);
+    Py_XDECREF(self->tracer);
     PyObject_Free(self);
 }
 
@@ -51,7 +51,7 @@ static PyObject *new_callback(Tracer *tracer, vectorcallfunc function, bool seco
     if (self == NULL) return NULL;
     self->function = function;
     self->second = second;
-    self->tracer = (Tracer *)Py_NewRef((PyObject *)tracer);
+    self->tracer = (Tracer *)Py_XNewRef((PyObject *)tracer);
     return (PyObject *)self;
 }
 
@@ -82,6 +82,12 @@ static inline long offset_of(PyObject *number) {
     return PyLong_AsLong(number);
 }
 
+CALLBACK(on_anything) { Py_RETURN_NONE; }
+
+PyObject *delivery_nothing(void) {
+    return PyType_Ready(&CallbackType) < 0 ? NULL : new_callback(NULL, on_anything, false);
+}
+
 TIMED_CALLBACK(on_start) {
     Tracer *tracer = TRACER;
     if (!tracer->running || tracer->broken) return keep(0);
@@ -93,6 +99,7 @@ TIMED_CALLBACK(on_start) {
         !sample_of(tracer, frame->localsplus[0]))
         return keep(((Callback *)self)->second || !info->apart);
     bool second = ((Callback *)self)->second, first = info == NULL;
+    if (info != NULL && info->plain && !info->unseen && !second && quick_start(tracer, info, frame)) Py_RETURN_NONE;
     if (first) {
         info = second ? NULL : plan_make(tracer, code, frame_globals(frame));
         if (info == NULL || delivery_plan(tracer, info) < 0) {
@@ -114,15 +121,16 @@ TIMED_CALLBACK(on_instruction) {
     if (info == NULL || info->n_probes == 0) return keep(0);
     long unit = offset_of(args[1]) / 2;
     if (unit < 0 || unit >= info->units) return keep(0);
-    int before = info->at[unit].probe, after = info->at[unit].result, answer = 0;
+    int before = info->at[unit].probe, after = info->at[unit].result, owner = info->at[unit].owner, answer = 0;
     if (!before && !after) return keep(0);
     RunFrame *frame = frame_current(PyThreadState_Get());
-    if (before && !after) {
-        /* As in on_start. */
-        const Probe *probe = &info->probes[before - 1];
-        if (probe->early && probe->groups & tracer->alive && frame->localsplus[probe->owner] != NULL &&
-            !sample_of(tracer, frame->localsplus[probe->owner]))
-            Py_RETURN_NONE;
+    /* As in on_start. */
+    if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
+        (!(info->all_groups & ~tracer->alive) || info->probes[before - 1].groups & tracer->alive))
+        Py_RETURN_NONE;
+    if (before && !after && quick_call(tracer, &info->probes[before - 1], frame)) {
+        tracer->slow++;
+        Py_RETURN_NONE;
     }
     if (after) answer = probe_result(tracer, info, &info->probes[after - 1], frame);
     tracer->slow += before && !info->probes[before - 1].early;
@@ -142,6 +150,7 @@ TIMED_CALLBACK(on_instruction) {
 
 TIMED_CALLBACK(on_return) {
     WITH_INFO
+    if (quick_return(tracer, frame)) Py_RETURN_NONE;
     return keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2]));
 }
 
@@ -285,7 +294,20 @@ static bool shares(Tracer *tracer, CodeInfo *info) {
     return tracer->tells_seen && info->own && info->n_probes && info->callee == NULL && second_tool(tracer) >= 0;
 }
 
+/* Exceptions are told of everywhere or nowhere, and each future of asyncio that somebody waits for ends with one that
+   nobody sees otherwise. So they are asked for only when a place is planned that has to know. */
+static int ask_everywhere(Tracer *tracer, CodeInfo *info) {
+    int local = events_of(info), events = EVENT_PY_START;
+    if (local & EVENT_INSTRUCTION) events |= EVENT_RAISE;
+    if (local & EVENT_PY_RETURN) events |= EVENT_PY_UNWIND;
+    if (local & EVENT_PY_RESUME) events |= EVENT_PY_THROW;
+    if ((tracer->everywhere & events) == events) return 0;
+    tracer->everywhere |= events;
+    return tracer->asked ? call("set_events", "(ii)", tracer->tool, tracer->everywhere) : 0;
+}
+
 int delivery_plan(Tracer *tracer, CodeInfo *info) {
+    if (ask_everywhere(tracer, info) < 0) return -1;
     info->apart = info->callee != NULL && info->groups && second_tool(tracer) >= 0;
     info->shared = shares(tracer, info);
     int first = first_events(info), second = info->shared ? EVENT_PY_START : second_events(info);
@@ -342,13 +364,17 @@ int delivery_start(Tracer *tracer) {
         for (int i = 0; i < info->n_probes; i++) info->probes[i].off = info->probes[i].result_off = false;
         if (delivery_plan(tracer, info) < 0) return -1;
     }
-    if (call("set_events", "(ii)", tracer->tool, EVENT_PY_START | EVENT_RAISE | EVENT_PY_UNWIND | EVENT_PY_THROW) < 0) return -1;
+    tracer->everywhere |= EVENT_PY_START;
+    tracer->asked = true;
+    if (call("set_events", "(ii)", tracer->tool, tracer->everywhere) < 0) return -1;
     /* What an earlier tool of this number had disabled is still disabled. And there may be two tools only now: see `shares`. */
     return call("restart_events", "()");
 }
 
 int delivery_stop(Tracer *tracer) {
     if (tracer->tool < 0) return 0;
+    tracer->asked = false;
+    tracer->everywhere = 0;
     int failed = call("set_events", "(ii)", tracer->tool, 0);
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
         if (first_events(info)) failed |= set_local(tracer->tool, info, 0);

@@ -144,6 +144,7 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
         Probe *probe = &info->probes[i];
         if (read_probe(info->tracer, PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
         info->n_probes++;
+        probe->plain = probe->operation == OP_CALL && !probe->groups;
         info->all_groups |= probe->groups;
         probe->base += info->code->co_nlocalsplus;
         probe->value += info->code->co_nlocalsplus;
@@ -159,6 +160,11 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
         if (probe->result >= 0) info->at[probe->result / 2].result = (int16_t)(i + 1);
     }
     if (others) info->probe_groups = 0;
+    for (int i = 0; i < info->units; i++) {
+        const Probe *probe = info->at[i].probe ? &info->probes[info->at[i].probe - 1] : NULL;
+        bool sampled = probe != NULL && probe->early && probe->groups && !info->at[i].result && probe->owner <= INT16_MAX;
+        info->at[i].owner = sampled ? (int16_t)probe->owner : -1;
+    }
     return 0;
 }
 
@@ -193,6 +199,10 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     callee->class_name = Py_XNewRef(class_name);
     callee->wants = wants;
     callee->group = group;
+    bool plain = group == NULL && !(wants & (WANT_ARGS | WANT_HAND | WANT_LEARN | WANT_BIRTH | WANT_EXIT));
+    callee->starts_plainly = plain;
+    callee->calls_plainly = plain && wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE));
+    callee->ends_plainly = plain && (wants & (WANT_END | WANT_RESULT)) == WANT_POST;
     callee->next = *bucket;
     *bucket = callee;
     return callee;
@@ -320,6 +330,9 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     info->all_groups = info->groups;
     info->by_self = !bears && code->co_argcount && !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
     if (callee != Py_None && (info->callee = read_callee(tracer, callee, NULL)) == NULL) goto failed;
+    bool runs_once = !(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR));
+    info->plain = info->callee != NULL && !info->groups && runs_once && code->co_argcount &&
+                  !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
     if (read_probes(info, probes) < 0) goto failed;
     info->other = infos_of(code);
     /* The interpreter frees what it replaces: the chain is taken out first. */
@@ -399,11 +412,11 @@ uint32_t plan_place(Tracer *tracer, Spot *spot, PyCodeObject *code, int offset) 
 
 /* ---- callees ------------------------------------------------------------------------------------------------------------ */
 
-static unsigned deaths;     /* of what slots have */
+unsigned plan_deaths;
 static PyObject *note_death;
 
 static PyObject *noted_death(PyObject *self, PyObject *reference) {
-    deaths++;
+    plan_deaths++;
     Py_RETURN_NONE;
 }
 
@@ -436,9 +449,9 @@ static const Slot *find_slot(const Tracer *tracer, const void *key, const PyType
         Slot *slot = &tracer->slots[i];
         if (slot->key == NULL) return NULL;
         if (slot->key != key || slot->type != type) continue;
-        if (slot->deaths == deaths) return slot;
+        if (slot->deaths == plan_deaths) return slot;
         if (!slot_lives(slot)) continue;
-        slot->deaths = deaths;
+        slot->deaths = plan_deaths;
         return slot;
     }
 }
@@ -449,11 +462,12 @@ static inline Callee *known(const Tracer *tracer, const void *key, const PyTypeO
 }
 
 /* The same where it is mostly asked for the same as last time. */
-static inline Callee *known_again(const Tracer *tracer, LastAnswer *last_answer, const void *key, PyTypeObject *type) {
-    if (last_answer->key == key && last_answer->type == type && last_answer->deaths == deaths) return last_answer->callee;
+static inline Callee *known_again(const Tracer *tracer, LastAnswer *last_answers, const void *key, PyTypeObject *type) {
+    LastAnswer *last_answer = &last_answers[answer_home(type)];
+    if (last_answer->key == key && last_answer->type == type && last_answer->deaths == plan_deaths) return last_answer->callee;
     const Slot *slot = find_slot(tracer, key, type);
     if (slot == NULL) return NULL;
-    *last_answer = (LastAnswer){key, type, slot->callee, deaths};
+    *last_answer = (LastAnswer){key, type, slot->callee, plan_deaths, type != NULL && is_primitive(type)};
     return slot->callee;
 }
 
@@ -499,7 +513,7 @@ static PyObject *type_reference(PyTypeObject *type) {
 static Callee *store(Tracer *tracer, const void *key, PyObject *holder, PyTypeObject *type, Callee *callee) {
     if (callee == NULL) return NULL;
     if ((tracer->slots == NULL || 2 * tracer->slot_count > tracer->slot_mask) && grow(tracer) < 0) return NULL;
-    Slot slot = {.key = key, .type = type, .callee = callee, .deaths = deaths};
+    Slot slot = {.key = key, .type = type, .callee = callee, .deaths = plan_deaths};
     if (holder != NULL) {
         bool weak = PyCode_Check(holder) || PyType_Check(holder) || PyFunction_Check(holder);
         slot.key_holder = weak ? PyWeakref_NewRef(holder, note_death) : Py_NewRef(holder);
@@ -525,8 +539,8 @@ static Callee *remember(Tracer *tracer, const void *key, PyObject *holder, PyTyp
 
 #define OR_NONE(type) ((type) ? (PyObject *)(type) : Py_None)
 
-Callee *plan_call(Tracer *tracer, LastAnswer *last_answer, PyObject *function, PyObject *key, PyTypeObject *receiver) {
-    Callee *callee = known_again(tracer, last_answer, key, receiver);
+Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, PyObject *key, PyTypeObject *receiver) {
+    Callee *callee = known_again(tracer, last_answers, key, receiver);
     if (callee != NULL) return callee;
     PyObject *answer = ask(tracer, text_callee, function, OR_NONE(receiver));
     return remember(tracer, key, PyCFunction_Check(function) ? NULL : key, receiver, answer);
@@ -535,7 +549,7 @@ Callee *plan_call(Tracer *tracer, LastAnswer *last_answer, PyObject *function, P
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
     /* A code object is also the key of its function when it is called from a probed place: hence another key. */
     const void *key = (const char *)info->code + 1;
-    Callee *callee = known_again(tracer, &info->last_answer, key, receiver);
+    Callee *callee = known_again(tracer, info->last_answers, key, receiver);
     if (callee != NULL) return callee;
     PyObject *answer = ask(tracer, text_receiver_callee, (PyObject *)info->code, (PyObject *)receiver);
     return remember(tracer, key, (PyObject *)info->code, receiver, answer);
@@ -554,8 +568,8 @@ static PyObject *real_operation(PyObject *name, PyTypeObject *owner) {
     return Py_NewRef(name);
 }
 
-Callee *plan_operation(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner) {
-    Callee *callee = known_again(tracer, last_answer, name, owner);
+Callee *plan_operation(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner) {
+    Callee *callee = known_again(tracer, last_answers, name, owner);
     if (callee != NULL) return callee;
     PyObject *real = real_operation(name, owner);
     if (real == NULL) return NULL;
@@ -564,9 +578,9 @@ Callee *plan_operation(Tracer *tracer, LastAnswer *last_answer, PyObject *name, 
     return remember(tracer, name, name, owner, answer);
 }
 
-Callee *plan_field(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner) {
+Callee *plan_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner) {
     const void *key = (const char *)name + 1; /* not the special method of this name */
-    Callee *callee = known_again(tracer, last_answer, key, owner);
+    Callee *callee = known_again(tracer, last_answers, key, owner);
     if (callee != NULL) return callee;
     PyObject *answer = ask(tracer, text_field, name, (PyObject *)owner);
     return remember(tracer, key, name, owner, answer);

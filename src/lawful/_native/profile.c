@@ -265,6 +265,8 @@ static int on_trace(PyObject *self, PyFrameObject *object, int what, PyObject *a
 
 /* ---- what the tracer asks of the interpreter ---------------------------------------------------------------------------- */
 
+PyObject *delivery_nothing(void) { Py_RETURN_NONE; }
+
 int delivery_setup(void) { return 0; }
 
 int delivery_plan(Tracer *tracer, CodeInfo *info) { return 0; }

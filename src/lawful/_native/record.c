@@ -10,10 +10,13 @@ static PyObject *kinds[KINDS];
 static PyObject *text_event, *text_name, *text_class, *text_targetId, *text_file, *text_line, *text_thread, *text_task,
     *text_time, *text_process;
 
+static bool constant_rate(void);
+
 int record_setup(void) {
     static const char *const names[KINDS] = {"func_pre", "func_post", "func_raise", "new", "gone", "field_write",
                                              "field_read", "iter_next", "yield", "resume", "born", "emit", "epoch"};
     if (text_event != NULL) return 0;
+    ticks_counted = constant_rate();
     for (int i = 0; i < KINDS; i++)
         if ((kinds[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
@@ -33,20 +36,17 @@ int64_t tracer_now(void) {
 
 /* Asking for the time is a good part of the cost of a record. Where the processor counts at a constant rate, that count is
    taken, and its rate is measured against the clock whenever records are delivered. */
+bool ticks_counted;
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
-#include <x86intrin.h>
 
 static bool constant_rate(void) {
-    static int known = -1;
     unsigned a, b, c, d = 0;
-    if (known < 0) known = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8);
-    return known;
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8);
 }
-
-int64_t ticks(void) { return constant_rate() ? (int64_t)__rdtsc() : tracer_now(); }
 #else
-int64_t ticks(void) { return tracer_now(); }
+static bool constant_rate(void) { return false; }
 #endif
 
 void measure_ticks(Tracer *tracer) {
@@ -148,29 +148,33 @@ dropped:
     Py_XDECREF(payload);
 }
 
-/* The id of the asyncio task that is running in this thread, or 0. */
-static Id current_task(Tracer *tracer) {
+PyObject *record_task(Tracer *tracer) {
     if (tracer->get_loop == NULL) {
         PyObject *modules = PyImport_GetModuleDict();
         PyObject *asyncio = PyDict_GetItemString(modules, "asyncio");
-        if (asyncio == NULL) return 0;
+        if (asyncio == NULL) return NULL;
         tracer->get_loop = PyObject_GetAttrString(asyncio, "_get_running_loop");
         tracer->get_task = PyObject_GetAttrString(asyncio, "current_task");
         if (tracer->get_loop == NULL || tracer->get_task == NULL) {
             PyErr_Clear(); /* it is still being imported */
             Py_CLEAR(tracer->get_loop);
             Py_CLEAR(tracer->get_task);
-            return 0;
+            return NULL;
         }
     }
-    Id id = 0;
-    PyObject *loop = PyObject_CallNoArgs(tracer->get_loop);
-    if (loop != NULL && loop != Py_None) {
-        PyObject *task = PyObject_CallOneArg(tracer->get_task, loop);
-        if (task != NULL && task != Py_None) id = identity_of(tracer, task);
-        Py_XDECREF(task);
-    }
+    PyObject *loop = PyObject_CallNoArgs(tracer->get_loop), *task = NULL;
+    if (loop != NULL && loop != Py_None) task = PyObject_CallOneArg(tracer->get_task, loop);
+    if (task == Py_None) Py_CLEAR(task);
     Py_XDECREF(loop);
+    if (PyErr_Occurred()) PyErr_Clear();
+    return task;
+}
+
+/* The id of the asyncio task that is running in this thread, or 0. */
+static Id current_task(Tracer *tracer) {
+    PyObject *task = record_task(tracer);
+    Id id = task ? identity_of(tracer, task) : 0;
+    Py_XDECREF(task);
     if (PyErr_Occurred()) PyErr_Clear();
     return id;
 }
@@ -241,6 +245,12 @@ int record_emit_all(Tracer *tracer, PyObject *events, uint32_t place) {
     END_ADDING
 }
 
+int record_messages(Tracer *tracer, PyObject **events, int count) {
+    BEGIN_ADDING
+    for (int i = 0; i < count; i++) push(tracer, KIND_EMIT, 0, 0, events[i], 0);
+    END_ADDING
+}
+
 /* Takes all records out of the tracer. */
 static RecordChunk *take(Tracer *tracer) {
     RecordChunk *chunks = tracer->chunks;
@@ -304,7 +314,9 @@ static int set_place(Tracer *tracer, PyObject *event, uint32_t place) {
 }
 
 static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payload, int64_t tick) {
-    PyObject *event = record->kind == KIND_EMIT ? PyDict_Copy(payload) : PyDict_New();
+    PyObject *event;
+    if (record->kind != KIND_EMIT) event = PyDict_New();
+    else event = Py_REFCNT(payload) == 1 ? Py_NewRef(payload) : PyDict_Copy(payload); /* is it ours alone? */
     if (event == NULL) return NULL;
     int failed = 0;
     if (record->kind == KIND_GONE) {

@@ -64,7 +64,7 @@ void sample_forget(Tracer *tracer) {
     }
     tracer->groups = NULL;
     free(tracer->samples.entries);
-    tracer->samples = (Samples){NULL, 0, 0};
+    tracer->samples = (Samples){.entries = NULL};
 }
 
 /* ---- sleep ---------------------------------------------------------------------------------------------------------- */
@@ -178,10 +178,24 @@ bool sample_flip(Tracer *tracer, Group *group) {
     return (double)(mixed(group->coin) >> 11) * 0x1p-53 < group->rate;
 }
 
+#define FILTERED 256 /* samples: with more of them, all bits would be set anyway */
+
 static void put(Samples *samples, Sample sample) {
-    size_t i = identity_home(sample.key, samples->mask);
+    size_t i = identity_home(sample.key, samples->mask), bit = filter_bit(sample.key);
     while (samples->entries[i].key != NULL) i = (i + 1) & samples->mask;
     samples->entries[i] = sample;
+    samples->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+/* Some were taken out: bits that nobody needs are unset, if that does not take long. */
+static void filter_anew(Samples *samples) {
+    if (samples->used > FILTERED || samples->mask >= 16 * FILTERED) return;
+    memset(samples->filter, 0, sizeof samples->filter);
+    for (size_t i = 0; samples->used && i <= samples->mask; i++) {
+        if (samples->entries[i].key == NULL) continue;
+        size_t bit = filter_bit(samples->entries[i].key);
+        samples->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
 }
 
 static int resize(Samples *samples, size_t room) {
@@ -215,6 +229,7 @@ void sample_release(Tracer *tracer, Group *group) {
         if (sample.key != NULL && sample.group == group) take_out(samples, i);
         else i++;
     }
+    filter_anew(samples);
     group->alive = 0;
     tracer->alive &= ~group->bit;
     if (!bears(group)) sleep_now(tracer, group);
@@ -249,6 +264,7 @@ Group *sample_lost(Tracer *tracer, PyObject *object) {
     take_out(samples, gap);
     /* A small table is sooner looked at. Where there is no memory for it, it stays as it is. */
     if (samples->mask > 1024 && samples->used < samples->mask / 16) (void)resize(samples, (samples->mask + 1) / 4);
+    filter_anew(samples);
     return group;
 }
 
@@ -260,7 +276,7 @@ void sample_gone(Tracer *tracer, Group *group) {
 
 void sample_clear(Tracer *tracer) {
     free(tracer->samples.entries);
-    tracer->samples = (Samples){NULL, 0, 0};
+    tracer->samples = (Samples){.entries = NULL};
     tracer->alive = 0;
     while (tracer->sleepers != NULL) sample_unlink(tracer->sleepers);
     for (Group *group = tracer->groups; group != NULL; group = group->next) {

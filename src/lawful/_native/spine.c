@@ -3,6 +3,7 @@
 
 #define GAP (UINT64_C(1) << 20)
 #define LARGE_TABLE (1024 * 1024)
+#define TWIN_TRIES 16 /* children about the same object that are compared */
 
 static size_t frame_bytes(int size, int links) {
     return sizeof(Frame) + sizeof(Val) * (size_t)size + sizeof(Link) * (size_t)links;
@@ -457,14 +458,45 @@ static int is_inert(Machine *machine, Way way, Part *part) {
     return doomed < 0 ? -1 : halts && !doomed;
 }
 
+/* Is there a child already, up to this one, that says the same? `A /\ A` is A, if nothing but intersections stands between
+   the two. A law that makes an instance each time something is done to an object would otherwise have ever more of them.
+   Children further in may not have taken the present event yet. */
+static Frame *find_twin(Spine *spine, Way way, const Part *part, const Watch *watch, const Frame *last) {
+    if (last == NULL) return NULL;
+    if (way != AND || part->kind != P_LEAF || spine->shuffled || watch == NULL || watch->count == 0) return NULL;
+    const Home *home = watch->homes;
+    Table *table = table_of(spine, home->table);
+    if (table == NULL) return NULL;
+    Val values[MOST_VALUES];
+    for (int i = 0; i < home->count; i++) values[i] = home_value(part, home, i);
+    Link *first = table->slots[table_find(table, key_hash(values, home->count), values, home->count)];
+    Link *link = first;
+    for (int tries = 0; link != NULL && tries < TWIN_TRIES && frame_of(link)->label <= last->label; tries++) {
+        Frame *frame = frame_of(link);
+        if (frame->leaf.kind == P_LEAF && frame->leaf.shape == part->shape && frame->leaf.size == part->size) {
+            int same = 1;
+            for (int i = 0; same == 1 && i < part->size; i++)
+                same = val_identical(frame->leaf.registers[i], part->registers[i]);
+            if (same == 1) return frame;
+        }
+        link = link->next == first ? NULL : link->next;
+    }
+    return NULL;
+}
+
 static Frame *insert_frame(Machine *machine, Spine *spine, Way way, Part *part, Frame *before) {
     Watch *watch;
     if (choose_watch(machine, way, part, &watch) < 0) return NULL;
+    if (find_twin(spine, way, part, watch, before) != NULL) {
+        part_free(machine, part);
+        return before;
+    }
     bool leaf = part->kind == P_LEAF;
     int size = leaf ? part->size : 1;
     Frame *frame = pool_alloc(&machine->pool, frame_bytes(size, watch == NULL ? 1 : watch->count));
     if (frame == NULL) return NULL;
     frame->watch = watch;
+    spine->shuffled += way != AND;
     frame->leaf = (Leaf){.size = (uint16_t)size, .way = way, .kind = P_BOXED};
     if (leaf) {
         frame->leaf.shape = part->shape;
@@ -516,6 +548,7 @@ static Part *frame_take(Machine *machine, Frame *frame) {
 
 static void frame_unlink(Spine *spine, Frame *frame) {
     discount_frame(spine, frame);
+    spine->shuffled -= frame->leaf.way != AND;
     frame_unregister(spine, frame);
     *(frame->before == NULL ? &spine->first : &frame->before->after) = frame->after;
     *(frame->after == NULL ? &spine->last : &frame->after->before) = frame->before;
@@ -617,6 +650,11 @@ int spine_replace(Machine *machine, Spine *spine, Frame *frame, Part *part) {
     Watch *watch;
     int inert = is_inert(machine, way, part);
     if (inert < 0 || choose_watch(machine, way, part, &watch) < 0) return -1;
+    if (!inert && find_twin(spine, way, part, watch, frame->before) != NULL) {
+        part_free(machine, part);
+        spine_remove(machine, spine, frame, frame->leaf.kind == P_BOXED);
+        return 0;
+    }
     if (!inert && stays(frame, part, watch)) {
         discount_frame(spine, frame);
         for (int i = 0; i < frame->leaf.size; i++) val_decref(frame->leaf.registers[i]);

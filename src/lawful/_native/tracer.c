@@ -1,4 +1,5 @@
 /* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/model.py. */
+#include "exchange.h"
 #include "sink.h"
 
 #ifndef LAWFUL_NO_TRACER
@@ -227,6 +228,19 @@ static int set_learner(Tracer *self, PyObject *learner, void *unused) {
     return -1;
 }
 
+/* ---- messages -------------------------------------------------------------------------------------------------------------- */
+
+static PyObject *get_post(Tracer *self, void *unused) { return Py_NewRef(self->post ? (PyObject *)self->post : Py_None); }
+
+static int set_post(Tracer *self, PyObject *post, void *unused) {
+    if (post == NULL || !PyObject_TypeCheck(post, &PostType)) {
+        PyErr_SetString(PyExc_TypeError, "this is no Post");
+        return -1;
+    }
+    Py_XSETREF(self->post, (Post *)Py_NewRef(post));
+    return 0;
+}
+
 /* ---- life ------------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -249,6 +263,7 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     self->limit = limit;
     self->synchronous = synchronous;
     self->gone = gone;
+    self->plain = !synchronous && !limit;
     self->slot = self->before_slot = self->tool = self->second_tool = -1;
     self->period = self->until = 64;
     self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);
@@ -270,6 +285,7 @@ static int tracer_traverse(Tracer *self, visitproc visit, void *arg) {
     Py_VISIT(self->fault);
     Py_VISIT(self->learner);
     Py_VISIT(self->window);
+    Py_VISIT(self->post);
     return 0;
 }
 
@@ -279,6 +295,7 @@ static int tracer_clear(Tracer *self) {
     Py_CLEAR(self->fault);
     Py_CLEAR(self->learner);
     Py_CLEAR(self->window);
+    Py_CLEAR(self->post);
     return 0;
 }
 
@@ -341,6 +358,7 @@ static PyGetSetDef properties[] = {
     {"callbacks", (getter)get_callbacks, NULL, "How often the interpreter has called the tracer.", NULL},
     {"cost", (getter)get_cost, NULL, "Seconds that the watching took, about.", NULL},
     {"learner", (getter)get_learner, (setter)set_learner, "Who gives numbers to names and places. Set: take its window anew.", NULL},
+    {"post", (getter)get_post, (setter)set_post, "What is known of messages in queues, or None.", NULL},
     {"learns", (getter)get_learns, NULL, "Do events for the learner go to its window, and not to `deliver`?", NULL},
     {"pending", (getter)get_pending, NULL, "How many are not delivered yet.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -6,9 +6,12 @@
    sink.c       events as numbers, for the learner
    sample.c     which objects are told of, and what sleeps meanwhile
    plan.c       what is known about code objects and callees, asked of Python once
-   probe.c      what happens before, after and instead of the end of a probed instruction; starts and ends of functions
+   probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
+   function.c   starts and ends of functions that report themselves
+   quick.h      the same, of what is most frequent
    monitoring.c delivery by sys.monitoring (3.12 and newer)
    profile.c    delivery by PyEval_SetProfile and PyEval_SetTrace (3.11)
+   exchange.c   messages in queues, as far as nothing new is to be found out about them
    tracer.c     the Python type */
 #ifndef LAWFUL_TRACER_H
 #define LAWFUL_TRACER_H
@@ -57,12 +60,13 @@ typedef uint64_t Id; /* 0: none */
 int identity_setup(void);
 Id identity_anew(Tracer *tracer, PyObject *object); /* of an object that may have none yet; 0 with an exception set */
 
-/* Not of primitive values. */
-static inline bool identity_needed(PyObject *object) {
-    PyTypeObject *type = Py_TYPE(object);
-    return !(type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
-             object == Py_None);
+/* Values of these types stand for themselves. */
+static inline bool is_primitive(const PyTypeObject *type) {
+    return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
+           type == Py_TYPE(Py_None);
 }
+
+static inline bool identity_needed(PyObject *object) { return !is_primitive(Py_TYPE(object)); }
 
 /* Objects by address. */
 typedef struct {
@@ -91,6 +95,16 @@ static inline Id identity_of(Tracer *tracer, PyObject *object) {
         if (entry->key == object && entry->id) return entry->id;
     }
     return identity_anew(tracer, object);
+}
+
+/* 0: it has none yet. */
+static inline Id identity_known(const PyObject *object) {
+    if (identity_entries == NULL) return 0;
+    for (size_t i = identity_home(object, identity_mask);; i = (i + 1) & identity_mask) {
+        const IdEntry *entry = &identity_entries[i];
+        if (entry->key == object) return entry->id;
+        if (entry->key == NULL) return 0;
+    }
 }
 
 int identity_name(Tracer *tracer, PyObject *object); /* the death of an object that has an id will be told */
@@ -125,10 +139,17 @@ typedef struct {
     Group *group;
 } Sample;
 
+#define FILTER_BITS 512    /* a line of memory */
+
 typedef struct {
     Sample *entries;       /* or NULL */
     size_t mask, used;
+    uint64_t filter[FILTER_BITS / 64]; /* by address: where there is no bit, there is no sample */
 } Samples;
+
+static inline size_t filter_bit(const void *key) {
+    return ((uintptr_t)key >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 55;
+}
 
 Group *sample_group(Tracer *tracer, long number);             /* NULL with an exception */
 int sample_set(Tracer *tracer, Group *group, double rate, int64_t budget);
@@ -163,6 +184,10 @@ struct Callee {
     uint32_t number;        /* from 1 */
     uint32_t words[4];      /* the learner's numbers of its events, from 1; see sink.h */
     Group *group;           /* whose samples alone are told of; NULL: all is told */
+    /* Its numbers are all there is to tell (quick.h): */
+    bool starts_plainly;    /* when it starts; */
+    bool calls_plainly;     /* when it is called, and nothing at its end; */
+    bool ends_plainly;      /* when it ends */
 };
 
 /* An answer of the hash table, good until something dies that is in it. */
@@ -171,7 +196,14 @@ typedef struct {
     PyTypeObject *type;
     Callee *callee;
     unsigned deaths;
+    bool primitive;         /* the type is one of values that have no ids */
 } LastAnswer;
+
+#define LAST_ANSWERS 2      /* that are kept, by type */
+
+static inline size_t answer_home(const PyTypeObject *type) {
+    return ((uintptr_t)type >> 5 ^ (uintptr_t)type >> 11) % LAST_ANSWERS;
+}
 
 /* Numbers of a place in the source, from 1: the tracer's and the learner's. */
 typedef struct {
@@ -179,7 +211,8 @@ typedef struct {
 } Spot;
 
 typedef struct {
-    LastAnswer last_answer; /* what was called here last */
+    /* What is asked each time comes first. */
+    uint64_t groups;        /* that all belongs to that is wanted here; 0: other things may be wanted */
     Spot spot;
     int base;               /* from the frame's first variable */
     int value, owner;       /* the same, of what is there early */
@@ -195,10 +228,11 @@ typedef struct {
     bool habit;             /* it is left alone if it calls nothing that is wanted for a while */
     bool busy;              /* it has called something that is wanted */
     uint8_t idle;           /* how often it called something else */
+    bool plain;             /* a call, and no samples */
     bool bears;             /* objects of its groups may be told of here when they are new */
-    uint64_t groups;        /* that all belongs to that is wanted here; 0: other things may be wanted */
     PyObject *name;         /* or NULL */
     PyObject *keywords;     /* a tuple, or NULL */
+    LastAnswer last_answers[LAST_ANSWERS]; /* what was called here last */
 } Probe;
 
 struct CodeInfo {
@@ -211,6 +245,7 @@ struct CodeInfo {
     Probe *probes;
     struct {
         int16_t probe, result;      /* numbers of probes from 1, or 0 */
+        int16_t owner;              /* of an early probe about samples, and nothing else here: where its object lies; or -1 */
     } *at;                          /* by code unit */
     Spot *spots;                    /* by code unit, or NULL */
     PyObject **texts;               /* the same, of places in stacks */
@@ -228,17 +263,19 @@ struct CodeInfo {
     bool probes_bear;               /* one of them does */
     uint64_t all_groups;            /* all of these */
     struct CodeInfo *sleeper_before, *sleeper_after;
-    LastAnswer last_answer;                      /* the type of first argument it had last */
+    bool plain;                     /* it reports itself; whatever it is called on is in its first variable */
+    LastAnswer last_answers[LAST_ANSWERS]; /* the types of first arguments that it had last */
 };
 
 int plan_setup(void);
+extern unsigned plan_deaths; /* how often something died that an answer rests on */
 /* Asks Python. NULL without an exception: it is of no interest. */
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
 int plan_seen(Tracer *tracer, CodeInfo *info); /* it starts, for the first time since it was asked for */
-Callee *plan_call(Tracer *tracer, LastAnswer *last_answer, PyObject *function, PyObject *key, PyTypeObject *receiver);
+Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, PyObject *key, PyTypeObject *receiver);
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
-Callee *plan_operation(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner);
-Callee *plan_field(Tracer *tracer, LastAnswer *last_answer, PyObject *name, PyTypeObject *owner);
+Callee *plan_operation(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
+Callee *plan_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type);       /* a new reference */
 Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type);
 void plan_forget(Tracer *tracer);                                    /* everything */
@@ -289,6 +326,9 @@ int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *pa
 int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group);
 int record_emit(Tracer *tracer, PyObject *event);
 int record_emit_all(Tracer *tracer, PyObject *events, uint32_t place); /* a list; they are delivered together */
+/* The same, of events that have their places and tasks already; takes over the references. */
+int record_messages(Tracer *tracer, PyObject **events, int count);
+PyObject *record_task(Tracer *tracer); /* the asyncio task that is running in this thread, a new reference, or NULL */
 int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
 void record_discard(Tracer *tracer);
 int record_setup(void);
@@ -355,6 +395,7 @@ int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception);
 int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
+uint32_t function_place(Tracer *tracer, RunFrame *frame); /* that its events have; 0: none */
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result);
 int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload); /* takes it over */
 PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *exception);
@@ -365,6 +406,7 @@ int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame);
 
 extern const char delivery_name[];
 int delivery_setup(void);
+PyObject *delivery_nothing(void);                    /* a callback that is empty, to measure what that costs; or None */
 int delivery_begin(Tracer *tracer);                  /* before any code is planned */
 int delivery_start(Tracer *tracer);
 int delivery_stop(Tracer *tracer);
@@ -390,6 +432,7 @@ struct Tracer {
     uint64_t events;           /* recorded so far */
     uint64_t dropped;
     bool synchronous, gone, running, broken;
+    bool plain;                /* records are kept until there are enough of them, however many that is */
     bool tasks;                /* a coroutine was seen */
     bool escaped;              /* what is wanted may be called through variables */
     PyObject *called;          /* by which names something was called that is wanted, or NULL */
@@ -428,8 +471,11 @@ struct Tracer {
     PyObject *get_loop, *get_task;
     PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
     PyObject *resting_tokens;  /* the same, of tokens */
+    struct Post *post;         /* knows messages in queues, or NULL */
     int tool;                  /* of sys.monitoring */
     int second_tool;           /* for starts and ends that sleep, or -1 */
+    int everywhere;            /* events that are asked for in all code */
+    bool asked;                /* the interpreter knows of these */
     /* Samples: */
     Samples samples;
     Group *groups;
@@ -468,7 +514,8 @@ static inline ThreadData *thread_data(Tracer *tracer) {
 
 /* The id of a sample; 0: it is none. */
 static inline Id sample_of(const Tracer *tracer, const PyObject *object) {
-    if (tracer->samples.entries == NULL) return 0;
+    size_t bit = filter_bit(object);
+    if (!(tracer->samples.filter[bit / 64] >> bit % 64 & 1)) return 0;
     for (size_t i = identity_home(object, tracer->samples.mask);; i = (i + 1) & tracer->samples.mask) {
         const Sample *sample = &tracer->samples.entries[i];
         if (sample->key == object) return sample->id;
@@ -489,7 +536,15 @@ void cost_end(Tracer *tracer, int64_t began, unsigned exacts);
 
 extern PyTypeObject TracerType;
 int64_t tracer_now(void);                       /* nanoseconds of the monotonic clock */
-int64_t ticks(void);                            /* of the fastest clock there is */
+extern bool ticks_counted;                      /* the processor counts them, at a constant rate */
+
+/* Of the fastest clock there is. */
+static inline int64_t ticks(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (ticks_counted) return (int64_t)__builtin_ia32_rdtsc();
+#endif
+    return tracer_now();
+}
 void measure_ticks(Tracer *tracer);
 /* Something inside Lawful failed: keep the exception that is set, and watch no longer. */
 void tracer_fault(Tracer *tracer);

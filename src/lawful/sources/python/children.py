@@ -3,7 +3,8 @@
 What a child has seen lies in the folder of the run, which the first process makes before it has its first child:
 `NUMBER.pid` says that there is (or was) a child process and which, and by its mode how far it is; whatever else a child
 leaves there also begins with its number. Numbers are 1, 2, ... in the order in which children, and children of
-children, begin. `kill.PID` is left by a process that is about to end another one.
+children, begin. `kill.PID` is left by a process that is about to end another one, `halt` by one after which all are to
+end; those who want to be told of that leave `halt.PID`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from itertools import count
 from types import CodeType
 from typing import Protocol
 
+from lawful.sources.python import unseen
 from lawful.sources.python.model import Callee, CodePlan, Event, Operation, Want, Wanted
 from lawful.sources.python.sites import probes
 
@@ -57,6 +59,7 @@ _ALL = ~Want(0)
 
 _PID = ".pid"
 _KILL = "kill."
+_HALT = "halt"
 
 # Modes of the first file: it is much quicker to change one than to make another file.
 _RESTS = 0o600
@@ -291,11 +294,11 @@ class Folder:
     def _free(self) -> int:
         """A number before which there is none that is free, and which may be so itself. They are given without gaps."""
         taken, free = 0, 1
-        while os.path.exists(self.file(free, _PID)):
+        while unseen.exists(self.file(free, _PID)):
             taken, free = free, 2 * free
         while free - taken > 1:
             middle = (taken + free) // 2
-            taken, free = (middle, free) if os.path.exists(self.file(middle, _PID)) else (taken, middle)
+            taken, free = (middle, free) if unseen.exists(self.file(middle, _PID)) else (taken, middle)
         return free
 
     def leave(self, number: int) -> None:
@@ -344,6 +347,26 @@ class Folder:
             return os.stat(os.path.join(self.path, f"{_KILL}{self._pid(number)}")).st_mtime_ns >= begun
         except OSError:
             return False
+
+    def may_be_halted(self, pid: int) -> None:
+        """Say that this process wants to be told if all are to end."""
+        self._mark(f"{_HALT}.{pid}")
+
+    def halt(self) -> list[int]:
+        """Say that all processes of the run are to end. Those that want to be told."""
+        self._mark(_HALT)
+        try:
+            names = os.listdir(self.path)
+        except OSError:
+            return []
+        return [int(name.removeprefix(f"{_HALT}.")) for name in names if name.startswith(f"{_HALT}.")]
+
+    def _mark(self, name: str) -> None:
+        with suppress(OSError):  # the run may be over
+            os.close(os.open(os.path.join(self.path, name), os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def is_halted(self) -> bool:
+        return unseen.exists(os.path.join(self.path, _HALT))
 
     def file(self, number: int, suffix: str) -> str:
         return os.path.join(self.path, f"{number}{suffix}")

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from lawful import core
 from lawful.errors import LawfulError
-from lawful.sources.python import frames
 from lawful.sources.python.model import Tracer
-from lawful.sources.python.pytracer import PythonTracer
 
 Factory = Callable[..., Tracer]
 
@@ -53,6 +51,8 @@ def describe() -> str:
     chosen = choose()
     if chosen.name != "python":
         return f"watching with {chosen.name} core"
+    from lawful.sources.python import frames
+
     reasons = "; ".join(f"{name}: {reason}" for name, reason in chosen.refusals)
     _, blind = frames.reader()
     sight = "" if blind is None else f", calls only: {blind}"
@@ -61,6 +61,8 @@ def describe() -> str:
 
 def _try(name: str) -> tuple[Factory | None, str]:
     if name == "python":
+        from lawful.sources.python.pytracer import PythonTracer  # not needed beside the C core
+
         return PythonTracer, ""
     if name == "monitoring" and sys.version_info < (3, 12):
         return None, "needs CPython 3.12"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import _thread
 import gc
-import os
 import signal
 import time
 from collections.abc import Callable
+
+from lawful.sources.python import unseen
 
 INTERVAL = 0.1
 _PATIENCE = 1.0
@@ -83,5 +84,5 @@ class Flusher:
 def wait_until_gone(native: int | None) -> None:
     """Wait for a thread that is about to leave: the interpreter counts the system's threads when it forks."""
     end = time.monotonic() + _PATIENCE
-    while os.path.exists(f"/proc/self/task/{native}") and time.monotonic() < end:
+    while unseen.exists(f"/proc/self/task/{native}") and time.monotonic() < end:
         time.sleep(0)

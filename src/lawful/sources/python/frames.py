@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 import sys
-import sysconfig
 from collections.abc import Callable
 from types import CellType, CodeType, FrameType
 from typing import Any, Final, NamedTuple
@@ -53,10 +51,10 @@ def stack_bottom(code: CodeType) -> int:
 
 def _word_size_refusal() -> str | None:
     if sys.implementation.name != "cpython":
-        return f"the frames of {platform.python_implementation()} are not known"
+        return f"the frames of {sys.implementation.name} are not known"
     if sys.version_info[:2] not in LAYOUTS:
         return f"the frames of CPython {sys.version_info[0]}.{sys.version_info[1]} are not known"
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if "t" in getattr(sys, "abiflags", ""):
         return "the frames of free-threaded CPython are not known"
     if hasattr(sys, "gettotalrefcount"):
         return "the frames of a debug build of CPython are not known"

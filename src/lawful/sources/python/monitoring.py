@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ class Monitoring:
         self._tool = -1
         self._second = -1
         self._global = 0
+        self._planning = threading.Lock()
         self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         self._disable: Any = self._monitoring.DISABLE
 
@@ -139,15 +141,24 @@ class Monitoring:
             self._global = wanted
             self._monitoring.set_events(self._tool, wanted)
 
+    def after_fork(self) -> None:
+        self._planning = threading.Lock()  # who held it may not be here
+
     def _look_at(self, code: CodeType, frame: Any) -> Any:
-        known = self._observer.look_at(code, frame)
-        if known is None:
-            return None
-        if self._tool >= 0:
-            known.apart = known.callee is not None and bool(known.groups) and self._second_tool() >= 0
-            self._share(code, known)
-            self._switch(code, known)
-        return known
+        """Decide about a code object. Threads that come to it meanwhile wait: what they do in it would not be told."""
+        with self._planning:
+            known = self._observer.code(code)
+            if known is not None and known.ready:
+                return known
+            known = self._observer.look_at(code, frame)
+            if known is None:
+                return None
+            if self._tool >= 0:
+                known.apart = known.callee is not None and bool(known.groups) and self._second_tool() >= 0
+                self._share(code, known)
+                self._switch(code, known)
+            known.ready = True
+            return known
 
     def _share(self, code: CodeType, known: Code) -> None:
         """Let the second tool ask for starts before there are events of instructions, if it ever will.
@@ -228,7 +239,7 @@ class Monitoring:
         try:
             known = self._observer.code(code)
             first = known is None
-            if known is None:
+            if known is None or not known.ready:
                 known = self._look_at(code, frame)
             if known is None:
                 return self._disable

@@ -44,6 +44,7 @@ UNKNOWN: Final = "?"
 _OF_METHOD: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 
 _FUNCTIONS: Final = (FunctionType, _CacheWrapper, staticmethod, classmethod, *_OF_METHOD)
+_IMMUTABLE_TYPE: Final = 1 << 8
 _HEAP_TYPE: Final = 1 << 9
 
 # Private modules whose public face is not simply the same name without the underscore. A name moves only if the
@@ -99,6 +100,11 @@ def class_dict(kind: type) -> Mapping[str, Any]:
 def is_python_class(kind: type) -> bool:
     """Was it made by a `class` statement, or could it have been? The static types of C have no Python functions."""
     return bool(_type_flags(kind) & _HEAP_TYPE)
+
+
+def is_immutable(holder: type | ModuleType) -> bool:
+    """Is it a class whose attributes nobody can set?"""
+    return is_class(holder) and bool(_type_flags(holder) & _IMMUTABLE_TYPE)
 
 
 def namespace(holder: type | ModuleType) -> Mapping[str, Any]:

@@ -54,8 +54,8 @@ class Code:
     """A code object that matters, and what its hooks must know of it."""
 
     __slots__ = (
-        "__weakref__", "apart", "bears", "bottom", "callee", "cells", "file", "groups", "own", "probes", "ref",
-        "results", "shared", "slept", "unseen",
+        "__weakref__", "apart", "bears", "bottom", "callee", "cells", "file", "groups", "own", "probes", "ready",
+        "ref", "results", "shared", "slept", "unseen",
     )  # fmt: skip
 
     def __init__(self, code: CodeType, plan: CodePlan, forget: Callable[[object], None]) -> None:
@@ -66,6 +66,7 @@ class Code:
         self.apart = False  # its starts and ends are told to a tool of their own
         self.shared = False  # so are its starts, which tell nothing but that it runs
         self.slept = False  # something in it is switched off
+        self.ready = False  # the interpreter tells of what is wanted in it
         self.callee = _told(plan.callee)
         self.file = plan.file
         self.probes = {probe.offset: probe for probe in plan.probes}
@@ -140,8 +141,11 @@ class Observer:
         def forget(_: object, codes: dict[int, Code] = self._codes) -> None:
             codes.pop(key, None)
 
-        known = self._codes[key] = Code(code, plan, forget)
-        return known
+        made = Code(code, plan, forget)
+        known = self._codes.setdefault(key, made)
+        if known.ref() is not code:  # its place was that of a code object which is gone
+            known = self._codes[key] = made
+        return known  # another thread may have been quicker
 
     def starts(self, known: Code, code: CodeType) -> None:
         """Own code starts."""

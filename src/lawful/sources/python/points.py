@@ -6,6 +6,7 @@ import functools
 import operator
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 from typing import Any, Final
@@ -79,7 +80,7 @@ class Point:
         self._main = main
         self.root = name.partition(".")[0]
         self._place: names.Place | None = None
-        self._nothing_at = -1  # with how many modules it stood for nothing
+        self._nothing_at = -1  # with how many modules of its package it stood for nothing
         self._checks: list[tuple[Mapping[str, Any], object]] = []
         self._codes: tuple[CodeType, ...] = ()
 
@@ -95,8 +96,10 @@ class Point:
         self._checks = []
         if found is not None:
             definer = found.holder if found.definer is None else found.definer
-            self._checks.append((names.namespace(definer), found.entry))
-            if definer is not found.holder:
+            # Nothing can be put into a class that was made in C, or taken out of it.
+            if not names.is_immutable(definer):
+                self._checks.append((names.namespace(definer), found.entry))
+            if definer is not found.holder and not names.is_immutable(found.holder):
                 self._checks.append((names.namespace(found.holder), names.MISSING))
         self._place = found
         return found
@@ -105,9 +108,11 @@ class Point:
         """Is there a module that it could be in?"""
         return self.root in sys.modules or self.root == self._main or names.is_builtin(self.root)
 
-    def look_again(self) -> None:
-        """See whether a name stands for something by now. In the standard library that takes another module."""
-        modules = len(sys.modules)
+    def look_again(self, modules: int) -> None:
+        """See whether a name stands for something by now, with so many modules of its package.
+
+        In the standard library that takes another one.
+        """
         if self._nothing_at != modules and self.place() is None and self.in_stdlib and not self._loading():
             self._nothing_at = modules
 
@@ -207,20 +212,29 @@ class Points:
         self._unknown: dict[str, list[Point]] = {}  # names that stand for nothing yet, by module
         for point in self.by_name.values():
             self._unknown.setdefault(point.root, []).append(point)
+        self._modules = -1
+        self._packages: Counter[str] = Counter()  # how many modules each has
         self._settled_at = -1
         self._known_changes = -1
         self._by_code: dict[int, list[Point]] = {}
 
     def settle(self) -> int:
         """See what the names stand for now; a number that is another when one of them stands for something else."""
-        if any(namespace.get(name, names.MISSING) is not entry for namespace, name, entry in self._checks):
-            for point in self.by_name.values():
-                point.settled()
-        for points in self._unknown.values():
+        missing = names.MISSING
+        for namespace, name, entry in self._checks:
+            if namespace.get(name, missing) is not entry:
+                for point in self.by_name.values():
+                    point.settled()
+                break
+        modules = len(sys.modules)
+        if modules != self._modules:
+            self._modules = modules
+            self._packages = Counter([name.partition(".")[0] for name in list(sys.modules) if type(name) is str])
+        for root, points in self._unknown.items():
             # Of most modules that laws are about a program has not heard.
             if points[0].loaded():
                 for point in points:
-                    point.look_again()
+                    point.look_again(self._packages[root])
         if Point.changes != self._settled_at:
             self._settled_at = Point.changes
             self._checks = [check for point in self.by_name.values() for check in point.checks()]
@@ -229,6 +243,11 @@ class Points:
                 if not point.is_known:
                     self._unknown.setdefault(point.root, []).append(point)
         return Point.changes
+
+    @property
+    def settled_at(self) -> int:
+        """What `settle` has last said."""
+        return self._settled_at
 
     def functions_of(self, code: CodeType) -> list[Point]:
         """Names of functions that this may be the code of: it has the name, or was put there under another."""

@@ -57,6 +57,10 @@ class Hooks(Protocol):
         """Starts of all own code are to be told once more."""
         ...
 
+    def after_fork(self) -> None:
+        """This is a child process now: there are no other threads."""
+        ...
+
 
 _OVERFULL = 64
 _PERIOD = 64
@@ -235,6 +239,7 @@ class PythonTracer:
         """In a child process, which has this number: what was gathered is the parent's, ids and threads begin anew."""
         self._lock = threading.RLock()
         self._delivery = threading.RLock()
+        self._hooks.after_fork()
         self._buffer.clear()
         self._identity.in_child(process)
         self.sampler.in_child(process)

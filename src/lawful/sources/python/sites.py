@@ -8,7 +8,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Set
 from functools import lru_cache
 from types import CodeType
+from typing import Any
 
+from lawful import core
 from lawful.sources.python.frames import stack_bottom
 from lawful.sources.python.instructions import (
     ATTR_HAS_FLAG,
@@ -29,7 +31,7 @@ from lawful.sources.python.instructions import (
 )
 from lawful.sources.python.model import Operation, Probe
 
-__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "UnknownBytecodeError", "global_calls", "probes"]
+__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "UnknownBytecodeError", "global_calls", "loaded_names", "probes"]
 
 # How far above `Probe.base` the result lies at `Probe.result`. Operations that are not here leave none: they are done
 # when that instruction comes.
@@ -132,6 +134,20 @@ _NAMING = bytes(
     )
     for op in range(256)
 )  # fmt: skip
+# By how many bits the number of the name is shifted in the argument of an instruction that loads what has the name.
+_LOADS = {
+    op: shift
+    for op, shift in (
+        (_LOAD_GLOBAL, 1),
+        (_LOAD_NAME, 0),
+        (_LOAD_FROM_DICT_OR_GLOBALS, 0),
+        (_LOAD_ATTR, 1 if ATTR_HAS_FLAG else 0),
+        (_LOAD_METHOD, 0),
+        (_LOAD_SUPER_ATTR, 2),
+    )
+    if 0 <= op < 256
+}
+_LOADING = re.compile(b"[" + re.escape(bytes((*_LOADS, _LOAD_CONST))) + b"]")
 _JUMPS = re.compile(b"[" + re.escape(bytes(op for op in range(256) if DIRECTIONS[op])) + b"]")
 
 
@@ -147,6 +163,21 @@ def global_calls(code: CodeType) -> frozenset[int]:
     """The offsets of the calls whose `Probe.name` is that of a global, or of a name in a class body."""
     calls = frozenset({Operation.CALL, Operation.CALL_EX})
     return frozenset(probe.offset for probe, is_global in _sites(code, calls) if is_global)
+
+
+def loaded_names(code: CodeType) -> Iterator[str]:
+    """The name of each attribute or global that is loaded, and each text, as often as it is written there."""
+    bytecode = code.co_code
+    ops, args = bytecode[::2], bytecode[1::2]
+    unit = 0
+    while (found := _LOADING.search(ops, unit)) is not None:
+        unit = found.start()
+        arg = whole_argument(ops, args, unit)
+        if ops[unit] != _LOAD_CONST:
+            yield code.co_names[arg >> _LOADS[ops[unit]]]
+        elif type(constant := code.co_consts[arg]) is str:
+            yield constant
+        unit = next_unit(ops, unit)
 
 
 @lru_cache(maxsize=64)
@@ -167,7 +198,10 @@ def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[tuple[P
     if pattern is None or not pattern.search(ops):
         return
     try:
-        found, met = _walk(code, ops, bytecode[1::2], wanted)
+        if core.native is None:
+            found, met = _walk(code, ops, bytecode[1::2], wanted)
+        else:
+            found, met = _walk_native(core.native, code, bytecode, wanted)
     except (IndexError, ValueError) as error:
         raise UnknownBytecodeError("not what a compiler writes") from error
     lines = iter(code.co_lines())
@@ -256,7 +290,7 @@ def _walk(code: CodeType, ops: bytes, args: bytes, wanted: bytes) -> tuple[dict[
             if wanted[op]:
                 if op == _CALL_KW and ops[unit - 1] == _LOAD_CONST:
                     keywords = constants[whole_argument(ops, args, unit - 1)]
-                site = _site(op, arg, stack, names, keywords)
+                site = _site(op, arg, depth, _named(op, arg, stack), names, keywords)
                 if site is not None:
                     found[unit] = site
                 keywords = ()
@@ -281,6 +315,59 @@ def _walk(code: CodeType, ops: bytes, args: bytes, wanted: bytes) -> tuple[dict[
                         _note_name(op, arg, stack, names)
             unit = following
     return found, met.keys()
+
+
+# What the C core must know of instructions; the numbers are those of its enum `Role`.
+_ROLES = bytes(
+    {
+        EXTENDED_ARG: 1, _CALL: 2, _CALL_KW: 3, _CALL_FUNCTION_EX: 4, _KW_NAMES: 5, _COPY: 6, _SWAP: 7, _LOAD_GLOBAL: 8,
+        _LOAD_ATTR: 9, _LOAD_METHOD: 10, _LOAD_SUPER_ATTR: 11, _PUSH_NULL: 12, _BEFORE_WITH: 13, _BEFORE_ASYNC_WITH: 14,
+        _WITH_EXCEPT_START: 15, _LOAD_BUILD_CLASS: 16, _LOAD_ASSERTION_ERROR: 17, _LOAD_NAME: 18,
+        _LOAD_FROM_DICT_OR_GLOBALS: 18,
+    }.get(op, 0)
+    for op in range(256)
+)  # fmt: skip
+_BY_ARGUMENT = 255
+_TABLES = (
+    _ROLES,
+    bytes(_BY_ARGUMENT if each is None else each[0] for each in SHAPES),
+    bytes(_BY_ARGUMENT if each is None else each[1] for each in SHAPES),
+    bytes(each % 3 for each in DIRECTIONS),
+    ENDS,
+    shape,
+    int(_NULL_FIRST),
+    int(ATTR_HAS_FLAG),
+)
+# What is known of a value and has no number of a name.
+_VALUES: dict[int, _Value] = {
+    -1: None,
+    -2: _NULL,
+    -3: "__exit__",
+    -4: "__aexit__",
+    -5: ("__build_class__",),
+    -6: ("AssertionError",),
+}
+
+
+def _walk_native(native: Any, code: CodeType, bytecode: bytes, wanted: bytes) -> tuple[dict[int, _Found], Set[int]]:
+    """The same as `_walk`, in C."""
+    found: dict[int, _Found] = {}
+    met: set[int] = set()
+    constants, names = code.co_consts, code.co_names
+    ops, args = bytecode[::2], bytecode[1::2]
+    for unit, op, arg, depth, value, keyed, meets in native.walk_code(
+        bytecode, code.co_exceptiontable, code.co_stacksize, wanted, _TABLES
+    ):
+        named = _VALUES[value] if value < 0 else (names[value >> 1],) if value & 1 else names[value >> 1]
+        keywords: tuple[str, ...] = constants[keyed] if keyed >= 0 else ()
+        if op == _CALL_KW and ops[unit - 1] == _LOAD_CONST:
+            keywords = constants[whole_argument(ops, args, unit - 1)]
+        site = _site(op, arg, depth, named, names, keywords)
+        if site is not None:
+            found[unit] = site
+        if meets:
+            met.add(unit)
+    return found, met
 
 
 def _merge(known: _Stack, stack: _Stack) -> _Stack:
@@ -318,21 +405,34 @@ def _note_name(op: int, arg: int, stack: _Stack, names: tuple[str, ...]) -> None
         stack[-1] = (names[arg],)
 
 
-def _site(op: int, arg: int, stack: _Stack, names: tuple[str, ...], keywords: tuple[str, ...]) -> _Found | None:
+def _named(op: int, arg: int, stack: _Stack) -> _Value:
+    """What is known of the callable of a call, or of the method that is left with an exception."""
+    if op == _WITH_EXCEPT_START:
+        return stack[-4]
+    operands = _operands(op, arg)
+    if not operands:
+        return None
+    return stack[1 - operands] if stack[-operands] == _NULL else stack[-operands]
+
+
+def _operands(op: int, arg: int) -> int:
+    """How many a call has; 0: it is none."""
+    if op == _CALL:
+        return 2 + arg
+    if op == _CALL_KW:
+        return 3 + arg
+    return 3 + (arg & 1) if op == _CALL_FUNCTION_EX else 0
+
+
+def _site(
+    op: int, arg: int, depth: int, named: _Value, names: tuple[str, ...], keywords: tuple[str, ...]
+) -> _Found | None:
     """What is to be known of a wanted instruction, if it is one: some do other things too."""
     operation, operands, method = _WATCHABLE[NAMES[op]]
     name: _Value = method
     if operands == 0:
-        if op == _CALL_FUNCTION_EX:
-            count = arg & 1
-            operands = 3 + count
-            keywords = ()
-        else:
-            count = arg
-            operands = 3 + count if op == _CALL_KW else 2 + count
-        base = len(stack) - operands
-        name = stack[base]
-        return operation, base, count, stack[base + 1] if name == _NULL else name, keywords
+        count = arg & 1 if op == _CALL_FUNCTION_EX else arg
+        return operation, depth - _operands(op, arg), count, named, () if op == _CALL_FUNCTION_EX else keywords
     if op == _LOAD_ATTR and ATTR_HAS_FLAG:
         if arg & 1:
             return None
@@ -344,8 +444,8 @@ def _site(op: int, arg: int, stack: _Stack, names: tuple[str, ...], keywords: tu
     elif op == _COMPARE_OP:
         name = _COMPARISONS[arg >> _COMPARISON_SHIFT]
     elif op == _WITH_EXCEPT_START:
-        name = stack[-operands] or method  # of `async with`: `__aexit__`
+        name = named or method  # of `async with`: `__aexit__`
     elif op == _CALL_INTRINSIC_1 and arg != _INTRINSIC_UNARY_POSITIVE:
         return None
     inverted = arg & 1 if operation is Operation.CONTAINS else 0
-    return operation, len(stack) - operands, inverted, name, ()
+    return operation, depth - operands, inverted, name, ()

@@ -69,6 +69,9 @@ class Tracing:
         self._trace_function: Trace = self._no_trace
         self._frame_function: Trace = self._frame_event
 
+    def after_fork(self) -> None:
+        pass  # nothing is held by a thread
+
     def install(self) -> None:
         """This thread, and those to come."""
         self._before = sys.getprofile(), threading.getprofile()

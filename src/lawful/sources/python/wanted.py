@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import dis
 import functools
 import inspect
 import os
@@ -19,7 +18,7 @@ from lawful.sources.python.identity import PRIMITIVE
 from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
 from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, spellings, united
 from lawful.sources.python.scope import Scope
-from lawful.sources.python.sites import UnknownBytecodeError, probes
+from lawful.sources.python.sites import UnknownBytecodeError, loaded_names, probes
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """What is noted of that which only a scope asks for."""
@@ -163,7 +162,9 @@ class Watched:
             mask |= Want.BIRTH if known.bears else NOTHING
             callee = Callee(names.code_name(code, module), wants & (mask | NOTES) | known.scoped)
         own = self.scope.own(filename)
-        callers, operations = self._sought() if own else (NO_NAMES, _NOTHING_DONE)
+        # Of a function it was just asked by which names laws may mean it.
+        settled = bool(code.co_flags & inspect.CO_OPTIMIZED)
+        callers, operations = self._sought(settled=settled) if own else (NO_NAMES, _NOTHING_DONE)
         found = self._probes(code, operations, callers)
         if callee is None and not found and not own:
             return None
@@ -314,24 +315,24 @@ class Watched:
         except UnknownBytecodeError:
             self._unreadable.append(f"{code.co_qualname} ({self.scope.event_file(code.co_filename)})")
             return ()
-        groups = functools.cache(self._probe_groups)
-        return tuple(
-            self._with_groups(
-                probe._replace(quiet=self._is_quiet(probe, callers), habit=self._is_habit(probe, callers))
-                if probe.operation in _CALLS
-                else probe,
-                groups,
-            )
+        kept = tuple(
+            probe._replace(quiet=self._is_quiet(probe, callers), habit=self._is_habit(probe, callers))
+            if probe.operation in _CALLS
+            else probe
             for probe in found
             if (probe.operation in operations or probe.name == "_exit")
             and (probe.operation not in _FIELDS or bool(self.scope.fields) or self._is_field(probe))
         )
+        if not self.groups:
+            return kept
+        groups = functools.cache(self._probe_groups)
+        return tuple(self._with_groups(probe, groups) for probe in kept)
 
     def _is_field(self, probe: Probe) -> bool:
         return probe.name in (self._read_names if probe.operation is Operation.GET_FIELD else self._written_names)
 
     def _with_groups(self, probe: Probe, find: Callable[[str, bool, bool], tuple[tuple[int, ...], bool]]) -> Probe:
-        if not self.groups or probe.name == "_exit" or (probe.operation in _STEPS and self._points.any_next):
+        if probe.name == "_exit" or (probe.operation in _STEPS and self._points.any_next):
             return probe
         is_call = probe.operation in _CALLS
         name = probe.name or ""
@@ -361,11 +362,11 @@ class Watched:
     def _is_habit(self, probe: Probe, callers: frozenset[str]) -> bool:
         return self._only_learn and bool(self.scope.calls) and probe.name is not None and probe.name not in callers
 
-    def _sought(self) -> tuple[frozenset[str], frozenset[Operation]]:
+    def _sought(self, *, settled: bool) -> tuple[frozenset[str], frozenset[Operation]]:
         """Under which names own code calls what does not report itself, and what own code is watched for."""
         # Classes may get subclasses: nothing but asking tells. Otherwise a name must stand for something else, or a
         # function that one stands for have been planned.
-        state = (self._points.settle(), self._expected)
+        state = (self._points.settled_at if settled else self._points.settle(), self._expected)
         if self._makers or state != self._sought_at:
             silent = [point for point in self._points.called if not self._reports(point)]
             self._sought_now = frozenset(point.last for point in silent), self._operations(silent)
@@ -590,10 +591,7 @@ def _escapes(code: CodeType, found: tuple[Probe, ...], callers: frozenset[str]) 
     """Does the code take one of these names, or the text of it, for something else than to call it at once?"""
     if callers.isdisjoint(code.co_names) and not any(type(each) is str and each in callers for each in code.co_consts):
         return False
-    loaded = sum(
-        each.opname.startswith("LOAD_") and type(each.argval) is str and each.argval in callers
-        for each in dis.get_instructions(code)
-    )
+    loaded = sum(name in callers for name in loaded_names(code))
     return loaded > sum(probe.operation in _CALLS and probe.name in callers for probe in found)
 
 

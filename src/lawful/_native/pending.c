@@ -1,0 +1,116 @@
+/* Calls that have begun and not ended, in each thread: what their ends must know of their beginnings. */
+#include "probe.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+_Thread_local ThreadData lawful_threads[MOST_TRACERS];
+static pthread_key_t thread_key;
+static bool has_thread_key;
+
+static void thread_ends(void *data) {
+    ThreadData *all = data;
+    for (int i = 0; i < MOST_TRACERS; i++) {
+        PyMem_RawFree(all[i].stack);
+        memset(&all[i], 0, sizeof all[i]);
+    }
+}
+
+int pending_setup(void) {
+    if (!has_thread_key && pthread_key_create(&thread_key, thread_ends) == 0) has_thread_key = true;
+    return 0;
+}
+
+ThreadData *thread_data_anew(Tracer *tracer) {
+    ThreadData *data = &lawful_threads[tracer->slot];
+    data->serial = tracer->serial;
+    data->depth = 0;
+    data->exception = NULL;
+    ThreadData *before = tracer->before_slot < 0 ? NULL : &lawful_threads[tracer->before_slot];
+    data->number = before && before->serial == tracer->before_serial ? before->number : ++tracer->threads;
+    return data;
+}
+
+void pending_settle(Tracer *tracer, Pending *pending) {
+    Py_XDECREF(pending->payload);
+    Py_XDECREF(pending->token);
+    if (pending->gone == NULL) return;
+    record_gone(tracer, pending->target, pending->gone, pending->gone_group);
+    Py_DECREF(pending->gone);
+}
+
+/* Not every end is seen: that of a loop, for one. Such calls are found out by their frames, which run no more. */
+static void drop_dead(Tracer *tracer, ThreadData *data) {
+    RunFrame *first = frame_current(PyThreadState_Get());
+    int live = data->depth;
+    for (int i = data->depth - 1; i >= 0; i--) {
+        RunFrame *frame = first;
+        while (frame != NULL && frame != data->stack[i].frame) frame = frame_caller(frame);
+        if (frame != NULL) {
+            first = frame; /* what lies below is of this frame or its callers */
+            data->stack[--live] = data->stack[i];
+        } else {
+            pending_settle(tracer, &data->stack[i]);
+            memset(&data->stack[i], 0, sizeof(Pending)); /* another death must not find it */
+        }
+    }
+    data->depth -= live;
+    memmove(data->stack, data->stack + live, data->depth * sizeof(Pending));
+}
+
+Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offset, Id target, PyObject *payload) {
+    static Pending nobody; /* there is no place for it: the tracer has stopped */
+    ThreadData *data = thread_data(tracer);
+    if (data == NULL) return &nobody;
+    /* A frame is in the middle of one instruction only. */
+    while (offset >= 0 && data->depth && data->stack[data->depth - 1].frame == frame && data->stack[data->depth - 1].offset >= 0)
+        pending_settle(tracer, &data->stack[--data->depth]);
+    if (data->depth == data->room && data->room) drop_dead(tracer, data);
+    if (data->depth == data->room) {
+        int room = data->room ? 2 * data->room : 64;
+        Pending *stack = PyMem_RawRealloc(data->stack, room * sizeof(Pending));
+        if (stack == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        if (data->stack == NULL && has_thread_key) pthread_setspecific(thread_key, lawful_threads);
+        data->stack = stack;
+        data->room = room;
+    }
+    Pending *pending = &data->stack[data->depth++];
+    pending->callee = callee;
+    pending->frame = frame;
+    pending->payload = Py_XNewRef(payload);
+    pending->token = NULL;
+    pending->type = NULL;
+    pending->asks = false;
+    pending->gone = NULL;
+    pending->gone_group = NULL;
+    pending->target = target;
+    pending->place = 0;
+    pending->offset = offset;
+    return pending;
+}
+
+bool pending_pop(Tracer *tracer, RunFrame *frame, int offset, Pending *found) {
+    ThreadData *data = thread_data(tracer);
+    if (data == NULL) return false;
+    for (int i = data->depth - 1; i >= 0; i--) {
+        Pending *pending = &data->stack[i];
+        if (pending->frame != frame || pending->offset != offset) continue;
+        *found = *pending;
+        int depth = data->depth;
+        data->depth = i;
+        for (int j = i + 1; j < depth; j++) pending_settle(tracer, &data->stack[j]);
+        return true;
+    }
+    return false;
+}
+
+int pending_offset(Tracer *tracer, RunFrame *frame) {
+    ThreadData *data = thread_data(tracer);
+    for (int i = data ? data->depth - 1 : -1; i >= 0; i--)
+        if (data->stack[i].frame == frame) return data->stack[i].offset;
+    return -1;
+}
+
+#endif

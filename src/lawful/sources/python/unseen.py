@@ -1,0 +1,18 @@
+"""What Lawful itself asks of the system while a program is watched, so that it is not taken for the program's doing.
+
+Functions of the standard library that are written in Python report themselves whoever calls them. Those of C are seen
+only where the program's own code calls them.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def exists(path: str) -> bool:
+    """Is there such a file? `os.path.exists` would tell the laws about paths."""
+    try:
+        os.stat(path)
+    except OSError:
+        return False
+    return True

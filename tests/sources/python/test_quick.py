@@ -1,0 +1,214 @@
+"""The short way of frequent events tells the same as the long one, which a tracer with a limit always takes."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lawful.sources.python import cores
+from lawful.sources.python.model import Want
+from lawful.sources.python.scope import Scope
+from lawful.sources.python.wanted import Watched
+
+PROGRAM = """
+import functools
+import math
+
+
+class Base:
+    def __init__(self, n):
+        self.n = n
+
+    def m(self, x):
+        return x + self.n
+
+    def again(self, x):
+        self = None
+        return x
+
+    @classmethod
+    def made(cls, n):
+        return cls(n)
+
+    @staticmethod
+    def plain(n):
+        return n
+
+    def shared(self):
+        def inner():
+            return self
+        return inner()
+
+    def __call__(self):
+        return 1
+
+
+class Left(Base):
+    __slots__ = ("extra",)
+
+    def m(self, x):
+        return super().m(x) * 2
+
+
+class Right(Base):
+    def m(self, x):
+        if x > 5:
+            raise ValueError(x)
+        return x
+
+
+def noted(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+
+@noted
+def one(x):
+    return x
+
+
+@noted
+def two(x):
+    return [x]
+
+
+def fresh(k):
+    def made():
+        return k
+    return made
+
+
+def countdown(n):
+    while n:
+        yield n
+        n -= 1
+
+
+def deep(n):
+    return 0 if n == 0 else 1 + deep(n - 1)
+
+
+def no_arguments():
+    return None
+
+
+def step(word, k, objects):
+    if word == "new":
+        objects.append((Left, Right, Base)[k % 3](k))
+        if len(objects) > 4:
+            objects.pop(k % 4)
+    elif word == "method":
+        for each in objects:
+            try:
+                each.m(k)
+            except ValueError:
+                pass
+    elif word == "bound":
+        for each in objects:
+            held = each.again
+            held(k)
+            each()
+    elif word == "class":
+        Left.made(k).plain(k)
+        Base.m(Base(1), k)
+    elif word == "cell":
+        for each in objects:
+            each.shared()
+    elif word == "functions":
+        one(k)
+        two("text")
+        two(1.5)
+        fresh(k)()
+        no_arguments()
+        deep(k % 4)
+        list(countdown(2))
+    else:
+        text = "word" * k
+        text.upper().startswith("W")
+        [k].append(k)
+        {}.get(k)
+        len(text)
+        math.floor(1.5)
+        str(k)
+        b"x".hex()
+        (1).bit_length()
+        max(1, k)
+        adds = [].append
+        adds(k)
+
+
+def run(words):
+    objects = []
+    for word, k in words:
+        step(word, k, objects)
+"""
+WORDS = ("new", "method", "bound", "class", "cell", "functions", "builtins")
+SIDES = {
+    "calls": (Scope(calls=("*", "prog")), Want.PRE),
+    "public": (Scope(public=("prog",)), Want.PRE | Want.POST),
+    "starts": (Scope(public=("prog",)), Want.PRE),
+    "ends": (Scope(public=("prog",)), Want.POST | Want.RAISE),
+    "results": (Scope(public=("prog",)), Want.PRE | Want.POST | Want.RESULT),
+    "both": (Scope(calls=("*",), public=("prog",)), Want.PRE | Want.POST),
+}
+pytestmark = pytest.mark.skipif(cores.choose().name != "monitoring", reason="only that core has a short way")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    path = tmp_path_factory.mktemp("quick") / "prog.py"
+    path.write_text(PROGRAM, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("prog", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def watched(program: ModuleType, side: str, words: list[tuple[str, int]], **options: Any) -> list[dict[str, Any]]:
+    scope, detail = SIDES[side]
+    project = Path(str(program.__file__)).parent
+    wanted = Watched([], Scope(calls=scope.calls, public=scope.public, project=project), detail=detail)
+    events: list[dict[str, Any]] = []
+    make: Callable[..., Any] = cores.choose().make
+    tracer = make(wanted, events.extend, **options)
+    tracer.start()
+    try:
+        program.run(words)
+    finally:
+        tracer.stop()
+    assert tracer.fault is None
+    assert tracer.events == len(events)
+    return comparable(events)
+
+
+def comparable(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without times, which are in order, and with the ids 1, 2, ... in the order in which they are met."""
+    ids: dict[int, int] = {}
+    times = [event.pop("time") for event in events]
+    assert times == sorted(times)
+    for event in events:
+        for key in ("targetId", "resultId", "excId"):
+            if event.get(key) is not None:
+                event[key] = ids.setdefault(event[key], len(ids) + 1)
+    return events
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_short_way_tells_what_the_long_one_tells(side: str, seed: int, program: ModuleType) -> None:
+    choose = random.Random(seed)
+    words = [(choose.choice(WORDS), choose.randrange(9)) for _ in range(300)]
+    long = watched(program, side, words, limit=1 << 40)
+    assert len(long) > 300
+    assert watched(program, side, words) == long
+    # Buffers that are full now and then, in the middle of it.
+    assert watched(program, side, words, flush_at=7) == long

@@ -1,0 +1,102 @@
+"""The walk over instructions in C against the one in Python, and the names that code loads against `dis`."""
+
+from __future__ import annotations
+
+import ast
+import asyncio.base_events
+import contextlib
+import dis
+import subprocess
+import threading
+import typing
+import zipfile
+from collections.abc import Iterator
+from types import CodeType, ModuleType
+
+import pytest
+
+from lawful import core
+from lawful.sources.python import sites
+from lawful.sources.python.model import Operation
+
+MODULES = [asyncio.base_events, ast, contextlib, subprocess, threading, typing, zipfile]
+OWN = """
+async def several(a, b):
+    async with a as x, b:
+        with x:
+            return await b(*a, k=1, **b) if a else [c async for c in b if c(1, k=2)]
+    try:
+        a.b.c = a[1:2] = b
+    except* (ValueError, TypeError) as e:
+        raise RuntimeError(e.args[0]) from None
+    finally:
+        del a[0], b.c
+    match a:
+        case {"k": [x, *_]} | (x, _):
+            assert x in b, super().name(x)
+"""
+LOADS = {f"LOAD_{each}" for each in "GLOBAL NAME FROM_DICT_OR_GLOBALS ATTR METHOD SUPER_ATTR CONST".split()}
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from codes(each)
+
+
+def code_of(module: ModuleType) -> CodeType:
+    assert module.__file__ is not None
+    with open(module.__file__, "rb") as file:
+        return compile(file.read(), module.__file__, "exec")
+
+
+MANY_NAMES = "\n".join(f"name{n}.attribute{n}(name{n}, k{n}={n})" for n in range(300))  # numbers that need prefixes
+PROGRAMS = [*map(code_of, MODULES), compile(OWN, "own", "exec"), compile(MANY_NAMES, "many", "exec")]
+
+
+@pytest.mark.skipif(core.native is None or not sites.SUPPORTED, reason="there is no C core for this bytecode")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.co_filename.rpartition("/")[2])
+def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = frozenset(Operation)
+    calls = frozenset({Operation.CALL, Operation.CALL_EX, Operation.ENTER, Operation.EXIT_RAISED})
+    in_c = [list(sites._sites(code, wanted)) for code in codes(program) for wanted in (every, calls)]
+    monkeypatch.setattr(core, "native", None)
+    assert in_c == [list(sites._sites(code, wanted)) for code in codes(program) for wanted in (every, calls)]
+    assert any(in_c)
+
+
+@pytest.mark.skipif(core.native is None or not sites.SUPPORTED, reason="there is no C core for this bytecode")
+def test_code_that_no_compiler_writes() -> None:
+    def plain(a: int) -> object:
+        return print(a, a)
+
+    code = plain.__code__
+    for spoiled in (
+        code.replace(co_stacksize=0),
+        code.replace(co_code=code.co_code[:-4]),
+        code.replace(co_exceptiontable=b"\x80\x7f\x7f\x7f\x01"),
+        code.replace(co_code=bytes([dis.opmap["JUMP_FORWARD"], 255]) + code.co_code),
+        code.replace(co_code=bytes([dis.opmap["POP_TOP"], 0]) + code.co_code),
+    ):
+        with pytest.raises(sites.UnknownBytecodeError):
+            sites.probes(spoiled, frozenset(Operation))
+
+
+@pytest.mark.skipif(core.native is None, reason="there is no C core")
+def test_tables_of_another_size_are_refused() -> None:
+    assert core.native is not None
+    with pytest.raises(ValueError, match="a table has an entry for each instruction"):
+        core.native.walk_code(b"", b"", 1, b"", sites._TABLES)
+    with pytest.raises(ValueError, match="this is no code"):
+        core.native.walk_code(b"a", b"", 1, bytes(256), sites._TABLES)
+
+
+@pytest.mark.skipif(not sites.SUPPORTED, reason="the bytecode is not known")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.co_filename.rpartition("/")[2])
+def test_names_that_are_loaded(program: CodeType) -> None:
+    for code in codes(program):
+        expected = [
+            each.argval for each in dis.get_instructions(code) if each.opname in LOADS and type(each.argval) is str
+        ]
+        assert list(sites.loaded_names(code)) == expected

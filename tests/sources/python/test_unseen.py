@@ -1,0 +1,42 @@
+"""What Lawful itself asks of the system is not taken for the program's doing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lawful.sources.python import cores, unseen
+
+PROGRAM = """
+import os, time
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    time.sleep(0.15)
+"""
+LAW = "asked matches {event: 'func_pre', name: 'os.path.exists' | 'genericpath.exists'}; Main = asked >> empty;"
+
+
+def test_whether_a_file_is_there(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.touch()
+    assert unseen.exists(os.fspath(there))
+    assert not unseen.exists(os.fspath(tmp_path / "not"))
+
+
+@pytest.mark.parametrize("core", cores.available())
+def test_a_program_that_forks_asks_for_no_files(core: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "asked.rml").write_text(LAW)
+    command = [sys.executable, "-W", "ignore", "-m", "lawful", "run", "--core", core, "--law", "asked.rml"]
+    command += ["--format", "json", "--output", "report.json", "program.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["findings"], report["faults"]) == ([], [])

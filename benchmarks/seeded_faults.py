@@ -4,8 +4,12 @@ A fault is one protocol call removed or moved (`seeded_faults/faults.toml`) in a
 (`seeded_faults/subjects.toml`). Every program is recorded once as it is and once with each fault; the learner sees the
 trace only. What it says about the programs as they are has been judged by hand (`seeded_faults/verdicts.toml`).
 
-There are two sets. The faults of `suites` are in packages' tests; the ranking may be improved on them. Those of
-`programs` are in programs and libraries themselves, at work; they are held out: nothing is chosen by looking at them.
+There are two sets: faults of `suites` are in packages' tests, those of `programs` in programs and libraries themselves,
+at work. The learner may be improved by looking at the suites, and at the first, third ... of the programs' faults.
+The others are held out: nothing is chosen by looking at them.
+
+Each faulty run is learned from three times: alone; with a store that was taught by the other programs, without faults;
+and with a store that was taught by one earlier run of the same program, without the fault, as a CI would have it.
 """
 
 from __future__ import annotations
@@ -42,8 +46,10 @@ CACHE = ROOT / ".cache" / "seeded-faults"
 EXAMPLES = "EXAMPLES"  # in a command: the script that runs all scripts of a folder
 DRIVER = "drive.py"  # its name in a project; what it does itself is not watched
 INTERPRETER = "CPython"  # as a package: the standard library
-SETS = {"programs": "held out", "suites": "for training"}
-LIMIT = 300  # seconds
+SETS = {"programs": "every second one held out", "suites": "for training"}
+COLUMNS = {"alone": "alone", "others": "taught by others", "own": "taught by an earlier run"}
+LEARN = TABLES / "learn.py"  # learns from a trace in all these ways
+LIMIT = 900  # seconds
 BUDGET = 10  # anomalies that a person looks at
 LEAST_USES, LEAST_KEPT = 5, 0.8  # that there is a protocol
 FOUND_TARGET = 2 / 3
@@ -220,9 +226,9 @@ class Environment(real_packages.Environment):
                 shutil.move(next(Path(scratch, "unpacked").iterdir()), folder)
         return folder
 
-    def record(self, subject: Subject, fault: Fault | None, again: bool) -> Path:
-        """The trace of a run, with a fault or without."""
-        trace = self.traces / f"{fault.name if fault else subject.name}.jsonl"
+    def record(self, subject: Subject, fault: Fault | None, again: bool, suffix: str = "") -> Path:
+        """The trace of a run, with a fault or without. With a suffix: one more."""
+        trace = self.traces / f"{fault.name if fault else subject.name}{suffix}.jsonl"
         if trace.exists() and not again:
             return trace
         source = self.unpacked(subject)
@@ -270,14 +276,33 @@ class Environment(real_packages.Environment):
             unfinished.rename(trace)
         return trace
 
-    def learn(self, trace: Path, options: Sequence[str] = ()) -> dict[str, Any]:
-        """What the learner says about a trace."""
-        command = [str(self.python), "-m", "lawful", "learn", str(trace), "--format", "json", *options]
-        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=LIMIT, check=False)
+    def teach(self, subject: Subject, trace: Path) -> Path:
+        """A store with what one run has taught."""
+        store = trace.with_suffix(".db")
+        store.unlink(missing_ok=True)
+        self._lawful("learn", str(trace), "--store", str(store), "--format", "json")
+        return store
+
+    def merge(self, name: str, stores: Sequence[Path]) -> Path:
+        merged = self.traces / f"{name}.others.db"
+        merged.unlink(missing_ok=True)
+        self._lawful("learn", "merge", str(merged), *map(str, stores))
+        return merged
+
+    def _lawful(self, *arguments: str) -> None:
+        done = subprocess.run([str(self.python), "-m", "lawful", *arguments], stdout=subprocess.DEVNULL, timeout=LIMIT)
         if done.returncode not in (0, 1):
-            raise RuntimeError(f"lawful learn ended with {done.returncode} on {trace.name}")
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
+            raise RuntimeError(f"lawful {' '.join(arguments[:3])} ended with {done.returncode}")
+
+    def learn(self, trace: Path, stores: dict[str, Path | None], joins: str) -> dict[str, dict[str, Any]]:
+        """What the learner says about a trace, by column."""
+        told = {name: str(store) if store else None for name, store in stores.items()}
+        command = [str(self.python), str(LEARN), str(trace), json.dumps({"stores": told, "joins": joins})]
+        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=2 * LIMIT, check=False)
+        if done.returncode:
+            raise RuntimeError(f"learning from {trace.name} ended with {done.returncode}")
+        answers: dict[str, dict[str, Any]] = json.loads(done.stdout)
+        return answers
 
 
 def copy(source: Path, target: Path) -> None:
@@ -303,20 +328,28 @@ def unpack(archive: Path, folder: Path) -> None:
 NOT_CALLS = {"func_post", "func_raise", "gone", "yield", "resume", "iter_next", "field_read"}
 
 
-def lives(trace: Path) -> list[set[str]]:
+Life = set[tuple[str, str]]  # names of events, and their places
+
+
+def lives(trace: Path) -> list[Life]:
     """What happened to each object, in its whole life."""
-    found: dict[int, set[str]] = {}
+    found: dict[int, Life] = {}
     with open(trace, encoding="utf-8") as lines:
         for line in lines:
             event = json.loads(line)
             if "targetId" in event and event["event"] not in NOT_CALLS:
-                found.setdefault(event["targetId"], set()).add(event.get("name", event["event"]))
+                place = f"{event.get('file')}:{event.get('line')}"
+                found.setdefault(event["targetId"], set()).add((event.get("name", event["event"]), place))
     return list(found.values())
 
 
-def kept(fault: Fault, objects: Iterable[set[str]]) -> tuple[int, int]:
+def names_of(life: Life) -> set[str]:
+    return {name for name, _ in life}
+
+
+def kept(fault: Fault, objects: Iterable[Life]) -> tuple[int, int]:
     """How many objects keep the protocol, of how many that it is about."""
-    about = [names for names in objects if matches(names, fault.uses)]
+    about = [names for names in map(names_of, objects) if matches(names, fault.uses)]
     return sum(matches(names, fault.keeps) for names in about), len(about)
 
 
@@ -328,17 +361,34 @@ def matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
 
 
 @dataclass
+class Told:
+    """How a fault is told, in one column."""
+
+    rank: int | None
+    message: str
+    said: int  # anomalies within the budget
+    near: int | None = None  # rank of one at its place with another rule, that breaks a rule with the call besides
+
+
+@dataclass
 class Result:
     """What became of one fault."""
 
     fault: Fault
     events: int
-    rank: int | None
-    message: str
-    said: int  # anomalies within the budget
-    near: int | None = None  # rank of one at its place with another rule, that breaks a rule with the call besides
+    told: dict[str, Told]  # by column
+    held_out: bool
     keep: int = 0  # objects that keep the protocol in the program without the fault,
     uses: int = 0  # of so many
+    cause: str = ""  # for which it is not found, alone
+
+    @property
+    def rank(self) -> int | None:
+        return self.told["alone"].rank
+
+    @property
+    def near(self) -> int | None:
+        return self.told["alone"].near
 
     @property
     def kept(self) -> bool:
@@ -359,15 +409,12 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return all(one["rule"][key] == other["rule"][key] for key in ("a", "b", "pattern"))
 
 
-def judge(fault: Fault, source: Path, plain: dict[str, Any], faulty: dict[str, Any]) -> Result:
+def judge(fault: Fault, source: Path, plain: dict[str, Any], faulty: dict[str, Any]) -> Told:
     """At which rank the fault is told. What is said there of the program as it is does not count."""
-    files = {file: (source / file).read_text(encoding="utf-8") for file in {fault.file, *places(fault)}}
-    original = files[fault.file]
-    before = regions(fault, original, files)
-    after = regions(fault, original, files | {fault.file: fault.apply(original)})
+    before, after = around(fault, source)
     known = [each for each in plain["anomalies"][:BUDGET] if tells_of(each, fault, before, [each["rule"]])]
     said = faulty["anomalies"][:BUDGET]
-    result = Result(fault, faulty["events"], None, "", len(said))
+    result = Told(None, "", len(said))
     for rank, anomaly in enumerate(said, 1):
         if any(same(anomaly, each) for each in known):
             continue
@@ -376,6 +423,43 @@ def judge(fault: Fault, source: Path, plain: dict[str, Any], faulty: dict[str, A
         if result.near is None and tells_of(anomaly, fault, after, anomaly.get("others", [])):
             result.near = rank
     return result
+
+
+def around(fault: Fault, source: Path) -> tuple[list[Region], list[Region]]:
+    """Where the fault may show: lines of the program without it, and with it."""
+    files = {file: (source / file).read_text(encoding="utf-8") for file in {fault.file, *places(fault)}}
+    original = files[fault.file]
+    return regions(fault, original, files), regions(fault, original, files | {fault.file: fault.apply(original)})
+
+
+CAUSES = {
+    "unseen": "the call is not seen at that place, or not as one of a single object",
+    "life": "the object has the call at another time of its long life",
+    "few": f"fewer than {LEAST_USES} objects keep the protocol",
+    "unkept": f"fewer than {LEAST_KEPT:.0%} of the objects keep it",
+    "beside": "it is told besides, in an anomaly about other calls of the object",
+    "weak": "a rule is broken, but others are as often: its score is below the bar, or it is not enforced",
+}
+
+
+def cause(fault: Fault, source: Path, plain: Sequence[Life], faulty: Sequence[Life], result: Result) -> str:
+    """Why the fault is not found without a store: by the traces alone, with no regard to the learner's inner life."""
+    before, after = around(fault, source)
+
+    def there(life: Life, where: Sequence[Region]) -> set[str]:
+        return {name for name, site in life if any(region.has(site) for region in where)}
+
+    if not any(matches(there(life, before), fault.events) for life in plain):
+        return "unseen"
+    touched = [names_of(life) for life in faulty if there(life, after)]
+    about = [names for names in touched if matches(names, fault.uses)]
+    if about and all(matches(names, fault.keeps) for names in about):
+        return "life"
+    if result.keep < LEAST_USES:
+        return "few"
+    if not result.kept:
+        return "unkept"
+    return "beside" if result.near else "weak"
 
 
 def places(fault: Fault) -> list[str]:
@@ -406,7 +490,7 @@ def report(
     environment: Environment,
     subjects: Sequence[Subject],
     results: Sequence[Result],
-    plain: dict[str, dict[str, Any]],
+    plain: dict[str, dict[str, dict[str, Any]]],
     verdicts: Sequence[Verdict],
 ) -> Iterator[str]:
     yield f"CPython {platform.python_version()}, {platform.machine()}; a budget of {BUDGET} anomalies."
@@ -416,22 +500,53 @@ def report(
             names = {each.fault.subject for each in mine}
             yield f"\n## {kind} ({use})\n"
             yield from faults_found(mine)
-            yield "\nSaid about the programs as they are, by hand:\n"
-            yield from alarms(environment, [each for each in subjects if each.name in names], plain, verdicts)
+            for column, title in COLUMNS.items():
+                yield f"\nSaid about the programs as they are, {title}; judged by hand:\n"
+                some = [each for each in subjects if each.name in names]
+                yield from alarms(environment, some, {name: each[column] for name, each in plain.items()}, verdicts)
+    yield "\n## all\n"
+    yield from shares_of(results)
 
 
 def faults_found(results: Sequence[Result]) -> Iterator[str]:
-    head = ["fault", "kind", "events", "kept", "rank", "besides", "of"]
+    head = ["fault", "kind", "events", "kept", *(f"rank {title}" for title in COLUMNS.values()), "cause, if not alone"]
     rows = []
     for each in results:
-        row = [each.fault.name, each.fault.kind, f"{each.events:,}", f"{each.keep:,} of {each.uses:,}"]
-        rows.append([*row, str(each.rank or "-"), str(each.near or "-"), str(each.said)])
+        row = [f"{each.fault.name}{' (held out)' if each.held_out else ''}", each.fault.kind, f"{each.events:,}"]
+        row.append(f"{each.keep:,} of {each.uses:,}")
+        row += [f"{told.rank or '-'} of {told.said}" for told in each.told.values()]
+        rows.append([*row, each.cause])
     yield from table(head, rows)
     yield ""
+    yield from shares_of(results)
     yield from shares(results)
     by_kind = Counter(each.fault.kind for each in results)
     told = Counter(each.fault.kind for each in results if each.rank)
     yield "By kind: " + ", ".join(f"{kind} {told[kind]} of {number}" for kind, number in sorted(by_kind.items())) + "."
+    causes = Counter(each.cause for each in results if each.cause)
+    for name, number in causes.most_common():
+        yield f"- {number} are missed: {CAUSES[name]} ({name})."
+
+
+def shares_of(results: Sequence[Result]) -> Iterator[str]:
+    """How many are found, by column, among those that were looked at and those that were not."""
+    parts = {
+        "all": results,
+        "looked at": [each for each in results if not each.held_out],
+        "held out": [each for each in results if each.held_out],
+    }
+    rows = []
+    for column, title in COLUMNS.items():
+        row = [title]
+        for some in parts.values():
+            ranks = [each.told[column].rank for each in some if each.told[column].rank]
+            row.append(f"{len(ranks)} of {len(some)} ({len(ranks) / len(some):.0%})" if some else "-")
+        first = sum(1 for each in results if each.told[column].rank == 1)
+        good = sum(1 for each in results if each.told[column].rank)
+        row += [str(first), met(good / len(results), FOUND_TARGET) if results else "-"]
+        rows.append(row)
+    yield from table(["learned", *parts, "as the first", f"target {FOUND_TARGET:.0%}"], rows)
+    yield ""
 
 
 def alarms(
@@ -498,6 +613,68 @@ def unjudged(
 # -- the run -----------------------------------------------------------------------------------------------------------
 
 
+def studied(
+    environment: Environment, subjects: Sequence[Subject], faults: Sequence[Fault], options: argparse.Namespace
+) -> tuple[list[Result], dict[str, dict[str, dict[str, Any]]]]:
+    """What becomes of each fault; and what is said about the programs without one, by column."""
+    named = {each.name: each for each in subjects}
+    order: dict[str, list[str]] = {}
+    for each in read(Fault, TABLES / "faults.toml"):
+        order.setdefault(each.set, []).append(each.name)
+    again, joins = not options.keep, options.join or ""
+    every = [each for each in read(Subject, TABLES / "subjects.toml") if each.here] if options.all_teach else subjects
+    environment.ready(every)
+
+    def taught(subject: Subject) -> Path:
+        return environment.teach(subject, environment.record(subject, None, again))
+
+    def as_it_is(subject: Subject) -> dict[str, dict[str, Any]]:
+        trace = environment.traces / f"{subject.name}.jsonl"
+        answers = environment.learn(trace, {"alone": None, "others": others[subject.name]}, joins)
+        # Its own store has this very run: what is said of another one counts.
+        later = environment.record(subject, None, again, suffix=".again")
+        answers |= environment.learn(later, {"own": stores[subject.name]}, joins)
+        say(f"{subject.name}: {' + '.join(str(len(each['anomalies'])) for each in answers.values())} anomalies")
+        return {column: answers[column] for column in COLUMNS}
+
+    def with_fault(fault: Fault) -> dict[str, dict[str, Any]]:
+        trace = environment.record(named[fault.subject], fault, again)
+        known = {"alone": None, "others": others[fault.subject], "own": stores[fault.subject]}
+        answers = environment.learn(trace, known, joins)
+        say(f"{fault.name}: {' + '.join(str(len(each['anomalies'])) for each in answers.values())} anomalies")
+        return answers
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        stores = dict(zip((each.name for each in every), pool.map(taught, every), strict=True))
+        strangers = {
+            each.name: [stores[other.name] for other in every if not related(each, other)] for each in subjects
+        }
+        merged = pool.map(lambda item: environment.merge(*item) if item[1] else None, strangers.items())
+        others = dict(zip(strangers, merged, strict=True))
+        plain = dict(zip(named, pool.map(as_it_is, subjects), strict=True))
+        faulty = list(zip(faults, pool.map(with_fault, faults), strict=True))
+    traced = {each.name: lives(environment.traces / f"{each.name}.jsonl") for each in subjects}
+    results = []
+    for fault, answers in faulty:
+        source = environment.unpacked(named[fault.subject])
+        told = {each: judge(fault, source, plain[fault.subject][each], answers[each]) for each in COLUMNS}
+        held_out = fault.set == "programs" and order[fault.set].index(fault.name) % 2 == 1
+        result = Result(fault, answers["alone"]["events"], told, held_out)
+        result.keep, result.uses = kept(fault, traced[fault.subject])
+        if not result.rank:
+            objects = lives(environment.traces / f"{fault.name}.jsonl")
+            result.cause = cause(fault, source, traced[fault.subject], objects, result)
+        results.append(result)
+    return results, plain
+
+
+def related(one: Subject, other: Subject) -> bool:
+    """Is it the same program, or a part of it? Those of the standard library are told apart by what is theirs."""
+    if one.package != other.package:
+        return False
+    return one.package.partition("==")[0] != INTERPRETER or not {*one.own}.isdisjoint(other.own)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="programs or faults; all if none is named")
@@ -507,6 +684,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--messages", action="store_true", help="print what is said, too")
     parser.add_argument("--set", choices=SETS, help="only these faults")
     parser.add_argument("--join", metavar="WORDS", help="let the learner join objects; not the figure that counts")
+    parser.add_argument("--all-teach", action="store_true", help="programs that are not named teach, too")
     parser.add_argument("--protocols", action="store_true", help="only count what keeps the protocols")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
@@ -541,36 +719,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     keep, uses = kept(fault, objects)
                     print(f"{fault.name}: kept by {keep} of {uses}")
         return
-    joined = ("--join", options.join) if options.join else ()
-
-    def study(subject: Subject, fault: Fault | None) -> dict[str, Any]:
-        trace = environment.record(subject, fault, again=not options.keep)
-        answer = environment.learn(trace, joined)
-        name = fault.name if fault else subject.name
-        say(f"{name}: {answer['events']:,} events, {len(answer['anomalies'])} anomalies")
-        return answer
-
-    with ThreadPoolExecutor(options.jobs) as pool:
-        first = {each.name: pool.submit(study, each, None) for each in subjects}
-        second = [(fault, pool.submit(study, named[fault.subject], fault)) for fault in faults]
-        plain = {name: each.result() for name, each in first.items()}
-        faulty = [(fault, each.result()) for fault, each in second]
-    results = []
-    traced = {each.name: lives(environment.traces / f"{each.name}.jsonl") for each in subjects}
-    for fault, answer in faulty:
-        result = judge(fault, environment.unpacked(named[fault.subject]), plain[fault.subject], answer)
-        result.keep, result.uses = kept(fault, traced[fault.subject])
-        results.append(result)
+    results, plain = studied(environment, subjects, faults, options)
     for line in report(environment, subjects, results, plain, verdicts):
         print(line)
     if options.messages:
         print()
         for result in results:
-            print(f"{result.fault.name}: {result.message or 'not found'}")
+            for column, told in result.told.items():
+                print(f"{result.fault.name}, {COLUMNS[column]}: {told.message or 'not found'}")
     if options.unjudged:
         for subject in subjects:
-            for line in unjudged(environment, subject, plain[subject.name], verdicts):
-                print(line)
+            for column in COLUMNS:
+                for line in unjudged(environment, subject, plain[subject.name][column], verdicts):
+                    print(line)
 
 
 if __name__ == "__main__":

@@ -133,26 +133,74 @@ def test_kept_counts_whole_lives(bench: Any, tmp_path: Path) -> None:
     assert bench.kept(fault(bench), bench.lives(trace)) == (2, 3)
 
 
+def result(bench: Any, one: Any, ranks: dict[str, int], keep: int, uses: int, held_out: bool = False) -> Any:
+    told = {column: bench.Told(ranks.get(column), "", 1) for column in bench.COLUMNS}
+    return bench.Result(one, 1, told, held_out, keep, uses)
+
+
 def test_all_faults_count_in_the_share(bench: Any) -> None:
-    clear = bench.Result(fault(bench), 1, 1, "", 1, None, 9, 10)
-    unclear = bench.Result(fault(bench), 1, None, "", 1, None, 5, 10)
+    clear = result(bench, fault(bench), {"alone": 1}, 9, 10)
+    unclear = result(bench, fault(bench), {}, 5, 10)
     lines = list(bench.shares([clear, unclear]))
     assert lines[0].startswith("Found: 1 of 2 (50%)") and "MISSED" in lines[0]
     assert lines[-1].startswith("Of the 1 faults") and lines[-1].endswith("1 found.")
 
 
 def test_each_set_has_its_own_share(bench: Any) -> None:
-    found = bench.Result(fault(bench), 1, 1, "", 1, None, 9, 10)
-    missed = bench.Result(fault(bench, set="suites"), 1, None, "", 1, None, 9, 10)
-    plain = {"toy": said()}
+    found = result(bench, fault(bench), {"alone": 1}, 9, 10)
+    missed = result(bench, fault(bench, set="suites"), {}, 9, 10)
+    plain = {"toy": {column: said() for column in bench.COLUMNS}}
     subject = bench.Subject("toy", "toy==1", ("x.py",))
     lines = list(bench.report(None, [subject], [missed, found], plain, []))
     heads = [line.strip() for line in lines if "##" in line]
-    assert heads == ["## programs (held out)", "## suites (for training)"]
+    assert heads == ["## programs (every second one held out)", "## suites (for training)", "## all"]
     assert [line.split(";")[0] for line in lines if line.startswith("Found")] == [
         "Found: 1 of 1 (100%)",
         "Found: 0 of 1 (0%)",
     ]
+
+
+def test_each_column_has_its_own_share_of_what_was_held_out(bench: Any) -> None:
+    results = [
+        result(bench, fault(bench), {"alone": 2, "own": 1}, 9, 10),
+        result(bench, fault(bench), {"own": 3}, 9, 10, held_out=True),
+    ]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in bench.shares_of(results) if "of" in line]
+    assert rows[-3:] == [
+        ["alone", "1 of 2 (50%)", "1 of 1 (100%)", "0 of 1 (0%)", "0", "MISSED"],
+        ["taught by others", "0 of 2 (0%)", "0 of 1 (0%)", "0 of 1 (0%)", "0", "MISSED"],
+        ["taught by an earlier run", "2 of 2 (100%)", "1 of 1 (100%)", "1 of 1 (100%)", "1", "ok"],
+    ]
+
+
+def test_a_program_is_not_taught_by_a_part_of_itself(bench: Any) -> None:
+    subject = bench.Subject
+    one, two = subject("a", "x==1", driver="d.py"), subject("b", "x==1", driver="d.py", fields=("x.C",))
+    assert bench.related(one, two) and not bench.related(one, subject("c", "y==1", driver="d.py"))
+    library = [
+        subject(name, "CPython==3", own=own, driver="d.py") for name, own in (("m", ("m.py",)), ("n", ("n.py",)))
+    ]
+    assert not bench.related(*library) and bench.related(library[0], subject("o", "CPython==3", own=("m.py", "p")))
+
+
+def test_causes(bench: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT, encoding="utf-8")
+    one = fault(bench, uses=("File", "File.flush"))
+    closed, left = {("File.flush", "a.py:8"), ("File.close", "a.py:9")}, {("File.flush", "a.py:8")}
+    far = left | {("File.close", "b.py:1")}
+
+    def cause(plain: Any, faulty: Any, keep: int, uses: int, near: int | None = None) -> str:
+        answer = result(bench, one, {}, keep, uses)
+        answer.told["alone"].near = near
+        found: str = bench.cause(one, tmp_path, plain, faulty, answer)
+        return found
+
+    assert cause([left], [left], 9, 9) == "unseen"
+    assert cause([closed], [far], 9, 9) == "life"
+    assert cause([closed], [left], 4, 4) == "few"
+    assert cause([closed], [left], 6, 9) == "unkept"
+    assert cause([closed], [left], 9, 9, near=2) == "beside"
+    assert cause([closed], [left], 9, 9) == "weak"
 
 
 def test_a_driver_is_not_watched_itself(bench: Any) -> None:

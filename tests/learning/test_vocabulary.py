@@ -41,3 +41,14 @@ def test_with() -> None:
     assert vocabulary.enters(Word("func_pre", "File.__enter__"))
     assert vocabulary.exits(Word("func_pre", "File.__aexit__"))
     assert not vocabulary.exits(Word("func_pre", "File.exit"))
+
+
+def test_what_can_never_be_forgotten_leads_to_nothing() -> None:
+    close, enter, leave = (Word("func_pre", f"File.{name}") for name in ("close", "__enter__", "__exit__"))
+    read, seek = Word("func_pre", "File.read"), Word("func_pre", "File.seek")
+    assert vocabulary.leads(seek, read) and vocabulary.leads(enter, read)
+    assert not vocabulary.leads(Word("new", "File"), read)
+    assert not vocabulary.leads(Word("func_pre", "File.__init__"), read)
+    assert not vocabulary.leads(enter, leave)  # a `with` that is left was entered
+    assert not vocabulary.leads(enter, close)  # nor does a `close` need one
+    assert not vocabulary.leads(Word("func_pre", "Special.read"), read)  # which calls that of its base class

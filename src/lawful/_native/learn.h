@@ -99,31 +99,40 @@ typedef struct {
 } Context;
 
 #define FEW_KINDS 24
+#define LINE 64 /* bytes of the cache */
 
+/* The second half is all that most scenarios touch: one line of the cache, if runs have two positions. */
 typedef struct {
     uint32_t first, second;
     uint64_t created;
-    Ending *endings;          /* of both events; in the order in which they came up */
     Context *contexts;
     uint64_t *remembered;     /* by kind: what earlier runs have counted; or NULL */
     uint16_t ending_count, ending_room, context_count, context_room;
+    _Alignas(LINE) Ending *endings; /* of both events; in the order in which they came up */
     uint8_t ending_at[FEW_KINDS]; /* by kind, if there are few: number from 1 */
     uint64_t alone[];         /* by letter and position: what is to be added to the event's own, modulo 2**64 */
 } Pair;
 
 /* A run of one event on one object: where it began, how long it was, what else happened there. */
 typedef struct {
-    uint64_t hash, first, last;
+    uint64_t hash, first, last; /* last, and how many there were: when they were last settled */
     Example example;
     uint32_t *touched;        /* the other events */
     uint16_t touched_count, position;
 } Usage;
 
+/* What of a usage changes with every run. Two are one line of the cache. */
+typedef struct {
+    uint64_t hash, last, count;
+    uint32_t number;          /* from 1, or 0: the place is free */
+} UsageSpot;
+
 typedef struct {
     uint64_t *alone;          /* runs that are over, by position */
     Usage *usages;
     uint16_t usage_count, usage_room;
-    uint64_t *usage_at;       /* hash table of twice the room, a power of two: number from 1, and upper bits of the hash */
+    UsageSpot *usage_at;      /* hash table of twice the room, a power of two */
+    bool unsettled;           /* there were runs since its usages were last settled */
 } Name;
 
 typedef struct {
@@ -278,6 +287,11 @@ void window_free(Window *window);
 
 /* The life of an object that comes into the window. -1: no memory. */
 int life_enter(Lives *lives, uint64_t object, uint32_t *number);
+/* An object will soon come into the window: what is needed then comes into the cache. First the one, then the other. */
+#define EVENTS_AHEAD 8
+#define EVENTS_SOON 4
+void life_expect(const Lives *lives, uint64_t object);
+void life_expect_soon(const Lives *lives, uint64_t object);
 /* The number of an event in a life, from 1; 0: there are too many. -1: no memory. */
 int life_kind(Lives *lives, uint32_t number, uint32_t name);
 int lives_end(Lives *lives); /* all of them; nothing is in the window */
@@ -306,6 +320,10 @@ void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind);
 void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
 void pair_prune(Window *window, size_t index);
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);
+static inline void name_expect(const Name *name, uint64_t hash) {
+    if (name->usage_room) __builtin_prefetch(&name->usage_at[(hash >> 32) & (2 * name->usage_room - 1)], 1);
+}
+void usages_settle(Window *window, uint32_t number); /* of a name: they have all counts then */
 bool usage_touched(const Usage *usage, uint32_t name);
 void pairs_free(Window *window);
 

@@ -177,8 +177,13 @@ static PyObject *window_feed(Window *window, PyObject *args) {
         pthread_mutex_lock(&window->lock);
         const uint32_t *name = names.buf, *site = sites.buf;
         const uint64_t *object = objects.buf;
-        for (Py_ssize_t i = 0; i < count && !failed; i++)
+        for (Py_ssize_t i = 0; i < count && !failed; i++) {
+            if (i + EVENTS_AHEAD < count) {
+                life_expect(&window->lives, object[i + EVENTS_AHEAD]);
+                life_expect_soon(&window->lives, object[i + EVENTS_SOON]);
+            }
             failed = window_take(window, (LearnEvent){name[i], site[i], object[i]});
+        }
         pthread_mutex_unlock(&window->lock);
         Py_END_ALLOW_THREADS
         result = finished(window, failed);
@@ -311,6 +316,7 @@ static void copy_ending(Window *window, const Pair *pair, int kind, uint64_t cou
         return;
     }
     const Name *name = &window->names[letter ? pair->second : pair->first];
+    usages_settle(window, letter ? pair->second : pair->first);
     for (int i = 0; i < name->usage_count && copy->examples < MOST_EXAMPLES; i++) {
         const Usage *usage = &name->usages[i];
         if (usage->last > pair->created && alone_kind(&window->automaton, letter, usage->position) == kind &&

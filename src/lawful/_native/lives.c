@@ -100,6 +100,19 @@ int life_enter(Lives *lives, uint64_t object, uint32_t *number) {
     return 0;
 }
 
+void life_expect(const Lives *lives, uint64_t object) {
+    if (lives->at != NULL) __builtin_prefetch(&lives->at[scramble((uint32_t)object) & lives->mask]);
+}
+
+void life_expect_soon(const Lives *lives, uint64_t object) {
+    if (lives->at == NULL) return;
+    LifeSlot slot = lives->at[scramble((uint32_t)object) & lives->mask];
+    if (!slot.number || slot.tag != (uint32_t)object) return;
+    const char *life = (const char *)&lives->lives[slot.number - 1];
+    __builtin_prefetch(life, 1);
+    __builtin_prefetch(life + LINE, 1);
+}
+
 static inline LifeEvent *events_of(Life *life) { return life->more ? life->more : life->few; }
 
 static int enrich(Lives *lives, Life *life) {

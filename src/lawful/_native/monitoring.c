@@ -91,6 +91,7 @@ PyObject *delivery_nothing(void) {
 TIMED_CALLBACK(on_start) {
     Tracer *tracer = TRACER;
     if (!tracer->running || tracer->broken) return keep(0);
+    if (is_aside(tracer)) return keep(1);
     PyCodeObject *code = (PyCodeObject *)args[0];
     RunFrame *frame = frame_current(PyThreadState_Get());
     CodeInfo *info = plan_find(tracer, code);

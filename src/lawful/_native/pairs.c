@@ -1,6 +1,7 @@
 /* Pairs of events, how their scenarios ended, and examples of that. */
 #include "learn.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,46 +79,57 @@ static Example example_of(Window *window, const Subject *subject, uint32_t site,
 
 /* ---- runs of one event -------------------------------------------------------------------------------------------------------- */
 
-static inline uint64_t tag_of(uint64_t hash) { return hash & ~UINT64_C(0xFFFF); }
+static UsageSpot *spot_of(const Name *name, uint64_t hash) {
+    size_t at = hash >> 32, mask = 2 * name->usage_room - 1;
+    while (name->usage_at[at & mask].number && name->usage_at[at & mask].hash != hash) at++;
+    return &name->usage_at[at & mask];
+}
 
 static int usages_grow(Name *name) {
-    uint16_t room = name->usage_room ? 2 * name->usage_room : 4;
-    uint64_t *table = calloc(2 * room, sizeof *table);
+    uint16_t room = name->usage_room ? 2 * name->usage_room : 4, before = name->usage_room;
+    UsageSpot *old = name->usage_at, *table = aligned_alloc(LINE, 2 * room * sizeof *table);
     Usage *usages = realloc(name->usages, room * sizeof *usages);
     if (usages != NULL) name->usages = usages;
     if (usages == NULL || table == NULL) {
         free(table);
         return -1;
     }
-    for (uint16_t i = 0; i < name->usage_count; i++) {
-        size_t at = usages[i].hash >> 32;
-        while (table[at & (2 * room - 1)]) at++;
-        table[at & (2 * room - 1)] = tag_of(usages[i].hash) | (i + 1);
-    }
-    free(name->usage_at);
+    memset(table, 0, 2 * room * sizeof *table);
     name->usage_at = table;
     name->usage_room = room;
+    for (int i = 0; i < 2 * before; i++)
+        if (old[i].number) *spot_of(name, old[i].hash) = old[i];
+    free(old);
     return 0;
+}
+
+void usages_settle(Window *window, uint32_t number) {
+    Name *name = &window->names[number];
+    if (!name->unsettled) return;
+    name->unsettled = false;
+    for (int i = 0; i < 2 * name->usage_room; i++) {
+        const UsageSpot *spot = &name->usage_at[i];
+        if (!spot->number) continue;
+        name->usages[spot->number - 1].last = spot->last;
+        name->usages[spot->number - 1].example.count = spot->count;
+    }
 }
 
 /* Notes a run. The usage has hash, position and what was touched. */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site,
               uint32_t last_site) {
     Name *name = &window->names[number];
-    size_t at = usage->hash >> 32;
-    for (uint64_t known; name->usage_room && (known = name->usage_at[at & (2 * name->usage_room - 1)]); at++) {
-        if (tag_of(known) != tag_of(usage->hash)) continue;
-        Usage *found = &name->usages[(known & 0xFFFF) - 1];
-        if (found->hash != usage->hash) continue;
-        found->last = window->expired;
-        found->example.count++;
+    UsageSpot *spot = name->usage_room ? spot_of(name, usage->hash) : NULL;
+    if (spot != NULL && spot->number) {
+        spot->last = window->expired;
+        spot->count++;
+        name->unsettled = true;
         return 0;
     }
     if (name->usage_count >= (window->usage_count < ALL_USAGES ? MOST_USAGES : FEW_USAGES)) return 0;
     if (name->usage_count == name->usage_room) {
         if (usages_grow(name) < 0) return no_memory(window);
-        at = usage->hash >> 32;
-        while (name->usage_at[at & (2 * name->usage_room - 1)]) at++;
+        spot = spot_of(name, usage->hash);
     }
     uint32_t *touched = malloc((usage->touched_count + 1) * sizeof *touched);
     if (touched == NULL) return no_memory(window);
@@ -128,7 +140,7 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
     made->first = made->last = window->expired;
     made->example = example_of(window, subject, site, last_site);
     window->usage_count++;
-    name->usage_at[at & (2 * name->usage_room - 1)] = tag_of(usage->hash) | ++name->usage_count;
+    *spot = (UsageSpot){.hash = usage->hash, .last = window->expired, .count = 1, .number = ++name->usage_count};
     return 0;
 }
 
@@ -178,11 +190,13 @@ static Pair *pair_new(Window *window, uint32_t first, uint32_t second) {
         window->pair_room = room;
     }
     Name *larger = name_at(window, second), *smaller = name_at(window, first);
-    Pair *pair = calloc(1, sizeof *pair + 2 * positions * sizeof *pair->alone);
+    size_t size = (offsetof(Pair, alone) + 2 * positions * sizeof(uint64_t) + LINE - 1) / LINE * LINE;
+    Pair *pair = aligned_alloc(LINE, size);
     if (larger == NULL || smaller == NULL || pair == NULL) {
         free(pair);
         return NULL;
     }
+    memset(pair, 0, size);
     pair->first = first;
     pair->second = second;
     pair->created = window->expired;

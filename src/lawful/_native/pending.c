@@ -24,6 +24,7 @@ ThreadData *thread_data_anew(Tracer *tracer) {
     ThreadData *data = &lawful_threads[tracer->slot];
     data->serial = tracer->serial;
     data->depth = 0;
+    data->aside = false;
     data->exception = NULL;
     ThreadData *before = tracer->before_slot < 0 ? NULL : &lawful_threads[tracer->before_slot];
     data->number = before && before->serial == tracer->before_serial ? before->number : ++tracer->threads;

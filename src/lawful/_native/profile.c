@@ -110,6 +110,7 @@ static int starts(Tracer *tracer, PyFrameObject *object) {
     prepare(object, info);
     if (info != NULL && info->unseen && plan_seen(tracer, info) < 0) tracer_fault(tracer);
     if (info == NULL || info->callee == NULL || sample_asleep(tracer, info->groups, info->bears)) return 0;
+    if (is_aside(tracer)) return 0;
     return begins(frame) ? function_start(tracer, info, frame) : function_resume(tracer, info, frame);
 }
 

@@ -140,8 +140,22 @@ static PyObject *tracer_after_fork(Tracer *self, PyObject *process) {
     self->delivering = PyThread_allocate_lock();
     self->deliverer = 0;
     if (self->delivering == NULL) return PyErr_NoMemory();
+    const ThreadData *data = thread_data(self);
+    self->asides = data != NULL && data->aside;
     Py_RETURN_NONE;
 }
+
+static PyObject *set_aside(Tracer *self, bool aside) {
+    ThreadData *data = thread_data(self);
+    if (data != NULL && data->aside != aside) {
+        data->aside = aside;
+        self->asides += aside ? 1 : -1;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_step_aside(Tracer *self, PyObject *unused) { return set_aside(self, true); }
+static PyObject *tracer_come_back(Tracer *self, PyObject *unused) { return set_aside(self, false); }
 
 /* ---- samples --------------------------------------------------------------------------------------------------------------- */
 
@@ -337,6 +351,8 @@ static PyMethodDef methods[] = {
     {"release", (PyCFunction)tracer_release, METH_O, "release(group)\n--\n\nNone of its objects is a sample any more."},
     {"seed", (PyCFunction)tracer_seed, METH_O, "seed(number)\n--\n\nThe coins begin anew."},
     {"rearm", (PyCFunction)tracer_rearm, METH_NOARGS, "rearm()\n--\n\nTell of all own code that starts, once more."},
+    {"step_aside", (PyCFunction)tracer_step_aside, METH_NOARGS, "step_aside()\n--\n\nThis thread does Lawful's own work now."},
+    {"come_back", (PyCFunction)tracer_come_back, METH_NOARGS, "come_back()\n--\n\nIt does the program's again."},
     {"after_fork", (PyCFunction)tracer_after_fork, METH_O, "after_fork(process)\n--\n\nGo on in a child process."},
     {NULL, NULL, 0, NULL},
 };

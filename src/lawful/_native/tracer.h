@@ -384,6 +384,7 @@ typedef struct {
     Pending *stack;
     int depth, room;
     uint16_t number;       /* from 1, in order of appearance */
+    bool aside;            /* it does Lawful's own work */
     PyObject *exception;   /* 3.11: what is known about the last one, as `exception_payload` gives it */
 } ThreadData;
 
@@ -432,6 +433,7 @@ struct Tracer {
     uint64_t events;           /* recorded so far */
     uint64_t dropped;
     bool synchronous, gone, running, broken;
+    int asides;                /* threads that do Lawful's own work */
     bool plain;                /* records are kept until there are enough of them, however many that is */
     bool tasks;                /* a coroutine was seen */
     bool escaped;              /* what is wanted may be called through variables */
@@ -510,6 +512,13 @@ static inline ThreadData *thread_data(Tracer *tracer) {
     if (tracer->slot < 0) return NULL;
     ThreadData *data = &lawful_threads[tracer->slot];
     return data->serial == tracer->serial ? data : thread_data_anew(tracer);
+}
+
+/* Does this thread do Lawful's own work, so that what starts is not the program's doing? */
+static inline bool is_aside(Tracer *tracer) {
+    if (!tracer->asides) return false;
+    const ThreadData *data = thread_data(tracer);
+    return data != NULL && data->aside;
 }
 
 /* The id of a sample; 0: it is none. */

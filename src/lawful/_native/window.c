@@ -136,6 +136,8 @@ static void subject_tidy(Subject *subject) {
 
 /* ---- Algorithm 1 ----------------------------------------------------------------------------------------------------------- */
 
+#define FEW_TOUCHED 64 /* events of an object in the window, for which no memory is asked for */
+
 static inline int letter_of(uint32_t name, uint32_t other) { return name > other; }
 
 /* Lines 3 to 8: event i leaves while event j of the same object is in the window. */
@@ -193,16 +195,10 @@ static inline uint64_t mixed(uint64_t value) {
 static inline bool is_open(const Scenario *scenario) { return scenario->pair != NULL && scenario->pair != &pair_pruned; }
 
 /* The run of event i is over: it counts for all its pairs but those it had a scenario with. */
-static int run_over(Window *window, Subject *subject, int i, uint32_t last_site) {
+static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
     uint32_t name = subject->names[i];
-    int position = subject->locals[i].run - 1;
-    uint32_t touched[64], *list = touched;
-    int count = 0;
+    int position = subject->locals[i].run - 1, count = 0;
     uint64_t hash = mixed(((uint64_t)subject->locals[i].run_site << 16 | (unsigned)position) + 1);
-    if (subject->count > 64 && (list = malloc(subject->count * sizeof *list)) == NULL) {
-        window->broken = true;
-        return -1;
-    }
     for (int j = 0; j < subject->count; j++) {
         if (j == i) continue;
         Scenario *scenario = scenario_of(subject, i, j);
@@ -210,16 +206,16 @@ static int run_over(Window *window, Subject *subject, int i, uint32_t last_site)
         int letter = letter_of(name, subject->names[j]);
         scenario->pair->alone[letter * window->automaton.positions + position]--;
         if (subject->locals[j].queued || scenario->letters & (2 >> letter)) {
-            list[count++] = subject->names[j];
+            usage->touched[count++] = subject->names[j];
             hash += mixed(subject->names[j] + UINT64_C(0x100000001));
         }
     }
-    Name *entry = name_at(window, name);
+    Name *entry = &window->names[name];
+    name_expect(entry, hash);
     entry->alone[position]++;
-    Usage usage = {.hash = hash, .position = position, .touched = list, .touched_count = count};
-    int failed = name_used(window, name, &usage, subject, subject->locals[i].run_site, last_site);
-    if (list != touched) free(list);
-    return failed;
+    usage->hash = hash;
+    usage->position = (uint16_t)position;
+    usage->touched_count = (uint16_t)count;
 }
 
 /* The oldest event leaves the window. */
@@ -230,6 +226,7 @@ static int expire(Window *window) {
     window->expired++;
     const Automaton *automaton = &window->automaton;
     Subject *subject = window->subjects[event.subject];
+    int failed = 0;
     int i = local_find(subject, event.name);
     subject->queued--;
     bool over = --subject->locals[i].queued == 0;
@@ -249,8 +246,14 @@ static int expire(Window *window) {
         local->run = 1;
         local->run_site = event.site;
     }
+    uint32_t run_site = local->run_site, touched[FEW_TOUCHED];
+    Usage usage = {.touched = touched};
     if (over) {
-        if (run_over(window, subject, i, event.site) < 0) return -1;
+        if (subject->count > FEW_TOUCHED && (usage.touched = malloc(subject->count * sizeof *touched)) == NULL) {
+            window->broken = true;
+            return -1;
+        }
+        run_over(window, subject, i, &usage);
         local->run = 0;
     }
     /* Lines 9 to 26. */
@@ -262,8 +265,14 @@ static int expire(Window *window) {
         scenario->letters |= 1 << letter;
         scenario->state = automaton->step[scenario->state][letter];
         if (!over || subject->locals[j].queued) continue;
-        if (pair_ended(window, scenario->pair, scenario, subject, event.site) < 0) return -1;
+        if (pair_ended(window, scenario->pair, scenario, subject, event.site) < 0) failed = -1;
         scenario_over(subject, i, j);
+    }
+    if (over) {
+        /* Only now: what it needs has come into the cache. */
+        if (name_used(window, event.name, &usage, subject, run_site, event.site) < 0) failed = -1;
+        if (usage.touched != touched) free(usage.touched);
+        if (failed) return -1;
     }
     if (!subject->queued) {
         subject->count = 0;

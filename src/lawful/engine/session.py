@@ -296,6 +296,7 @@ class Session:
     # -- children.Member --------------------------------------------------------------------------
 
     def before_fork(self) -> None:
+        self.tracer.step_aside()
         if self._halting is not None:
             self._halting.before_child()
         self._membership.before_fork()
@@ -311,6 +312,7 @@ class Session:
         # A thread that began here would be counted when the interpreter, a moment later, warns of forks with threads.
         self.lookout.hurry()  # the next event brings the clock back
         self._restart = True
+        self.tracer.come_back()
 
     def after_fork_in_child(self) -> None:
         self._membership.after_fork_in_child()
@@ -326,6 +328,7 @@ class Session:
         if self.learner is not None:
             self.learner.after_fork_in_child()
         self._become(self._membership.found())
+        self.tracer.come_back()
 
     def _become(self, folder: children.Folder) -> None:
         """Be a child process of the run."""

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from lawful.learning import ranking, ways, wording
-from lawful.learning.model import MOST_TRAIL, Anomaly, Candidate, Counts, Ending, Example, Pair, Scene, Survey
+from lawful.learning.model import (
+    MOST_EXAMPLES,
+    MOST_TRAIL,
+    Anomaly,
+    Candidate,
+    Counts,
+    Ending,
+    Example,
+    Pair,
+    Scene,
+    Survey,
+)
 from lawful.learning.ranking import BAR, Evidence, Late
 from lawful.learning.view import View
 from lawful.learning.ways import BOTH, Breach, Way
@@ -24,11 +35,14 @@ class _Case(NamedTuple):
     way: Way
     evidence: Evidence
     score: float
+    changed: bool = False  # earlier runs kept it at this very place
 
 
 def find(view: View, survey: Survey) -> list[Anomaly]:
     """What is worth a look, the best first. What has one cause is one anomaly."""
-    return [_anomaly(view, group) for group in _groups(view, _cases(view, survey.candidates, 0.0))]
+    cases = [*_cases(view, survey.candidates, 0.0), *_changes(view)]
+    cases.sort(key=lambda case: (-case.score, case.candidate))
+    return [_anomaly(view, group) for group in _groups(view, cases)]
 
 
 def count(view: View, survey: Survey) -> int:
@@ -52,7 +66,7 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
         if key not in counts_of:
             counts_of[key] = view.window.counts(first, second)
         counts = counts_of[key]
-        if counts is None or ranking.at_most(counts, rule, way) < least:
+        if counts is None or (key not in view.past.endings and ranking.at_most(counts, rule, way) < least):
             continue  # without a look at its examples, which takes longer
         if key not in pairs:
             pairs[key] = view.window.pair(first, second)
@@ -63,17 +77,76 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
         late = lates.get((first, second, rule & 1))
         if late is None:
             late = lates[first, second, rule & 1] = ranking.late(view, pair, rule & 1)
-        if ending is not None and way.breach is Breach.MISSING:
+        news = ending is not None and ranking.is_news(view, pair, ending)
+        if ending is not None and way.breach is Breach.MISSING and not news:
             ending = ending._replace(
                 examples=tuple(each for each in ending.examples if each.object not in late.objects)
             )
         if ending is None or not ending.examples:
             continue  # there is nothing to show
         evidence = ranking.weigh(view, candidate, pair, counts, ending, way, late)
-        score = ranking.score(evidence) * ranking.trust(view, first, second)
+        score = ranking.score(evidence) * (1.0 if news else ranking.trust(view, first, second))
         if score >= least:
             found.append(_Case(candidate, pair, ending, way, evidence, score))
     found.sort(key=lambda case: (-case.score, case.candidate))
+    return found
+
+
+def _changes(view: View) -> Iterator[_Case]:
+    """Where earlier runs kept a rule and this one never does, however often it is kept elsewhere."""
+    product, known_ways = view.product, ways.of(view.product)
+    for (first, second), places in view.past.places.items():
+        pair = view.window.pair(first, second)
+        counts = view.window.counts(first, second)
+        if pair is None or counts is None:
+            continue
+        still: dict[int, int] = {}  # by place: what is kept there now
+        unsure = 0  # rules for which that is not known of all places
+        for ending in pair.endings:
+            if len(ending.examples) >= MOST_EXAMPLES:
+                unsure |= product.satisfied[ending.kind]
+            for example in ending.examples:
+                still[example.site] = still.get(example.site, 0) | product.satisfied[ending.kind]
+        places = {site: rules & ~unsure for site, rules in places.items()}
+        before = view.past.endings[first, second]
+        for each in pair.endings:
+            ending = each._replace(examples=ranking.countable(view, pair, each))
+            for rule in _kept_before(view, ending, places, still, before):
+                candidate = Candidate(first, second, rule, ending.kind)
+                way = known_ways.broken(rule, ending.kind)
+                examples = tuple(
+                    each
+                    for each in ending.examples
+                    if places.get(each.site, 0) >> rule & 1 and not still[each.site] >> rule & 1
+                )
+                if ranking.possible(view, candidate, way):
+                    kept = sum(number for kind, number in before.items() if product.satisfied[kind] >> rule & 1)
+                    evidence = Evidence(
+                        kept, sum(before.values()) - kept, 0, counts.contexts[rule], 1.0, 1.0, way.breach, news=True
+                    )
+                    score = ranking.of_change(evidence, ranking.trust(view, first, second))
+                    yield _Case(candidate, pair, ending._replace(examples=examples), way, evidence, score, True)
+
+
+def _kept_before(
+    view: View, ending: Ending, places: Mapping[int, int], still: Mapping[int, int], before: Mapping[int, int]
+) -> set[int]:
+    """Of the rules that are broken where earlier runs kept them: at each place the one that was kept most often."""
+    product = view.product
+    found = set()
+    for example in ending.examples:
+        broken = places.get(example.site, 0) & ~still[example.site]
+        rules = [rule for rule in range(len(product.size)) if broken >> rule & 1]
+        if rules:
+            found.add(
+                min(
+                    rules,
+                    key=lambda rule: (
+                        -sum(number for kind, number in before.items() if product.satisfied[kind] >> rule & 1),
+                        product.size[rule],
+                    ),
+                )
+            )
     return found
 
 
@@ -115,8 +188,10 @@ def _anomaly(view: View, cases: list[_Case]) -> Anomaly:
     bad: dict[int, Scene] = {}
     for case in cases:
         if case.candidate[:3] == best.candidate[:3]:
+            early = case.way.breach is Breach.FIRST or case.way == (Breach.MISSING, 0)
             for example in case.ending.examples:
-                bad.setdefault(example.last_site, _scene(view, case.candidate, case.ending.kind, example))
+                site = example.site if early else example.last_site
+                bad.setdefault(site, _scene(view, case.candidate, case.ending.kind, example, early))
     scenes = tuple(bad.values())[:MOST_SCENES]
     kept, broken = best.evidence.kept, best.evidence.broken
     shape = ways.of(view.product).shape(number)
@@ -126,18 +201,22 @@ def _anomaly(view: View, cases: list[_Case]) -> Anomaly:
         best.score,
         scenes,
         _good(view, best),
-        wording.sentence(rule, shape, best.way, kept, kept + broken, scenes),
+        wording.sentence(rule, shape, best.way, kept, kept + broken, scenes, best.changed),
         tuple(view.rule(*other) for other in list(others)[:MOST_OTHERS]),
     )
 
 
-def _scene(view: View, candidate: Candidate, kind: int, example: Example) -> Scene:
+def _scene(view: View, candidate: Candidate, kind: int, example: Example, early: bool = False) -> Scene:
+    """If `early`, what is wrong is its first event, which a long one has lost."""
     events = example.trail or _sketch(view, candidate, kind, example)
+    if early and (start := _sketch(view, candidate, kind, example)[0]) not in events:
+        events = (start, *events[1 - MOST_TRAIL :])
     return Scene(
         example.object,
         example.count,
         tuple((view.words[name].label, view.sites[site]) for name, site in events),
         example.at_end,
+        view.sites[example.site] if early else None,
     )
 
 

@@ -30,7 +30,7 @@ from lawful.learning.model import (
 )
 from lawful.learning.parameters import Parameters
 from lawful.learning.tuner import Move, Tuner
-from lawful.learning.view import View
+from lawful.learning.view import Past, View
 
 MOST_LAST_MOVES = 100
 """How often the tuner may move at the end of the stream, while there are more anomalies than wanted."""
@@ -79,7 +79,7 @@ class Learner:
         self._past_events = 0  # of windows before this one, and of other processes
         self._ended_at = -1  # events of the window when the tuner had its last moves
         self._kinds = _kinds(self._product)
-        self._prior: dict[tuple[int, int], dict[int, int]] = {}  # of other runs: endings, by kind
+        self._past = Past()  # other runs
         self._foreign: dict[tuple[str, str, str], Anomaly] = {}  # by rule: of other processes, and before
         self._kept_at = -1  # events of the window when anomalies of our own were last put there
         self._lives: list[Life] = []  # that are over, of the window, when it was last drained
@@ -137,7 +137,7 @@ class Learner:
         old = self._window
         self._product, self._window = product, window
         self._kinds = _kinds(product)
-        self._prior = {}
+        self._past = Past()
         self._foreign.clear()
         self._lives, self._lived, self._other_lives, self._past_lives = [], {}, [], []
         self._ended_at = self._kept_at = self._drained_at = -1
@@ -274,6 +274,7 @@ class Learner:
                 self.intake.raising,
                 self._lived,
                 self._finals,
+                self._past,
                 ranking.doubt(self._window.pairs + self._window.pruned),
             )
 
@@ -320,7 +321,7 @@ class Learner:
 
             lives = protocols.merged([*self._lives, *self._other_lives]) if self._other_lives else self._lives
             past = protocols.merged(self._past_lives)
-            return protocols.Study(lives, intake.words, intake.sites, judge, intake.raising, doubt, past)
+            return protocols.Study(lives, intake.words, intake.sites, judge, intake.raising, doubt, past, self._past)
 
     def _anomalies(self) -> list[Anomaly]:
         """Those of whole lives and those of the window."""
@@ -398,7 +399,7 @@ class Learner:
         """
         with self._lock:
             words, sites, window, product = self.intake.words, self.intake.sites, self._window, self._product
-            priors = self._prior
+            priors = self._past.endings
             pairs = window.known()
         for first, second in pairs:
             with self._lock:
@@ -420,14 +421,18 @@ class Learner:
         """Add what other runs have counted, with the same templates in the same order."""
         with self._lock:
             for each in known:
-                pair, endings = self._add(each)
+                pair, endings, contexts = self._add(each)
                 if self._window.counts(*pair) is None:
                     continue  # there are too many pairs, or it is dead: nothing was added
-                prior = self._prior.setdefault(pair, {})
+                prior = self._past.endings.setdefault(pair, {})
+                places = self._past.places.setdefault(pair, {})
+                for site, rules in contexts:
+                    places[site] = places.get(site, 0) | rules
+                    self._past.files.add(self.intake.sites[site].file)
                 for kind, number in endings:
                     prior[kind] = prior.get(kind, 0) + number
 
-    def _add(self, known: Known) -> tuple[tuple[int, int], list[tuple[int, int]]]:
+    def _add(self, known: Known) -> tuple[tuple[int, int], list[tuple[int, int]], list[tuple[int, int]]]:
         first, second = self.intake.word(*known.first), self.intake.word(*known.second)
         known = known if first < second else known.turned()
         try:
@@ -437,7 +442,7 @@ class Learner:
         places = [(self.intake.site(*site), rules) for site, rules in known.contexts]
         pair = (min(first, second), max(first, second))
         self._window.remember(*pair, endings, places)
-        return pair, endings
+        return pair, endings, places
 
     def known_lives(self) -> Iterator[KnownLife]:
         """The lives that this learner has seen itself, as far as they are over."""
@@ -459,7 +464,9 @@ class Learner:
     def remember_lives(self, known: Iterable[KnownLife]) -> None:
         """Add lives of other runs: they count, but what is wrong with them is not told."""
         with self._lock:
-            self._past_lives += map(self._life, known)
+            for each in known:
+                self._past_lives.append(self._life(each))
+                self._past.files.update(site.file for places, _, _ in each.places for site in places)
 
     def _life(self, known: KnownLife) -> Life:
         words = [self.intake.word(*word) for word in known.words]

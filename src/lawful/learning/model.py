@@ -317,6 +317,12 @@ class Scene(NamedTuple):
     count: int  # type: ignore[assignment]  # how many there were like it, from the same place
     events: tuple[tuple[str, Site], ...]  # oldest first
     at_end: bool
+    place: Site | None = None  # what is wrong is wrong here; None: at its last event
+
+    @property
+    def where(self) -> Site | None:
+        """The place to look at."""
+        return self.place or (self.events[-1][1] if self.events else None)
 
 
 class Anomaly(NamedTuple):
@@ -331,5 +337,5 @@ class Anomaly(NamedTuple):
 
     @property
     def sites(self) -> list[Site]:
-        """Where the failing scenarios are: the place of the last event of each."""
-        return [scene.events[-1][1] for scene in self.bad if scene.events]
+        """Where the failing scenarios are: the place of the last event of each, or of what came too early."""
+        return [scene.where for scene in self.bad if scene.where is not None]

@@ -30,8 +30,8 @@ from lawful.learning.model import (
     State,
     Word,
 )
-from lawful.learning.ranking import BAR, bound
-from lawful.learning.view import Judge
+from lawful.learning.ranking import BAR, CHANGE, bound, heard
+from lawful.learning.view import Judge, Past
 from lawful.learning.ways import Breach
 
 MOST_SCENES = 8  # of one anomaly
@@ -48,13 +48,14 @@ _LOOP = 0.7  # of a place, for each power of ten of uses there
 class _Way:
     """A way of life, made ready for questions."""
 
-    __slots__ = ("at", "count", "examples", "first", "last", "last_name", "names", "order", "past")
+    __slots__ = ("at", "before", "count", "examples", "first", "last", "last_name", "names", "order", "past")
 
     def __init__(self, life: Life, past: Life | None) -> None:
         self.order = life.order
         self.examples = life.examples
         self.past = past.examples if past is not None else ()  # they have been to these places, too
-        self.count = life.count + (past.count if past is not None else 0)
+        self.before = past.count if past is not None else 0
+        self.count = life.count + self.before
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
         for position, code in enumerate(life.order):
@@ -83,6 +84,7 @@ class Case(NamedTuple):
     bad: tuple[tuple[_Way, LifeExample], ...]
     good: tuple[_Way, ...]
     score: float
+    changed: bool = False  # earlier runs kept it at this very place
 
 
 class Study:
@@ -97,7 +99,9 @@ class Study:
         raising: Mapping[tuple[int, int], Sequence[int]],
         doubt: float = 0.0,
         prior: Iterable[Life] = (),
+        past_runs: Past | None = None,
     ) -> None:
+        self._past_runs = past_runs or Past()
         self._words = words
         self._sites = sites
         self._judge = judge
@@ -160,7 +164,11 @@ class Study:
             for name, number in ended.most_common()
             if name != key
             and number >= _END * having[name]
-            and (min(number, len(places[name])) >= _LEAST_ENDED or vocabulary.ends(self._words[name]))
+            and (
+                vocabulary.ends(self._words[name])
+                # What happens to be done last with objects of a class is no rule of it.
+                or (isinstance(key, int) and min(number, len(places[name])) >= _LEAST_ENDED)
+            )
             and vocabulary.is_call(self._words[name])
             and not vocabulary.makes(self._words[name])
         ]
@@ -178,10 +186,21 @@ class Study:
                     before[name] += way.count
         for name, number in before.items():
             word = self._words[name]
-            if number < total and vocabulary.is_call(word) and not vocabulary.makes(word):
+            if (
+                number < total
+                and vocabulary.is_call(word)
+                and vocabulary.leads(word, self._words[key])
+                and name not in self._finals
+            ):
                 yield name
 
     def _ending(self, key: int | str, ends: tuple[int, ...], pool: list[_Way]) -> Iterator[Case]:
+        if isinstance(key, int) and vocabulary.enters(self._words[key]):
+            ends = tuple(
+                name for name in ends if not vocabulary.exits(self._words[name])
+            )  # it is left, by the language
+            if not ends:
+                return
         good, missing, after = self._split(key, ends, pool)
         otherwise = self._finals - {key}  # one that is ended in another way misses nothing
         missing = [way for way in missing if otherwise.isdisjoint(way.names)]
@@ -237,6 +256,8 @@ class Study:
         bad: list[_Way],
     ) -> Iterator[Case]:
         examples = [(way, example) for way in bad for example in way.examples]
+        if changed := self._changed(key, good, bad):
+            yield self._change(key, others, breach, good, bad, changed)
         kept, broken = _number(good), _number(bad)
         good_places = self._places(key, good)
         bad_places = {way.place(key, example) for way, example in examples}
@@ -248,17 +269,50 @@ class Study:
         against = len(fresh) + 0.3 * (len(bad_places) - len(fresh))
         score = sqrt(bound(kept, kept + broken) * bound(places, places + against))
         score /= len(bad_places) ** (1 / 3)  # slips are rare
-        if not fresh:
+        news = self._past_runs.news(
+            self._sites[next(iter(bad_places))].file,
+            sum(way.before for way in good),
+            sum(way.before for way in bad),
+        )
+        if not fresh and not news:
             score *= _SAME_PLACE
         files = {self._sites[site].file for site in good_places}
-        if all(self._sites[site].file not in files for site in bad_places):
+        if all(self._sites[site].file not in files for site in bad_places) and not news:
             score *= _OTHER_FILE
         if breach is Breach.MISSING and all(self._raised(way, example) for way, example in examples):
             score *= _RAISED
-        if not self._speaks(others, breach):
+        if not self._speaks(others, breach) and not news:
             score *= (1 - self._doubt) ** (2 if breach is Breach.LAST else 1)
+        score = heard(score, news)
         examples.sort(key=lambda each: each[0].place(key, each[1]) in good_places)  # the surprising ones first
-        yield Case(key, others, breach, kept, broken, len(good_places), tuple(examples), tuple(good), score)
+        shown = tuple(examples)
+        yield Case(key, others, breach, kept, broken, len(good_places), shown, tuple(good), score)
+
+    def _changed(self, key: int | str, good: list[_Way], bad: list[_Way]) -> list[tuple[_Way, LifeExample]]:
+        """Lives from places where all those of earlier runs kept the rule, and none of this one."""
+        before = {way.place(key, example) for way in good for example in way.past}
+        if not before or any(len(way.examples) >= MOST_LIFE_EXAMPLES for way in good):
+            return []  # or not all places are known
+        before -= {way.place(key, example) for way in bad for example in way.past}
+        before -= {way.place(key, example) for way in good for example in way.examples}
+        return [(way, each) for way in bad for each in way.examples if way.place(key, each) in before]
+
+    def _change(
+        self,
+        key: int | str,
+        others: tuple[int, ...],
+        breach: Breach,
+        good: list[_Way],
+        bad: list[_Way],
+        changed: list[tuple[_Way, LifeExample]],
+    ) -> Case:
+        kept, broken = sum(way.before for way in good), sum(way.before for way in bad)
+        share = kept / max(1, kept + broken)
+        score = CHANGE * (0.5 + 0.5 * share) * (1.0 if self._speaks(others, breach) else sqrt(1 - self._doubt))
+        kept, broken = _number(good), _number(bad)
+        return Case(
+            key, others, breach, kept, broken, len(self._places(key, good)), tuple(changed), tuple(good), score, True
+        )
 
     def _enforced(self, kept: int, broken: int, places: int, fresh: int) -> bool:
         """By the number of lives; or, if most keep it, by that of places: most lives may come by one of them."""
@@ -306,11 +360,16 @@ class Study:
         best = cases[0]
         scenes: dict[int, Scene] = {}
         for way, example in best.bad:
-            scenes.setdefault(way.last_place(example), self._scene(way, example))
+            if best.breach is Breach.FIRST:
+                place = way.place(best.key, example)
+                scene = self._scene(way, example)._replace(place=self._sites[place])
+            else:
+                place, scene = way.last_place(example), self._scene(way, example)
+            scenes.setdefault(place, scene)
         rules = dict.fromkeys(self._rule_of(case) for case in cases)
         rule, *others = rules
         bad = tuple(scenes.values())[:MOST_SCENES]
-        message = wording.of_life(rule, best.breach, best.kept, best.kept + best.broken, bad)
+        message = wording.of_life(rule, best.breach, best.kept, best.kept + best.broken, bad, best.changed)
         return Anomaly(rule, best.score, bad, self._good(best), message, tuple(others[:MOST_OTHERS]))
 
     def _rule_of(self, case: Case) -> Rule:

@@ -37,6 +37,8 @@ _OTHER_FILE = 0.92  # another file may have other customs
 _SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
 _CUT_OFF = 0.85  # it might have come still
 _RAISED = 0.5  # what failed need not be finished
+CHANGE = 0.9  # of a place: it may be meant
+_OLD = 0.4  # of what is above the bar: what earlier runs of the program did as well is no news
 _LOOP = 0.7  # of a place, for each power of ten of uses there
 _FEW_PAIRS = 10  # of events; with more of them, names count
 _MOST_DOUBT = 0.5
@@ -58,6 +60,7 @@ class Evidence(NamedTuple):
     doubt: float = 0.0  # the share of what is missing that seems to be only out of the window's reach
     cut_off: bool = False  # the stream ended first
     raised: bool = False  # the last call before raised an exception
+    news: bool | None = None  # earlier runs of the program never broke it so; or they did; or there were none
 
 
 def bound(kept: float, total: float) -> float:
@@ -94,7 +97,22 @@ def score(evidence: Evidence) -> float:
         value *= _CUT_OFF
     if evidence.raised:
         value *= _RAISED
-    return value
+    return heard(value, evidence.news)
+
+
+def heard(value: float, news: bool | None) -> float:
+    """A score, by what earlier runs of the program did: the same again, or never that. What is told stays so."""
+    if news is None:
+        return value
+    if news:
+        return sqrt(value)
+    return BAR + _OLD * (value - BAR) if value > BAR else value
+
+
+def of_change(evidence: Evidence, trusted: float) -> float:
+    """What it is worth that a rule is broken at a place where earlier runs kept it. The share is that of all places."""
+    share = evidence.kept / max(1, evidence.kept + evidence.broken)
+    return CHANGE * (0.5 + 0.5 * share) * _BREACH[evidence.breach] * sqrt(trusted)
 
 
 def doubt(pairs: int) -> float:
@@ -121,16 +139,21 @@ def _at_most(satisfied: int, places: int, breach: Breach) -> float:
 
 
 def possible(view: View, candidate: Candidate, way: Way) -> bool:
-    """Can it be a mistake? Every object was made before it was used; if that was not seen, it was before the window."""
-    events = view.assigned(candidate.first, candidate.second, candidate.rule)
-    if way.breach is Breach.MISSING:
-        return not _makes(view, events[way.letter])
-    return way.breach is not Breach.FIRST or not _makes(view, events[1 - way.letter])
+    """Can it be a mistake? Every object was made before it was used; if that was not seen, it was before the window.
+
+    Nor is it one that something was not ended before: what comes after an end is about something else. And a `with` is
+    always left, by the language.
+    """
+    a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
+    if way.breach is Breach.MISSING and way.letter == 1:
+        return not vocabulary.makes(view.words[b]) and not _with(view, a, b)
+    if way.breach is Breach.MISSING or (way.breach is Breach.FIRST and way.letter == 1):
+        return vocabulary.leads(view.words[a], view.words[b]) and a not in view.finals
+    return way.breach is not Breach.FIRST or not vocabulary.makes(view.words[b])
 
 
-def _makes(view: View, event: int) -> bool:
-    word = view.words[event]
-    return word.event == "new" or word.role == "result"
+def _with(view: View, one: int, other: int) -> bool:
+    return vocabulary.enters(view.words[one]) and vocabulary.exits(view.words[other])
 
 
 class Late(NamedTuple):
@@ -205,6 +228,7 @@ def weigh(
     more = unknown * len(broken_at) / known if known else unknown
     files = {view.sites[site].file for site in good}
     examples = ending.examples
+    news = is_news(view, pair, ending)
     goes_on = way.breach is Breach.LAST or (way.breach is Breach.MISSING and way.letter == 1)
     return Evidence(
         kept,
@@ -214,12 +238,34 @@ def weigh(
         sum(map(sqrt, shares)) + more,
         sum(shares) + more,
         way.breach,
-        same_file=any(view.sites[example.site].file in files for example in examples),
-        same_place=any(example.site in good for example in examples),
-        doubt=late.doubts[way.letter] if way.breach is Breach.MISSING else 0.0,
+        same_file=bool(news) or any(view.sites[example.site].file in files for example in examples),
+        same_place=not news and any(example.site in good for example in examples),
+        doubt=late.doubts[way.letter] if way.breach is Breach.MISSING and not news else 0.0,
         cut_off=goes_on and all(example.at_end for example in examples),
         raised=goes_on and all(_raised(view, example) for example in examples),
+        news=news,
     )
+
+
+def is_news(view: View, pair: Pair, ending: Ending) -> bool | None:
+    """Is it new that scenarios of a pair end so?"""
+    before = view.past.endings.get((pair.first, pair.second))
+    examples = countable(view, pair, ending) if before else ()
+    if not before or not examples:
+        return None
+    return view.past.news(view.sites[examples[0].site].file, sum(before.values()), before.get(ending.kind, 0))
+
+
+def countable(view: View, pair: Pair, ending: Ending) -> tuple[Example, ...]:
+    """The examples that an earlier run would have counted.
+
+    A pair that is remembered is there from the beginning. In an earlier run it was not, before its first scenario.
+    """
+    both = [each for each in pair.endings if view.product.letters[each.kind] == BOTH]
+    since = min((example.seq for each in both for example in each.examples), default=None)
+    if since is None:
+        return ()
+    return tuple(example for example in ending.examples if example.seq > since)
 
 
 def _raised(view: View, example: Example) -> bool:

@@ -10,6 +10,26 @@ from lawful.learning.model import Counts, Product, Rule, Site, State, Window, Wo
 Judge = Callable[[int, int, int], State]  # of the numbers of satisfied scenarios, of all scenarios, and of contexts
 
 
+@dataclass(slots=True)
+class Past:
+    """What earlier runs tell of the present one.
+
+    Only if they were runs of the same program do they tell what is new in it: that is seen from its files.
+    """
+
+    files: set[str | None] = field(default_factory=set)
+    endings: dict[tuple[int, int], dict[int, int]] = field(default_factory=dict)  # by pair and kind: how many
+    places: dict[tuple[int, int], dict[int, int]] = field(default_factory=dict)
+    """By pair and place: the rules that scenarios with both events kept which began there, as bits."""
+
+    def news(self, file: str | None, before: int, alike: int) -> bool | None:
+        """Is it new that a rule is broken so, in this file? Scenarios or lives of earlier runs, and those alike.
+
+        None: they do not tell.
+        """
+        return not alike if before and file in self.files else None
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """A learner as those see it who read its rules and anomalies. Nothing is copied: it is the present."""
@@ -26,6 +46,7 @@ class View:
     """By object: the words it met in its life, if that is over, and as far as it is kept as an example."""
     finals: frozenset[int] = frozenset()
     """Words of events that end lives."""
+    past: Past = field(default_factory=lambda: Past())
     doubt: float = 0.0
     """From 0 to 1: how much less a broken rule is worth of which no name says that something begins or ends."""
 

@@ -26,7 +26,7 @@ def is_call(word: Word) -> bool:
 
 def makes(word: Word) -> bool:
     """Is it how an object comes into being?"""
-    return word.event == "new" or word.role == "result"
+    return word.event == "new" or word.role == "result" or word.name.rpartition(".")[2] in ("__init__", "__new__")
 
 
 def ends(word: Word) -> bool:
@@ -47,6 +47,17 @@ def enters(word: Word) -> bool:
 def exits(word: Word) -> bool:
     """Is it the end of a `with`?"""
     return word.name.rpartition(".")[2] in ("__exit__", "__aexit__")
+
+
+def leads(before: Word, after: Word) -> bool:
+    """Can it be a mistake that the one does not come before the other?
+
+    An object is made before it is used. A `with` that is left was entered. What can be ended without one needs none.
+    And a method that calls the same one of another class can be gone round.
+    """
+    if makes(before) or (enters(before) and ends(after)):
+        return False
+    return before.name.rpartition(".")[2] != after.name.rpartition(".")[2]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -12,22 +12,31 @@ MOST_PLACES = 3  # that are named
 MOST_ENDS = 4  # the same of events
 
 
-def sentence(rule: Rule, shape: Shape, way: Way, kept: int, total: int, bad: Sequence[Scene]) -> str:
-    """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 uses; not at `db.py:88`."""
+def sentence(
+    rule: Rule, shape: Shape, way: Way, kept: int, total: int, bad: Sequence[Scene], changed: bool = False
+) -> str:
+    """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 uses; not at `db.py:88`.
+
+    If that has changed, earlier runs did it there.
+    """
     claim, exception = _words(rule, shape, way)
+    if changed:
+        exception = "no longer" if exception == "not" else f"now {exception}"
     return f"{claim} in {kept:,} of {total:,} {'use' if total == 1 else 'uses'}; {exception} {_places(bad)}"
 
 
-def of_life(rule: Rule, breach: Breach, kept: int, total: int, bad: Sequence[Scene]) -> str:
+def of_life(rule: Rule, breach: Breach, kept: int, total: int, bad: Sequence[Scene], changed: bool = False) -> str:
     """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 lives; not at `db.py:88`."""
     lives = f"in {kept:,} of {total:,} {'life' if total == 1 else 'lives'}"
+    no = "no longer" if changed else "not"
     if breach is Breach.FIRST:
-        return f"{_noun(rule.b)} comes after {_noun(rule.a)} {lives}; not {_places(bad)}"
+        return f"{_noun(rule.b)} comes after {_noun(rule.a)} {lives}; {no} {_places(bad)}"
     ends = _either([_noun(word) for word in (rule.b, *rule.more)])
     if breach is Breach.MISSING:
-        return f"{_noun(rule.a)} is followed by {ends} {lives}; not {_places(bad)}"
+        return f"{_noun(rule.a)} is followed by {ends} {lives}; {no} {_places(bad)}"
     late = f"`{printable(bad[0].events[-1][0])}`" if bad and bad[0].events else "something"
-    return f"nothing comes after {ends} {lives} with {_noun(rule.a)}; {late} does {_places(bad)}"
+    does = "now does" if changed else "does"
+    return f"nothing comes after {ends} {lives} with {_noun(rule.a)}; {late} {does} {_places(bad)}"
 
 
 def _either(nouns: Sequence[str]) -> str:
@@ -80,4 +89,4 @@ def _places(bad: Sequence[Scene]) -> str:
 
 
 def _sites(bad: Sequence[Scene]) -> list[object]:
-    return [scene.events[-1][1] for scene in bad if scene.events and scene.events[-1][1].file is not None]
+    return [scene.where for scene in bad if scene.where is not None and scene.where.file is not None]

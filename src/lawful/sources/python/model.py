@@ -318,6 +318,14 @@ class Tracer(Protocol):
         """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
         ...
 
+    def step_aside(self) -> None:
+        """This thread does Lawful's own work now: functions that it starts are not the program's doing."""
+        ...
+
+    def come_back(self) -> None:
+        """It does the program's work again."""
+        ...
+
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: events get a field `process`, ids go on at process * 2**32.
 

@@ -235,6 +235,14 @@ class PythonTracer:
         """`Wanted.on_seen` is to be told again of all own code that starts from now on, once."""
         self._quietly(self._hooks.rearm)
 
+    def step_aside(self) -> None:
+        """This thread does Lawful's own work now."""
+        self.thread.busy = True
+
+    def come_back(self) -> None:
+        """It does the program's work again."""
+        self.thread.busy = False
+
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: what was gathered is the parent's, ids and threads begin anew."""
         self._lock = threading.RLock()
@@ -245,7 +253,9 @@ class PythonTracer:
         self.sampler.in_child(process)
         self._process = process
         self._threads = 0
+        aside = self.thread.busy
         self.thread = Thread()
+        self.thread.busy = aside
 
     def _quietly(self, act: Callable[[], None]) -> None:
         state = self.thread

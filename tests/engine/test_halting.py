@@ -108,6 +108,24 @@ def test_who_waits_is_told_by_a_signal(run: Any, monkeypatch: pytest.MonkeyPatch
     assert ending.value.code == 1
 
 
+@pytest.mark.usefixtures("unset")
+def test_where_no_handler_can_be_set_the_next_child_is_another_chance(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(number: int, handler: object) -> None:
+        raise ValueError("signal only works in main thread of the main interpreter")  # inside the tracer
+
+    here = Halting(run, lambda code: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(signal, "signal", refuse)
+        here.before_child()
+    assert run.folder.halt() == []
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+    os.unlink(os.path.join(run.folder.path, "halt"))
+    here.before_child()
+    assert run.folder.halt() == [os.getpid()]
+
+
 def test_a_signal_that_the_program_uses_is_left_to_it(run: Any) -> None:
     def own(number: int, frame: object) -> None:
         pass

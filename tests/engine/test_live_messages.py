@@ -99,3 +99,16 @@ def test_messages_are_kept_by_group_and_by_nothing_else() -> None:
     monitor = LAW.monitor()
     assert [number for number, _ in kept.messages(monitor, 1, 16)] == [9, 11, 13, 15]
     assert kept.messages(monitor, 7, 99) == ()
+
+
+def test_what_does_not_go_out_is_taken_back_whatever_comes_next() -> None:
+    """Between the verdict and the exception, another process or thread may send something."""
+    other = grammar.compile(
+        "view W specifies H { receive A.a(Int n) a, receive A.c(Int n) c } S ::= epsilon | a T T ::= c S"
+    )
+    run = LiveRun([LAW, other], on_violation="raise", on_finding=lambda finding: run.deliver([message("a", 1, 2)]))
+    received = message("a", 5, event="receive") | {"group": "H"}
+    with pytest.raises(Violation):
+        run.deliver([received, message("a", 5)])  # one message
+    run.deliver([received])
+    assert [finding.count for finding in run.findings] == [1]

@@ -151,12 +151,14 @@ class Recollection:
         """Events before this one that have to do with the values, or if there are none, with the law."""
         if not self.most:
             return ()
-        direct = self._relevant(monitor, values, before)
-        if not direct:
+        relevant = self._relevant(monitor, values, before)
+        if not relevant:
             found = [Numbered(*each) for each in self._last if _is_relevant(monitor, each, (), before)]
             return tuple(self._cut(found))
+        direct = self._cut(relevant)
         others = met(monitor, values, direct)
-        return merged(direct, self._relevant(monitor, others, before) if others else (), self.shown)
+        related = self._cut(self._relevant(monitor, others, before)) if others else ()
+        return _with_link(merged(direct, related, self.shown), relevant, values, self.shown)
 
     def messages(self, monitor: Monitor, group: Any, before: int) -> tuple[Numbered, ...]:
         """The last messages of a group before this event."""
@@ -186,7 +188,7 @@ class Recollection:
             for each in events:
                 if each[0] not in found and _is_relevant(monitor, each, values, before):
                     found[each[0]] = Numbered(*each)
-        return self._cut([found[number] for number in sorted(found)]) if values else []
+        return [found[number] for number in sorted(found)] if values else []
 
     def _of(self, value: Any) -> Sequence[tuple[int, Event]]:
         if not isinstance(value, int | str):
@@ -198,6 +200,18 @@ class Recollection:
         if len(events) <= self.shown:
             return events
         return [events[0], *events[1 - self.shown :]] if self.shown > 1 else events[-1:]
+
+
+def _with_link(
+    shown: tuple[Numbered, ...], relevant: Sequence[Numbered], values: Sequence[Any], most: int
+) -> tuple[Numbered, ...]:
+    """With the last event that brought several of the objects together, as a key and its table, if there is one."""
+    for each in reversed(relevant):
+        if len({value for value in mentioned_ids(each.event) if value in values}) > 1:
+            if each in shown:
+                return shown
+            return tuple(sorted([each, *shown[max(0, len(shown) + 1 - most) :]], key=itemgetter(0)))
+    return shown
 
 
 def by_object(entries: Sequence[tuple[int, Event]]) -> dict[Hashable, list[Numbered]]:

@@ -48,7 +48,10 @@ class Halting:
         self.heed()
         main = threading.current_thread() is threading.main_thread()
         if main and not self._ready and _SIGNAL is not None and signal.getsignal(_SIGNAL) is signal.SIG_DFL:
-            signal.signal(_SIGNAL, self._stop)
+            try:
+                signal.signal(_SIGNAL, self._stop)
+            except ValueError:  # we are inside the tracer, which holds signals: the next child is another chance
+                return
             self._membership.found().may_be_halted(os.getpid())
             self._ready = True
 

@@ -279,6 +279,8 @@ class LiveRun:
                 self._judging = threading.get_ident()
                 try:
                     offence = self._judge(batch, new)
+                    if offence is not None and self._prevents(offence[1]):
+                        self._take_back(len(batch))
                     while self._late:
                         late, self._late = self._late, []
                         self._judge(late, new)
@@ -295,7 +297,7 @@ class LiveRun:
                 raise
             return
         if self.on_violation in _AT_ONCE:
-            self._act(offence, batch[-1] if batch else None, len(batch))
+            self._act(offence, batch[-1] if batch else None)
 
     def _judge(self, batch: list[Event], new: list[Finding]) -> tuple[Finding, Event] | None:
         """Judge a batch; the last violation in it."""
@@ -476,13 +478,19 @@ class LiveRun:
 
     # -- what a violation leads to ----------------------------------------------------------------
 
-    def _act(self, offence: tuple[Finding, Event] | None, event: Event | None, batch: int) -> None:
+    def _prevents(self, event: Event) -> bool:
+        """Will what has broken a law not happen?"""
+        return self.on_violation == "raise" and event.get("event") not in _AFTER
+
+    def _take_back(self, batch: int) -> None:
+        """The last events will not happen: a message has one for its sender, and one for its receiver."""
+        for number in range(self._number, self._number - batch, -1):
+            for each in self.laws:
+                each.monitor.prevented(number)
+
+    def _act(self, offence: tuple[Finding, Event] | None, event: Event | None) -> None:
         if self.on_violation == "raise":
-            if offence is not None and offence[1].get("event") not in _AFTER:
-                # A message that does not go out is one event for its sender, and one for its receiver.
-                for number in range(self._number, self._number - batch, -1):
-                    for each in self.laws:
-                        each.monitor.prevented(number)
+            if offence is not None and self._prevents(offence[1]):
                 raise Violation(offence[0])
             return
         if offence is not None:

@@ -34,8 +34,9 @@ class Lookout:
         learner: LiveLearner | None,
         sampler: Sampler | None,
         passport: Callable[[], str],
+        serve: Callable[[], None],
     ) -> None:
-        """`passport` makes a file with which processes of others join the run."""
+        """`passport` makes a file with which processes of others join the run; then `serve` answers their questions."""
         self._settings = settings
         self._laws = laws
         self._core = core
@@ -49,7 +50,7 @@ class Lookout:
             learn=learner is not None and not detail,
             sampling=None if sampler is None else sampler.sampling,
         )
-        self.exchange = self._listen(passport)
+        self.exchange = self._listen(passport, serve)
         """Sees the messages between groups, if there are views."""
         self.watching = children.Watching(self.exchange or self.watched, messages=learner is not None)
         self.tracer: Tracer = core.make(
@@ -66,15 +67,21 @@ class Lookout:
         if sampler is not None:
             sampler.attach(self.tracer, self.watched)
 
-    def _listen(self, passport: Callable[[], str]) -> Exchange | None:
+    def _listen(self, passport: Callable[[], str], serve: Callable[[], None]) -> Exchange | None:
         settings = self._settings
         if not any(hasattr(law, "view") for law in self._laws):
             return None
         from lawful.sources.actors.exchange import Exchange  # a run without views must not wait for it
 
-        exchange = Exchange(self.watched, self._laws, dict(settings.groups), numbered=settings.trace is not None)
-        exchange.passport = passport
-        exchange.at_once = settings.at_once
+        exchange = Exchange(
+            self.watched,
+            self._laws,
+            dict(settings.groups),
+            numbered=settings.trace is not None,
+            at_once=settings.at_once,
+            judged=settings.judge or settings.refers,
+        )
+        exchange.passport, exchange.serve = passport, serve
         return exchange
 
     def recorder(self, write: Callable[[list[Event]], None]) -> Tracer:

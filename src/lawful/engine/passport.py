@@ -28,11 +28,13 @@ class Passport:
     def to_file(self) -> str:
         """The same in the run's folder, for processes that somebody else starts.
 
-        They judge nothing: they see a part only.
+        They judge nothing: they see a part only. Where a message may have to be stopped, they ask.
         """
+        settings = self.settings
+        refers = settings.judge or settings.refers
         path = os.path.join(self.folder, "passport")
         with open(path, "wb") as file:
-            file.write(pickle.dumps(replace(self, settings=replace(self.settings, judge=False))))
+            file.write(pickle.dumps(replace(self, settings=replace(settings, judge=False, refers=refers))))
         return path
 
 

@@ -21,6 +21,7 @@ from lawful.sources.python.flusher import INTERVAL, Flusher
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
     from lawful.engine.attendant import Attendant
+    from lawful.engine.consulting import Client, Server
     from lawful.engine.findings import Finding
     from lawful.engine.halting import Halting
     from lawful.engine.learned import LiveLearner
@@ -75,6 +76,8 @@ class Session:
         self._membership = Membership(self.live, self.learner, self.lookout, self._flusher, at_once=settings.at_once)
         self._membership.on_exit, self._membership.on_exec = self._leave_at_once, on_exec
         self._on_exit = on_exit
+        self._client = self._asker() if settings.refers and settings.at_once else None
+        self._server: Server | None = None
         self._halting = self._stopper() if settings.on_violation == "stop" else None
         self._forked = False
         self._began = 0.0
@@ -98,6 +101,7 @@ class Session:
             learner=self.learner,
             sampler=self.sampler,
             passport=lambda: self.passport().to_file(),
+            serve=self._serve,
         )
 
     # -- begin and end ----------------------------------------------------------------------------
@@ -150,6 +154,8 @@ class Session:
         self.live.fail(error)
 
     def _watch_no_more(self) -> None:
+        if self._server is not None:
+            self._server.stop(wait=self._deliverer != threading.get_ident())
         self.lookout.tell_rest()
         atexit.unregister(self.leave)
         emitting.detach(self.tracer)
@@ -270,11 +276,27 @@ class Session:
 
     def _judge(self, batch: list[Event]) -> None:
         try:
-            self.live.deliver(batch)
+            self.live.deliver(batch if self._client is None else self._client.ask(batch))
         except SystemExit:
             if self._halting is not None:
                 self._halting.call()
             raise
+
+    def _asker(self) -> Client:
+        from lawful.engine.consulting import Client  # a run without such processes must not wait for it
+
+        return Client(self.live, lambda: self._membership.found().path)
+
+    def _serve(self) -> None:
+        """Judge, from now on, what processes that others start are about to send."""
+        from lawful.engine.consulting import Server
+
+        if self._server is not None or not self.settings.judge or self.finished:
+            return
+        try:
+            self._server = Server(self.live, self._membership.found().path)
+        except OSError as error:
+            self.live.warn(f"messages of other processes cannot be judged before they go out: {error}")
 
     def _stopper(self) -> Halting:
         from lawful.engine.halting import Halting  # a run that is never stopped must not wait for it
@@ -319,6 +341,9 @@ class Session:
         if self._halting is not None:
             self._halting.after_fork_in_child()
         self._flusher.forget()
+        if self._server is not None:
+            self._server.after_fork_in_child()
+            self._server = None
         self._forked = True
         if self.attendant is not None:
             self.attendant.after_fork_in_child()

@@ -30,6 +30,7 @@ class Settings:
     drop: bool = False  # events that find the buffer full, rather than let the program wait
     core: str | None = None
     judge: bool = True  # or only see what the laws can match
+    refers: bool = False  # messages to the first process, which sees all of them and judges
     learn: Parameters | None = None  # learn rules, this way
     tests: bool = False  # the program is a session of tests: errors that these ask for are meant
     ignore: tuple[str, ...] = ()  # laws, or `law: files`, of which nobody wants to hear

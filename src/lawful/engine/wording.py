@@ -17,6 +17,7 @@ _LONGEST_STRING = 60
 _MOST_PARTS = 12
 _DEEPEST = 4
 _MOST_ARGUMENTS = 6
+_ALL_READ = ".*"  # the fields that a method reads, as laws name them: `*.__hash__.*`
 
 # What every event has, or what is said in words of its own.
 _SAID = frozenset(
@@ -65,6 +66,8 @@ def describe(event: dict[str, Any]) -> str:
         return f"{name}{_arguments(event)} made object {short(event.get('targetId'))}"
     if kind == "gone":
         return f"{name} object {short(event.get('targetId'))} is gone"
+    if kind == "field_write" and name.endswith(_ALL_READ):
+        return f"a field that {name.removesuffix(_ALL_READ)} reads is written{on}"
     if kind == "field_write":
         return f"{name} = {_result(event)}{on}"
     if kind == "field_read":

@@ -14,6 +14,7 @@ from typing import Any, Final
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.model import Sampling, Want
+from lawful.sources.python.reads import fields_read
 
 NOTHING: Final = Want(0)
 FUNCTION: Final = Want.PRE | Want.POST | Want.RAISE | Want.YIELD
@@ -37,6 +38,7 @@ _KINDS: Final = {
 }
 _GONE: Final = "gone"
 _ANY_CLASS: Final = "*"
+_ALL_READ: Final = ".*"
 _DETAILS: Final = {
     "args": Want.ARGS,
     "argIds": Want.ARGS,
@@ -165,6 +167,18 @@ class Point:
         place = self.settled() if self.only_new else None
         return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
 
+    @property
+    def is_reader(self) -> bool:
+        """Does it stand for the fields that a method reads, as `*.__hash__.*`?"""
+        return self.name.endswith(_ALL_READ) and bool(self.wants & FIELD)
+
+    def reads(self, owner: type, field: str) -> bool:
+        """Is it one of these fields, of an object of this class?"""
+        holder, _, method = self.prefix.rpartition(".")
+        if holder != _ANY_CLASS and not any(means_class(holder, each, self._main) for each in names.mro(owner)):
+            return False
+        return field in fields_read(owner, method)
+
     def is_in(self, kind: type) -> bool:
         """Does the name without its last part stand for this class?"""
         return self.of_any_class or means_class(self.prefix, kind, self._main)
@@ -207,6 +221,7 @@ class Points:
             self.by_last.setdefault(point.last, []).append(point)
             self.class_names.update((point.prefix, point.name))
         self.functions = [point for point in self.by_name.values() if point.wants & FUNCTION]
+        self.readers = [point for point in self.by_name.values() if point.is_reader]
         self.called = [point for point in self.by_name.values() if point.wants & (CALL | Want.NEW | Want.BIRTH)]
         self._checks: list[tuple[Mapping[str, Any], str, object]] = []
         self._unknown: dict[str, list[Point]] = {}  # names that stand for nothing yet, by module
@@ -427,6 +442,10 @@ class Points:
                 if point.is_in(each):
                     return point
         return None
+
+    def of_read_field(self, owner: type, name: str) -> Point | None:
+        """The law's name for an attribute that a method reads."""
+        return next((point for point in self.readers if point.reads(owner, name)), None)
 
     def class_name(self, kind: type) -> str:
         """The name of a class as laws have it, or its own."""

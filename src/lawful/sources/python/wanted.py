@@ -122,6 +122,7 @@ class Watched:
         points = self._points.by_name.values()
         self._read_names = frozenset(point.last for point in points if point.wants & Want.READ)
         self._written_names = frozenset(point.last for point in points if point.wants & Want.WRITE)
+        self._of_any_field = united(point.wants & FIELD for point in self._points.readers)  # whatever its name
         # By id, because codes that are equal are not the same. What was planned cannot be changed any more.
         self._planned: dict[int, tuple[weakref.ref[CodeType], _Known]] = {}
         self._expected = 0  # of these, that names stood for
@@ -329,7 +330,9 @@ class Watched:
         return tuple(self._with_groups(probe, groups) for probe in kept)
 
     def _is_field(self, probe: Probe) -> bool:
-        return probe.name in (self._read_names if probe.operation is Operation.GET_FIELD else self._written_names)
+        if probe.operation is Operation.GET_FIELD:
+            return bool(self._of_any_field & Want.READ) or probe.name in self._read_names
+        return bool(self._of_any_field & Want.WRITE) or probe.name in self._written_names
 
     def _with_groups(self, probe: Probe, find: Callable[[str, bool, bool], tuple[tuple[int, ...], bool]]) -> Probe:
         if probe.name == "_exit" or (probe.operation in _STEPS and self._points.any_next):
@@ -345,7 +348,7 @@ class Watched:
         """The groups of all that a place may tell of, and whether objects are born there. (): something else, too."""
         by_last = self._points.by_last
         if is_field:
-            points = [point for point in by_last.get(name, ()) if point.wants & FIELD]
+            points = [point for point in by_last.get(name, ()) if point.wants & FIELD] + self._points.readers
         elif not is_call:
             points = [*by_last.get(name, ()), *by_last.get(_IN_PLACE.get(name, ""), ())]
         else:  # by its name; otherwise by another, or through a variable
@@ -564,6 +567,8 @@ class Watched:
     def field(self, name: str, owner: type) -> Callee | None:
         point = self._points.of_field(owner, name)
         callee = self._scope_field(name, owner) if self.scope.fields and (point is None or self._learn) else None
+        if point is None and callee is None and self._points.readers:  # who names the field itself goes first
+            point = self._points.of_read_field(owner, name)
         if point is not None:
             also = NOTHING if callee is None else callee.wants
             group = self._group(owner) if point.sampled else 0

@@ -31,6 +31,13 @@ points.remove(point)
 point.x = 3
 points.add(point)
 assert point in points
+points -= {point}
+point.x = 4
+points.add(point)
+points ^= {point}
+point.x = 5
+points.add(point)
+assert point in points
 
 names: dict[Named, int] = {}
 key = Named("a")

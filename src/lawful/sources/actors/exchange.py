@@ -86,8 +86,14 @@ class Exchange:
         given: Mapping[str, tuple[Binding, ...]],
         *,
         numbered: bool = False,
+        at_once: bool = False,
+        judged: bool = True,
     ) -> None:
-        """`given`: what groups are, from outside the views. If `numbered`, events count what their sender has sent."""
+        """`given`: what groups are, from outside the views. If `numbered`, events count what their sender has sent.
+
+        If `at_once`, a law that is broken is to be told of before the message goes out. If messages are not `judged`,
+        they are for the trace only.
+        """
         self._wanted = wanted
         self.specs = Specs(laws, wanted.main)
         self.groups_of = Groups(all_bindings(laws, given), self.specs, wanted.main)
@@ -95,7 +101,9 @@ class Exchange:
         self.passport: Callable[[], str] | None = None  # makes a file by which processes of others join the run
         self.stand_ins: dict[type, Callable[[Any], Any]] = {}  # what has the id of another object, and which
         self.post: Any = None  # the C core's memory of messages in queues
-        self.at_once = False  # is a law that is broken to be told of before the message goes out?
+        self.serve: Callable[[], None] | None = None  # answers the questions of these
+        self.at_once = at_once
+        self.judged = judged
         self.outbox: Outbox | None = None  # where messages go, if no process sees all of them
         self.inbox: Inbox | None = None  # the same in the first process: where they come from
         self.operation = wanted.operation

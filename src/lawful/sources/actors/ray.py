@@ -1,9 +1,9 @@
 """Ray: what actors are sent, from the driver and from each other's processes.
 
 A message is told where it is sent. For those that actors send, their processes join the run like other children. Where
-a trace is written, they write their part of it; the parts are put together by time, and by the senders' counters.
+only a trace is written, each writes its part of it; the parts are put together by time, and by the senders' counters.
 Otherwise all write down their messages in the folder of the run, and the driver judges them, in one order and a little
-later. Where a law that is broken is to stop the message, only the driver's own are judged.
+later. Where a law that is broken is to stop the message, they ask the driver before it goes out (`asking.py`).
 """
 
 from __future__ import annotations
@@ -51,10 +51,16 @@ class RayActors:
         exchange.carries("ray.actor", "ActorMethod._remote", self._remote)
         exchange.carries("ray._private.worker", "init", self._init, Want.HAND_END)
         passport = os.environ.get(PASSPORT)
-        if passport is not None and not exchange.numbered:
+        if passport is not None and self._written:
             exchange.outbox = Outbox(os.path.dirname(passport))
         exchange.groups_of.ray = self._current
         exchange.stand_ins[_Actor] = lambda actor: actor.id
+
+    @property
+    def _written(self) -> bool:
+        """Are messages written down, to be judged later?"""
+        exchange = self._exchange
+        return not exchange.at_once and (exchange.judged or not exchange.numbered)
 
     # -- messages ---------------------------------------------------------------------------------
 
@@ -110,7 +116,7 @@ class RayActors:
             return None
         self._exchange.groups_of.elsewhere = True
         path = self._exchange.passport()
-        if not self._exchange.numbered and not self._exchange.at_once:
+        if self._written:
             self._exchange.outbox = Outbox(os.path.dirname(path))
             self._exchange.inbox = Inbox(os.path.dirname(path))
             if self._exchange.post is not None:
@@ -118,8 +124,11 @@ class RayActors:
         job = {"runtime_env": {"worker_process_setup_hook": _HOOK, "env_vars": {PASSPORT: path}}}
         os.environ[_JOB] = json.dumps(job)
 
-        def over(_result: object, _exception: str | None) -> list[dict[str, Any]]:
+        def over(_result: object, exception: str | None) -> list[dict[str, Any]]:
             os.environ.pop(_JOB, None)
+            # Not earlier: Ray forks in there, and the interpreter warns of forks with threads.
+            if exception is None and self._exchange.at_once and self._exchange.serve is not None:
+                self._exchange.serve()
             return []
 
         return [], over

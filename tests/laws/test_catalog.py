@@ -139,3 +139,13 @@ def test_the_page_lists_every_law() -> None:
     rows = re.findall(r"^\| \[`([\w/-]+)`\]\(\S+\) \| (.+?) \| (\w+) \| (\w+) \| (\w+) \|$", page, re.MULTILINE)
     laws = [catalog.load(name) for name in NAMES]
     assert rows == [(law.name, law.title, law.severity, law.cost, law.profile) for law in laws]
+
+
+@pytest.mark.parametrize(("what", "kept"), [(["close"], True), ([], True), (["__del__", "close"], False)])
+def test_a_writer_that_dies_unseen_is_not_left_open(what: list[str], kept: bool) -> None:
+    """The collector may come by while Lawful is at work: then `__del__` is not seen, and the end is."""
+    name = "asyncio.streams.StreamWriter"
+    made = {"event": "func_post", "name": f"{name}.__init__", "targetId": 1}
+    calls = [{"event": "func_pre", "name": f"{name}.{each}", "targetId": 1} for each in what]
+    law = lawful.load_law(catalog.load("asyncio/writer-left-open").path)
+    assert law.check([made, *calls, {"event": "gone", "targetId": 1}]).accepted is kept

@@ -1,8 +1,9 @@
-"""What all tests share: the Hypothesis profiles."""
+"""What all tests share: the Hypothesis profiles, and interrupts that arrive."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -11,3 +12,7 @@ settings.register_profile("ci", derandomize=True, deadline=None, suppress_health
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("explore"), max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# A shell starts jobs in the background deaf to Ctrl-C, and the programs that the tests interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

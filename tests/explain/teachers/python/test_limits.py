@@ -223,3 +223,26 @@ def test_a_thread_left_behind_does_not_end_in_other_executions(program: Program)
     with program(text) as source:
         brute.spelled(source, 1, 200)
         assert source.report.warnings and source.report.basis is Basis.SAMPLED
+
+
+def test_a_thread_left_behind_is_named_even_if_it_does_the_same_each_time(program: Program) -> None:
+    text = """
+        import threading
+        def step(): pass
+        def beat(go):
+            go.wait()
+            step()
+        def main(n: bool):
+            go = threading.Event()
+            thread = threading.Thread(target=beat, args=(go,), daemon=True)
+            thread.start()
+            if n:
+                go.set()
+                thread.join()
+    """
+    with program(text, events=["step"]) as source:
+        assert brute.spelled(source, 1, 200) == {((), False), (("step",), False)}
+        assert source.report.basis is Basis.SAMPLED
+        assert () in source.report.begun
+        said = "1 execution left threads running, e.g. that of n=False: what they do later is not seen"
+        assert said in source.report.warnings

@@ -155,7 +155,12 @@ def test_a_process_that_hangs_where_no_signal_reaches_it(program: Program) -> No
         ("import random\ndef chosen(n): return random.random() < 0.5", "chance"),
         ("def chosen(n): return [*{'a', 'b', 'c', 'd', 'e', 'f', str(n)}][0] < 'c'", "the order of sets"),
         ("import time\ndef chosen(n): return time.perf_counter_ns() // 100 % 2", "chance, time"),
-        ("def chosen(n): return any([step() for bit in range(12, 36) if id(step) >> bit & 1])", "addresses"),
+        # Each bit is told: two processes must not do the same by chance.
+        (
+            "def clear(): pass\n"
+            "def chosen(n): return any([step() if id(step) >> bit & 1 else clear() for bit in range(12, 40)])",
+            "addresses",
+        ),
     ],
     ids=["random", "sets", "time", "addresses"],
 )

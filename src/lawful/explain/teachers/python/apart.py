@@ -47,7 +47,8 @@ def alone(runner: Runner, function: Callable[..., Any], call: Call) -> Result:
             if runner.chance is not None:  # Python gives a process that was forked another state
                 random.setstate(runner.chance)
             result = runner.call(function, call, push)
-            told = [result.word, result.end, result.failed, result.error, result.place, runner.lines(result)]
+            told = [result.word, result.end, result.failed, result.error, result.place, result.unjoined]
+            told.append(runner.lines(result))
             data = json.dumps(told).encode()
             if len(data) > room:
                 data = json.dumps([*told[:-1], None]).encode()
@@ -74,10 +75,8 @@ def alone(runner: Runner, function: Callable[..., Any], call: Call) -> Result:
     if data == b"[]":
         return Result(word, "lost")
     if data:
-        word, end, failed, error, place, lines = json.loads(data)
-        result = Result(word, end, failed, error, tuple(place) if place else None)
-        result.told = lines
-        return result
+        word, end, failed, error, place, unjoined, lines = json.loads(data)
+        return Result(word, end, failed, error, tuple(place) if place else None, told=lines, unjoined=unjoined)
     code = os.waitstatus_to_exitcode(ended)
     if len(word) > runner.most:
         return Result(word[: runner.most], "long")

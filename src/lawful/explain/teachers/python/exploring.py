@@ -41,6 +41,7 @@ class Tally:
     memory: int = 0
     lost: int = 0
     died: int = 0
+    unjoined: int = 0
     unmade: int = 0
     refused: str = ""
     examples: dict[str, str] = field(default_factory=dict)
@@ -72,8 +73,11 @@ class Tally:
             self.examples.setdefault(result.end, call.text())
             if result.end == "died":
                 self.deaths.setdefault(result.error, call.text())
-            if result.end in ("slow", "memory") and result.word not in self.begun:
-                self.begun.append(result.word)
+        if result.unjoined:
+            self.unjoined += 1
+            self.examples.setdefault("unjoined", call.text())
+        if (result.unjoined or result.end in ("slow", "memory")) and result.word not in self.begun:
+            self.begun.append(result.word)
         if known is None and (fresh or number < CHECKED):
             known = self._known[key] = len(self._known)
         if fresh:
@@ -127,7 +131,7 @@ class Tally:
         return self.long + self.slow + self.memory + self.lost
 
     def _sums(self) -> dict[str, Any]:
-        names = ("ran", "long", "slow", "memory", "lost", "died", "examples", "deaths", "begun")
+        names = ("ran", "long", "slow", "memory", "lost", "died", "unjoined", "examples", "deaths", "begun")
         return {name: getattr(self, name) for name in names}
 
     def end(self, **more: Any) -> dict[str, Any]:

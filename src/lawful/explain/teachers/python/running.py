@@ -7,6 +7,7 @@ import inspect
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ class Result:
     place: tuple[str, int] | None = None
     places: dict[int, tuple[CodeType, int]] = field(default_factory=dict)
     told: list[list[Any] | None] | None = None  # the lines, by a process that knew them
+    unjoined: bool = False  # threads that it began went on when it ended
 
     def outcome(self) -> tuple[tuple[int, ...], str, bool, str]:
         """What two executions with the same input must have in common."""
@@ -119,6 +121,7 @@ class Runner:
 
         self.most = 1000
         self._running = False
+        self._threads: set[threading.Thread] = set()
         signal.signal(signal.SIGALRM, self._alarm)
 
     def call(self, function: Callable[..., Any], call: Call, push: Callable[[int], None] | None = None) -> Result:
@@ -149,6 +152,7 @@ class Runner:
 
     def begin(self, push: Callable[[int], None] | None = None) -> None:
         """An execution begins, whoever runs it."""
+        self._threads = set(threading.enumerate())
         self.recorder.start(self.most, push)
         self._running = True
         signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
@@ -162,7 +166,9 @@ class Runner:
         signal.setitimer(signal.ITIMER_REAL, 0)
         self.memory.end()
         watched = self.watch.stop()
-        return self._judged(raised, watched)
+        result = self._judged(raised, watched)
+        result.unjoined = not self._threads.issuperset(threading.enumerate())
+        return result
 
     def _judged(self, raised: BaseException | None, watched: bool) -> Result:
         word, judge = self.recorder.word, self.judge

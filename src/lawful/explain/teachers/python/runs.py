@@ -72,12 +72,14 @@ class Progress:
     long: int = 0
     memory: int = 0
     lost: int = 0
+    unjoined: int = 0
     solver: int = 0
     deaths: int = 0
     slow_example: str = ""
     long_example: str = ""
     memory_example: str = ""
     lost_example: str = ""
+    unjoined_example: str = ""
     died: dict[str, str] = field(default_factory=dict)
     begun: set[Word] = field(default_factory=set)
 
@@ -87,11 +89,13 @@ class Progress:
         self.long += end["long"]
         self.memory += end["memory"]
         self.lost += end["lost"]
+        self.unjoined += end["unjoined"]
         self.solver += end.get("solver", 0)
         self.slow_example = self.slow_example or end["examples"].get("slow", "")
         self.long_example = self.long_example or end["examples"].get("long", "")
         self.memory_example = self.memory_example or end["examples"].get("memory", "")
         self.lost_example = self.lost_example or end["examples"].get("lost", "")
+        self.unjoined_example = self.unjoined_example or end["examples"].get("unjoined", "")
         self.died = {**end["deaths"], **self.died}
         self.begun |= {tuple(each) for each in end["begun"]}
 
@@ -105,6 +109,12 @@ class Progress:
             many = "executions" if self.lost > 1 else "execution"
             example = f", e.g. that of {self.lost_example}" if self.lost_example else ""
             found.append(f"{self.lost} {many} could not be watched{example}")
+        if self.unjoined:
+            many = "executions" if self.unjoined > 1 else "execution"
+            found.append(
+                f"{self.unjoined} {many} left threads running, e.g. that of {self.unjoined_example}:"
+                " what they do later is not seen"
+            )
         for how, text in self.died.items():
             found.append(f"the program ended its process ({how}), e.g. with {text}")
         return found

@@ -403,7 +403,7 @@ class PythonSource:
         self._counts.executions += tally.ran
         self._counts.solver_calls += tally.solver
         self.way = str(finish.get("way", self.way))
-        complete = bool(finish["complete"]) and not tally.slow and not tally.memory and not tally.lost
+        complete = bool(finish["complete"]) and not (tally.slow or tally.memory or tally.lost or tally.unjoined)
         given_up = self.way == "symbolic" and not finish["complete"]
         run.slow, run.begun = tally.slow, tally.begun
         if run.left_out or tally.lost or given_up:

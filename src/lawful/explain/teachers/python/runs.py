@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from lawful.explain.model import Alphabet, Basis, Bounds, Execution, Limits, Report, Word
+
+_COUNTED = ("slow", "long", "memory", "lost", "unjoined")
 
 
 @dataclass
@@ -68,70 +71,59 @@ class Progress:
     """The sums of what several requests report."""
 
     ran: int = 0
-    slow: int = 0
-    long: int = 0
-    memory: int = 0
-    lost: int = 0
-    unjoined: int = 0
     solver: int = 0
     deaths: int = 0
-    slow_example: str = ""
-    long_example: str = ""
-    memory_example: str = ""
-    lost_example: str = ""
-    unjoined_example: str = ""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many executions were not as the others are: `slow`, `long`, `memory`, `lost`, `unjoined`."""
+
+    examples: dict[str, str] = field(default_factory=dict)
+    """One of each."""
+
     died: dict[str, str] = field(default_factory=dict)
     begun: set[Word] = field(default_factory=set)
 
     def add(self, end: Mapping[str, Any]) -> None:
         self.ran += end["ran"]
-        self.slow += end["slow"]
-        self.long += end["long"]
-        self.memory += end["memory"]
-        self.lost += end["lost"]
-        self.unjoined += end["unjoined"]
         self.solver += end.get("solver", 0)
-        self.slow_example = self.slow_example or end["examples"].get("slow", "")
-        self.long_example = self.long_example or end["examples"].get("long", "")
-        self.memory_example = self.memory_example or end["examples"].get("memory", "")
-        self.lost_example = self.lost_example or end["examples"].get("lost", "")
-        self.unjoined_example = self.unjoined_example or end["examples"].get("unjoined", "")
+        self.counts.update({name: end[name] for name in _COUNTED})
+        self.examples = {**end["examples"], **self.examples}
         self.died = {**end["deaths"], **self.died}
         self.begun |= {tuple(each) for each in end["begun"]}
 
+    @property
+    def whole(self) -> bool:
+        """Is it known of all executions how they went on to their ends?"""
+        return not any(self.counts[name] for name in ("slow", "memory", "lost", "unjoined"))
+
     def warnings(self, limits: Limits) -> list[str]:
-        found = []
-        if self.slow:
-            many = "executions" if self.slow > 1 else "execution"
-            within = f"{limits.seconds_per_execution:g} s"
-            found.append(f"{self.slow} {many} did not end within {within}, e.g. that of {self.slow_example}")
-        if self.lost:
-            many = "executions" if self.lost > 1 else "execution"
-            example = f", e.g. that of {self.lost_example}" if self.lost_example else ""
-            found.append(f"{self.lost} {many} could not be watched{example}")
-        if self.unjoined:
-            many = "executions" if self.unjoined > 1 else "execution"
-            found.append(
-                f"{self.unjoined} {many} left threads running, e.g. that of {self.unjoined_example}:"
-                " what they do later is not seen"
-            )
-        for how, text in self.died.items():
-            found.append(f"the program ended its process ({how}), e.g. with {text}")
-        return found
+        said = {
+            "slow": f"did not end within {limits.seconds_per_execution:g} s{self._example('slow')}",
+            "lost": f"could not be watched{self._example('lost')}",
+            "unjoined": f"left threads running{self._example('unjoined')}: what they do later is not seen",
+        }
+        found = [f"{self.count(name)} {what}" for name, what in said.items() if self.counts[name]]
+        return found + [f"the program ended its process ({how}), e.g. with {text}" for how, text in self.died.items()]
+
+    def count(self, name: str) -> str:
+        """How many there were, in words."""
+        number = self.counts[name]
+        return f"{number} {'executions' if number > 1 else 'execution'}"
+
+    def _example(self, name: str) -> str:
+        return f", e.g. that of {self.examples[name]}" if name in self.examples else ""
 
 
 def reached(stopped: str | None, limits: Limits, tally: Progress) -> list[str]:
     """The limits that a run came to, as sentences."""
     found = []
-    if tally.memory:
-        many = "executions" if tally.memory > 1 else "execution"
-        said = f"{tally.memory} {many} needed more than {limits.megabytes:,} MB of memory"
-        found.append(f"{said}, e.g. that of {tally.memory_example}")
+    if tally.counts["memory"]:
+        said = f"{tally.count('memory')} needed more than {limits.megabytes:,} MB of memory"
+        found.append(f"{said}, e.g. that of {tally.examples['memory']}")
     sentences = {
         "paths": f"stopped after {limits.paths or 0:,} paths",
         "words": f"stopped after {limits.words or 0:,} words",
         "seconds": f"stopped after {limits.seconds or 0:g} seconds",
-        "slow": f"stopped after {tally.slow} executions that did not end",
-        "memory": f"stopped after {tally.memory} executions that needed too much memory",
+        "slow": f"stopped after {tally.counts['slow']} executions that did not end",
+        "memory": f"stopped after {tally.counts['memory']} executions that needed too much memory",
     }
     return found if stopped is None else [*found, sentences[stopped]]

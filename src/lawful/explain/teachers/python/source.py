@@ -312,7 +312,7 @@ class PythonSource:
                 except Died:  # not even the process beside it was left alone
                     self._hosts.pop(0).close()
                     tally.ran += 1
-                    tally.lost += 1
+                    tally.counts["lost"] += 1
                 start = at + 1
                 isolated = isolated or tally.deaths >= _DEATHS
         if finish.get("unfollowed") and finish["stopped"] is None:
@@ -403,10 +403,10 @@ class PythonSource:
         self._counts.executions += tally.ran
         self._counts.solver_calls += tally.solver
         self.way = str(finish.get("way", self.way))
-        complete = bool(finish["complete"]) and not (tally.slow or tally.memory or tally.lost or tally.unjoined)
+        complete = bool(finish["complete"]) and tally.whole
         given_up = self.way == "symbolic" and not finish["complete"]
-        run.slow, run.begun = tally.slow, tally.begun
-        if run.left_out or tally.lost or given_up:
+        run.slow, run.begun = tally.counts["slow"], tally.begun
+        if run.left_out or tally.counts["lost"] or given_up:
             run.begun.add(())
         run.left_out |= bool(run.begun)
         if self._numbers_fixed and self.way != "symbolic":
@@ -423,7 +423,7 @@ class PythonSource:
         run.warnings += finish.get("notes", ())
         for text in finish.get("differs", ())[:1]:
             run.warnings.append(f"not deterministic: run twice with {text}, it did different things")
-        run.long, run.long_example = tally.long, tally.long_example
+        run.long, run.long_example = tally.counts["long"], tally.examples.get("long", "")
         run.finished = True
 
 

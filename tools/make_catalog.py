@@ -1,11 +1,17 @@
-"""Writes the pages about the laws of the catalogue, one for each area, and the table of all, from the laws' files."""
+"""Writes what is made from the laws' files: the pages of the catalogue, one for each area, the table of all laws, and
+what is known of them without reading them.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+import msgspec
+
 from lawful.laws import catalog
+from lawful.laws.catalog import index
+from lawful.laws.rml import compile
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "catalog"
@@ -45,14 +51,24 @@ def _program(path: Path) -> str:
     return f"```py\n{path.read_text(encoding='utf-8').strip()}\n```"
 
 
+def known(laws: list[catalog.CatalogLaw]) -> str:
+    """What is known of laws without reading them, a line for each."""
+    lines = []
+    for law in laws:
+        entry = index.entry_of(compile(law.path.read_text(encoding="utf-8"), name=law.name), law.profile)
+        if entry is not None:
+            lines.append(f"{msgspec.json.encode(law.name).decode()}: {msgspec.json.encode(entry).decode()}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def pages() -> dict[Path, str]:
-    """All pages as they should be."""
+    """All files as they should be."""
     laws = [catalog.load(name) for name in catalog.names()]
     found = {FOLDER / f"{area}.md": page(area, [law for law in laws if law.area == area]) for area in _areas(laws)}
     text = INDEX.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return found | {INDEX: f"{before}{BEGIN}\n{table(laws)}\n{END}{after}"}
+    return found | {INDEX: f"{before}{BEGIN}\n{table(laws)}\n{END}{after}", index.PATH: known(laws)}
 
 
 def _areas(laws: list[catalog.CatalogLaw]) -> list[str]:

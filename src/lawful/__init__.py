@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lawful import explain
     from lawful.engine.findings import Finding
-    from lawful.engine.live import Violation
+    from lawful.engine.violations import Violation
     from lawful.errors import LawError, LawfulError, TraceError
     from lawful.laws import grammar, invariants, rml
     from lawful.laws.invariants import invariant
@@ -65,7 +65,7 @@ _HOMES = {
     "Rule": "lawful.learning.model",
     "TraceError": "lawful.errors",
     "Verdict": "lawful.laws.protocol",
-    "Violation": "lawful.engine.live",
+    "Violation": "lawful.engine.violations",
     "emit": "lawful.sources.python.emitting",
     "explain": "lawful",
     "grammar": "lawful.laws",

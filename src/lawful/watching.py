@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Union, overload
 
-from lawful.engine.live import LiveRun, OnViolation
+from lawful.engine.live import LiveRun
+from lawful.engine.violations import OnViolation
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:

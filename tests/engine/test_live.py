@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from lawful.engine.live import LiveRun, Stop, Violation
+from lawful.engine.live import LiveRun
 from lawful.engine.routing import Routes
+from lawful.engine.violations import Stop, Violation
 from lawful.events import TraceWriter
 from lawful.laws.rml import RmlLaw, compile
 from laws.rml.engines import CORES, using
@@ -403,7 +404,7 @@ def test_a_fault_never_reaches_a_program_that_is_told_at_once(
     run = LiveRun([FILES], on_violation=on_violation)
     monkeypatch.setattr(run.laws[0].monitor, "feed", broken_feed)
     # Whoever raises it here is a file of tests: no frame of it would be there in a real fault.
-    monkeypatch.setattr("lawful.engine.live._is_programs", lambda error: False)
+    monkeypatch.setattr("lawful.engine.live.is_programs", lambda error: False)
     run.deliver([opened(1)])
     run.deliver([wrote(7)])
     run.end()

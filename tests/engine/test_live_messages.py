@@ -9,7 +9,8 @@ import pytest
 from lawful import grammar
 from lawful.engine.evidence import Recollection
 from lawful.engine.findings import Finding
-from lawful.engine.live import LiveRun, Violation
+from lawful.engine.live import LiveRun
+from lawful.engine.violations import Violation
 from lawful.reports.violated_view import violated_live
 
 LAW = grammar.compile(

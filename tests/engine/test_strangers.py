@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from lawful import core, rml
-from lawful.engine.live import LiveLaw, LiveRun
+from lawful.engine.judged import LiveLaw
+from lawful.engine.live import LiveRun
 from lawful.laws import catalog
 from lawful.laws.loader import load_law
 from lawful.laws.protocol import Verdict

@@ -28,6 +28,8 @@ static inline void val_decref(Val v) { if (!is_int(v)) Py_DECREF(obj_of(v)); }
 extern PyObject *lawful_undefined; /* values.UNDEFINED */
 
 int value_setup(void);
+/* The twin. It is there already: the program may have put its own in the place of `__import__`. */
+PyObject *value_module(void);
 Val val_borrowed(PyObject *object);         /* the value of an object; holds no reference of its own */
 PyObject *val_object(Val v);                /* a new reference */
 int val_matches(Val pattern, Val value);    /* 1, 0 or -1: error */

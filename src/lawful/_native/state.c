@@ -49,7 +49,7 @@ static int evaluate(Machine *machine, const Operand *operand, const Val *registe
 static int apply_in_python(Machine *machine, const Operand *operand, const Val *values, Val *value) {
     static PyObject *apply = NULL, *no_value = NULL;
     if (apply == NULL) {
-        PyObject *module = PyImport_ImportModule("lawful.laws.rml.values");
+        PyObject *module = value_module();
         if (module == NULL) return -1;
         no_value = PyObject_GetAttrString(module, "NoValue");
         apply = PyObject_GetAttrString(module, "apply");
@@ -117,7 +117,7 @@ static int evaluate_condition(Machine *machine, const Operand *operand, const Va
             PyObject *object = val_object(*value);
             val_decref(*value);
             if (object == NULL) return -1;
-            PyObject *module = PyImport_ImportModule("lawful.laws.rml.values");
+            PyObject *module = value_module();
             PyObject *kind = module == NULL ? NULL : PyObject_CallMethod(module, "describe", "O", object);
             Py_XDECREF(module);
             Py_DECREF(object);
@@ -179,7 +179,7 @@ int holds(Machine *machine, const Operand *operand, const Val *registers) {
     if (is_int(value) || (!PyBool_Check(obj_of(value)) && obj_of(value) != lawful_undefined)) {
         PyObject *object = val_object(value);
         val_decref(value);
-        PyObject *module = object == NULL ? NULL : PyImport_ImportModule("lawful.laws.rml.values");
+        PyObject *module = object == NULL ? NULL : value_module();
         PyObject *kind = module == NULL ? NULL : PyObject_CallMethod(module, "describe", "O", object);
         Py_XDECREF(module);
         Py_XDECREF(object);

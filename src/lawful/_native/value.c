@@ -3,9 +3,18 @@
 
 PyObject *lawful_undefined = NULL;
 
+PyObject *value_module(void) {
+    PyObject *name = PyUnicode_FromString("lawful.laws.rml.values");
+    if (name == NULL) return NULL;
+    PyObject *module = PyImport_GetModule(name);
+    if (module == NULL && !PyErr_Occurred()) module = PyImport_Import(name);
+    Py_DECREF(name);
+    return module;
+}
+
 int value_setup(void) {
     if (lawful_undefined != NULL) return 0;
-    PyObject *module = PyImport_ImportModule("lawful.laws.rml.values");
+    PyObject *module = value_module();
     if (module == NULL) return -1;
     lawful_undefined = PyObject_GetAttrString(module, "UNDEFINED");
     Py_DECREF(module);

@@ -12,6 +12,7 @@ import click
 
 from lawful import config, core
 from lawful.cli import outlets
+from lawful.cli.importing import Importing
 from lawful.cli.reporting import known_now
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine.session import Session
@@ -218,7 +219,7 @@ class Host:
         self._report = report
         self._fail_on = fail_on
         self._process = os.getpid()
-        self._path = list(sys.path)
+        self._importing = Importing()
         self._ending: launcher.Ending | None = None
         self._concluded = False
 
@@ -283,8 +284,8 @@ class Host:
             return code
         self._concluded = True
         session = self.session
-        # The program may have modules with the names of some that we are about to import.
-        sys.path[:] = self._path
+        # The program may have modules with the names of some that we are about to import, or import none at all.
+        self._importing.restore()
         try:
             session.finish()
             self._report(session)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lawful.engine.findings import Event, Finding
-from lawful.engine.live import LiveRun, Stop, Violation
+from lawful.engine.live import LiveRun
+from lawful.engine.violations import Stop, Violation
 from lawful.sources.actors import asking
 
 _UNJUDGED = "messages of other processes went out without being judged: the first process did not answer in time"

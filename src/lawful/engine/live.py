@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
-from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lawful import core
+from lawful.engine.dealing import Heard, deal
 from lawful.engine.evidence import Recollection, by_object, values_of
+from lawful.engine.faults import in_words, is_programs
 from lawful.engine.findings import Event, Finding, Numbered, finding_key, has_place, time_of
+from lawful.engine.judged import LiveLaw
 from lawful.engine.routing import Routes
+from lawful.engine.violations import AFTER, AT_ONCE, OnViolation, Stop, Violation
 from lawful.errors import TraceError
 from lawful.events.model import mentioned_ids
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
@@ -24,122 +25,10 @@ if TYPE_CHECKING:
     from lawful.engine.suppressions import Suppressions
     from lawful.events.writer import TraceWriter
 
-OnViolation = Literal["report", "raise", "stop", "count"]
-_AT_ONCE = ("raise", "stop")  # what is to be done before the program goes on
-
 _MOST_FINDINGS = 1_000  # of one law
 _MOST_PENDING = 10_000  # instances that were left open at the end, of one law
 _NOTHING = Expectation((), {})
 _UNSEEN = re.compile(r"invariant-\w+-unseen:")
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
-
-# Kinds of events that tell of what has already happened: it is too late to raise an exception in front of it.
-_AFTER = frozenset({"func_post", "func_raise", "new", "gone", "field_read", "yield"})
-
-
-class Violation(Exception):
-    """A law would be broken by what is about to happen. It has not happened."""
-
-    __module__ = "lawful"  # where its users find it
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding)
-        self.finding = finding
-
-    def __str__(self) -> str:
-        from lawful.engine.wording import message
-
-        return f"{self.finding.law}: {message(self.finding)}"
-
-
-class Stop(SystemExit):
-    """A law was broken, and the program is to end for it: as by `sys.exit(1)`, cleaning up on the way."""
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(1)
-        self.finding = finding
-
-
-class LiveLaw:
-    """One law on the events of a running program: only those that it can match, so that laws do not disturb each other.
-
-    After an event that it rejects, the law goes on as if that event had not come.
-    """
-
-    def __init__(self, law: Law, lives: Lives | None = None) -> None:
-        self.law = law
-        self.monitor: Monitor = law.monitor()
-        self.subjects = None if lives is None else law.subjects  # if it is sampled
-        self.kind = "" if lives is None or self.subjects is None else lives.class_of(law)  # of objects
-        if self.subjects is not None:
-            self.ended()  # from now on somebody asks
-        self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
-        self.hears = bool(getattr(law, "acquainted", False))  # must it be told of the end of what it has heard of?
-        self.aloof = False  # now: the end of a stranger does not concern it
-        self.paused = False
-        self.events: list[Event] = []  # that have come
-        self.numbers: list[int] = []  # that they have in the run
-
-    def offender(self, event: Event | None) -> int | str | None:
-        """The object that has just broken it."""
-        if self.subjects is None:
-            return None
-        offender = getattr(self.monitor, "offender", None)
-        if offender is None and event is not None:
-            return self.subjects.of(event)
-        return offender
-
-    @property
-    def tells_offenders(self) -> bool:
-        """Does it say at once which object has broken it, also by what it did not do?"""
-        return hasattr(self.monitor, "offender")
-
-    def owes(self, target: int | str) -> bool:
-        """Does it wait for something that an object must do in time?"""
-        owes = getattr(self.monitor, "owes", None)
-        return owes is not None and owes(target)
-
-    def ended(self) -> list[int | str]:
-        """Objects whose lives, as far as this law goes, have come to an end since this was last asked."""
-        take_ended = getattr(self.monitor, "take_ended", None)
-        return take_ended() if take_ended is not None else []
-
-    def judge(self, broken: Callable[[LiveLaw, Event, int], None]) -> None:
-        """Take the events that have come, and tell of those that break the law while it is as it was before them."""
-        numbers, events = self.numbers, self.events
-        self.numbers, self.events = [], []
-        self._judge(events, numbers, broken)
-        self.aloof = self._is_aloof()
-
-    def _is_aloof(self) -> bool:
-        return self.hears and not self.over and bool(getattr(self.monitor, "aloof", False))
-
-    def _judge(self, events: list[Event], numbers: list[int], broken: Callable[[LiveLaw, Event, int], None]) -> None:
-        monitor, start, span = self.monitor, 0, len(events)
-        while start < len(events):
-            # What is fed behind a violation is fed again: so, where there are many, little at once.
-            if span == len(events):
-                verdict = monitor.feed(events, numbers)
-            else:
-                verdict = monitor.feed(events[start : start + span], numbers[start : start + span])
-            if verdict is not Verdict.FALSE:
-                if verdict is Verdict.TRUE:
-                    self.over = True
-                    return
-                start, span = start + span, 2 * span
-                continue
-            place = monitor.rejected_at if monitor.doomed_at is None else monitor.doomed_at
-            assert isinstance(place, int)
-            index = bisect_left(numbers, place, start)
-            broken(self, events[index], place)
-            if not monitor.forgive():
-                self.over = True
-                return
-            while monitor.again():
-                broken(self, events[index], place)
-                monitor.forgive()
-            start, span = index + 1, 1
 
 
 class LiveRun:
@@ -199,8 +88,7 @@ class LiveRun:
         self._messages = messages
         # Where it began is told in any case. One more message than is shown tells whether there are more.
         self._recollection = Recollection(max(history, messages and messages + 1, 1), shown=max(history, 1))
-        # By id, the laws that have heard of an object, until it is gone: the others need not hear of its end.
-        self._heard: dict[int | str, tuple[LiveLaw, ...]] | None = {} if lives is None else None
+        self._heard: Heard | None = {} if lives is None else None
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
         self._recent: dict[Hashable, list[Numbered]] | None = None  # the same, by object, if somebody asked
         self._unexplained: list[tuple[int, Finding, Monitor, list[Any]]] = []
@@ -293,10 +181,10 @@ class LiveRun:
             self.fail(error)
             # A tracer that gathers events is stopped by an exception, which goes no further. One that hands over each
             # event at once passes it on to the program.
-            if self.on_violation not in _AT_ONCE or not isinstance(error, Exception) or _is_programs(error):
+            if self.on_violation not in AT_ONCE or not isinstance(error, Exception) or is_programs(error):
                 raise
             return
-        if self.on_violation in _AT_ONCE:
+        if self.on_violation in AT_ONCE:
             self._act(offence, batch[-1] if batch else None)
 
     def _judge(self, batch: list[Event], new: list[Finding]) -> tuple[Finding, Event] | None:
@@ -304,12 +192,13 @@ class LiveRun:
         self._write(batch)
         known = len(self._findings)
         routes, lives = self._routes, self.lives
+        first = self._number + 1
         if core.native is None:
-            self._deal(batch)
+            thread = deal(batch, first, routes, self._kept, lives, self._heard)
         else:
             admit, ways = (None, None) if lives is None else (lives.admit, lives.ways)
-            thread = core.native.deal(batch, self._number + 1, routes, self._kept, admit, ways, self._heard)
-            self.threads = max(self.threads, thread)
+            thread = core.native.deal(batch, first, routes, self._kept, admit, ways, self._heard)
+        self.threads = max(self.threads, thread)
         self.events += len(batch)
         self._number += len(batch)
         self._offence = None
@@ -324,54 +213,6 @@ class LiveRun:
         if len(self._findings) > known:
             new += list(self._findings.values())[known:]
         return self._offence
-
-    def _deal(self, batch: list[Event]) -> None:
-        """Give events to the laws that they concern. The C core has a twin of this."""
-        routes, kept, lives = self._routes, self._kept, self.lives
-        for entry in enumerate(batch, self._number + 1):
-            number, event = entry
-            try:
-                concerned = routes[event["event"], event.get("name")]
-            except (KeyError, TypeError):  # it has no kind, or its name is no word
-                concerned = routes.find(event.get("event"), event.get("name"))
-            if lives is not None:
-                concerned = lives.admit(event, concerned)
-            if self._heard is None:
-                known = False
-            elif event.get("event") == "gone" and event.get("targetId").__class__ in (int, str):
-                known, concerned = self._mourners(self._heard.pop(event["targetId"], None), concerned)
-            else:
-                known = False
-                hearing = tuple(each for each in concerned if each.hears)
-                if hearing:
-                    self._introduce(event, hearing)
-            if concerned or known:
-                kept.append(entry)
-                for each in concerned:
-                    each.events.append(event)
-                    each.numbers.append(number)
-        threads = {thread for event in batch if (thread := event.get("thread")).__class__ is int}
-        self.threads = max(self.threads, *threads) if threads else self.threads
-
-    def _introduce(self, event: Event, laws: tuple[LiveLaw, ...]) -> None:
-        """These laws have heard of all objects that an event mentions."""
-        assert self._heard is not None
-        for each in _ids_in(event):
-            before = self._heard.get(each, ())
-            news = tuple(law for law in laws if law not in before)
-            if news:
-                self._heard[each] = before + news
-
-    @staticmethod
-    def _mourners(
-        heard: tuple[LiveLaw, ...] | None, concerned: tuple[LiveLaw, ...]
-    ) -> tuple[bool, tuple[LiveLaw, ...]]:
-        """Has a law heard of an object that is gone; and the laws that are to be told.
-
-        A law to which something else of the batch has come may not be aloof any more when that is judged.
-        """
-        told = tuple(each for each in concerned if not each.aloof or each.events or each in (heard or ()))
-        return heard is not None, told
 
     def _write(self, batch: list[Event]) -> None:
         if self._writer is not None:
@@ -480,7 +321,7 @@ class LiveRun:
 
     def _prevents(self, event: Event) -> bool:
         """Will what has broken a law not happen?"""
-        return self.on_violation == "raise" and event.get("event") not in _AFTER
+        return self.on_violation == "raise" and event.get("event") not in AFTER
 
     def _take_back(self, batch: int) -> None:
         """The last events will not happen: a message has one for its sender, and one for its receiver."""
@@ -535,7 +376,7 @@ class LiveRun:
         """Something went wrong in watching, here or in the tracer: from now on nothing is judged."""
         if self.fault is None:
             self.fault = error
-            self.faults.append(_in_words(error))
+            self.faults.append(in_words(error))
 
     # -- laws that come and go --------------------------------------------------------------------
 
@@ -704,37 +545,3 @@ class LiveRun:
                     self.omitted += finding.count
                 else:
                     self._add(finding.key, finding)
-
-
-def _ids_in(event: Event) -> Iterator[int | str]:
-    """The ids of all objects that a law may hear of by an event."""
-    args, named = event.get("argIds"), event.get("kwargIds")
-    for each in (
-        *(event.get(key) for key in ("targetId", "resultId", "excId", "task")),
-        *(args if isinstance(args, list | tuple) else ()),
-        *(named.values() if isinstance(named, dict) else ()),
-    ):
-        if each.__class__ in (int, str):
-            yield each
-
-
-def _is_programs(error: BaseException) -> bool:
-    """Does an exception come from the program: was it raised by a signal handler that ran in the middle of our work?"""
-    trace = _innermost(error)
-    return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_PACKAGE, _LIBRARY, "<"))
-
-
-def _in_words(error: BaseException) -> str:
-    if not isinstance(error, Exception):
-        return f"interrupted by {type(error).__name__} while events were being judged"
-    trace = _innermost(error)
-    place = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace else ""
-    text = " ".join(str(error).split())
-    return f"a fault in Lawful: {type(error).__name__}: {text}{place}"
-
-
-def _innermost(error: BaseException) -> TracebackType | None:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace

@@ -13,7 +13,7 @@ from lawful.errors import LawfulError
 if TYPE_CHECKING:
     from lawful.confidence.model import Policy
     from lawful.config import Sampling
-    from lawful.engine.live import LiveLaw
+    from lawful.engine.judged import LiveLaw
     from lawful.laws.protocol import Law
 
 Event = dict[str, Any]

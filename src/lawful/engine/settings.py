@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lawful.engine.live import OnViolation
+from lawful.engine.violations import OnViolation
 from lawful.sources.python.scope import Scope
 
 if TYPE_CHECKING:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from lawful.diagnostics import printable
 from lawful.engine.findings import is_message, plain
+from lawful.laws import catalog
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
@@ -52,8 +55,6 @@ def catalogued(finding: Finding) -> CatalogLaw | None:
     """The law with its facts, if it is one of the catalogue: these say in the library's language what is wrong."""
     if "/" not in finding.law:
         return None
-    from lawful.laws import catalog  # a run that finds nothing must not pay for it
-
     return catalog.load(finding.law) if finding.law in catalog.names() else None
 
 
@@ -164,8 +165,6 @@ def count(number: int, what: str, many: str = "") -> str:
 
 def short(value: Any) -> str:
     """A value as compact JSON on one line that cannot steer a terminal; long strings and lists are cut."""
-    import msgspec  # a run that finds nothing must not pay for it
-
     return printable(msgspec.json.encode(shortened(value)).decode())
 
 

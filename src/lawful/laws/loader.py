@@ -67,14 +67,19 @@ def find_laws(word: str | os.PathLike[str]) -> dict[str, str]:
 
 def is_shipped(path: str) -> bool:
     """Is this a law of the catalogue? Nothing is odd about those: they were looked at before they were shipped."""
-    return os.path.dirname(os.path.dirname(path)) == os.path.join(os.path.dirname(os.path.abspath(__file__)), "catalog")
+    return os.path.dirname(os.path.dirname(path)) == _CATALOG
 
 
 def _rml(text: str, name: str, file: str) -> Law:
     # A run without RML laws must not pay for its import.
-    from lawful.laws.rml import compile
+    from lawful.laws.rml import RmlLaw, compile
 
-    return compile(text, name=name, known_good=is_shipped(file))
+    if not is_shipped(file):
+        return compile(text, name=name)
+    from lawful.laws.catalog import index
+
+    shelf, base = os.path.split(file)
+    return RmlLaw(text, name, index.known(f"{os.path.basename(shelf)}/{os.path.splitext(base)[0]}", text))
 
 
 def _invariants(text: str, name: str, _file: str) -> Law:
@@ -94,6 +99,7 @@ _LANGUAGES: dict[str, Callable[[str, str, str], Law]] = {".rml": _rml, ".toml": 
 
 
 _ALONE = (".rml", ".toml")
+_CATALOG = os.path.join(os.path.dirname(os.path.abspath(__file__)), "catalog")
 
 
 def is_law_name(name: str) -> bool:

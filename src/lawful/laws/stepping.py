@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -59,7 +60,20 @@ class MachineMonitor(ABC, Generic[M]):
         self._rejected: Event | None = None
         self._warnings: dict[str, str] = {}
         self._ended: Verdict | None = None
-        self._machine = self._new_machine()
+
+    @cached_property
+    def _machine(self) -> M:
+        return self._new_machine()
+
+    @property
+    def _begun(self) -> bool:
+        """Is there a machine already?"""
+        return "_machine" in self.__dict__
+
+    @property
+    def _at_first(self) -> Verdict | None:
+        """The verdict before there is a machine, if it is known without one."""
+        return None
 
     @abstractmethod
     def _new_machine(self) -> M:
@@ -126,6 +140,8 @@ class MachineMonitor(ABC, Generic[M]):
 
     @property
     def _accepts(self) -> bool:
+        if not self._begun and self._at_first is not None:
+            return self._at_first.accepts
         return not self._machine.failed and self._machine.halts
 
     @property
@@ -134,6 +150,8 @@ class MachineMonitor(ABC, Generic[M]):
 
     @property
     def _open_verdict(self) -> Verdict:
+        if not self._begun and self._at_first is not None:
+            return self._at_first
         if self._machine.failed or self.doomed_at is not None:
             return Verdict.FALSE
         if self._accepts_all:

@@ -36,3 +36,17 @@ def test_what_a_law_watches(text: str, watches: tuple[Watch, ...] | None) -> Non
     assert isinstance(law, Law)
     assert law.watches == watches
     assert pickle.loads(pickle.dumps(law)).watches == watches
+
+
+def test_what_is_relevant_does_not_depend_on_what_was_asked_before() -> None:
+    law = rml.compile(
+        "a(x) matches {name: 'a', id: x};\nb(x) matches {name: 'b', id: x};\nc(x) matches a(x) | b(x);\n"
+        "unused(x) matches {name: 'u', id: x};\nd not matches {name: 'd', id: _};\n"
+        "Main = {let x; a(x) Then<x>};\nThen<x> = c(x)* d;\nNever = unused(3);"
+    )
+    monitor = law.monitor()
+    for name in "abdu":
+        relevant = name != "u"
+        assert monitor.relevant({"name": name, "id": 7}, [7]) is (relevant and name != "d")
+        assert monitor.relevant({"name": name, "id": 7}, []) is relevant
+        assert not monitor.relevant({"name": name, "id": 7}, [8])

@@ -15,7 +15,8 @@ import pytest
 
 import lawful
 from lawful.engine.consulting import Client, Server
-from lawful.engine.live import LiveRun, OnViolation, Stop, Violation
+from lawful.engine.live import LiveRun
+from lawful.engine.violations import OnViolation, Stop, Violation
 from lawful.sources.actors.asking import Counsel, ask
 
 SPAWN = multiprocessing.get_context("spawn")

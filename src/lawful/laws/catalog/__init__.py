@@ -84,11 +84,19 @@ def load(name: str) -> CatalogLaw:
 def groups() -> dict[str, list[str]]:
     """The profiles and the areas, each with the names of its laws."""
     found: dict[str, list[str]] = {profile: [] for profile in PROFILES}
-    for law in map(load, names()):
-        for profile in PROFILES[PROFILES.index(law.profile) :]:
-            found[profile].append(law.name)
-        found.setdefault(law.area, []).append(law.name)
+    for name, profile in _profiles().items():
+        for each in PROFILES[PROFILES.index(profile) :]:
+            found[each].append(name)
+        found.setdefault(name.partition("/")[0], []).append(name)
     return found
+
+
+def _profiles() -> dict[str, str]:
+    """The profile of each law: from its file only if nobody has written it down."""
+    from lawful.laws.catalog.index import entries
+
+    known = entries()
+    return {name: known[name].profile if name in known else load(name).profile for name in names()}
 
 
 def select(word: str) -> list[str]:
@@ -98,6 +106,9 @@ def select(word: str) -> list[str]:
     area = [name for name in _paths() if name.startswith(f"{word}/")]
     if area and word not in PROFILES:
         return area  # no file need be read for that
+    if word in PROFILES:
+        wanted = PROFILES[: PROFILES.index(word) + 1]
+        return [name for name, profile in _profiles().items() if profile in wanted]
     known = groups()
     if word not in known:
         raise _unknown(word, [*known, *names()])

@@ -172,7 +172,7 @@ class _Builder:
         self._extents: dict[tuple[_Atom, bool], event_types.Extent] = {}
 
     def build(self) -> Automaton:
-        self._targets(self._planner.initial, (), None, False)
+        self._targets(self._planner.main, (), None, False)
         facts: list[_Facts] = []
         edges: list[_Edge] = []
         while self._pending:

@@ -1,67 +1,76 @@
-"""An RML law and its monitors, as the rest of Lawful sees them."""
+"""An RML law and its monitors, as the rest of Lawful sees them.
+
+A law that ships is known to be good, and of most it is known what they wait for. It is read when its first event comes.
+That is in the midst of the program, which may have changed how modules are imported: what a running law needs is there
+before, and only what is for others is imported by whoever asks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lawful import core
-from lawful.diagnostics import Diagnostic
 from lawful.laws.notebook import Shown
-from lawful.laws.protocol import Event, Expectation, Outcome, Watch
-from lawful.laws.rml import patterns, syntax
-from lawful.laws.rml.checker import check, find_errors
-from lawful.laws.rml.compiler import compile_specification
+from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
+from lawful.laws.rml import patterns
+from lawful.laws.rml.compiler import Direct, compile_specification
 from lawful.laws.rml.expectation import expectation, pending
+from lawful.laws.rml.known import Known
 from lawful.laws.rml.machine import Machine
-from lawful.laws.rml.outline import is_selective, watches
+from lawful.laws.rml.named import named
 from lawful.laws.rml.parser import parse
-from lawful.laws.rml.parts import asks_for_parts, parts
 from lawful.laws.rml.planner import Planner
-from lawful.laws.rml.portable import pack, unpack
-from lawful.laws.rml.printer import format_spec
 from lawful.laws.rml.recursion import deeply
-from lawful.laws.rml.strangers import knows_by_id
-from lawful.laws.rml.subjects import RmlSubjects, subjects
 from lawful.laws.rml.values import identical
 from lawful.laws.stepping import MachineMonitor, check_trace
+
+if TYPE_CHECKING:
+    from lawful.diagnostics import Diagnostic
+    from lawful.laws.rml import syntax
+    from lawful.laws.rml.subjects import RmlSubjects
 
 _STRANGER: Event = {"event": "gone", "targetId": "<a stranger>"}  # no object has such an id
 
 
-def compile(text: str, *, name: str = "<law>", known_good: bool = False) -> RmlLaw:
-    """Compile a law. Raises LawError with everything that is wrong with it; warnings are in `law.warnings`.
-
-    A law that is known to be good is not looked through for errors.
-    """
+def compile(text: str, *, name: str = "<law>") -> RmlLaw:
+    """Compile a law. Raises LawError with everything that is wrong with it; warnings are in `law.warnings`."""
     if not isinstance(text, str):
         raise TypeError(f"a law is text, not {type(text).__name__}")
-    specification = parse(text, name=name)
-    if not known_good:
-        find_errors(specification, text, name=name)
-    return RmlLaw(text, name, specification)
+    from lawful.laws.rml.checker import find_errors
+
+    law = RmlLaw(text, name)
+    find_errors(law.specification, text, name=name)
+    return law
 
 
 class RmlLaw(Shown):
-    """A compiled RML specification. It can be pickled; so can its monitors."""
+    """An RML specification without errors. It can be pickled; so can its monitors."""
 
-    def __init__(self, source: str, name: str, specification: syntax.Specification, *, part: bool = False) -> None:
+    def __init__(self, source: str, name: str, known: Known | None = None, *, part: bool = False) -> None:
+        """`known` is what need not be found out. A part of a law is there for the whole."""
         self.source = source
         self.name = name
-        self.specification = specification
+        self.known = known
         self._part = part
 
     def __repr__(self) -> str:
         return f"<RmlLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _recompiled, (self.source, self.name)
+        return RmlLaw, (self.source, self.name, self.known)
+
+    @cached_property
+    def specification(self) -> syntax.Specification:
+        return parse(self.source, name=self.name)
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What is odd about its text. It takes longer to find than errors do, and who runs a law does not ask."""
+        from lawful.laws.rml.checker import check
+
         # What is to be said about the text of parts was said about the whole.
         return () if self._part else tuple(check(self.specification, self.source, name=self.name))
 
@@ -70,20 +79,39 @@ class RmlLaw(Shown):
         return deeply(lambda: Planner(compile_specification(self.specification)))
 
     @cached_property
+    def named(self) -> tuple[Direct, ...]:
+        """The patterns of the events that it is about."""
+        return deeply(lambda: named(self.planner.program, self.specification))
+
+    @cached_property
     def watches(self) -> tuple[Watch, ...] | None:
+        if self.known is not None:
+            return self.known.watches
+        from lawful.laws.rml.outline import watches
+
         return deeply(lambda: watches(self))
 
     @cached_property
     def selective(self) -> bool:
+        if self.known is not None:
+            return self.known.selective
+        from lawful.laws.rml.outline import is_selective
+
         return is_selective(self.specification)
 
     @cached_property
     def subjects(self) -> RmlSubjects | None:
+        from lawful.laws.rml.subjects import subjects
+
         return deeply(lambda: subjects(self))
 
     @cached_property
     def acquainted(self) -> bool:
         """Does the end of an object concern it by its id alone, which it knows from the events before, if at all?"""
+        if self.known is not None:
+            return self.known.acquainted
+        from lawful.laws.rml.strangers import knows_by_id
+
         return knows_by_id(self.specification, self.watches)
 
     @property
@@ -97,12 +125,17 @@ class RmlLaw(Shown):
 
     @cached_property
     def _parts(self) -> tuple[RmlLaw, ...]:
+        if self.known is not None:
+            return ()
+        from lawful.laws.rml.parts import asks_for_parts, parts
+
         if not asks_for_parts(self.source):
             return ()
+        from lawful.laws.rml.printer import format_spec
+
         return deeply(
             lambda: tuple(
-                RmlLaw(format_spec(part), f"{self.name}: {name}", part, part=True)
-                for name, part in parts(self.specification)
+                RmlLaw(format_spec(part), f"{self.name}: {name}", part=True) for name, part in parts(self.specification)
             )
         )
 
@@ -114,23 +147,23 @@ class RmlLaw(Shown):
         return check_trace(self.monitor(), events)
 
 
-def _recompiled(source: str, name: str) -> RmlLaw:
-    return compile(source, name=name)
-
-
 class RmlMonitor(MachineMonitor[Machine]):
     """The running state of an RML law."""
 
     def __init__(self, law: RmlLaw) -> None:
         self.law = law
         super().__init__()
-        if self._machine.doomed:
+        if law.known is None and self._machine.doomed:
             self.doomed_at = 0
 
     def _new_machine(self) -> Machine:
         kind = Machine if core.native is None else core.native.Machine
         machine: Machine = kind(self.law.planner, self._warn)
         return machine
+
+    @property
+    def _at_first(self) -> Verdict | None:
+        return None if self.law.known is None else Verdict.CURRENTLY_TRUE
 
     @property
     def _accepts_all(self) -> bool:
@@ -146,10 +179,9 @@ class RmlMonitor(MachineMonitor[Machine]):
 
     def relevant(self, event: Event, values: Iterable[Any]) -> bool:
         wanted = list(values)
-        table = self.law.planner.program.patterns
-        for tree, size in zip(table.trees, table.captures, strict=True):
-            found: list[Any] = [None] * size
-            if patterns.is_universal(tree) or not deeply(partial(patterns.match, tree, event, found)):
+        for option in self.law.named:
+            found: list[Any] = [None] * len(option.names)
+            if patterns.is_universal(option.tree) or not deeply(partial(patterns.match, option.tree, event, found)):
                 continue
             if not wanted or any(identical(value, other) for value in found for other in wanted):
                 return True
@@ -158,6 +190,8 @@ class RmlMonitor(MachineMonitor[Machine]):
     @property
     def aloof(self) -> bool:
         """Would the end of an object of which no event has told yet change nothing now?"""
+        if self.law.known is not None and not self._begun:
+            return self.law.known.aloof
         return self.law.acquainted and self._machine.ignores(_STRANGER)
 
     def prevented(self, number: int) -> None:
@@ -169,12 +203,15 @@ class RmlMonitor(MachineMonitor[Machine]):
     # -- out and in -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
+        from lawful.laws.rml.portable import pack
+
         state = pack(self.law.planner, self._machine.dump())
         return super().__getstate__() | {"_state": state, "_failed": self._machine.failed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        from lawful.laws.rml.portable import unpack
+
         packed, failed = state.pop("_state"), state.pop("_failed")
         self.__dict__.update(state)
-        self._machine = self._new_machine()
         self._machine.load(unpack(self.law.planner, packed))
         self._machine.failed = failed

@@ -81,7 +81,7 @@ class Planner:
         self._lock = RLock()  # monitors of one law may run in several threads
         self.trees: dict[str, dict[int, Any]] = {STEP: {}, HALT: {}}  # what the Python machines keep of this law
         self.native: Any = None  # what the C core keeps of this law
-        self.initial: Recipe = self.exclusively(lambda: self._recipe(program.main, {}))
+        self.initial: Recipe = self.exclusively(lambda: self._recipe(self._unfolded(program.main, set()), {}))
 
     # -- what the machines ask --------------------------------------------------------------------
 
@@ -124,6 +124,11 @@ class Planner:
             return self._doom.doomed(shape)
 
     @cached_property
+    def main(self) -> Recipe:
+        """The start by its name, as drawings show it."""
+        return self.exclusively(lambda: self._recipe(self.program.main, {}))
+
+    @cached_property
     def inert(self) -> int:
         """A shape that says nothing, but is not `all`: it stands for the children a spine has let go."""
         every = self.program.terms.all
@@ -157,6 +162,21 @@ class Planner:
 
     def _register_names(self, shape: int) -> dict[Ref, str]:
         return {(terms.SLOT, i): name for i, name in enumerate(self.shapes[shape].names)}
+
+    def _unfolded(self, term: Term, seen: set[str]) -> Term:
+        """What `Main` stands for, so that an event which changes nothing leaves it as it is, even if it is the first.
+
+        An equation is unfolded once: variables that are bound twice must not be the same.
+        """
+        op, args, make = term.op, term.args, self.program.terms.make
+        if op == terms.CALL and not args[1] and args[0] not in seen:
+            seen.add(args[0])
+            return self._unfolded(self.program.equations[args[0]].body, seen)
+        if op == terms.FILTER:
+            return make(op, *args[:2], *(self._unfolded(part, seen) for part in args[2:]))
+        if op == terms.AND:
+            return make(op, *(self._unfolded(part, seen) for part in args))
+        return term
 
     # -- taking a term apart ----------------------------------------------------------------------
 

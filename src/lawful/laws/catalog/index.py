@@ -1,0 +1,64 @@
+"""What is known of the catalogue's laws without reading them: `tools/make_catalog.py` has written it down."""
+
+from __future__ import annotations
+
+from binascii import crc32
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from lawful.laws.catalog import ROOT
+from lawful.laws.protocol import Verdict, Watch
+from lawful.laws.rml.known import Known
+
+if TYPE_CHECKING:
+    from lawful.laws.rml import RmlLaw
+
+PATH: Final = ROOT / "index.json"
+
+_Values = tuple[str | int | float | bool | None, ...]
+
+
+class Entry(msgspec.Struct, array_like=True, frozen=True):
+    """One law. What is known of it holds for the text with this sum."""
+
+    sum: int
+    profile: str
+    watches: tuple[tuple[tuple[str, _Values | None], ...], ...] | None
+    selective: bool
+    acquainted: bool
+    aloof: bool
+
+
+def sum_of(text: str) -> int:
+    """A number that another text has not, unless somebody wants it to."""
+    return crc32(text.encode("utf-8"))
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """All laws that are known, by name."""
+    try:
+        data = PATH.read_bytes()
+        return msgspec.json.decode(data, type=dict[str, Entry])
+    except (OSError, msgspec.MsgspecError):
+        return {}  # then they are read
+
+
+def known(name: str, text: str) -> Known | None:
+    """What is known of the law of this name, if this is still its text."""
+    entry = entries().get(name)
+    if entry is None or entry.sum != sum_of(text):
+        return None
+    watches = None if entry.watches is None else tuple(map(Watch, entry.watches))
+    return Known(watches, entry.selective, entry.acquainted, entry.aloof)
+
+
+def entry_of(law: RmlLaw, profile: str) -> Entry | None:
+    """What is to be written down of a law, if there is no more to it than that."""
+    monitor = law.monitor()
+    if len(law.parts) != 1 or monitor.verdict is not Verdict.CURRENTLY_TRUE:
+        return None
+    watches = None if law.watches is None else tuple(watch.keys for watch in law.watches)
+    return Entry(sum_of(law.source), profile, watches, law.selective, law.acquainted, monitor.aloof)

@@ -1,0 +1,17 @@
+"""What can be known of a law without reading it: enough to wait for its first event."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lawful.laws.protocol import Watch
+
+
+class Known(NamedTuple):
+    """Of a law that is judged as a whole, and that is kept by a trace without events."""
+
+    watches: tuple[Watch, ...] | None
+    selective: bool
+    acquainted: bool
+    aloof: bool
+    """Is it so before the first event?"""

@@ -10,8 +10,9 @@ from textwrap import dedent
 import pytest
 
 from lawful.diagnostics import LawSourceError, Source
-from lawful.laws.rml.parser import MAX_NESTING, parse
+from lawful.laws.rml.parser import parse
 from lawful.laws.rml.printer import format_expression, format_spec
+from lawful.laws.rml.reader import MAX_NESTING
 from lawful.laws.rml.syntax import All as AllTraces
 from lawful.laws.rml.syntax import (
     And,

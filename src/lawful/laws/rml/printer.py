@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 
-from lawful.laws.rml.parser import DATA_LEVELS
+from lawful.laws.rml.operators import DATA_LEVELS
 from lawful.laws.rml.syntax import (
     All,
     And,

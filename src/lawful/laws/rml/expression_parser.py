@@ -1,0 +1,196 @@
+"""Trace expressions in the text of a law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lawful.laws.rml.data_parser import DataParser
+from lawful.laws.rml.lexer import CONSTANTS
+from lawful.laws.rml.operators import EXPRESSION_LEVELS
+from lawful.laws.rml.reader import MAX_NESTING, NUMBERS, SyntaxFailure
+from lawful.laws.rml.syntax import (
+    All,
+    And,
+    Argument,
+    Call,
+    Closure,
+    Concat,
+    Data,
+    Empty,
+    Event,
+    EventUse,
+    Expression,
+    Filter,
+    If,
+    Let,
+    Optional,
+    Or,
+    Plus,
+    Shuffle,
+    Star,
+    Times,
+)
+from lawful.laws.rml.trampoline import Step
+
+_BINARY: dict[str, Callable[..., Expression]] = {"|": Shuffle, "\\/": Or, "/\\": And}
+_POSTFIX: dict[str, Callable[..., Expression]] = {"*": Star, "+": Plus, "?": Optional, "!": Closure}
+_STARTS_PRIMARY = frozenset(("LID", "UID", "(", "{", "empty", "all", "if"))
+
+EXPRESSION_HINTS = {
+    "||": r"shuffle is `|`, union is `\/`",
+    "&&": r"intersection is `/\`",
+    "/": r"intersection is `/\`, union is `\/`",
+    ",": "events follow each other without a comma",
+    "->": "events follow each other without an arrow",
+    "STRING": "an event is named by its event type, declared with `name matches {...};`",
+    "{": "in an expression braces open a `{let x; ...}` or a repetition `{3}`",
+    "not": "an event type is negated in its declaration: `name not matches ...;`",
+    "_": "the event type `any` matches every event",
+}
+"""What may have been meant by a token that does not fit into an expression."""
+
+
+class ExpressionParser(DataParser):
+    """Reads trace expressions."""
+
+    def expression(self) -> Step[Expression]:
+        """A whole expression, by operator precedence with explicit stacks; spans include a group's parentheses."""
+        self.descend()
+        operands: list[tuple[Expression, int, int]] = []
+        operators: list[str] = []
+
+        def reduce() -> None:
+            right, _, end = operands.pop()
+            left, start, _ = operands.pop()
+            operands.append((_BINARY[operators.pop()](left, right, span=(start, end)), start, end))
+
+        while True:
+            parts: list[tuple[Expression, int, int]] = []
+            while True:
+                start = self.token.start
+                node: Expression = yield self.primary()
+                levels = 0
+                while (kind := self.kind) in _POSTFIX or (kind == "{" and self.peek() in NUMBERS):
+                    levels += 1
+                    if self.depth + levels > MAX_NESTING:
+                        self.too_deep()
+                    if kind == "{":
+                        node = self.times(node, start)
+                    else:
+                        self.advance()
+                        node = _POSTFIX[kind](node, span=(start, self.last_end))
+                parts.append((node, start, self.last_end))
+                if self.kind not in _STARTS_PRIMARY or self.at in self.starts:
+                    break
+            node, start, end = parts.pop()
+            while parts:
+                left, start, _ = parts.pop()
+                node = Concat(left, node, span=(start, end))
+            operands.append((node, start, end))
+            level = EXPRESSION_LEVELS.get(self.kind, 0)
+            while operators and EXPRESSION_LEVELS[operators[-1]] >= level:
+                reduce()
+            if not level:
+                self.depth -= 1
+                return operands[0][0]
+            operators.append(self.advance().kind)
+
+    def times(self, body: Expression, start: int) -> Expression:
+        self.advance()
+        count = self.token
+        if count.kind == "FLOAT":
+            self.unexpected("a whole number", "a repetition is written `A{3}`")
+        self.advance()
+        self.expect(
+            "}", hint="a repetition is written `A{3}`; for a range write `A{2} A?`" if self.kind == "," else None
+        )
+        if not isinstance(count.value, int):  # unreachable: tokens of this kind carry whole numbers
+            raise TypeError(count.value)
+        return Times(body, count.value, span=(start, self.last_end))
+
+    def primary(self) -> Step[Expression]:
+        token = self.token
+        if self.at in self.starts:
+            self.unexpected("an expression")
+        match token.kind:
+            case "LID":
+                event: Expression = yield self.event_or_filter()
+                return event
+            case "UID":
+                self.advance()
+                args: list[Data] = []
+                if self.kind == "<":
+                    self.advance()
+                    while True:
+                        value: Data = yield self.data(angle=True)
+                        args.append(value)
+                        if not self.accept(","):
+                            break
+                    hint = "put a comparison between `<...>` into parentheses" if self.kind == ">=" else None
+                    self.expect(">", "`,` or `>`", hint)
+                    if self.kind in NUMBERS or self.kind in ("STRING", "-", *CONSTANTS):
+                        self.unexpected("an operator or `;`", "put a comparison between `<...>` into parentheses")
+                elif self.kind == "(" and self.peek() in (*NUMBERS, "STRING", "-", *CONSTANTS):
+                    self.unexpected("an operator or `;`", "arguments of an equation stand in `<...>`")
+                return Call(token.text, tuple(args), span=(token.start, self.last_end))
+            case "(":
+                self.advance()
+                inner: Expression = yield self.expression()
+                self.expect(")", "an operator or `)`", EXPRESSION_HINTS.get(self.kind))
+                return inner
+            case "empty":
+                self.advance()
+                return Empty(span=token.span)
+            case "all":
+                self.advance()
+                return All(span=token.span)
+            case "{" if self.peek() in ("let", "var"):
+                self.at += 2
+                names = self.names("a variable", (";",))
+                self.advance()
+                body: Expression = yield self.expression()
+                self.expect("}", "an operator or `}`", EXPRESSION_HINTS.get(self.kind))
+                return Let(names, body, span=(token.start, self.last_end))
+            case "if":
+                self.advance()
+                self.expect("(", hint="a condition stands in parentheses: `if (x > 0) A else B`")
+                condition: Data = yield self.data()
+                self.expect(")", "an operator or `)`", "equality is `==`" if self.kind == "=" else None)
+                then: Expression = yield self.expression()
+                self.expect("else", "an operator or `else`", "write `else empty` if nothing should follow")
+                otherwise: Expression = yield self.expression()
+                return If(condition, then, otherwise, span=(token.start, self.last_end))
+        hint = EXPRESSION_HINTS.get(token.kind)
+        if token.kind in ("let", "var"):
+            hint = "variables are declared in braces: `{let x; ...}`"
+        elif token.kind in _POSTFIX:
+            hint = (
+                f"`{token.kind}` follows what it repeats"
+                if token.kind in "*+"
+                else f"`{token.kind}` follows its operand"
+            )
+        elif token.kind in (")", ";"):
+            hint = "the trace without events is `empty`"
+        self.unexpected("an expression", hint)
+
+    def event_or_filter(self) -> Step[Expression]:
+        name = self.advance()
+        args: tuple[Argument, ...] = ()
+        if self.kind == "(":
+            # `a (b \/ c)` is a concatenation and `p (x)` has an argument: only the whole parenthesis tells.
+            before = self.at, self.depth, len(self.errors)
+            try:
+                args = yield self.arguments()
+            except SyntaxFailure as failure:
+                if self.abandoned is None or failure.offset > self.abandoned.offset:
+                    self.abandoned = failure
+                self.at, self.depth, errors = before
+                del self.errors[errors:]
+        use = EventUse(name.text, args, span=(name.start, self.last_end))
+        if not self.accept(">>"):
+            return Event(use, span=use.span)
+        body: Expression = yield self.expression()
+        otherwise: Expression | None = None
+        if self.accept(":"):
+            otherwise = yield self.expression()
+        return Filter(use, body, otherwise, span=(name.start, self.last_end))

@@ -8,11 +8,12 @@ from typing import Any
 
 from lawful.laws.protocol import Event, Expectation
 from lawful.laws.rml import terms, values
-from lawful.laws.rml.machine import Leaf, Machine
 from lawful.laws.rml.planner import AND, STEP, Planner, Recipe, lowered
+from lawful.laws.rml.state import Leaf
 from lawful.laws.rml.stepper import Question, Stepper
 from lawful.laws.rml.terms import Ref, Term
 from lawful.laws.rml.values import UNDEFINED
+from lawful.laws.rml.walker import Walker
 
 _MOST = 8  # expected events that are listed
 _FEW = 3  # instances that can each be named
@@ -73,8 +74,8 @@ def _mentions(leaf: Leaf, mentioned: list[Any]) -> bool:
     return any(values.identical(register, value) for register in leaf.registers for value in mentioned)
 
 
-class _Probe(Machine):
-    """A machine that answers for single leaves."""
+class _Probe(Walker):
+    """Answers for single leaves."""
 
     def __init__(self, planner: Planner, event: Event | None) -> None:
         super().__init__(planner, lambda message: None)

@@ -119,7 +119,7 @@ class Reader:
                     self.unexpected(f"`,` or `{closing[0]}`")
                 return tuple(names)
 
-    # -- where statements begin ------------------------------------------------------------------
+    # -- where statements begin -------------------------------------------------------------------
 
     def _statement_starts(self) -> frozenset[int]:
         """The tokens that begin a statement beyond doubt: `matches` and `=` occur nowhere else."""

@@ -11,7 +11,7 @@ import pytest
 
 from lawful.sources.python import cores
 from lawful.sources.python.model import Event, Tracer, Want
-from sources.python.tracer_programs import FILE, MODULE, ByName
+from sources.python.by_name import FILE, MODULE, ByName
 
 Start = Callable[..., Tracer]
 

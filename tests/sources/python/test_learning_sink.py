@@ -18,7 +18,7 @@ from lawful.sources.python import cores
 from lawful.sources.python.model import LEARNING, Event, Tracer, Want, told
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.wanted import Watched
-from sources.python.tracer_programs import BRIEF, ByName
+from sources.python.by_name import BRIEF, ByName
 
 Make = Callable[..., Tracer]
 Run = Callable[[str], ModuleType]

@@ -13,7 +13,24 @@ import pytest
 
 from lawful.sources.python.encode import ORDER
 from lawful.sources.python.model import Event, Tracer
-from sources.python.tracer_programs import PROGRAMS, Expected, Program
+from sources.python.expected import Expected, Program
+from sources.python.programs import (
+    callee_calls,
+    callee_exceptions,
+    callee_generators,
+    caller_calls,
+    caller_library,
+    caller_syntax,
+)
+
+PROGRAMS = [
+    *callee_calls.PROGRAMS,
+    *callee_exceptions.PROGRAMS,
+    *callee_generators.PROGRAMS,
+    *caller_calls.PROGRAMS,
+    *caller_syntax.PROGRAMS,
+    *caller_library.PROGRAMS,
+]
 
 _ID_KEYS = {"targetId", "resultId", "excId", "argIds", "kwargIds"}
 

@@ -16,7 +16,7 @@ import pytest
 
 from lawful.sources.python.model import Event, Tracer, Want
 from lawful.sources.python.pytracer import PythonTracer
-from sources.python.tracer_programs import BRIEF, CALL, NEW, READ, WRITE, ByName
+from sources.python.by_name import BRIEF, CALL, NEW, READ, WRITE, ByName
 
 Make = Callable[..., Tracer]
 Run = Callable[[str], ModuleType]

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from lawful.sources.python.model import Event, Operation, Tracer
 from lawful.sources.python.sites import probes
-from sources.python.tracer_programs import WRITE
+from sources.python.by_name import WRITE
 
 FORMS = """
 import sys

@@ -13,7 +13,7 @@ import pytest
 from lawful.sources.python import cores, frames
 from lawful.sources.python.model import Event
 from lawful.sources.python.pytracer import PythonTracer
-from sources.python.tracer_programs import CALL, ByName
+from sources.python.by_name import CALL, ByName
 
 
 def test_this_interpreter_is_known() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from lawful.sources.python import cores
 from lawful.sources.python.model import Event, Tracer, Want
-from sources.python.tracer_programs import FILE, ByName
+from sources.python.by_name import FILE, ByName
 
 HAND = Want.HAND | Want.SITE
 BOTH = HAND | Want.HAND_END

@@ -299,7 +299,7 @@ def test_events_and_errors_that_are_called_like_an_end() -> None:
     versions = []
     for runs in (["a", "b"], ["a", "b", "a!end"]):
         toy = Raising("ab", runs)
-        toy._alphabet = Alphabet((Event("a"), Event("b"), Event("end"), Event("error")))
+        toy.alphabet = Alphabet((Event("a"), Event("b"), Event("end"), Event("error")))
         versions.append(Seen(toy, Limits(), from_here))
     found = diff(("OLD", "NEW"), versions)
     assert found.alphabet.labels == ("a", "b", "end", "end (error)", "end!")
@@ -344,7 +344,7 @@ def test_a_word_that_is_too_long_with_its_end_is_told() -> None:
 def cut(runs: Sequence[str], *begun: Word, slow: int = 1) -> Version:
     """A version of which executions were not followed to their end, after these events."""
     toy = Raising("ab", runs)
-    toy._report = Report(Basis.SAMPLED, left_out=True, slow=slow, begun=begun)
+    toy.report = Report(Basis.SAMPLED, left_out=True, slow=slow, begun=begun)
     return Seen(toy, Limits(), from_here)
 
 

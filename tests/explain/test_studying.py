@@ -300,7 +300,7 @@ class Leaving(Toy):
 
     def __init__(self, left_out: bool, *warnings: str) -> None:
         super().__init__("abc", sorting)
-        self._report = Report(warnings=list(warnings), left_out=left_out)
+        self.report = Report(warnings=list(warnings), left_out=left_out)
 
 
 def test_executions_that_were_left_out_may_save_any_state() -> None:

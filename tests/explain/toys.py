@@ -17,33 +17,21 @@ class Toy:
     """A source whose executions are listed by a function."""
 
     def __init__(self, letters: str, program: Program, shortest: int = 1) -> None:
-        self._alphabet = Alphabet(
+        self.alphabet = Alphabet(
             (*(Event(letter, "toy.c", 10 + at) for at, letter in enumerate(letters)), Event("error", "toy.c", 99))
         )
         self._program = program
         self._shortest = shortest
-        self._counts = Counts()
-        self._report = Report()
-
-    @property
-    def alphabet(self) -> Alphabet:
-        return self._alphabet
-
-    @property
-    def counts(self) -> Counts:
-        return self._counts
-
-    @property
-    def report(self) -> Report:
-        return self._report
+        self.counts = Counts()
+        self.report = Report()
 
     def shortest(self) -> int:
         return self._shortest
 
     def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
         for events, failed in self._program(bounds.unwind):
-            self._counts.executions += 1
-            word = (*events, self._alphabet.error) if failed else events
+            self.counts.executions += 1
+            word = (*events, self.alphabet.error) if failed else events
             if len(word) <= bounds.word_length:
                 yield Execution(word, failed, example=f"f({''.join(map(str, events))})")
 

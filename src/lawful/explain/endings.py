@@ -190,22 +190,10 @@ class _OfKind:
         label = kind
         while any(event.label == label for event in events):
             label += "!"
-        self._alphabet = Alphabet((*events, Event(label)))
+        self.alphabet = Alphabet((*events, Event(label)))
         self._found = found
-        self._report = report
-        self._counts = Counts()
-
-    @property
-    def alphabet(self) -> Alphabet:
-        return self._alphabet
-
-    @property
-    def counts(self) -> Counts:
-        return self._counts
-
-    @property
-    def report(self) -> Report:
-        return self._report
+        self.report = report
+        self.counts = Counts()
 
     def shortest(self) -> int:
         return min((len(each.word) + (not each.failed) for each in self._found), default=1)
@@ -215,6 +203,6 @@ class _OfKind:
             ended = each
             if not each.failed:
                 places = each.places and (*each.places, None)
-                ended = replace(each, word=(*each.word, self._alphabet.error), failed=True, places=places)
+                ended = replace(each, word=(*each.word, self.alphabet.error), failed=True, places=places)
             if len(ended.word) <= bounds.word_length:
                 yield ended

@@ -96,22 +96,10 @@ class TraceSource:
         while error in labels:
             error = f"{error} (error)"
         letters = [Event(label, *self._first_place(n)) for label, n in zip(labels, self._chosen, strict=True)]
-        self._alphabet = Alphabet((*letters, Event(error)))
-        self._counts = Counts()
-        self._report = Report(Basis.SAMPLED)
+        self.alphabet = Alphabet((*letters, Event(error)))
+        self.counts = Counts()
+        self.report = Report(Basis.SAMPLED)
         self._executions = list(self._read())
-
-    @property
-    def alphabet(self) -> Alphabet:
-        return self._alphabet
-
-    @property
-    def counts(self) -> Counts:
-        return self._counts
-
-    @property
-    def report(self) -> Report:
-        return self._report
 
     def shortest(self) -> int:
         return min((len(each.word) for each in self._executions if each.failed), default=1)
@@ -130,15 +118,15 @@ class TraceSource:
         if self._recorded.cut:
             left_out = "execution has" if self._recorded.cut == 1 else "executions have"
             warnings.append(f"{self._recorded.cut} {left_out} more than {_LONGEST:,} events, and no word")
-        self._report = Report(Basis.SAMPLED, [], warnings, left_out=bool(warnings))
+        self.report = Report(Basis.SAMPLED, [], warnings, left_out=bool(warnings))
         most = None if limits is None else limits.words
         for each in self._executions:
             if len(each.word) <= bounds.word_length and (each.word, each.failed) not in seen:
                 if most is not None and len(seen) >= most:
-                    self._report.reached.append(f"stopped after {most:,} words")
+                    self.report.reached.append(f"stopped after {most:,} words")
                     return
                 seen.add((each.word, each.failed))
-                self._counts.executions += 1
+                self.counts.executions += 1
                 yield each
 
     # -- letters ----------------------------------------------------------------------------------
@@ -188,7 +176,7 @@ class TraceSource:
 
     def _read(self) -> Iterator[Execution]:
         letters = {number: letter for letter, number in enumerate(self._chosen)}
-        error = self._alphabet.error
+        error = self.alphabet.error
         for each in self._recorded.executions:
             if len(each.names) > _LONGEST:
                 continue  # how it went on is not known

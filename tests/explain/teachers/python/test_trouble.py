@@ -301,7 +301,7 @@ def test_ctrl_c_ends_the_program_and_gives_what_there_was(tmp_path: Path) -> Non
             try:
                 for each in source.executions(Bounds(60, 100), Limits(seconds_per_execution=100)):
                     found.append(each)
-                    print("found", source._host()._process.pid, flush=True)
+                    print("found", source._hosts.get()._process.pid, flush=True)
             except KeyboardInterrupt:
                 print("interrupted with", len(found), source.report.basis.name, flush=True)
             """

@@ -42,7 +42,7 @@ class AskingTeacher(CTeacher):
     def _asked(self, word: Word) -> bool:
         key = (Bounds(self.bounds.unwind, 0), "fails", word)
         if key not in self._answers:
-            self._counts.membership_worked += 1
+            self.counts.membership_worked += 1
             found = self._check(queries.membership(word))
             if found:
                 self._keep(Found(found[0].property, word, found[0].inputs))
@@ -59,19 +59,19 @@ class AskingTeacher(CTeacher):
             return False
         key = (self.bounds, "begins", word)
         if key not in self._answers:
-            self._counts.membership_worked += 1
+            self.counts.membership_worked += 1
             self._answers[key] = bool(self._check(queries.beginning(word, self.bounds.word_length)))
         return self._answers[key]
 
     def _passes(self, word: Word) -> Execution | None:
         if len(word) > self.bounds.word_length:
             return None
-        self._counts.membership_worked += 1
+        self.counts.membership_worked += 1
         found = self._check(queries.passing(word))
         return Execution(word, False, described(found[0].inputs, self.program)) if found else None
 
     def counterexample(self, automaton: Conjecture) -> Counterexample | None:
-        self._counts.conjectures += 1
+        self.counts.conjectures += 1
         known = self._known_wrong(automaton)
         if known is not None:
             return known
@@ -79,7 +79,7 @@ class AskingTeacher(CTeacher):
         missed = next((word for word in self._within() if not automaton.accepts(word)), None)
         if missed is not None:
             return Counterexample(missed, True)
-        self._counts.conjectures_worked += 1
+        self.counts.conjectures_worked += 1
         for found in self._check(queries.conjecture(automaton, length, error)):
             self._keep(found)
             return Counterexample(found.word, True)

@@ -72,11 +72,11 @@ class OneRunTeacher(CTeacher):
         more = ["--property", queries.FAIL, "--property", queries.END, "--slice-formula"]
         definitions = queries.open_word(room, self.alphabet.error)
         formula: Formula | None = self._run(definitions, ask, more)
-        self._counts.executions += 1
+        self.counts.executions += 1
         return formula
 
     def _solve(self, formula: Formula, assumptions: list[int]) -> bool:
-        self._counts.solver_calls += 1
+        self.counts.solver_calls += 1
         try:
             return formula.solve(assumptions, self._left())
         except Interrupted:
@@ -92,11 +92,11 @@ class OneRunTeacher(CTeacher):
         if known.formula is not None:
             try:
                 for word in known.formula.enumerated(True, length, self._left()):
-                    self._counts.solver_calls += 1
+                    self.counts.solver_calls += 1
                     known.failing.add(word)
                     if most is not None and len(known.failing) >= most:
                         known.too_many = True
-                        self._report.warnings.append(
+                        self.report.warnings.append(
                             f"more than {most:,} words fail with unwinding {self.bounds.unwind}: "
                             "the solver is asked in place of enumerating them"
                         )
@@ -114,7 +114,7 @@ class OneRunTeacher(CTeacher):
         assumptions = known.formula.exactly(word) if known.formula is not None else None
         if known.formula is None or assumptions is None:
             return False
-        self._counts.membership_worked += 1
+        self.counts.membership_worked += 1
         if self._solve(known.formula, assumptions):
             known.failing.add(word)
             return True
@@ -127,7 +127,7 @@ class OneRunTeacher(CTeacher):
             spelling = formula.spelling(word) if formula is not None else None
             answer = False
             if formula is not None and spelling is not None and formula.length and len(word) <= self.bounds.word_length:
-                self._counts.membership_worked += 1
+                self.counts.membership_worked += 1
                 long_enough = self._longer(formula, len(word))
                 answer = self._solve(formula, [formula.at_most(self.bounds.word_length), long_enough, *spelling])
             self._begun[key] = answer
@@ -145,11 +145,11 @@ class OneRunTeacher(CTeacher):
         return self._execution(word) if len(word) <= self.bounds.word_length else None
 
     def counterexample(self, automaton: Conjecture) -> Counterexample | None:
-        self._counts.conjectures += 1
+        self.counts.conjectures += 1
         known = self._known()
         if known.too_many:
             return self._by_clauses(known, automaton)
-        self._counts.conjectures_worked += 1
+        self.counts.conjectures_worked += 1
         failing, conjecture = self.failing, self._automaton(automaton)
         if self.trap:
             wrong = equivalent(conjecture, failing, self.bounds.word_length)
@@ -189,7 +189,7 @@ class OneRunTeacher(CTeacher):
         formula = known.formula
         if formula is None or not formula.length:
             return None
-        self._counts.conjectures_worked += 1
+        self.counts.conjectures_worked += 1
         error, length = self.alphabet.error, self.bounds.word_length
         active, states = formula.running(automaton, length)
         for place, row in enumerate(states):

@@ -14,7 +14,6 @@ from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, included
 from lawful.explain.bounds import OutOfTime
 from lawful.explain.model import (
-    Alphabet,
     Answer,
     Basis,
     Bounds,
@@ -50,24 +49,13 @@ class CTeacher(ABC):
                 where=str(program.path),
                 hint="control never comes there, as after a return; another assertion is chosen with --error file.c:17",
             )
-        self._counts = Counts()
-        self._report = Report(warnings=list(program.warnings))
+        self.alphabet = program.alphabet
+        self.counts = Counts()
+        self.report = Report(warnings=list(program.warnings))
         self._bounds: Bounds | None = None
         self._began = time.monotonic()
         # What the text rules out does not depend on the bounds (section 6.1).
         self._refused: set[Word] = set()
-
-    @property
-    def alphabet(self) -> Alphabet:
-        return self.program.alphabet
-
-    @property
-    def counts(self) -> Counts:
-        return self._counts
-
-    @property
-    def report(self) -> Report:
-        return self._report
 
     @abstractmethod
     def close(self) -> None:
@@ -95,7 +83,7 @@ class CTeacher(ABC):
         return self._bounds
 
     def member(self, word: Word) -> Answer:
-        self._counts.membership += 1
+        self.counts.membership += 1
         error, length = self.alphabet.error, self.bounds.word_length
         if error in word[:-1]:
             return Answer.NEVER
@@ -156,9 +144,9 @@ class CTeacher(ABC):
         return Automaton(self.alphabet.labels, conjecture.initial, conjecture.transitions, conjecture.accepting)
 
     def _reached(self, limit: str) -> None:
-        self._report.basis = Basis.SAMPLED
-        if limit not in self._report.reached:
-            self._report.reached.append(limit)
+        self.report.basis = Basis.SAMPLED
+        if limit not in self.report.reached:
+            self.report.reached.append(limit)
 
     def _left(self) -> float | None:
         """The seconds that may still be spent."""
@@ -183,7 +171,7 @@ class CTeacher(ABC):
 
     def _run(self, definitions: str, ask: Callable[[list[str]], Any], more: Sequence[str] = ()) -> Any:
         """Lets CBMC work on a question."""
-        self._counts.solver_calls += 1
+        self.counts.solver_calls += 1
         with self._question(definitions) as path:
             try:
                 return ask([str(path), "--function", MAIN, "--unwind", str(self.bounds.unwind), *more])

@@ -14,7 +14,8 @@ from lawful.explain.targets import CTarget, PytestTarget, PythonTarget, Target, 
 from lawful.explain.teachers.python.checking import Check
 from lawful.explain.teachers.python.choosing import Chooser, Letter, Pilot, alphabet_of
 from lawful.explain.teachers.python.configuring import configured
-from lawful.explain.teachers.python.host import Died, Host
+from lawful.explain.teachers.python.host import Died
+from lawful.explain.teachers.python.hosts import Hosts
 from lawful.explain.teachers.python.options import WAYS, Error, Events, Way, error_of, events_of
 from lawful.explain.teachers.python.runs import Progress, Run, reached
 
@@ -87,29 +88,16 @@ class PythonSource:
         self.error = error if isinstance(error, Error) else error_of(error, folder, found.file)
         branches = "branches" in (events.kinds or ())
         self._config = configured(found, self.error, inputs, Path(folder or ".").absolute(), branches=branches)
-        self._hosts: dict[int, Host] = {}
-        self._starting: dict[int, Host] = {}
-        self._counts = Counts()
-        self._report = Report()
+        self._hosts = Hosts(self._config, seed, limits.seconds)
+        self.counts = Counts()
+        self.report = Report()
         self._runs: dict[int, Run] = {}
         self._changing: str | None = None  # an execution that is not what it is alone, after others
-        self._letters, self._alphabet = self._choose(events)
+        self._letters, self.alphabet = self._choose(events)
         if self._numbers_fixed or isinstance(self.target, PytestTarget):
-            self._start(1)
+            self._hosts.start(1)
 
     # -- what an ExecutionSource has --------------------------------------------------------------
-
-    @property
-    def alphabet(self) -> Alphabet:
-        return self._alphabet
-
-    @property
-    def counts(self) -> Counts:
-        return self._counts
-
-    @property
-    def report(self) -> Report:
-        return self._report
 
     def shortest(self) -> int:
         """The length of the shortest failing word on the smallest inputs that fail; 1 if none of them does."""
@@ -128,11 +116,11 @@ class PythonSource:
         )  # a test has the same inputs for all bounds
         run = self._runs.get(size)
         if run is not None and run.finished and run.limits == limits and run.most >= bounds.word_length:
-            self._report = run.report(bounds, self._alphabet)
+            self.report = run.report(bounds, self.alphabet)
             yield from (each for each in run.executions.values() if len(each.word) <= bounds.word_length)
             return
         run = Run(limits, max(_LONGEST, 2 * bounds.word_length))
-        self._report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True, begun=((),))
+        self.report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True, begun=((),))
         try:
             for each in self._explored(size, run):
                 if len(each.word) <= bounds.word_length:
@@ -141,7 +129,7 @@ class PythonSource:
             if not run.finished:
                 self.close()  # it may still be at work on what nobody wants any more
         self._runs[size] = run
-        self._report = run.report(bounds, self._alphabet)
+        self.report = run.report(bounds, self.alphabet)
 
     # -- more -------------------------------------------------------------------------------------
 
@@ -154,26 +142,23 @@ class PythonSource:
         request = self._request(bound, _LONGEST, limits, keys=self._keys, texts=list(texts), way=way)
         found = {}
         try:
-            for message in self._host().run(request):
+            for message in self._hosts.get().run(request):
                 for text, letters, failed, raised, end in message.get("repeated", ()):
-                    word = (*letters, self._alphabet.error) if failed else tuple(letters)
+                    word = (*letters, self.alphabet.error) if failed else tuple(letters)
                     if end in ("done", "error", "died"):
                         found[text] = Execution(word, failed, text, None, raised or None)
         except Died:
-            self._hosts.pop(0).close()
+            self._hosts.drop()
         return found
 
     @property
     def output(self) -> str:
         """The end of what the program printed while it ran."""
-        return "".join(host.output for host in self._hosts.values())
+        return self._hosts.output
 
     def close(self) -> None:
         """Ends the processes of the program. They start again when they are needed."""
-        for host in (*self._hosts.values(), *self._starting.values()):
-            host.close()
-        self._hosts.clear()
-        self._starting.clear()
+        self._hosts.close()
 
     def __enter__(self) -> PythonSource:
         return self
@@ -185,22 +170,6 @@ class PythonSource:
     def letters(self) -> tuple[tuple[str, tuple[Any, ...], str], ...]:
         """What another version may be asked to see too: the kind, key and label of each event."""
         return tuple((each.kind, each.key, each.label) for each in self._letters)
-
-    # -- the child processes ----------------------------------------------------------------------
-
-    def _host(self, number: int = 0) -> Host:
-        """The process with this number; each has other hashes."""
-        host = self._hosts.get(number)
-        if host is None:
-            self._start(number)
-            host = self._hosts[number] = self._starting.pop(number)
-            self._described = host.loaded()
-        return host
-
-    def _start(self, number: int) -> None:
-        """Lets a process load the target while we do something else."""
-        if number not in self._hosts and number not in self._starting:
-            self._starting[number] = Host(self._config, self._seed + number, self.limits.seconds)
 
     def _request(self, bound: int, most: int, limits: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         return {
@@ -220,16 +189,16 @@ class PythonSource:
     # -- letters ----------------------------------------------------------------------------------
 
     def _choose(self, events: Events) -> tuple[list[Letter], Alphabet]:
-        self._host()
-        chooser = Chooser(events, self._described)
+        self._hosts.get()
+        chooser = Chooser(events, self._hosts.described)
         found = chooser.candidates()
         discover = chooser.discoveries()
         if not found and discover is None and not events.patterns and events.kinds is None:
             # It enters no functions: then its branches tell what it does.
             self.close()
             self._config["branches"] = True
-            self._host()
-            chooser = Chooser(Events((), ("branches",), events.most), self._described)
+            self._hosts.get()
+            chooser = Chooser(Events((), ("branches",), events.most), self._hosts.described)
             found = chooser.candidates()
         pilot = Pilot()
         if discover is not None or (not events.patterns and len(found) > events.most):
@@ -250,7 +219,7 @@ class PythonSource:
         if request["way"] == "auto":
             request["way"] = "testing" if self._config.get("inputs") is None else "auto"
         try:
-            for message in self._host().run(request):
+            for message in self._hosts.get().run(request):
                 for word, failed, _, _, (_, file, line), *_ in message.get("new", ()):
                     pilot.seen.update(keys[letter] for letter in word if letter < len(keys))
                     if failed and file is not None:
@@ -259,7 +228,7 @@ class PythonSource:
                     kind = key[0]
                     pilot.discovered.append(Letter(kind, tuple(key), label, file, line))
                     pilot.seen.add(tuple(key))
-                self._counts.executions += message["ran"] if message.get("end") else 0
+                self.counts.executions += message["ran"] if message.get("end") else 0
         except Died:
             self.close()
         return pilot
@@ -267,7 +236,7 @@ class PythonSource:
     # -- executions -------------------------------------------------------------------------------
 
     def _explored(self, bound: int, run: Run) -> Iterator[Execution]:
-        self._host()
+        self._hosts.get()
         ask = partial(self._asked, run.limits)
         check = Check(ask, self.close, isolated=self._changing is not None)
         if self._numbers_fixed and self._changing is None:
@@ -285,14 +254,14 @@ class PythonSource:
                 request["paths"] = max(1, limits["paths"] - tally.ran)
             told: dict[str, Any] | None = None
             try:
-                for message in self._host().run(request):
+                for message in self._hosts.get().run(request):
                     yield from self._new(message, run, check)
                     told = message.get("so far", told)
                     if message.get("end"):
                         finish = message
                         tally.add(message)
             except Died as died:
-                self._hosts.pop(0).close()
+                self._hosts.drop()
                 if not self._numbers_fixed or self._asked_way == "symbolic":
                     run.left_out = True
                     run.warnings.append(f"the program ended its process ({_ended(died)}); what would follow is missing")
@@ -305,12 +274,12 @@ class PythonSource:
                 tally.deaths += 1
                 again = {**request, "numbers": [at], "start": 0, "isolated": True, "paths": None}
                 try:
-                    for message in self._host().run(again):
+                    for message in self._hosts.get().run(again):
                         yield from self._new(message, run, check)
                         if message.get("end"):
                             tally.add(message)
                 except Died:  # not even the process beside it was left alone
-                    self._hosts.pop(0).close()
+                    self._hosts.drop()
                     tally.ran += 1
                     tally.counts["lost"] += 1
                 start = at + 1
@@ -326,12 +295,12 @@ class PythonSource:
         other = Run(run.limits, run.most)
         end: Mapping[str, Any] | None = None
         try:
-            for message in self._host(1).run(request):
+            for message in self._hosts.get(1).run(request):
                 for _ in self._new(message, other, None):
                     pass
                 end = message if message.get("end") else end
         except Died:
-            self._hosts.pop(1).close()
+            self._hosts.drop(1)
         if end is None or _cut(end):
             return
         # Not by its line: that of a recursion which is too deep depends on who calls it.
@@ -345,12 +314,12 @@ class PythonSource:
         """What could not be followed symbolically is tried on samples, too."""
         before = tally.ran
         try:
-            for message in self._host().run({**request, "way": "testing"}):
+            for message in self._hosts.get().run({**request, "way": "testing"}):
                 yield from self._new(message, run, check)
                 if message.get("end"):
                     tally.add(message)
         except Died:
-            self._hosts.pop(0).close()
+            self._hosts.drop()
             run.left_out = True
         run.warnings.append(
             f"not all could be followed symbolically: {tally.ran - before:,} inputs were run beside that"
@@ -367,7 +336,7 @@ class PythonSource:
 
     @property
     def _drawn(self) -> bool:
-        return bool(self._described.get("strategy"))
+        return bool(self._hosts.described.get("strategy"))
 
     def _asked(self, allowed: Limits, host: int, bound: int, numbers: list[int], isolated: bool) -> list[list[Any]]:
         """What becomes of inputs in a process: number, text, word, whether it failed, how it ended."""
@@ -376,16 +345,16 @@ class PythonSource:
         request = self._request(bound, _LONGEST, limits, keys=self._keys, again=numbers, way=way, isolated=isolated)
         request |= {"seconds_per_execution": allowed.seconds_per_execution, "megabytes": allowed.megabytes}
         try:
-            for message in self._host(host).run(request):
+            for message in self._hosts.get(host).run(request):
                 if message.get("end"):
                     found: list[list[Any]] = message["again"]
                     return found
         except Died:
-            self._hosts.pop(host).close()
+            self._hosts.drop(host)
         return []
 
     def _new(self, message: Mapping[str, Any], run: Run, check: Check | None) -> Iterator[Execution]:
-        error = self._alphabet.error
+        error = self.alphabet.error
         for letters, failed, text, lines, (raised, *place), number, _, end in message.get("new", ()):
             if check is not None:
                 check.note(number, text, letters, failed, end)
@@ -400,8 +369,8 @@ class PythonSource:
 
     def _finished(self, run: Run, finish: Mapping[str, Any], tally: Progress, check: Check, bound: int) -> None:
         """The program was run through: what is said of it."""
-        self._counts.executions += tally.ran
-        self._counts.solver_calls += tally.solver
+        self.counts.executions += tally.ran
+        self.counts.solver_calls += tally.solver
         self.way = str(finish.get("way", self.way))
         complete = bool(finish["complete"]) and tally.whole
         given_up = self.way == "symbolic" and not finish["complete"]

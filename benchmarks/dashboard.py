@@ -1,18 +1,24 @@
 """What a dashboard costs the program that it shows, and how many events an oracle answers.
 
-The same run, watched with and without `--serve`, in pairs that are interleaved. In those with it a client takes all
-news, as a page does, or nobody looks. The program itself says what processor time its process had used when it began
-and when it ended: so the start, which a run pays once, stands apart from what the dashboard costs as long as the
-program runs. The server is another process, and no child of it. On a machine that does other work the least of several
-ratios is nearest to the truth; the medians show how much there is to doubt. "Own" is what the thread that serves the
-dashboard used, by its own clock, as a ratio: it does not see what it does to caches, but it hardly depends on others.
+Chunks: within one process, equal chunks of the program's work, in random order without a dashboard (twice, to see what
+chance does), with one that nobody looks at, and with one whose news a client takes, as a page does. Two equal chunks
+differ by more than a dashboard costs, so it is attended to some ten times as often as it would be, and the table tells
+what that makes for one that is attended to as usual: a program's time with it over that without. Three clocks: CPU time
+of the program's thread; of its process, in which is all that is done for the dashboard; and the time that passed, in
+which is also what one thread waits for another, and on a busy machine much else. "Median" is that of neighbours,
+"total" counts what happens rarely, too; behind them stand intervals of 95 % confidence, by resampling the pairs. "Own"
+is what the thread that attends to the dashboard used, by its own clock; "waits", how much more often in a second the
+program's thread waited for something, as for the interpreter's lock.
+
+Runs: the same run, watched with and without `--serve`, in pairs that are interleaved. The program itself says what
+processor time its process had used when it began and when it ended: so the start, which a run pays once, stands apart.
+The server is another process, and no child of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import platform
 import re
@@ -20,143 +26,83 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-PROGRAM = """
-import io, json, resource, sys
+from served import program
+from served.meter import CLOCKS, WAYS
+from served.pairs import AIM, estimate, pairs, per_second, rows, total
+from served.running import run
 
-class Account:
-    def open(self): pass
-    def use(self): pass
-    def close(self): pass
-
-def step(n):
-    a = Account(); a.open(); a.use(); a.close()
-    f = io.StringIO("x"); f.read(); f.close()
-    return sum(i * i for i in range(50))
-
-def used(who):
-    found = resource.getrusage(who)
-    return found.ru_utime + found.ru_stime
-
-def main():
-    begun = used(resource.RUSAGE_SELF)
-    for n in range(int(sys.argv[1])):
-        step(n)
-    ended = used(resource.RUSAGE_SELF)
-    print(json.dumps([begun, ended - begun, used(resource.RUSAGE_CHILDREN)]))
-
-main()
-"""
-
-# Runs `lawful` with a clock for what is done for the dashboard, in the thread that does it.
-DRIVER = """
-import atexit, sys, time
-from lawful.cli.main import main
-from lawful.engine.session import Session
-
-spent = []
-start = Session.start
-
-def started(session):
-    attendant = session.attendant
-    if attendant is not None:
-        beat = attendant.beat
-        def timed():
-            began = time.thread_time()
-            beat()
-            spent.append(time.thread_time() - began)
-        attendant.beat = timed
-    start(session)
-
-Session.start = started
-atexit.register(lambda: print(sum(spent)))
-sys.argv[0] = "lawful"
-main()
-"""
-
-WAYS = {
-    "a law": ["--law", "files"],
-    "learning": ["--learn", "--public", "program"],
-    "a law and learning": ["--law", "files", "--learn", "--public", "program"],
+MANY = 60  # classes, each with rules of its own: more than are shown
+WATCHED = {
+    "a law": (1, ["--law", "files"]),
+    "learning": (1, ["--learn", "--public", "{program}"]),
+    "learning, many classes": (MANY, ["--learn", "--public", "{program}"]),
 }
-STEPS = {"a law": 1, "learning": 3, "a law and learning": 1}
+STEPS = {"a law": 1, "learning": 3, "learning, many classes": 3}
 """How many times as many steps it takes to run about as long."""
+_PATIENCE = 15.0
+"""Seconds for the runs of each way of watching: on a busy machine there are fewer pairs."""
 
 LAW = "put matches {event: 'put'}; get matches {event: 'get'}; Main = (put get)*;"
 
 
-class Spent(NamedTuple):
-    """CPU seconds of the program's process: until the program began, while it ran, for the dashboard in this time, and
-    those of its children."""
-
-    start: float
-    run: float
-    children: float
-    dashboard: float
-
-
-def look(address: str) -> threading.Thread:
-    """Take all news, as a page does, until the server ends."""
-    import httpx
-
-    def take() -> None:
-        base, _, token = address.partition("?")
-        try:
-            with httpx.stream("GET", f"{base}news?{token}", timeout=60) as answer:
-                for _ in answer.iter_raw():
-                    pass
-        except httpx.TransportError:
-            pass
-
-    thread = threading.Thread(target=take)
-    thread.start()
-    return thread
+def watched(folder: Path, name: str, way: str, kind: str, *amounts: float) -> Any:
+    """The program in one of the ways of `WATCHED`, measured as a whole or in chunks."""
+    classes, words = WATCHED[name]
+    module = program.write(folder, classes)
+    words = [word.format(program=module) for word in words]
+    asked = [f"{module}.py", kind, *map(str, amounts)]
+    return run(folder, words, asked, served=not way.startswith("plain"), looked_at=way == "looked at")
 
 
-def run(folder: Path, words: list[str], steps: int, way: str) -> Spent:
-    """Run the program: plain, served, or served and looked at."""
-    served = way != "plain"
-    command = [sys.executable, "driver.py", "run", *(["--serve"] if served else []), "--quiet", *words]
-    with subprocess.Popen(
-        [*command, "program.py", str(steps)], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        looker = None
-        if served:
-            found = re.search(r"http://\S+", process.stderr.readline())
-            assert found is not None
-            looker = look(found[0]) if way == "looked at" else None
-        out, _ = process.communicate()
-    if looker is not None:
-        looker.join(60)
-    told, dashboard = out.splitlines()
-    return Spent(*json.loads(told), float(dashboard))
-
-
-def dashboards(folder: Path, pairs: int, steps: int) -> None:
-    print("Seconds and ms of CPU time are medians; ratios are those of pairs, and 1.02 is wanted.")
-    heads = f"{'run s':>9}{'least':>8}{'median':>8}{'own':>9}{'start ms':>11}{'more':>7}{'children':>10}"
-    print(f"{'watched by':32}{heads}")
-    for name, words in WAYS.items():
-        spent: dict[str, list[Spent]] = {"plain": [], "served": [], "looked at": []}
-        for at in range(pairs):
-            for way in list(spent) if at % 2 else reversed(spent):
-                spent[way].append(run(folder, words, steps * STEPS[name], way))
-        plain = spent.pop("plain")
-        first = statistics.median(each.start for each in plain)
-        print(f"{name:20}{'plain':12}{statistics.median(each.run for each in plain):9.2f}{'':25}{first * 1000:11.0f}")
-        for way, found in spent.items():
-            ratios = [one.run / other.run for one, other in zip(found, plain, strict=True)]
-            own = statistics.median(1 + each.dashboard / each.run for each in found)
-            more = statistics.median(one.start - other.start for one, other in zip(found, plain, strict=True))
-            children = statistics.median(each.children for each in found)
+def chunks(folder: Path, names: Sequence[str], seconds: float, interval: float) -> None:
+    print(f"One process: what one second of a dashboard adds to one of the program, as a ratio; {AIM} is wanted.")
+    heads = f"{'clock':10}{'median':>28}{'total':>28}"
+    print(f"{'watched by':24}{'':13}{heads}")
+    for name in names:
+        found = watched(folder, name, "looked at", "chunks", seconds, interval)
+        for _, way, clock, *estimates, judged in rows(name, found, CLOCKS):
+            print(f"{name:24}{way:13}{clock:10}{estimates[0]:>28}{estimates[1]:>28}  {judged}".rstrip())
+        for way in WAYS[2:]:
+            waits = [each - 1 for each in estimate(pairs(found, way, "waits"), total)]
+            told = (
+                f"own {1 + per_second(found, way, 'own'):.4f}, {per_second(found, way, 'states'):.1f} states a second"
+            )
+            told += f", waits {waits[0]:+.1f} ({waits[1]:+.1f} to {waits[2]:+.1f})"
             print(
-                f"{'':20}{way:12}{statistics.median(each.run for each in found):9.2f}{min(ratios):8.3f}"
-                f"{statistics.median(ratios):8.3f}{own:9.4f}{'':11}{more * 1000:7.0f}{children * 1000:10.0f}"
+                f"{name:24}{way:13}{told}; {len(found)} pairs, {1 / per_second(found, way, 'thread'):.1f} times as fast"
+            )
+
+
+def runs(folder: Path, names: Sequence[str], most: int, steps: int) -> None:
+    print("Whole runs: seconds and ms of CPU time are medians; ratios are those of pairs.")
+    heads = f"{'run s':>9}{'least':>8}{'median':>8}{'most':>8}{'own':>9}{'start ms':>11}{'more':>7}{'children':>10}"
+    print(f"{'watched by':24}{'':12}{heads}")
+    for name in names:
+        spent: dict[str, list[dict[str, float]]] = {"plain": [], "served": [], "looked at": []}
+        end = time.monotonic() + _PATIENCE
+        for at in range(most):
+            if at and time.monotonic() > end:
+                break
+            for way in list(spent) if at % 2 else reversed(spent):
+                spent[way].append(watched(folder, name, way, "whole", steps * STEPS[name]))
+        plain = spent.pop("plain")
+        first = statistics.median(each["start"] for each in plain)
+        usual = statistics.median(each["run"] for each in plain)
+        print(f"{name:24}{'plain':12}{usual:9.2f}{'':33}{first * 1000:11.0f}")
+        for way, found in spent.items():
+            ratios = [one["run"] / other["run"] for one, other in zip(found, plain, strict=True)]
+            used = statistics.median(1 + each["own"] / each["run"] for each in found)
+            more = statistics.median(one["start"] - other["start"] for one, other in zip(found, plain, strict=True))
+            children = statistics.median(each["children"] for each in found)
+            print(
+                f"{'':24}{way:12}{statistics.median(each['run'] for each in found):9.2f}{min(ratios):8.3f}"
+                f"{statistics.median(ratios):8.3f}{max(ratios):8.3f}{used:9.4f}{'':11}{more * 1000:7.0f}"
+                f"{children * 1000:10.0f}"
             )
 
 
@@ -174,7 +120,7 @@ async def _converse(address: str, count: int, ahead: int) -> float:
         return time.perf_counter() - began
 
 
-def oracles(folder: Path, events: int) -> None:
+def oracle(folder: Path, events: int) -> None:
     (folder / "law.rml").write_text(LAW)
     command = [sys.executable, "-m", "lawful", "oracle", "law.rml"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
@@ -191,18 +137,27 @@ def oracles(folder: Path, events: int) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=400_000, help="of the program")
-    parser.add_argument("--events", type=int, default=50_000, help="for the oracle; 0: none")
+    parser.add_argument(
+        "--part", choices=("chunks", "runs", "oracle"), action="append", help="only this; all otherwise"
+    )
+    parser.add_argument("--way", choices=list(WATCHED), action="append", help="of watching; all otherwise")
+    parser.add_argument("--seconds", type=float, default=45, help="for the chunks of each way of watching")
+    parser.add_argument("--interval", type=float, default=0.005, help="seconds, at which the dashboard is attended to")
+    parser.add_argument("--pairs", type=int, default=3, help="of runs")
+    parser.add_argument("--steps", type=int, default=30_000, help="of the program, in runs")
+    parser.add_argument("--events", type=int, default=20_000, help="for the oracle")
     options = parser.parse_args()
+    names = options.way or list(WATCHED)
+    parts = options.part or ("chunks", "runs", "oracle")
     print(f"CPython {platform.python_version()}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        (folder / "program.py").write_text(PROGRAM)
-        (folder / "driver.py").write_text(DRIVER)
-        dashboards(folder, options.pairs, options.steps)
-        if options.events:
-            oracles(folder, options.events)
+        if "chunks" in parts:
+            chunks(folder, names, options.seconds, options.interval)
+        if "runs" in parts:
+            runs(folder, names, options.pairs, options.steps)
+        if "oracle" in parts:
+            oracle(folder, options.events)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""What the benchmark of the dashboard measures with: the watched program, its clocks, and pairs of its chunks."""

@@ -10,6 +10,9 @@ typedef _PyInterpreterFrame RunFrame;
 
 static inline RunFrame *frame_current(PyThreadState *thread) { return thread->cframe->current_frame; }
 
+/* The thread that runs now. */
+static inline PyThreadState *frame_thread(PyInterpreterState *interpreter) { return PyThreadState_Get(); }
+
 static inline PyCodeObject *frame_code(RunFrame *frame) { return frame->f_code; }
 
 static inline PyObject *frame_globals(RunFrame *frame) { return frame->f_globals; }
@@ -20,6 +23,9 @@ static inline RunFrame *frame_of_object(PyFrameObject *frame) { return frame->f_
 
 /* Where it stands, in bytes: in the instruction that is running, or in its caches. */
 static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT); }
+
+/* The same as an address, which no other code has as long as this one lives. */
+static inline const void *frame_at(RunFrame *frame) { return frame->prev_instr; }
 
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->cframe->current_frame; }

@@ -2,6 +2,7 @@
 #define Py_BUILD_CORE 1
 #include "internal/pycore_ceval.h"
 #include "internal/pycore_frame.h"
+#include "internal/pycore_interp.h"
 #include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE
 
@@ -14,6 +15,11 @@ static inline RunFrame *frame_past_shims(RunFrame *frame) {
 
 static inline RunFrame *frame_current(PyThreadState *thread) { return frame_past_shims(thread->current_frame); }
 
+/* The thread that runs now: the one that has the lock. (The function for it is slower.) */
+static inline PyThreadState *frame_thread(PyInterpreterState *interpreter) {
+    return _Py_atomic_load_ptr_relaxed(&interpreter->ceval.gil->last_holder);
+}
+
 static inline PyCodeObject *frame_code(RunFrame *frame) { return (PyCodeObject *)frame->f_executable; }
 
 static inline PyObject *frame_globals(RunFrame *frame) { return frame->f_globals; }
@@ -24,6 +30,9 @@ static inline RunFrame *frame_of_object(PyFrameObject *frame) { return frame->f_
 
 /* Where it stands, in bytes: in the instruction that is running, or in its caches. */
 static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT); }
+
+/* The same as an address, which no other code has as long as this one lives. */
+static inline const void *frame_at(RunFrame *frame) { return frame->instr_ptr; }
 
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->current_frame; }

@@ -320,6 +320,8 @@ int identity_name(Tracer *tracer, PyObject *object) {
 
 void identity_base(Id base) { last = base; }
 
+uint32_t identity_high(void) { return (uint32_t)(last >> 32); }
+
 int identity_watch(Tracer *tracer) {
     for (int i = 0; i < MOST_TRACERS; i++) {
         if (watchers[i] == NULL) {

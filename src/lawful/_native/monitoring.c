@@ -93,7 +93,7 @@ TIMED_CALLBACK(on_start) {
     if (!tracer->running || tracer->broken) return keep(0);
     if (is_aside(tracer)) return keep(1);
     PyCodeObject *code = (PyCodeObject *)args[0];
-    RunFrame *frame = frame_current(PyThreadState_Get());
+    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
     CodeInfo *info = plan_find(tracer, code);
     /* By far the most frequent case where objects are sampled: this one is none. */
     if (info != NULL && info->groups & tracer->alive && info->by_self && !info->unseen && frame->localsplus[0] != NULL &&
@@ -124,7 +124,7 @@ TIMED_CALLBACK(on_instruction) {
     if (unit < 0 || unit >= info->units) return keep(0);
     int before = info->at[unit].probe, after = info->at[unit].result, owner = info->at[unit].owner, answer = 0;
     if (!before && !after) return keep(0);
-    RunFrame *frame = frame_current(PyThreadState_Get());
+    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
     /* As in on_start. */
     if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
         (!(info->all_groups & ~tracer->alive) || info->probes[before - 1].groups & tracer->alive))
@@ -147,11 +147,15 @@ TIMED_CALLBACK(on_instruction) {
     if (!tracer->running || tracer->broken) Py_RETURN_NONE; \
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]); \
     if (info == NULL) Py_RETURN_NONE; \
-    RunFrame *frame = frame_current(PyThreadState_Get());
+    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
 
 TIMED_CALLBACK(on_return) {
-    WITH_INFO
+    Tracer *tracer = TRACER;
+    if (!tracer->running || tracer->broken) Py_RETURN_NONE;
+    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
     if (quick_return(tracer, frame)) Py_RETURN_NONE;
+    CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
+    if (info == NULL) Py_RETURN_NONE;
     return keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2]));
 }
 
@@ -355,6 +359,7 @@ int delivery_again(Tracer *tracer, CodeInfo *info) {
 }
 
 int delivery_begin(Tracer *tracer) {
+    tracer->interpreter = PyInterpreterState_Get();
     tracer->tool = take_tool();
     return tracer->tool < 0 ? -1 : 0;
 }

@@ -83,10 +83,11 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
     pending->payload = Py_XNewRef(payload);
     pending->token = NULL;
     pending->type = NULL;
-    pending->asks = false;
+    pending->asks = pending->plain = false;
     pending->gone = NULL;
     pending->gone_group = NULL;
     pending->target = target;
+    pending->begun = 0;
     pending->place = 0;
     pending->offset = offset;
     return pending;

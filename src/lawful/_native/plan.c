@@ -21,8 +21,11 @@ static char class_names; /* its address is a key */
 
 /* ---- code objects ---------------------------------------------------------------------------------------------------- */
 
+static void forget_callers(Tracer *tracer) { memset(tracer->callers, 0, sizeof tracer->callers); }
+
 static void free_info(CodeInfo *info) {
     sample_unlink(info);
+    if (info->tracer != NULL && info->spots != NULL) forget_callers(info->tracer);
     if (info->before != NULL) info->before->after = info->after;
     else if (info->tracer != NULL) info->tracer->infos = info->after;
     if (info->after != NULL) info->after->before = info->before;
@@ -71,6 +74,7 @@ static void remove_info(CodeInfo *info) {
         else info->tracer->infos = info->after;
         if (info->after != NULL) info->after->before = info->before;
         sample_unlink(info);
+        forget_callers(info->tracer);
         info->before = info->after = NULL;
         info->tracer = NULL;
         info->callee = NULL;
@@ -200,9 +204,14 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     callee->wants = wants;
     callee->group = group;
     bool plain = group == NULL && !(wants & (WANT_ARGS | WANT_HAND | WANT_LEARN | WANT_BIRTH | WANT_EXIT));
-    callee->starts_plainly = plain;
-    callee->calls_plainly = plain && wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE));
-    callee->ends_plainly = plain && (wants & (WANT_END | WANT_RESULT)) == WANT_POST;
+    if (plain) {
+        callee->plainly = PLAINLY_STARTS;
+        if (wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE))) callee->plainly |= PLAINLY_CALLED;
+        if ((wants & (WANT_END | WANT_RESULT)) == WANT_POST) callee->plainly |= PLAINLY_ENDS;
+        if (wants & WANT_PRE) callee->plainly |= PLAINLY_PRE;
+        if (wants & WANT_END) callee->plainly |= PLAINLY_END;
+        if (wants & WANT_RECEIVER) callee->plainly |= PLAINLY_RECEIVER;
+    }
     callee->next = *bucket;
     *bucket = callee;
     return callee;
@@ -462,13 +471,22 @@ static inline Callee *known(const Tracer *tracer, const void *key, const PyTypeO
 }
 
 /* The same where it is mostly asked for the same as last time. */
-static inline Callee *known_again(const Tracer *tracer, LastAnswer *last_answers, const void *key, PyTypeObject *type) {
+static inline const LastAnswer *answer_again(const Tracer *tracer, LastAnswer *last_answers, const void *key,
+                                             PyObject *qualname, PyTypeObject *type) {
     LastAnswer *last_answer = &last_answers[answer_home(type)];
-    if (last_answer->key == key && last_answer->type == type && last_answer->deaths == plan_deaths) return last_answer->callee;
+    if (last_answer->key == key && last_answer->type == type && last_answer->deaths == plan_deaths) return last_answer;
     const Slot *slot = find_slot(tracer, key, type);
     if (slot == NULL) return NULL;
-    *last_answer = (LastAnswer){key, type, slot->callee, plan_deaths, type != NULL && is_primitive(type)};
-    return slot->callee;
+    /* Where a class is called upon, the answer is for itself, not for its own class: quick.h need not find that out. */
+    bool metaclass = type != NULL && PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS);
+    *last_answer = (LastAnswer){key, type, qualname, slot->callee, plan_deaths, slot->callee->number,
+                                metaclass ? 0 : slot->callee->plainly, type != NULL && is_primitive(type)};
+    return last_answer;
+}
+
+static inline Callee *known_again(const Tracer *tracer, LastAnswer *last_answers, const void *key, PyTypeObject *type) {
+    const LastAnswer *answer = answer_again(tracer, last_answers, key, NULL, type);
+    return answer ? answer->callee : NULL;
 }
 
 static void free_slot(Slot *slot) {
@@ -539,20 +557,30 @@ static Callee *remember(Tracer *tracer, const void *key, PyObject *holder, PyTyp
 
 #define OR_NONE(type) ((type) ? (PyObject *)(type) : Py_None)
 
+const LastAnswer *plan_known_call(Tracer *tracer, LastAnswer *last_answers, const void *key, PyObject *qualname, PyTypeObject *receiver) {
+    return answer_again(tracer, last_answers, key, qualname, receiver);
+}
+
 Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, PyObject *key, PyTypeObject *receiver) {
-    Callee *callee = known_again(tracer, last_answers, key, receiver);
-    if (callee != NULL) return callee;
+    PyObject *qualname = PyFunction_Check(function) && key != function ? ((PyCodeObject *)key)->co_qualname : NULL;
+    const LastAnswer *known = answer_again(tracer, last_answers, key, qualname, receiver);
+    if (known != NULL) return known->callee;
     PyObject *answer = ask(tracer, text_callee, function, OR_NONE(receiver));
     return remember(tracer, key, PyCFunction_Check(function) ? NULL : key, receiver, answer);
 }
 
+/* A code object is also the key of its function when it is called from a probed place: hence another key. */
+static inline const void *receiver_key(const CodeInfo *info) { return (const char *)info->code + 1; }
+
+const LastAnswer *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
+    return answer_again(tracer, info->last_answers, receiver_key(info), NULL, receiver);
+}
+
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
-    /* A code object is also the key of its function when it is called from a probed place: hence another key. */
-    const void *key = (const char *)info->code + 1;
-    Callee *callee = known_again(tracer, info->last_answers, key, receiver);
+    Callee *callee = known_again(tracer, info->last_answers, receiver_key(info), receiver);
     if (callee != NULL) return callee;
     PyObject *answer = ask(tracer, text_receiver_callee, (PyObject *)info->code, (PyObject *)receiver);
-    return remember(tracer, key, (PyObject *)info->code, receiver, answer);
+    return remember(tracer, receiver_key(info), (PyObject *)info->code, receiver, answer);
 }
 
 /* `x += y` is `x = x + y` where the type knows no other way. A new reference. */

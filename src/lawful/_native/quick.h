@@ -11,46 +11,61 @@
 /* Can records be added without seeing to anything else? */
 static inline bool quick_ready(const Tracer *tracer) { return tracer->plain && !tracer->tasks; }
 
-/* The payload is a value, or NULL. */
-static inline bool quick_record(Tracer *tracer, const ThreadData *thread, int kind, const Callee *callee, Id target,
-                                PyObject *payload, uint32_t place) {
+/* Where the next record goes, and its time; NULL: that is not so easy. */
+static inline RecordChunk *quick_room(Tracer *tracer, uint32_t *time) {
     RecordChunk *chunk = tracer->last_chunk;
-    if (chunk == NULL || chunk->count == chunk->room || tracer->count + 1 >= tracer->flush_at) return false;
-    if (payload != NULL && chunk->payload_count == chunk->payload_room) return false;
+    if (chunk == NULL || chunk->count + MOST_WORDS > chunk->room || tracer->count + 1 >= tracer->flush_at) return NULL;
     uint64_t passed = (uint64_t)(ticks() - chunk->epoch) / TICKS;
-    if (passed > UINT32_MAX) return false;
-    if (payload != NULL) chunk->payloads[chunk->payload_count++] = Py_NewRef(payload);
-    tracer->events++;
+    *time = (uint32_t)passed;
+    return passed > UINT32_MAX ? NULL : chunk;
+}
+
+static inline void quick_record(Tracer *tracer, RecordChunk *chunk, const Record *record) {
     tracer->count++;
-    chunk->records[chunk->count++] = (Record){.target = target, .callee = callee->number, .place = place, .time = (uint32_t)passed,
-                                              .thread = thread->number, .kind = kind, .loaded = payload != NULL};
-    return true;
+    chunk->count += record_pack(&chunk->words[chunk->count], record, chunk->high);
 }
 
 /* The place of a caller that is own code, if it is known; or 0. */
 static inline uint32_t quick_place(Tracer *tracer, RunFrame *caller) {
-    const CodeInfo *info = caller ? plan_find(tracer, frame_code(caller)) : NULL;
+    if (caller == NULL) return 0;
+    const void *at = frame_at(caller);
+    size_t home = ((uintptr_t)at >> 1 ^ (uintptr_t)at >> 9) % CALLERS;
+    if (tracer->callers[home].at == at) return tracer->callers[home].place;
+    const CodeInfo *info = plan_find(tracer, frame_code(caller));
     if (info == NULL || !info->own || info->spots == NULL) return 0;
     int unit = frame_offset(caller) / 2;
-    return unit >= 0 && unit < info->units ? info->spots[unit].place : 0;
+    uint32_t place = unit >= 0 && unit < info->units ? info->spots[unit].place : 0;
+    if (place) {
+        tracer->callers[home].at = at;
+        tracer->callers[home].place = place;
+    }
+    return place;
 }
 
 static inline bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     PyObject *first = frame->localsplus[0];
     if (!quick_ready(tracer) || first == NULL || tracer->post != NULL) return false;
-    PyTypeObject *type = receiver_type(first);
-    const LastAnswer *answer = &info->last_answers[answer_home(type)];
-    if (answer->type != type || answer->deaths != plan_deaths) return false;
-    Callee *callee = answer->callee;
-    if (!callee->starts_plainly || callee->name == NULL) return false;
+    const LastAnswer *answer = &info->last_answers[answer_home(Py_TYPE(first))];
+    if ((answer->type != Py_TYPE(first) || answer->deaths != plan_deaths) &&
+        (answer = plan_known_receiver(tracer, info, receiver_type(first))) == NULL)
+        return false;
+    if (!(answer->plainly & PLAINLY_STARTS)) return false;
     Id target = 0;
-    if (callee->wants & WANT_RECEIVER && (answer->primitive || (target = identity_known(first)) == 0)) return false;
+    if (answer->plainly & PLAINLY_RECEIVER && (answer->primitive || (target = identity_known(first)) == 0)) return false;
     ThreadData *thread = thread_data(tracer);
-    uint32_t place = quick_place(tracer, frame_caller(frame));
+    uint32_t place = quick_place(tracer, frame_caller(frame)), time;
     if (place == 0 || thread == NULL || thread->depth == thread->room) return false;
-    if (callee->wants & WANT_PRE && !quick_record(tracer, thread, KIND_PRE, callee, target, NULL, place)) return false;
-    if (callee->wants & WANT_END)
-        thread->stack[thread->depth++] = (Pending){.callee = callee, .frame = frame, .target = target, .place = place, .offset = -1};
+    uint64_t begun = 0;
+    if (answer->plainly & PLAINLY_PRE) {
+        RecordChunk *chunk = quick_room(tracer, &time);
+        if (chunk == NULL) return false;
+        begun = chunk->start + chunk->count;
+        quick_record(tracer, chunk, &(Record){.target = target, .callee = answer->number, .place = place, .time = time,
+                                              .thread = thread->number, .kind = KIND_PRE});
+    }
+    if (answer->plainly & PLAINLY_END)
+        thread->stack[thread->depth++] = (Pending){.callee = answer->callee, .frame = frame, .target = target, .begun = begun,
+                                                   .plain = answer->plainly & PLAINLY_ENDS, .place = place, .offset = -1};
     return true;
 }
 
@@ -58,28 +73,30 @@ static inline bool quick_return(Tracer *tracer, RunFrame *frame) {
     ThreadData *thread = thread_data(tracer);
     if (!quick_ready(tracer) || thread == NULL || thread->depth == 0) return false;
     const Pending *pending = &thread->stack[thread->depth - 1];
-    if (pending->frame != frame || pending->offset != -1 || !pending->callee->ends_plainly || pending->payload != NULL ||
-        pending->token != NULL || pending->gone != NULL ||
-        !quick_record(tracer, thread, KIND_POST, pending->callee, pending->target, NULL, pending->place))
-        return false;
+    if (pending->frame != frame || !pending->plain || pending->gone != NULL) return false;
+    uint32_t time;
+    RecordChunk *chunk = quick_room(tracer, &time);
+    if (chunk == NULL) return false;
+    if (pending->begun >= chunk->start) {
+        tracer->count++;
+        uint64_t distance = chunk->start + chunk->count - pending->begun;
+        chunk->words[chunk->count++] = record_word(WORDS_END, false, distance, time);
+    } else {
+        quick_record(tracer, chunk, &(Record){.target = pending->target, .callee = pending->callee->number, .time = time,
+                                              .place = pending->place, .thread = thread->number, .kind = KIND_POST});
+    }
     thread->depth--;
     return true;
 }
 
-/* By what a callable is known, and its receiver, as in `look_at_call`. */
-static inline const void *quick_key(PyObject *callable, PyObject **receiver) {
+/* By what a callable is known, and its receiver, as in `look_at_call`; a function's name, if it is known by its code. */
+static inline const void *quick_key(PyObject *callable, PyObject **receiver, PyObject **qualname) {
     PyTypeObject *kind = Py_TYPE(callable);
-    if (kind == &PyMethod_Type && *receiver == NULL) {
-        *receiver = PyMethod_GET_SELF(callable);
-        callable = PyMethod_GET_FUNCTION(callable);
-        kind = Py_TYPE(callable);
-        if (kind != &PyFunction_Type) return NULL;
-    }
-    if (kind == &PyFunction_Type) {
-        PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(callable);
-        return ((PyFunctionObject *)callable)->func_qualname == code->co_qualname ? (const void *)code : callable;
-    }
     if (kind == &PyMethodDescr_Type) return *receiver ? callable : NULL;
+    if (kind == &PyFunction_Type) {
+        *qualname = ((PyFunctionObject *)callable)->func_qualname;
+        return PyFunction_GET_CODE(callable);
+    }
     if (*receiver != NULL) return NULL;
     if (kind == &PyCFunction_Type) {
         PyCFunctionObject *builtin = (PyCFunctionObject *)callable;
@@ -92,21 +109,40 @@ static inline const void *quick_key(PyObject *callable, PyObject **receiver) {
     return PyType_Check(callable) ? callable : NULL;
 }
 
+/* What is known of a callable. */
+static inline const LastAnswer *quick_answer(Tracer *tracer, Probe *probe, PyObject *callable, PyObject **receiver) {
+    if (Py_IS_TYPE(callable, &PyMethod_Type) && *receiver == NULL) {
+        *receiver = PyMethod_GET_SELF(callable);
+        callable = PyMethod_GET_FUNCTION(callable);
+        if (!PyFunction_Check(callable)) return NULL;
+    }
+    PyObject *qualname = NULL;
+    const void *key = quick_key(callable, receiver, &qualname);
+    PyTypeObject *type = *receiver ? Py_TYPE(*receiver) : NULL;
+    const LastAnswer *answer = &probe->last_answers[answer_home(type)];
+    if (key == NULL) return NULL;
+    if (answer->key == key && answer->type == type && answer->deaths == plan_deaths && answer->qualname == qualname)
+        return answer;
+    /* The functions of a decorator share their code, but not their names. */
+    if (qualname != NULL && qualname != ((PyCodeObject *)key)->co_qualname) {
+        key = callable;
+        qualname = NULL;
+    }
+    return plan_known_call(tracer, probe->last_answers, key, qualname, *receiver ? receiver_type(*receiver) : NULL);
+}
+
 #define QUICK_TEXT 1000 /* characters: longer values may have to be cut */
 
-static inline bool quick_call(Tracer *tracer, const Probe *probe, RunFrame *frame) {
+static inline bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
     if (!probe->plain || !probe->busy || !probe->spot.place || !quick_ready(tracer)) return false;
     PyObject **operands = frame->localsplus + probe->base, *callable = operands[0], *receiver = operands[1], *payload = NULL;
     if (callable == NULL) {
         callable = receiver;
         receiver = NULL;
     }
-    const void *key = quick_key(callable, &receiver);
-    PyTypeObject *type = receiver ? receiver_type(receiver) : NULL;
-    const LastAnswer *answer = &probe->last_answers[answer_home(type)];
-    if (key == NULL || answer->key != key || answer->type != type || answer->deaths != plan_deaths) return false;
-    const Callee *callee = answer->callee;
-    if (!callee->calls_plainly || callee->name == NULL || (callee->wants & WANT_RECEIVER && receiver == NULL)) return false;
+    const LastAnswer *answer = quick_answer(tracer, probe, callable, &receiver);
+    if (answer == NULL || !(answer->plainly & PLAINLY_CALLED)) return false;
+    if (answer->plainly & PLAINLY_RECEIVER && receiver == NULL) return false;
     Id target = 0;
     if (answer->primitive) {
         if (!PyUnicode_CheckExact(receiver) || PyUnicode_GET_LENGTH(receiver) > QUICK_TEXT) return false;
@@ -115,7 +151,13 @@ static inline bool quick_call(Tracer *tracer, const Probe *probe, RunFrame *fram
         return false;
     }
     ThreadData *thread = thread_data(tracer);
-    return thread != NULL && quick_record(tracer, thread, KIND_PRE, callee, target, payload, probe->spot.place);
+    uint32_t time;
+    RecordChunk *chunk = thread ? quick_room(tracer, &time) : NULL;
+    if (chunk == NULL || (payload != NULL && chunk->payload_count == chunk->payload_room)) return false;
+    if (payload != NULL) chunk->payloads[chunk->payload_count++] = Py_NewRef(payload);
+    quick_record(tracer, chunk, &(Record){.target = target, .callee = answer->number, .place = probe->spot.place, .time = time,
+                                          .thread = thread->number, .kind = KIND_PRE, .loaded = payload != NULL});
+    return true;
 }
 
 #endif

@@ -14,7 +14,7 @@ static bool constant_rate(void);
 
 int record_setup(void) {
     static const char *const names[KINDS] = {"func_pre", "func_post", "func_raise", "new", "gone", "field_write",
-                                             "field_read", "iter_next", "yield", "resume", "born", "emit", "epoch"};
+                                             "field_read", "iter_next", "yield", "resume", "born", "emit"};
     if (text_event != NULL) return 0;
     ticks_counted = constant_rate();
     for (int i = 0; i < KINDS; i++)
@@ -56,7 +56,7 @@ void measure_ticks(Tracer *tracer) {
 
 /* ---- in ------------------------------------------------------------------------------------------------------------ */
 
-#define SMALL_CHUNK 4096                /* records */
+#define SMALL_CHUNK 8192                /* words */
 #define LARGE_CHUNK ((size_t)2 << 20)   /* bytes */
 #define SPARE_CHUNKS 32
 
@@ -85,12 +85,12 @@ static RecordChunk *large_chunk(void) {
     if (chunk == NULL) return NULL;
 #endif
     chunk->large = true;
-    chunk->room = (LARGE_CHUNK - sizeof(RecordChunk)) / sizeof(Record);
+    chunk->room = (LARGE_CHUNK - sizeof(RecordChunk)) / sizeof(uint64_t);
     return chunk;
 }
 
 static RecordChunk *small_chunk(void) {
-    RecordChunk *chunk = malloc(sizeof(RecordChunk) + SMALL_CHUNK * sizeof(Record));
+    RecordChunk *chunk = malloc(sizeof(RecordChunk) + SMALL_CHUNK * sizeof(uint64_t));
     if (chunk == NULL) return NULL;
     memset(chunk, 0, sizeof *chunk);
     chunk->room = SMALL_CHUNK;
@@ -105,6 +105,9 @@ static RecordChunk *next_chunk(Tracer *tracer, int64_t tick) {
     chunk->next = NULL;
     chunk->count = chunk->payload_count = 0;
     chunk->first = chunk->epoch = tick;
+    chunk->start = ++tracer->position;
+    chunk->high = identity_high();
+    tracer->position += chunk->room;
     if (tracer->chunks == NULL) tracer->chunks = chunk;
     else tracer->last_chunk->next = chunk;
     return tracer->last_chunk = chunk;
@@ -127,21 +130,22 @@ static inline void push(Tracer *tracer, int kind, uint32_t callee, Id target, Py
     int64_t tick = ticks();
     RecordChunk *chunk = tracer->last_chunk;
     if ((tracer->limit && tracer->count >= tracer->limit) ||
-        ((chunk == NULL || chunk->count == chunk->room) && (chunk = next_chunk(tracer, tick)) == NULL))
+        ((chunk == NULL || chunk->count + MOST_WORDS > chunk->room) && (chunk = next_chunk(tracer, tick)) == NULL))
         goto dropped;
     uint64_t passed = tick < chunk->epoch ? 0 : (uint64_t)(tick - chunk->epoch) / TICKS;
     if (passed > UINT32_MAX) {
-        chunk->records[chunk->count++] = (Record){.kind = KIND_EPOCH, .target = (Id)tick};
+        chunk->words[chunk->count++] = WORDS_EPOCH;
+        chunk->words[chunk->count++] = (uint64_t)tick;
         chunk->epoch = tick;
         passed = 0;
-        if (chunk->count == chunk->room && (chunk = next_chunk(tracer, tick)) == NULL) goto dropped;
+        if (chunk->count + MOST_WORDS > chunk->room && (chunk = next_chunk(tracer, tick)) == NULL) goto dropped;
     }
     if (payload != NULL && add_payload(chunk, payload) < 0) goto dropped;
     ThreadData *thread = thread_data(tracer);
-    tracer->events++;
     tracer->count++;
-    chunk->records[chunk->count++] = (Record){.target = target, .callee = callee, .place = place, .time = (uint32_t)passed,
-                                              .thread = thread ? thread->number : 0, .kind = kind, .loaded = payload != NULL};
+    Record record = {.target = target, .callee = callee, .place = place, .time = (uint32_t)passed,
+                     .thread = thread ? thread->number : 0, .kind = kind, .loaded = payload != NULL};
+    chunk->count += record_pack(&chunk->words[chunk->count], &record, chunk->high);
     return;
 dropped:
     tracer->dropped++;
@@ -255,6 +259,7 @@ int record_messages(Tracer *tracer, PyObject **events, int count) {
 static RecordChunk *take(Tracer *tracer) {
     RecordChunk *chunks = tracer->chunks;
     tracer->chunks = tracer->last_chunk = NULL;
+    tracer->taken += (uint64_t)tracer->count;
     tracer->count = 0;
     return chunks;
 }
@@ -354,7 +359,7 @@ static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payloa
 
 /* How far a chunk has been delivered. */
 typedef struct {
-    size_t record, payload;
+    size_t word, payload;
     int64_t epoch;
 } Progress;
 
@@ -362,14 +367,17 @@ typedef struct {
 
 static PyObject *some_events(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
     PyObject *events = PyList_New(0);
-    for (; events != NULL && at->record < chunk->count && PyList_GET_SIZE(events) < BATCH; at->record++) {
-        const Record *record = &chunk->records[at->record];
-        if (record->kind == KIND_EPOCH) {
-            at->epoch = (int64_t)record->target;
+    while (events != NULL && at->word < chunk->count && PyList_GET_SIZE(events) < BATCH) {
+        const uint64_t *words = &chunk->words[at->word];
+        if (words[0] == WORDS_EPOCH) {
+            at->epoch = (int64_t)words[1];
+            at->word += 2;
             continue;
         }
-        PyObject *payload = record->loaded ? chunk->payloads[at->payload++] : NULL;
-        PyObject *event = event_of(tracer, record, payload, at->epoch + (int64_t)record->time * TICKS);
+        Record record;
+        at->word += record_unpack(words, &record, chunk->high);
+        PyObject *payload = record.loaded ? chunk->payloads[at->payload++] : NULL;
+        PyObject *event = event_of(tracer, &record, payload, at->epoch + (int64_t)record.time * TICKS);
         if (event == NULL || PyList_Append(events, event) < 0) Py_CLEAR(events);
         Py_XDECREF(event);
     }
@@ -434,7 +442,7 @@ static int deliver_all(Tracer *tracer) {
         for (RecordChunk *chunk = take(tracer), *next; chunk != NULL; chunk = next) {
             next = chunk->next;
             Progress at = {.epoch = chunk->first};
-            while (!failed && !tracer->broken && at.record < chunk->count) failed = deliver(tracer, chunk, &at);
+            while (!failed && !tracer->broken && at.word < chunk->count) failed = deliver(tracer, chunk, &at);
             give_back(tracer, chunk);
         }
     }

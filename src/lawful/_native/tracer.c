@@ -335,7 +335,7 @@ static void tracer_dealloc(Tracer *self) {
 static PyObject *get_fault(Tracer *self, void *unused) { return Py_NewRef(self->fault ? self->fault : Py_None); }
 static PyObject *get_name(Tracer *self, void *unused) { return PyUnicode_FromString(delivery_name); }
 static PyObject *get_dropped(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->dropped); }
-static PyObject *get_events(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->events); }
+static PyObject *get_events(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->taken + (uint64_t)self->count); }
 static PyObject *get_pending(Tracer *self, void *unused) { return PyLong_FromSsize_t(self->count); }
 
 static PyMethodDef methods[] = {

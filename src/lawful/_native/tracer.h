@@ -2,7 +2,8 @@
 
    identity.c   ids of objects, and their deaths
    encode.c     values as parts of events
-   record.c     the buffer of compact records, and events made from them
+   record.h     how compact records lie in memory
+   record.c     the buffer of them, and events made from them
    sink.c       events as numbers, for the learner
    sample.c     which objects are told of, and what sleeps meanwhile
    plan.c       what is known about code objects and callees, asked of Python once
@@ -23,6 +24,7 @@
 #include <pthread.h>
 
 #include "frame.h"
+#include "record.h"
 
 #ifndef LAWFUL_NO_TRACER
 
@@ -54,8 +56,6 @@ typedef struct Tracer Tracer;
 typedef struct Callee Callee;
 
 /* ---- ids (identity.c) -------------------------------------------------------------------------------------------- */
-
-typedef uint64_t Id; /* 0: none */
 
 int identity_setup(void);
 Id identity_anew(Tracer *tracer, PyObject *object); /* of an object that may have none yet; 0 with an exception set */
@@ -109,6 +109,7 @@ static inline Id identity_known(const PyObject *object) {
 
 int identity_name(Tracer *tracer, PyObject *object); /* the death of an object that has an id will be told */
 void identity_base(Id base);               /* ids go on from here: a child process has its own */
+uint32_t identity_high(void);              /* the upper half of those that are given now */
 int identity_watch(Tracer *tracer);        /* is told of deaths from now on */
 void identity_unwatch(Tracer *tracer);     /* when nobody watches, everything is forgotten and undone */
 
@@ -184,22 +185,31 @@ struct Callee {
     uint32_t number;        /* from 1 */
     uint32_t words[4];      /* the learner's numbers of its events, from 1; see sink.h */
     Group *group;           /* whose samples alone are told of; NULL: all is told */
-    /* Its numbers are all there is to tell (quick.h): */
-    bool starts_plainly;    /* when it starts; */
-    bool calls_plainly;     /* when it is called, and nothing at its end; */
-    bool ends_plainly;      /* when it ends */
+    unsigned char plainly;  /* when its numbers are all there is to tell (quick.h) */
 };
 
-/* An answer of the hash table, good until something dies that is in it. */
+enum {
+    PLAINLY_STARTS = 1,
+    PLAINLY_CALLED = 2,     /* and nothing is told at its end */
+    PLAINLY_ENDS = 4,
+    /* And what is wanted then: */
+    PLAINLY_PRE = 8, PLAINLY_END = 16, PLAINLY_RECEIVER = 32
+};
+
+/* An answer of the hash table, good until something dies that is in it. What is asked of the callee most often is here,
+   too: it lies elsewhere in memory. */
 typedef struct {
     const void *key;
     PyTypeObject *type;
+    PyObject *qualname;     /* of functions whose key is their code: those that have this name */
     Callee *callee;
     unsigned deaths;
+    uint32_t number;        /* of the callee */
+    unsigned char plainly;
     bool primitive;         /* the type is one of values that have no ids */
 } LastAnswer;
 
-#define LAST_ANSWERS 2      /* that are kept, by type */
+#define LAST_ANSWERS 4      /* that are kept, by type */
 
 static inline size_t answer_home(const PyTypeObject *type) {
     return ((uintptr_t)type >> 5 ^ (uintptr_t)type >> 11) % LAST_ANSWERS;
@@ -236,35 +246,38 @@ typedef struct {
 } Probe;
 
 struct CodeInfo {
+    /* What is asked each time comes first. */
     Tracer *tracer;
     struct CodeInfo *other;         /* of the same code, for another tracer */
-    struct CodeInfo *before, *after; /* of the same tracer */
-    PyCodeObject *code;             /* borrowed: the info dies with it */
-    PyObject *file;                 /* as events have it; of own code only */
-    Callee *callee;                 /* on the callee side */
+    uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
+    uint64_t all_groups;            /* and its probes */
+    bool plain;                     /* it reports itself; whatever it is called on is in its first variable */
+    bool unseen;                    /* its next start is to be told to `Wanted.on_seen` */
+    bool by_self;                   /* it bears nothing, and its first variable is the receiver */
+    bool apart;                     /* 3.12: its starts and ends are told to a tool of their own */
+    bool own;
+    int n_probes, units;
     Probe *probes;
     struct {
         int16_t probe, result;      /* numbers of probes from 1, or 0 */
         int16_t owner;              /* of an early probe about samples, and nothing else here: where its object lies; or -1 */
     } *at;                          /* by code unit */
+    LastAnswer last_answers[LAST_ANSWERS]; /* the types of first arguments that it had last */
+    struct CodeInfo *before, *after; /* of the same tracer */
+    PyCodeObject *code;             /* borrowed: the info dies with it */
+    PyObject *file;                 /* as events have it; of own code only */
+    Callee *callee;                 /* on the callee side */
     Spot *spots;                    /* by code unit, or NULL */
     PyObject **texts;               /* the same, of places in stacks */
-    int n_probes, units, toggles;
+    int toggles;
     uint8_t idle;                   /* how often it started without an object to learn about */
-    bool own, busy;                 /* busy: it started with one */
+    bool busy;                      /* it started with one */
     bool bears;                     /* lives of objects of its groups may begin where it starts */
-    bool by_self;                   /* it bears nothing, and its first variable is the receiver */
-    bool apart;                     /* 3.12: its starts and ends are told to a tool of their own */
-    bool shared;                    /* 3.12: so are its starts, which tell nothing but that it runs */
-    bool unseen;                    /* its next start is to be told to `Wanted.on_seen` */
+    bool shared;                    /* 3.12: a tool of their own is told of its starts, too, which tell but that it runs */
     bool slept;                     /* something in it is switched off until one of its groups wakes */
-    uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
     uint64_t probe_groups;          /* that all its probes belong to; 0: there are others */
     bool probes_bear;               /* one of them does */
-    uint64_t all_groups;            /* all of these */
     struct CodeInfo *sleeper_before, *sleeper_after;
-    bool plain;                     /* it reports itself; whatever it is called on is in its first variable */
-    LastAnswer last_answers[LAST_ANSWERS]; /* the types of first arguments that it had last */
 };
 
 int plan_setup(void);
@@ -274,6 +287,9 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
 int plan_seen(Tracer *tracer, CodeInfo *info); /* it starts, for the first time since it was asked for */
 Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, PyObject *key, PyTypeObject *receiver);
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
+/* What they would answer, if it is known. */
+const LastAnswer *plan_known_call(Tracer *tracer, LastAnswer *last_answers, const void *key, PyObject *qualname, PyTypeObject *receiver);
+const LastAnswer *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
 Callee *plan_operation(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
 Callee *plan_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type);       /* a new reference */
@@ -290,33 +306,19 @@ int plan_wanted_name(Tracer *tracer, PyObject *name);
 
 /* ---- records (record.c) ------------------------------------------------------------------------------------------- */
 
-enum {
-    KIND_PRE, KIND_POST, KIND_RAISE, KIND_NEW, KIND_GONE, KIND_WRITE, KIND_READ, KIND_NEXT, KIND_YIELD, KIND_RESUME,
-    KIND_BORN, KIND_EMIT, KIND_EPOCH, KINDS
-};
-
-typedef struct {
-    Id target;             /* EPOCH: ticks, from which times count on */
-    uint32_t callee;       /* its number, 0 for gone and emit */
-    uint32_t place;        /* its number, or 0 */
-    uint32_t time;         /* in units of TICKS, since the last epoch */
-    uint16_t thread;
-    uint8_t kind;
-    bool loaded;           /* there is a payload */
-} Record;
-#define TICKS 32
-
 /* Records in memory that is never moved. One chunk serves again and again as long as records are delivered in time. */
 typedef struct RecordChunk {
     struct RecordChunk *next;
-    size_t count, room;
+    size_t count, room;    /* in words */
     int64_t first, epoch;  /* ticks: of the first record, of the last epoch */
+    uint64_t start;        /* how many words may have been written before it */
+    uint32_t high;         /* see record_pack */
     bool large;
     /* In the order of their records: dicts with further fields, or only the receiver, which is a value; gone: the class
        name; emit: the event. */
     PyObject **payloads;
     size_t payload_count, payload_room;
-    Record records[];
+    uint64_t words[];
 } RecordChunk;
 
 /* Takes over the reference to payload. Where it is a place to run Python code, the buffer is emptied when it is full;
@@ -372,9 +374,11 @@ typedef struct {
     PyObject *token;       /* what `Wanted.hand` wants to be given back at its end, or NULL */
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
     bool asks;             /* it makes no object, though a class is called */
+    bool plain;            /* its numbers are all there is to tell at its end, unless the receiver dies */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
     Group *gone_group;     /* if it was a sample */
     Id target;
+    uint64_t begun;        /* where its beginning was written, as `start` counts words; 0: that does not matter */
     uint32_t place;        /* that callee-side events have */
     int offset;            /* of the probe; callee side: -1 */
 } Pending;
@@ -422,27 +426,38 @@ int delivery_rearm(Tracer *tracer, CodeInfo *info);  /* its next start is to be 
 #define MOST_TRACERS 6
 #define CALLEE_BUCKETS 512
 #define SPOTS 64
+#define CALLERS 256
 
 struct Tracer {
     PyObject_HEAD
-    PyObject *wanted, *deliver;
-    PyObject *fault;           /* an exception, or NULL */
-    RecordChunk *chunks, *last_chunk; /* the oldest and the newest */
-    RecordChunk *spare;
-    Py_ssize_t count, flush_at, limit;
-    uint64_t events;           /* recorded so far */
-    uint64_t dropped;
-    bool synchronous, gone, running, broken;
-    int asides;                /* threads that do Lawful's own work */
+    /* What each callback asks for comes first. */
+    bool running, broken;
     bool plain;                /* records are kept until there are enough of them, however many that is */
     bool tasks;                /* a coroutine was seen */
+    int asides;                /* threads that do Lawful's own work */
+    int slot;                  /* among the running tracers, -1 if it does not run */
+    uint32_t until, period;    /* one callback of so many is timed, the one after so many more */
+    unsigned long serial;
+    RecordChunk *last_chunk;   /* the newest */
+    Py_ssize_t count, flush_at;
+    struct Post *post;         /* knows messages in queues, or NULL */
+    PyInterpreterState *interpreter;
+    uint64_t slow;             /* callbacks before instructions that are slower for it */
+    uint64_t alive;            /* groups that have samples alive, as a mask */
+    PyObject *wanted, *deliver;
+    PyObject *fault;           /* an exception, or NULL */
+    RecordChunk *chunks;       /* the oldest */
+    RecordChunk *spare;
+    Py_ssize_t limit;
+    uint64_t taken;            /* records that were delivered, or discarded */
+    uint64_t position;         /* no chunk that was begun later starts before this */
+    uint64_t dropped;
+    bool synchronous, gone;
     bool escaped;              /* what is wanted may be called through variables */
     PyObject *called;          /* by which names something was called that is wanted, or NULL */
     int64_t first_tick, first_time; /* ticks, and nanoseconds since `began`, at the start */
     double tick;               /* its length in nanoseconds */
     double last_time;          /* of the last event that was delivered, in nanoseconds */
-    int slot;                  /* among the running tracers, -1 if it does not run */
-    unsigned long serial;
     int before_slot;           /* of the tracer that this one follows, or -1 */
     unsigned long before_serial;
     int64_t began;
@@ -462,6 +477,10 @@ struct Tracer {
     } *place_list;             /* by number */
     uint32_t place_count, place_room;
     PyObject *place_numbers;   /* by file and line */
+    struct {
+        const void *at;        /* an address in own code, or NULL */
+        uint32_t place;
+    } callers[CALLERS];        /* what quick.h found out last */
     Callee unwanted;           /* stands for all that is not */
     PyObject *learner;         /* or NULL */
     struct Window *window;     /* of the learner */
@@ -473,7 +492,6 @@ struct Tracer {
     PyObject *get_loop, *get_task;
     PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
     PyObject *resting_tokens;  /* the same, of tokens */
-    struct Post *post;         /* knows messages in queues, or NULL */
     int tool;                  /* of sys.monitoring */
     int second_tool;           /* for starts and ends that sleep, or -1 */
     int everywhere;            /* events that are asked for in all code */
@@ -483,7 +501,6 @@ struct Tracer {
     Group *groups;
     uint64_t seed;
     int only_groups;           /* nothing is wanted beside them; -1: not asked yet */
-    uint64_t alive;            /* groups that have samples alive, as a mask */
     uint64_t awake[2];         /* groups whose places are awake: all places; those that bear */
     CodeInfo *sleepers;
     bool tells_seen;           /* `wanted` wants to know which code starts */
@@ -491,8 +508,6 @@ struct Tracer {
     int64_t exact;             /* nanoseconds in deliveries and in Python code of ours */
     unsigned exacts;           /* how often there were any */
     uint64_t callbacks;        /* until the last that was timed */
-    uint64_t slow;             /* before instructions that are slower for it */
-    uint32_t period, until;    /* one of so many is timed, the one after so many more */
     double timed;              /* ticks, times the periods */
 };
 

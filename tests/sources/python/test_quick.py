@@ -63,6 +63,28 @@ class Right(Base):
         return x
 
 
+class MetaMeta(type):
+    pass
+
+
+class Meta(type, metaclass=MetaMeta):
+    def who(cls, k):
+        return k
+
+    @classmethod
+    def of(mcs, k):
+        return k
+
+
+class Made(metaclass=Meta):
+    @classmethod
+    def kind(cls, k):
+        return cls.who(k)
+
+
+MetaMeta.whose = Meta.who
+
+
 def noted(function):
     @functools.wraps(function)
     def wrapper(*args):
@@ -122,6 +144,21 @@ def step(word, k, objects):
     elif word == "cell":
         for each in objects:
             each.shared()
+    elif word == "metaclass":
+        for each in (Meta.whose, Made.who, Meta.of, Made.kind, Made.who, Meta.whose):
+            each(k)
+    elif word == "kinds":
+        for each in [type("Kind%d" % n, (Base,), {})(n) for n in range(6)] * 2:
+            each.m(k)
+            each.again(k)
+    elif word == "renamed":
+        held = fresh(k)
+        for name in ("renamed", "again", "fresh.<locals>.made"):
+            held()
+            held.__qualname__ = name
+    elif word == "code":
+        for n in range(3):
+            exec(compile("\\n" * ((n + k) % 5) + "each.again(1)", __file__, "exec"), {"each": Base(k), "__name__": "prog"})
     elif word == "functions":
         one(k)
         two("text")
@@ -150,7 +187,7 @@ def run(words):
     for word, k in words:
         step(word, k, objects)
 """
-WORDS = ("new", "method", "bound", "class", "cell", "functions", "builtins")
+WORDS = ("new", "method", "bound", "class", "cell", "metaclass", "kinds", "renamed", "code", "functions", "builtins")
 SIDES = {
     "calls": (Scope(calls=("*", "prog")), Want.PRE),
     "public": (Scope(public=("prog",)), Want.PRE | Want.POST),
@@ -212,3 +249,43 @@ def test_the_short_way_tells_what_the_long_one_tells(side: str, seed: int, progr
     assert watched(program, side, words) == long
     # Buffers that are full now and then, in the middle of it.
     assert watched(program, side, words, flush_at=7) == long
+
+
+@pytest.mark.parametrize("side", ["calls", "public"])
+def test_what_does_not_fit_into_one_piece_of_memory(side: str, program: ModuleType) -> None:
+    """Calls begin in one piece and end in another."""
+    choose = random.Random(side)
+    words = [(choose.choice(WORDS), choose.randrange(9)) for _ in range(3000)]
+    long = watched(program, side, words, limit=1 << 40, flush_at=1 << 40)
+    assert len(long) > 20000
+    assert watched(program, side, words, flush_at=1 << 40) == long
+
+
+@pytest.mark.parametrize(("process", "options"), [(7, {}), (8, {"limit": 1 << 40})], ids=["short", "long"])
+def test_ids_of_two_processes(process: int, options: dict[str, Any], program: ModuleType) -> None:
+    """After a fork there are objects with ids of both."""
+    scope, detail = SIDES["public"]
+    wanted = Watched([], Scope(public=scope.public, project=Path(str(program.__file__)).parent), detail=detail)
+    events: list[dict[str, Any]] = []
+    make: Callable[..., Any] = cores.choose().make
+    tracer = make(wanted, events.extend, **options)
+    tracer.start()
+    try:
+        old = program.Base(1)
+        for _ in range(3):
+            old.again(1)
+        tracer.flush()
+        tracer.after_fork(process)
+        before, new = len(events), program.Base(2)
+        expected = []
+        for _ in range(3):
+            for each in (old, new):
+                each.again(1)
+                expected += [("func_pre", tracer.identify(each)), ("func_post", tracer.identify(each))]
+    finally:
+        tracer.stop()
+    seen = [(event["event"], event["targetId"]) for event in events[before:] if event["name"].endswith("again")]
+    assert seen == expected
+    highs = {number >> 32 for _, number in expected}
+    assert len(highs) == 2 and process in highs
+    assert {event["process"] for event in events[before:]} == {process}

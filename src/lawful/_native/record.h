@@ -1,0 +1,94 @@
+/* How records lie in memory until somebody wants the events. A program that is recorded writes many of them, and memory that
+   was never used before is dear: a record takes two words, the plain end of a call one, and what does not fit takes four. */
+#ifndef LAWFUL_RECORD_H
+#define LAWFUL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t Id; /* of an object; 0: none */
+
+enum {
+    KIND_PRE, KIND_POST, KIND_RAISE, KIND_NEW, KIND_GONE, KIND_WRITE, KIND_READ, KIND_NEXT, KIND_YIELD, KIND_RESUME,
+    KIND_BORN, KIND_EMIT, KINDS,
+    /* Not of events, but of words: */
+    WORDS_EPOCH = KINDS,   /* the next word is ticks, from which times count on */
+    WORDS_END,             /* the end of a call whose beginning lies so many words before, and has all there is to tell */
+    WORDS_WIDE             /* the numbers take a word each */
+};
+
+typedef struct {
+    Id target;
+    uint32_t callee;       /* its number, 0 for gone and emit */
+    uint32_t place;        /* its number, or 0 */
+    uint32_t time;         /* in units of TICKS, since the last epoch */
+    uint16_t thread;
+    uint8_t kind;
+    bool loaded;           /* there is a payload */
+} Record;
+
+#define TICKS 32
+#define MOST_WORDS 4       /* of a record */
+
+/* The first word: kind, whether it is loaded, callee (or how far it is to the beginning), time.
+   The second: the lower half of the target, place, thread. */
+#define LOADED_BIT 4
+#define CALLEE_BIT 5
+#define CALLEE_BITS 27
+#define TIME_BIT 32
+#define PLACE_BIT 32
+#define PLACE_BITS 20
+#define THREAD_BIT 52
+#define THREAD_BITS 12
+
+static inline uint64_t record_word(unsigned kind, bool loaded, uint64_t callee, uint32_t time) {
+    return kind | (uint64_t)loaded << LOADED_BIT | callee << CALLEE_BIT | (uint64_t)time << TIME_BIT;
+}
+
+/* How many words it takes. `high` is the upper half of the targets that are written in two words. */
+static inline size_t record_pack(uint64_t *words, const Record *record, uint32_t high) {
+    bool fits = !(record->callee >> CALLEE_BITS | record->place >> PLACE_BITS | record->thread >> THREAD_BITS) &&
+                (record->target == 0 || (record->target >> 32 == high && (uint32_t)record->target != 0));
+    if (fits) {
+        words[0] = record_word(record->kind, record->loaded, record->callee, record->time);
+        words[1] = (uint32_t)record->target | (uint64_t)record->place << PLACE_BIT | (uint64_t)record->thread << THREAD_BIT;
+        return 2;
+    }
+    words[0] = record_word(WORDS_WIDE, record->loaded, 0, record->time);
+    words[1] = record->target;
+    words[2] = record->callee | (uint64_t)record->place << 32;
+    words[3] = record->thread | (uint64_t)record->kind << 32;
+    return 4;
+}
+
+/* The same backwards. Not for an epoch. */
+static inline size_t record_unpack(const uint64_t *words, Record *record, uint32_t high) {
+    uint64_t first = words[0];
+    unsigned kind = first & ((1 << LOADED_BIT) - 1);
+    if (kind == WORDS_END) {
+        record_unpack(words - (uint32_t)(first >> CALLEE_BIT & ((1 << CALLEE_BITS) - 1)), record, high);
+        record->kind = KIND_POST;
+        record->loaded = false;
+        record->time = (uint32_t)(first >> TIME_BIT);
+        return 1;
+    }
+    record->loaded = first >> LOADED_BIT & 1;
+    record->time = (uint32_t)(first >> TIME_BIT);
+    if (kind == WORDS_WIDE) {
+        record->target = words[1];
+        record->callee = (uint32_t)words[2];
+        record->place = (uint32_t)(words[2] >> 32);
+        record->thread = (uint16_t)words[3];
+        record->kind = (uint8_t)(words[3] >> 32);
+        return 4;
+    }
+    record->kind = (uint8_t)kind;
+    record->callee = (uint32_t)(first >> CALLEE_BIT & ((1 << CALLEE_BITS) - 1));
+    record->target = (uint32_t)words[1] ? (uint32_t)words[1] | (uint64_t)high << 32 : 0;
+    record->place = (uint32_t)(words[1] >> PLACE_BIT & ((1 << PLACE_BITS) - 1));
+    record->thread = (uint16_t)(words[1] >> THREAD_BIT);
+    return 2;
+}
+
+#endif

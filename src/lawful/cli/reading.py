@@ -8,18 +8,22 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
-from lawful.events.reader import TraceReader, open_trace
-from lawful.events.streams import os_error
+
+if TYPE_CHECKING:
+    from lawful.events.reader import TraceReader
 
 
 def look_at_traces(traces: Sequence[str]) -> None:
     """Whatever is wrong with the names of traces comes out before any long work begins."""
+    from lawful.events.reader import open_trace  # what reads no trace must not wait for it
+    from lawful.events.streams import os_error
+
     if traces.count("-") > 1:
         raise LawfulError("usage", "standard input can be read only once", hint="give `-` only once")
     for trace in traces:

@@ -156,7 +156,7 @@ class _Sieve:
         self._projects = tuple(dict.fromkeys((self._project, os.path.realpath(self._project))))
         self._start = os.getcwd()  # the program may change it; relative names of files were made before
         self._libraries = _library_folders()
-        self._stdlib = os.path.join(sysconfig.get_path("stdlib"), "")
+        self._stdlib = os.path.join(_install_path("stdlib"), "")
         self._any_calls = "*" in scope.calls
         self._stdlib_calls = STDLIB in scope.calls
         self._calls = _prefixes(each for each in scope.calls if each not in ("*", STDLIB))
@@ -288,8 +288,31 @@ def _prefixes(patterns: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _library_folders() -> tuple[str, ...]:
-    found = [sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")]
+    found = [_install_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")]
     return tuple(dict.fromkeys(os.path.realpath(each) for each in found if each))
+
+
+def _install_path(name: str) -> str:
+    """The same as `sysconfig.get_path`, which reads how the interpreter was built for it: that takes milliseconds."""
+    if sys.implementation.name != "cpython":
+        return sysconfig.get_path(name)
+    pattern = sysconfig.get_path(name, expand=False)
+    try:
+        return os.path.normpath(
+            pattern.format(
+                base=sys.prefix,
+                platbase=sys.exec_prefix,
+                installed_base=sys.base_prefix,
+                installed_platbase=sys.base_exec_prefix,
+                platlibdir=sys.platlibdir,
+                implementation_lower="python",
+                py_version_short=f"{sys.version_info[0]}.{sys.version_info[1]}",
+                py_version_nodot=f"{sys.version_info[0]}{sys.version_info[1]}",
+                abi_thread="t" if "t" in getattr(sys, "abiflags", "") else "",
+            )
+        )
+    except KeyError:  # a scheme of somebody's own
+        return sysconfig.get_path(name)
 
 
 def _is_environment(folder: str) -> bool:

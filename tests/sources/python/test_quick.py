@@ -152,13 +152,13 @@ def step(word, k, objects):
             each.m(k)
             each.again(k)
     elif word == "renamed":
-        held = fresh(k)
-        for name in ("renamed", "again", "fresh.<locals>.made"):
-            held()
-            held.__qualname__ = name
+        unnamed = type(one)(one.__code__, globals(), "wrapper", None, one.__closure__)
+        for each in (unnamed, unnamed, one, two, unnamed):
+            each(k)
     elif word == "code":
         for n in range(3):
-            exec(compile("\\n" * ((n + k) % 5) + "each.again(1)", __file__, "exec"), {"each": Base(k), "__name__": "prog"})
+            text = "\\n" * ((n + k) % 5) + "for _ in range(4): each.again(1)"
+            exec(compile(text, __file__, "exec"), {"each": Base(k), "__name__": "prog"})
     elif word == "functions":
         one(k)
         two("text")

@@ -1,12 +1,13 @@
 /* The C tracer: what its files share. The Python twin is lawful/sources/python/pytracer.py; the two behave alike.
 
-   identity.c   ids of objects, and their deaths
+   identity.h   ids of objects, and their deaths
    encode.c     values as parts of events
    record.h     how compact records lie in memory
    record.c     the buffer of them, and events made from them
    sink.c       events as numbers, for the learner
-   sample.c     which objects are told of, and what sleeps meanwhile
-   plan.c       what is known about code objects and callees, asked of Python once
+   sample.h     which objects are told of, and what sleeps meanwhile
+   code.h       what is known about code objects, callees and places
+   plan.h       the same, as it is asked of Python once
    probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
    function.c   starts and ends of functions that report themselves
    quick.h      the same, of what is most frequent
@@ -55,254 +56,9 @@ enum {
 typedef struct Tracer Tracer;
 typedef struct Callee Callee;
 
-/* ---- ids (identity.c) -------------------------------------------------------------------------------------------- */
-
-int identity_setup(void);
-Id identity_anew(Tracer *tracer, PyObject *object); /* of an object that may have none yet; 0 with an exception set */
-
-/* Values of these types stand for themselves. */
-static inline bool is_primitive(const PyTypeObject *type) {
-    return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
-           type == Py_TYPE(Py_None);
-}
-
-static inline bool identity_needed(PyObject *object) { return !is_primitive(Py_TYPE(object)); }
-
-/* Objects by address. */
-typedef struct {
-    void *key;          /* NULL: free */
-    Id id;              /* 0: none yet */
-} IdEntry;
-extern IdEntry *identity_entries;
-extern size_t identity_mask;
-
-/* Objects that lie together, as those do that were made together, are together here, too. */
-static inline size_t identity_home(const void *key, size_t mask) {
-    return (((uintptr_t)key >> 4) ^ ((uintptr_t)key >> 20) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & mask;
-}
-
-/* It will be asked for soon. */
-static inline void identity_prefetch(PyObject *object) {
-#if defined(__GNUC__)
-    if (identity_entries != NULL) __builtin_prefetch(&identity_entries[identity_home(object, identity_mask)]);
-#endif
-}
-
-/* 0 with an exception set. */
-static inline Id identity_of(Tracer *tracer, PyObject *object) {
-    if (identity_entries != NULL) {
-        const IdEntry *entry = &identity_entries[identity_home(object, identity_mask)];
-        if (entry->key == object && entry->id) return entry->id;
-    }
-    return identity_anew(tracer, object);
-}
-
-/* 0: it has none yet. */
-static inline Id identity_known(const PyObject *object) {
-    if (identity_entries == NULL) return 0;
-    for (size_t i = identity_home(object, identity_mask);; i = (i + 1) & identity_mask) {
-        const IdEntry *entry = &identity_entries[i];
-        if (entry->key == object) return entry->id;
-        if (entry->key == NULL) return 0;
-    }
-}
-
-int identity_name(Tracer *tracer, PyObject *object); /* the death of an object that has an id will be told */
-void identity_base(Id base);               /* ids go on from here: a child process has its own */
-uint32_t identity_high(void);              /* the upper half of those that are given now */
-int identity_watch(Tracer *tracer);        /* is told of deaths from now on */
-void identity_unwatch(Tracer *tracer);     /* when nobody watches, everything is forgotten and undone */
-
-/* ---- samples (sample.c) -------------------------------------------------------------------------------------------- */
-
-typedef struct CodeInfo CodeInfo;
-
-/* Objects that are sampled by one coin. It lives as long as the tracer. */
-typedef struct Group {
-    struct Group *next;
-    long number;
-    uint64_t bit;          /* in masks of groups; 0: there are too many, and this one never sleeps */
-    uint64_t coin;         /* where its splitmix64 is */
-    double rate;
-    int64_t budget;        /* below 0: without end */
-    uint64_t born, taken;
-    int64_t alive;         /* samples whose end was not told */
-    int64_t fruitless;     /* how often its places told of nothing, since the last sample died */
-    int64_t patience;      /* how often that may be: about what it cost to wake them last time, or a guess */
-    bool woken;            /* it is no guess */
-    double visits, births; /* how often that was, and how many were born meanwhile */
-    unsigned sleeps;       /* how often it fell asleep */
-} Group;
-
-typedef struct {
-    PyObject *key;         /* NULL: free; borrowed, it dies before its place is used again */
-    Id id;
-    Group *group;
-} Sample;
-
-#define FILTER_BITS 512    /* a line of memory */
-
-typedef struct {
-    Sample *entries;       /* or NULL */
-    size_t mask, used;
-    uint64_t filter[FILTER_BITS / 64]; /* by address: where there is no bit, there is no sample */
-} Samples;
-
-static inline size_t filter_bit(const void *key) {
-    return ((uintptr_t)key >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 55;
-}
-
-Group *sample_group(Tracer *tracer, long number);             /* NULL with an exception */
-int sample_set(Tracer *tracer, Group *group, double rate, int64_t budget);
-void sample_release(Tracer *tracer, Group *group);            /* none of its objects is a sample any more */
-void sample_seed(Tracer *tracer, uint64_t seed);
-void sample_fork(Tracer *tracer, uint64_t process);
-bool sample_flip(Tracer *tracer, Group *group);               /* a life begins: is it a sample? */
-/* It is: from now on it has an id, and all is told of it, first `born`. The frame is the one that makes it. The id is 0 if
-   something of ours failed; -1: an exception goes on into the program. */
-int sample_take(Tracer *tracer, Callee *callee, PyObject *object, uint32_t place, RunFrame *frame, Id *id);
-/* An object dies. NULL: it was no sample. */
-Group *sample_lost(Tracer *tracer, PyObject *object);
-void sample_gone(Tracer *tracer, Group *group);               /* and this has been told */
-void sample_clear(Tracer *tracer);                            /* no object is a sample any more */
-void sample_forget(Tracer *tracer);                           /* everything */
-/* A place of these groups met no sample. Nobody's time is to be wasted. */
-void sample_drowse(Tracer *tracer, uint64_t groups);
-void sample_sleeps(Tracer *tracer, CodeInfo *info);           /* something in it is switched off */
-void sample_unlink(CodeInfo *info);
-void sample_cost(Tracer *tracer, CodeInfo *info, uint64_t groups); /* it would have to be woken, too */
-int64_t cpu_time(void);                                       /* of this thread, in nanoseconds */
-
-/* ---- callees and code (plan.c) ------------------------------------------------------------------------------------ */
-
-/* What is known about a function with a type of receiver. There is one for each name, class name and wants, and it
-   lives as long as the tracer: their number is that of the names in the program. */
-struct Callee {
-    struct Callee *next;
-    PyObject *name;         /* NULL: it is not wanted */
-    PyObject *class_name;   /* of the receiver's type, or NULL */
-    int wants;
-    uint32_t number;        /* from 1 */
-    uint32_t words[4];      /* the learner's numbers of its events, from 1; see sink.h */
-    Group *group;           /* whose samples alone are told of; NULL: all is told */
-    unsigned char plainly;  /* when its numbers are all there is to tell (quick.h) */
-};
-
-enum {
-    PLAINLY_STARTS = 1,
-    PLAINLY_CALLED = 2,     /* and nothing is told at its end */
-    PLAINLY_ENDS = 4,
-    /* And what is wanted then: */
-    PLAINLY_PRE = 8, PLAINLY_END = 16, PLAINLY_RECEIVER = 32
-};
-
-/* An answer of the hash table, good until something dies that is in it. What is asked of the callee most often is here,
-   too: it lies elsewhere in memory. */
-typedef struct {
-    const void *key;
-    PyTypeObject *type;
-    PyObject *qualname;     /* of functions whose key is their code: those that have this name */
-    Callee *callee;
-    unsigned deaths;
-    uint32_t number;        /* of the callee */
-    unsigned char plainly;
-    bool primitive;         /* the type is one of values that have no ids */
-} LastAnswer;
-
-#define LAST_ANSWERS 4      /* that are kept, by type */
-
-static inline size_t answer_home(const PyTypeObject *type) {
-    return ((uintptr_t)type >> 5 ^ (uintptr_t)type >> 11) % LAST_ANSWERS;
-}
-
-/* Numbers of a place in the source, from 1: the tracer's and the learner's. */
-typedef struct {
-    uint32_t place, site;
-} Spot;
-
-typedef struct {
-    /* What is asked each time comes first. */
-    uint64_t groups;        /* that all belongs to that is wanted here; 0: other things may be wanted */
-    Spot spot;
-    int base;               /* from the frame's first variable */
-    int value, owner;       /* the same, of what is there early */
-    int offset, result;     /* in bytes; result may be -1 */
-    int origin;             /* of the instruction itself */
-    int count;
-    unsigned char operation;
-    bool early;             /* it is looked at one instruction before */
-    bool quiet;             /* nothing that is wanted has this name */
-    bool off;               /* the instruction is disabled, or could be */
-    bool result_off;        /* the instruction where its result is seen is disabled */
-    bool expects;           /* its result was asked for once */
-    bool habit;             /* it is left alone if it calls nothing that is wanted for a while */
-    bool busy;              /* it has called something that is wanted */
-    uint8_t idle;           /* how often it called something else */
-    bool plain;             /* a call, and no samples */
-    bool bears;             /* objects of its groups may be told of here when they are new */
-    PyObject *name;         /* or NULL */
-    PyObject *keywords;     /* a tuple, or NULL */
-    LastAnswer last_answers[LAST_ANSWERS]; /* what was called here last */
-} Probe;
-
-struct CodeInfo {
-    /* What is asked each time comes first. */
-    Tracer *tracer;
-    struct CodeInfo *other;         /* of the same code, for another tracer */
-    uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
-    uint64_t all_groups;            /* and its probes */
-    bool plain;                     /* it reports itself; whatever it is called on is in its first variable */
-    bool unseen;                    /* its next start is to be told to `Wanted.on_seen` */
-    bool by_self;                   /* it bears nothing, and its first variable is the receiver */
-    bool apart;                     /* 3.12: its starts and ends are told to a tool of their own */
-    bool own;
-    int n_probes, units;
-    Probe *probes;
-    struct {
-        int16_t probe, result;      /* numbers of probes from 1, or 0 */
-        int16_t owner;              /* of an early probe about samples, and nothing else here: where its object lies; or -1 */
-    } *at;                          /* by code unit */
-    LastAnswer last_answers[LAST_ANSWERS]; /* the types of first arguments that it had last */
-    struct CodeInfo *before, *after; /* of the same tracer */
-    PyCodeObject *code;             /* borrowed: the info dies with it */
-    PyObject *file;                 /* as events have it; of own code only */
-    Callee *callee;                 /* on the callee side */
-    Spot *spots;                    /* by code unit, or NULL */
-    PyObject **texts;               /* the same, of places in stacks */
-    int toggles;
-    uint8_t idle;                   /* how often it started without an object to learn about */
-    bool busy;                      /* it started with one */
-    bool bears;                     /* lives of objects of its groups may begin where it starts */
-    bool shared;                    /* 3.12: a tool of their own is told of its starts, too, which tell but that it runs */
-    bool slept;                     /* something in it is switched off until one of its groups wakes */
-    uint64_t probe_groups;          /* that all its probes belong to; 0: there are others */
-    bool probes_bear;               /* one of them does */
-    struct CodeInfo *sleeper_before, *sleeper_after;
-};
-
-int plan_setup(void);
-extern unsigned plan_deaths; /* how often something died that an answer rests on */
-/* Asks Python. NULL without an exception: it is of no interest. */
-CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
-int plan_seen(Tracer *tracer, CodeInfo *info); /* it starts, for the first time since it was asked for */
-Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, PyObject *key, PyTypeObject *receiver);
-Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
-/* What they would answer, if it is known. */
-const LastAnswer *plan_known_call(Tracer *tracer, LastAnswer *last_answers, const void *key, PyObject *qualname, PyTypeObject *receiver);
-const LastAnswer *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
-Callee *plan_operation(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
-Callee *plan_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
-PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type);       /* a new reference */
-Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type);
-void plan_forget(Tracer *tracer);                                    /* everything */
-void plan_forget_numbers(Tracer *tracer);                            /* the learner's */
-/* The numbers of a place; NULL with an exception. */
-Spot *plan_spot(Tracer *tracer, PyCodeObject *code, int offset);
-uint32_t plan_place(Tracer *tracer, Spot *spot, PyCodeObject *code, int offset); /* 0: there is no memory */
-/* Calls a method with one argument or two. */
-PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second);
-/* Something is wanted that is called by this name: places where it is, and that were left alone, are looked at again. */
-int plan_wanted_name(Tracer *tracer, PyObject *name);
+#include "identity.h"
+#include "sample.h"
+#include "code.h"
 
 /* ---- records (record.c) ------------------------------------------------------------------------------------------- */
 
@@ -466,7 +222,7 @@ struct Tracer {
     PyThread_type_lock delivering;
     unsigned long deliverer;   /* the thread that holds the lock, or 0 */
     CodeInfo *infos;
-    struct Slot *slots;        /* hash table of plan.c */
+    struct Slot *slots;        /* hash table of callee.c */
     size_t slot_mask, slot_count;
     Callee *callees[CALLEE_BUCKETS];
     Callee **callee_list;      /* by number */

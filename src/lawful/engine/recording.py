@@ -70,6 +70,9 @@ class Recording:
 
 
 def trace_writer(path: str, *, atomic: bool = False) -> TraceWriter:
-    from lawful.events.writer import TraceWriter  # a run without a trace must not wait for it
+    # A run without a trace must not wait for these. The reader is for what children wrote, when the program has ended,
+    # which may have changed how modules are imported.
+    import lawful.events.reader  # noqa: F401
+    from lawful.events.writer import TraceWriter
 
     return TraceWriter(path, atomic=atomic, opener=opener)

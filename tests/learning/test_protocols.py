@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lawful import rml
-from lawful.learning import protocols, ranking
+from lawful.learning import lifeways, protocols, ranking
 from lawful.learning.export import chosen_lives, to_rml
 from lawful.learning.learner import Learner
 from lawful.learning.model import Life, Rule, State, Word
@@ -250,10 +250,10 @@ def test_lives_of_other_runs_count_but_are_not_told(tmp_path: Any) -> None:
 
 def test_a_way_of_life_once() -> None:
     lives = [life for part in parts() for life in learned(part).window.lives()]
-    found = protocols.merged(lives)
+    found = lifeways.merged(lives)
     assert len({life.order for life in found}) == len(found)
     assert sum(life.count for life in found) == sum(life.count for life in lives)
-    assert protocols.merged([Life((0, 1), 2, ())]) == [Life((0, 1), 2, ())]
+    assert lifeways.merged([Life((0, 1), 2, ())]) == [Life((0, 1), 2, ())]
 
 
 # -- as a law ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import msgspec
 
 from lawful import core
 from lawful.errors import LawfulError
-from lawful.learning import anomalies, protocols, ranking, strategies, templates
+from lawful.learning import anomalies, lifeways, protocols, ranking, strategies, templates, union
 from lawful.learning import window as windows
 from lawful.learning.intake import NO_OBJECT, Intake, Numbers, Where
 from lawful.learning.model import (
@@ -212,7 +212,7 @@ class Learner:
             self._drained_at = self._window.events
             self._lives = self._window.lives()
             self._lived = {}
-            self._finals = protocols.finals([(life.order, life.count) for life in self._lives], self.intake.words)
+            self._finals = lifeways.finals([(life.order, life.count) for life in self._lives], self.intake.words)
             for life in self._lives if self._parts == 1 else ():  # else a number may be that of several objects
                 met = {code >> 1 for code in life.order}
                 self._lived.update((example.object, met) for example in life.examples)
@@ -319,13 +319,13 @@ class Learner:
                 # The tuner counts what the window finds. What it learns from that is not for lives.
                 return strategy.judge(satisfied, total, contexts, values)
 
-            lives = protocols.merged([*self._lives, *self._other_lives]) if self._other_lives else self._lives
-            past = protocols.merged(self._past_lives)
+            lives = lifeways.merged([*self._lives, *self._other_lives]) if self._other_lives else self._lives
+            past = lifeways.merged(self._past_lives)
             return protocols.Study(lives, intake.words, intake.sites, judge, intake.raising, doubt, past, self._past)
 
     def _anomalies(self) -> list[Anomaly]:
         """Those of whole lives and those of the window."""
-        return protocols.combined(self.study().anomalies(), self._in_window())
+        return union.combined(self.study().anomalies(), self._in_window())
 
     def _in_window(self) -> list[Anomaly]:
         view = self.view()

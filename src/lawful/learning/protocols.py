@@ -15,6 +15,7 @@ from math import log10, sqrt
 from typing import NamedTuple
 
 from lawful.learning import vocabulary, wording
+from lawful.learning.lifeways import MOSTLY, WayOfLife, finals, number_of, owner
 from lawful.learning.model import (
     ANY,
     BEGINS,
@@ -38,38 +39,10 @@ MOST_SCENES = 8  # of one anomaly
 MOST_OTHERS = 8  # rules that are broken for the same cause
 
 _LEAST_ENDED = 2  # lives that end with an event, and places where they do so, if its name does not say that it ends
-_END = 0.7  # of the lives with an event that is an end, so many end with it
 _OTHER_FILE = 0.92  # another file may have other customs
 _SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
 _RAISED = 0.5  # what failed need not be finished
 _LOOP = 0.7  # of a place, for each power of ten of uses there
-
-
-class _Way:
-    """A way of life, made ready for questions."""
-
-    __slots__ = ("at", "before", "count", "examples", "first", "last", "last_name", "names", "order", "past")
-
-    def __init__(self, life: Life, past: Life | None) -> None:
-        self.order = life.order
-        self.examples = life.examples
-        self.past = past.examples if past is not None else ()  # they have been to these places, too
-        self.before = past.count if past is not None else 0
-        self.count = life.count + self.before
-        self.first: dict[int, int] = {}
-        self.last: dict[int, int] = {}
-        for position, code in enumerate(life.order):
-            (self.last if code & 1 else self.first)[code >> 1] = position
-        self.names = self.first.keys()
-        self.at = {name: 2 * number for number, name in enumerate(self.first)}  # of its places
-        self.last_name = life.order[-1] >> 1
-
-    def place(self, key: int | str, example: LifeExample) -> int:
-        """Where an object first met an event; of a class: where it first met anything."""
-        return example.sites[self.at[key] if isinstance(key, int) else 0]
-
-    def last_place(self, example: LifeExample) -> int:
-        return example.sites[self.at[self.last_name] + 1]
 
 
 class Case(NamedTuple):
@@ -81,8 +54,8 @@ class Case(NamedTuple):
     kept: int
     broken: int
     places: int  # where lives that keep the rule met the key first
-    bad: tuple[tuple[_Way, LifeExample], ...]
-    good: tuple[_Way, ...]
+    bad: tuple[tuple[WayOfLife, LifeExample], ...]
+    good: tuple[WayOfLife, ...]
     score: float
     changed: bool = False  # earlier runs kept it at this very place
 
@@ -108,17 +81,17 @@ class Study:
         self._raising = raising
         self._doubt = doubt  # what a rule is worth less of which no name says that something begins or ends
         past = {life.order: life for life in prior}
-        self._ways = [_Way(life, past.pop(life.order, None)) for life in lives]
-        self._ways += [_Way(Life(life.order, 0, ()), life) for life in past.values()]
+        self._ways = [WayOfLife(life, past.pop(life.order, None)) for life in lives]
+        self._ways += [WayOfLife(Life(life.order, 0, ()), life) for life in past.values()]
         self._finals = finals([(way.order, way.count) for way in self._ways], words)
-        self._by_event: dict[int, list[_Way]] = defaultdict(list)
-        self._by_class: dict[str, list[_Way]] = defaultdict(list)
+        self._by_event: dict[int, list[WayOfLife]] = defaultdict(list)
+        self._by_class: dict[str, list[WayOfLife]] = defaultdict(list)
         for way in self._ways:
             for name in way.names:
                 self._by_event[name].append(way)
-            for owner in {_owner(words[name]) for name in way.names}:
-                if owner:
-                    self._by_class[owner].append(way)
+            for each in {owner(words[name]) for name in way.names}:
+                if each:
+                    self._by_class[each].append(way)
 
     # -- rules ------------------------------------------------------------------------------------
 
@@ -145,11 +118,11 @@ class Study:
                 if rule.state is State.ENFORCING:
                     yield rule
 
-    def _pools(self) -> Iterator[tuple[int | str, list[_Way]]]:
+    def _pools(self) -> Iterator[tuple[int | str, list[WayOfLife]]]:
         yield from self._by_event.items()
         yield from self._by_class.items()
 
-    def _ends(self, key: int | str, pool: list[_Way]) -> tuple[int, ...]:
+    def _ends(self, key: int | str, pool: list[WayOfLife]) -> tuple[int, ...]:
         """With what lives end, the most frequent first."""
         having: Counter[int] = Counter()
         ended: Counter[int] = Counter()
@@ -163,7 +136,7 @@ class Study:
             name
             for name, number in ended.most_common()
             if name != key
-            and number >= _END * having[name]
+            and number >= MOSTLY * having[name]
             and (
                 vocabulary.ends(self._words[name])
                 # What happens to be done last with objects of a class is no rule of it.
@@ -174,7 +147,7 @@ class Study:
         ]
         return tuple(found)
 
-    def _company(self, key: int, pool: list[_Way]) -> Iterator[int]:
+    def _company(self, key: int, pool: list[WayOfLife]) -> Iterator[int]:
         """Events that mostly come before this one."""
         before: Counter[int] = Counter()
         total = 0
@@ -194,7 +167,7 @@ class Study:
             ):
                 yield name
 
-    def _ending(self, key: int | str, ends: tuple[int, ...], pool: list[_Way]) -> Iterator[Case]:
+    def _ending(self, key: int | str, ends: tuple[int, ...], pool: list[WayOfLife]) -> Iterator[Case]:
         if isinstance(key, int) and vocabulary.enters(self._words[key]):
             ends = tuple(
                 name for name in ends if not vocabulary.exits(self._words[name])
@@ -213,12 +186,12 @@ class Study:
         yield from self._case(key, ends, Breach.LAST, good, after)
 
     def _split(
-        self, key: int | str, ends: Iterable[int], pool: list[_Way]
-    ) -> tuple[list[_Way], list[_Way], list[_Way]]:
+        self, key: int | str, ends: Iterable[int], pool: list[WayOfLife]
+    ) -> tuple[list[WayOfLife], list[WayOfLife], list[WayOfLife]]:
         """Lives that keep `a*b+`, those without an end, and those that go on after it."""
-        good: list[_Way] = []
-        missing: list[_Way] = []
-        after: list[_Way] = []
+        good: list[WayOfLife] = []
+        missing: list[WayOfLife] = []
+        after: list[WayOfLife] = []
         for way in pool:
             last = max((way.last[name] for name in ends if name in way.last), default=-1)
             if last < 0:
@@ -229,20 +202,20 @@ class Study:
                 after.append(way)
         return good, missing, after
 
-    def _rule_of_ends(self, key: int, ends: tuple[int, ...], pool: list[_Way]) -> Rule:
+    def _rule_of_ends(self, key: int, ends: tuple[int, ...], pool: list[WayOfLife]) -> Rule:
         good, missing, after = self._split(key, ends, pool)
         return self._rule(
-            key, ends, ENDS, _number(good), _number(missing) + _number(after), len(self._places(key, good))
+            key, ends, ENDS, number_of(good), number_of(missing) + number_of(after), len(self._places(key, good))
         )
 
-    def _beginning(self, key: int, other: int, pool: list[_Way]) -> Iterator[Case]:
+    def _beginning(self, key: int, other: int, pool: list[WayOfLife]) -> Iterator[Case]:
         good = [way for way in pool if way.first.get(other, len(way.order)) < way.first[key]]
         bad = [way for way in pool if way.first.get(other, len(way.order)) > way.first[key]]
         if vocabulary.enters(self._words[other]):  # who ends it otherwise need not use `with`
             bad = [way for way in bad if not any(vocabulary.ends(self._words[name]) for name in way.names)]
         yield from self._case(key, (other,), Breach.FIRST, good, bad)
 
-    def _places(self, key: int | str, ways: Iterable[_Way]) -> set[int]:
+    def _places(self, key: int | str, ways: Iterable[WayOfLife]) -> set[int]:
         return {way.place(key, example) for way in ways for example in (*way.examples, *way.past)}
 
     # -- what is broken ---------------------------------------------------------------------------
@@ -252,13 +225,13 @@ class Study:
         key: int | str,
         others: tuple[int, ...],
         breach: Breach,
-        good: list[_Way],
-        bad: list[_Way],
+        good: list[WayOfLife],
+        bad: list[WayOfLife],
     ) -> Iterator[Case]:
         examples = [(way, example) for way in bad for example in way.examples]
         if changed := self._changed(key, good, bad):
             yield self._change(key, others, breach, good, bad, changed)
-        kept, broken = _number(good), _number(bad)
+        kept, broken = number_of(good), number_of(bad)
         good_places = self._places(key, good)
         bad_places = {way.place(key, example) for way, example in examples}
         fresh = bad_places - good_places
@@ -288,7 +261,9 @@ class Study:
         shown = tuple(examples)
         yield Case(key, others, breach, kept, broken, len(good_places), shown, tuple(good), score)
 
-    def _changed(self, key: int | str, good: list[_Way], bad: list[_Way]) -> list[tuple[_Way, LifeExample]]:
+    def _changed(
+        self, key: int | str, good: list[WayOfLife], bad: list[WayOfLife]
+    ) -> list[tuple[WayOfLife, LifeExample]]:
         """Lives from places where all those of earlier runs kept the rule, and none of this one."""
         before = {way.place(key, example) for way in good for example in way.past}
         if not before or any(len(way.examples) >= MOST_LIFE_EXAMPLES for way in good):
@@ -302,14 +277,14 @@ class Study:
         key: int | str,
         others: tuple[int, ...],
         breach: Breach,
-        good: list[_Way],
-        bad: list[_Way],
-        changed: list[tuple[_Way, LifeExample]],
+        good: list[WayOfLife],
+        bad: list[WayOfLife],
+        changed: list[tuple[WayOfLife, LifeExample]],
     ) -> Case:
         kept, broken = sum(way.before for way in good), sum(way.before for way in bad)
         share = kept / max(1, kept + broken)
         score = CHANGE * (0.5 + 0.5 * share) * (1.0 if self._speaks(others, breach) else sqrt(1 - self._doubt))
-        kept, broken = _number(good), _number(bad)
+        kept, broken = number_of(good), number_of(bad)
         return Case(
             key, others, breach, kept, broken, len(self._places(key, good)), tuple(changed), tuple(good), score, True
         )
@@ -325,7 +300,7 @@ class Study:
         word = self._words[others[0]]
         return vocabulary.ends(word) or (breach is Breach.FIRST and vocabulary.begins(word))
 
-    def _raised(self, way: _Way, example: LifeExample) -> bool:
+    def _raised(self, way: WayOfLife, example: LifeExample) -> bool:
         return example.object in self._raising.get((way.last_name, way.last_place(example)), ())
 
     def groups(self, cases: Iterable[Case]) -> list[list[Case]]:
@@ -386,7 +361,7 @@ class Study:
         state = self._judge(satisfied, satisfied + failed, places)
         return Rule(a, b, pattern, satisfied, failed, places, state, tuple(more), True)
 
-    def _scene(self, way: _Way, example: LifeExample) -> Scene:
+    def _scene(self, way: WayOfLife, example: LifeExample) -> Scene:
         """The first and the last events of a life."""
         events: list[tuple[int, int]] = []
         for position, code in enumerate(way.order):
@@ -413,86 +388,3 @@ class Study:
             return site.file != bad.file, abs((site.line or 0) - (bad.line or 0))
 
         return self._scene(usual, min(usual.examples, key=distance))
-
-
-def finals(lives: Iterable[tuple[tuple[int, ...], int]], words: Sequence[Word]) -> frozenset[int]:
-    """Events whose names say that they end something, and after which mostly nothing comes. Lives: order and number."""
-    having: Counter[int] = Counter()
-    ended: Counter[int] = Counter()
-    for order, number in lives:
-        for code in order:
-            if code & 1:
-                having[code >> 1] += number
-        ended[order[-1] >> 1] += number
-    return frozenset(
-        name
-        for name, number in having.items()
-        if vocabulary.exits(words[name]) or (vocabulary.ends(words[name]) and ended[name] >= _END * number)
-    )
-
-
-def merged(lives: Iterable[Life]) -> list[Life]:
-    """The same with each way of life once."""
-    found: dict[tuple[int, ...], Life] = {}
-    for life in lives:
-        known = found.get(life.order)
-        if known is None:
-            found[life.order] = life
-            continue
-        examples = {example.sites: example for example in known.examples}
-        for example in life.examples:
-            if (same := examples.get(example.sites)) is not None:
-                examples[example.sites] = same._replace(count=same.count + example.count)
-            elif len(examples) < MOST_LIFE_EXAMPLES:
-                examples[example.sites] = example
-        found[life.order] = Life(life.order, known.count + life.count, tuple(examples.values()))
-    return list(found.values())
-
-
-def combined(lives: list[Anomaly], others: Iterable[Anomaly]) -> list[Anomaly]:
-    """Anomalies of lives and those of a window, the best first. What both tell of is told once.
-
-    That of the window speaks if it knows of the same objects, since it knows more about its two events: how often they
-    came, not only in how many lives.
-    """
-    told = list(lives)
-    alone: list[Anomaly] = []
-    for anomaly in others:
-        at = next((at for at, known in enumerate(told) if _same_cause(anomaly, known)), None)
-        if at is None:
-            alone.append(anomaly)
-        elif told[at].rule.life and _objects(anomaly) == _objects(told[at]):
-            told[at] = _united(anomaly._replace(score=max(anomaly.score, told[at].score)), told[at])
-        else:
-            told[at] = _united(told[at], anomaly)
-    return sorted(told + alone, key=lambda anomaly: -anomaly.score)
-
-
-def _united(main: Anomaly, other: Anomaly) -> Anomaly:
-    rules = dict.fromkeys((*main.others, other.rule, *other.others))
-    if not main.rule.life:  # those of lives would say the same again
-        rules = dict.fromkeys(rule for rule in rules if not rule.life or rule.more)
-    return main._replace(others=tuple(rules)[: 2 * MOST_OTHERS])
-
-
-def _same_cause(one: Anomaly, other: Anomaly) -> bool:
-    return not _names(one.rule).isdisjoint(_names(other.rule)) and not _objects(one).isdisjoint(_objects(other))
-
-
-def _objects(anomaly: Anomaly) -> set[int]:
-    return {scene.object for scene in anomaly.bad}
-
-
-def _names(rule: Rule) -> set[str]:
-    return {word.label for word in (rule.a, rule.b, *rule.more)}
-
-
-def _number(ways: Iterable[_Way]) -> int:
-    return sum(way.count for way in ways)
-
-
-def _owner(word: Word) -> str:
-    """The class that a call is of, as far as its name says so."""
-    if word.role or not vocabulary.is_call(word):
-        return ""
-    return word.name if word.event == "new" else word.name.rpartition(".")[0]

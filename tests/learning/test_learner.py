@@ -307,7 +307,7 @@ def test_what_a_cursor_wrote_is_committed_before_its_connection_is_closed() -> N
     learner.finish()
     found = [rule for anomaly in learner.anomalies() for rule in (anomaly.rule, *anomaly.others)]
     assert any({rule.a.name, rule.b.name} == {"sqlite3.Cursor.execute", "sqlite3.Connection.commit"} for rule in found)
-    assert [str(site) for anomaly in learner.anomalies() for site in anomaly.sites] == ["db.py:77"]
+    assert [str(site) for anomaly in learner.anomalies() for site in anomaly.sites] == ["db.py:101"]
     rules = counted(learner.rules(all=True))
     execute = "sqlite3.Cursor.execute (of its sqlite3.Connection)"
     assert rules[execute, "sqlite3.Connection.commit", "a+b"][:2] == (59, 1)

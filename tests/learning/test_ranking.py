@@ -45,6 +45,7 @@ def random_evidence(rng):
         breach=rng.choice(list(Breach)),
         same_file=rng.random() < 0.5,
         same_place=rng.random() < 0.5,
+        elsewhere=rng.random() < 0.5,
         cut_off=rng.random() < 0.5,
         raised=rng.random() < 0.5,
     )
@@ -66,6 +67,7 @@ def test_scores_are_between_0_and_1_and_go_the_right_way():
             evidence._replace(idle=evidence.idle + 1),
             evidence._replace(same_file=False),
             evidence._replace(same_place=True),
+            evidence._replace(elsewhere=True),
             evidence._replace(cut_off=True),
             evidence._replace(raised=True),
         ):

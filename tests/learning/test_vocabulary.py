@@ -52,3 +52,21 @@ def test_what_can_never_be_forgotten_leads_to_nothing() -> None:
     assert not vocabulary.leads(enter, leave)  # a `with` that is left was entered
     assert not vocabulary.leads(enter, close)  # nor does a `close` need one
     assert not vocabulary.leads(Word("func_pre", "Special.read"), read)  # which calls that of its base class
+
+
+def test_questions() -> None:
+    names = ("T.is_alive", "T.isAlive", "T._is_own_thread", "F.__str__", "T.isolate", "F.exists")
+    assert [vocabulary.asks(Word("func_pre", name)) for name in names] == [True, True, True, True, False, False]
+    assert not vocabulary.asks(Word("field_write", "T.is_alive"))
+
+
+def test_steps_and_lives() -> None:
+    names = ("F.close", "F.__exit__", "F.flush", "D.commit", "F.read")
+    assert [vocabulary.ends_life(Word("func_pre", name)) for name in names] == [True, True, False, False, False]
+
+
+def test_an_end_needs_nothing_but_what_it_gives_back() -> None:
+    acquire, release, stop = (Word("func_pre", f"L.{name}") for name in ("acquire_read", "release_read", "stop"))
+    assert not vocabulary.needless(acquire, release)
+    assert vocabulary.needless(acquire, stop) and vocabulary.needless(stop, release)
+    assert not vocabulary.needless(acquire, Word("func_pre", "L.read"))

@@ -57,6 +57,7 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
     pairs: dict[tuple[int, int], Pair | None] = {}
     lates: dict[tuple[int, int, int], Late] = {}
     known_ways = ways.of(view.product)
+    instead = ranking.Instead(view.words)
     for candidate in candidates:
         first, second, rule, kind = candidate
         way = known_ways.broken(rule, kind)
@@ -76,7 +77,7 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
         ending = next((ending for ending in pair.endings if ending.kind == kind), None)
         late = lates.get((first, second, rule & 1))
         if late is None:
-            late = lates[first, second, rule & 1] = ranking.late(view, pair, rule & 1)
+            late = lates[first, second, rule & 1] = ranking.late(view, pair, rule & 1, instead)
         news = ending is not None and ranking.is_news(view, pair, ending)
         if ending is not None and way.breach is Breach.MISSING and not news:
             ending = ending._replace(
@@ -84,6 +85,8 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
             )
         if ending is None or not ending.examples:
             continue  # there is nothing to show
+        if not news and ranking.needless(view, candidate, way):
+            continue
         evidence = ranking.weigh(view, candidate, pair, counts, ending, way, late)
         score = ranking.score(evidence) * (1.0 if news else ranking.trust(view, first, second))
         if score >= least:

@@ -84,6 +84,7 @@ class Learner:
         self._kept_at = -1  # events of the window when anomalies of our own were last put there
         self._lives: list[Life] = []  # that are over, of the window, when it was last drained
         self._lived: dict[int, Collection[int]] = {}  # by object: the events in its life
+        self._met: dict[int, list[Collection[int]]] = {}  # by event: what ways of life have with it
         self._finals: frozenset[int] = frozenset()  # events with which lives end
         self._drained_at = -1  # events of the window then
         self._parts = 1
@@ -139,7 +140,8 @@ class Learner:
         self._kinds = _kinds(product)
         self._past = Past()
         self._foreign.clear()
-        self._lives, self._lived, self._other_lives, self._past_lives = [], {}, [], []
+        self._lives, self._other_lives, self._past_lives = [], [], []
+        self._lived, self._met = {}, {}
         self._ended_at = self._kept_at = self._drained_at = -1
         if self.renewed is not None:
             self.renewed(self._window)
@@ -211,11 +213,15 @@ class Learner:
         if self._drained_at != self._window.events:
             self._drained_at = self._window.events
             self._lives = self._window.lives()
-            self._lived = {}
+            self._lived, self._met = {}, {}
             self._finals = lifeways.finals([(life.order, life.count) for life in self._lives], self.intake.words)
             for life in self._lives if self._parts == 1 else ():  # else a number may be that of several objects
                 met = {code >> 1 for code in life.order}
                 self._lived.update((example.object, met) for example in life.examples)
+            for life in self._lives if not self._window.given_up_lives else ():
+                met = {code >> 1 for code in life.order}
+                for name in met:
+                    self._met.setdefault(name, []).append(met)
 
     def _tune_at_the_end(self) -> None:
         budget = self._parameters.budget
@@ -273,6 +279,7 @@ class Learner:
                 judge,
                 self.intake.raising,
                 self._lived,
+                self._met,
                 self._finals,
                 self._past,
                 ranking.doubt(self._window.pairs + self._window.pruned),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from lawful.learning import vocabulary
 from lawful.learning.model import MOST_LIFE_EXAMPLES, Life, LifeExample, Word
 
+LEAST_ENDED = 2  # lives that end with an event, and places where they do so, if its name does not say that it ends
 MOSTLY = 0.7  # of the lives with an event that is an end, so many end with it
 
 
@@ -34,6 +35,10 @@ class WayOfLife:
         """Where an object first met an event; of a class: where it first met anything."""
         return example.sites[self.at[key] if isinstance(key, int) else 0]
 
+    def returns_to(self, name: int) -> bool:
+        """Did it meet an event again, after others?"""
+        return self.last[name] > self.first[name] + 1
+
     def last_place(self, example: LifeExample) -> int:
         return example.sites[self.at[self.last_name] + 1]
 
@@ -52,6 +57,22 @@ def finals(lives: Iterable[tuple[tuple[int, ...], int]], words: Sequence[Word]) 
         for name, number in having.items()
         if vocabulary.exits(words[name]) or (vocabulary.ends(words[name]) and ended[name] >= MOSTLY * number)
     )
+
+
+def closing(key: int, pool: Iterable[WayOfLife], others: Container[int], words: Sequence[Word]) -> tuple[int, ...]:
+    """Events that end, by their names, what has begun by its name, but not the life: the most frequent first.
+
+    Those of a `with` are not asked for, and `others` end lives.
+    """
+    word = words[key]
+    if not vocabulary.begins(word) or vocabulary.makes(word) or vocabulary.enters(word):
+        return ()
+    after: Counter[int] = Counter()
+    for way in pool:
+        for name, last in way.last.items():
+            if last > way.last[key] and name not in others and vocabulary.ends(words[name]):
+                after[name] += way.count
+    return tuple(name for name, number in after.most_common() if number >= LEAST_ENDED)
 
 
 def merged(lives: Iterable[Life]) -> list[Life]:

@@ -10,12 +10,12 @@ Two of the paper's templates are tried, with whole lives in place of a window, a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import log10, sqrt
 from typing import NamedTuple
 
-from lawful.learning import vocabulary, wording
-from lawful.learning.lifeways import MOSTLY, WayOfLife, finals, number_of, owner
+from lawful.learning import excuses, lifeways, vocabulary, wording
+from lawful.learning.lifeways import LEAST_ENDED, MOSTLY, WayOfLife, finals, number_of, owner
 from lawful.learning.model import (
     ANY,
     BEGINS,
@@ -31,17 +31,15 @@ from lawful.learning.model import (
     State,
     Word,
 )
-from lawful.learning.ranking import BAR, CHANGE, bound, heard
+from lawful.learning.ranking import BAR, CHANGE, ELSEWHERE, RAISED, bound, heard
 from lawful.learning.view import Judge, Past
 from lawful.learning.ways import Breach
 
 MOST_SCENES = 8  # of one anomaly
 MOST_OTHERS = 8  # rules that are broken for the same cause
 
-_LEAST_ENDED = 2  # lives that end with an event, and places where they do so, if its name does not say that it ends
 _OTHER_FILE = 0.92  # another file may have other customs
 _SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
-_RAISED = 0.5  # what failed need not be finished
 _LOOP = 0.7  # of a place, for each power of ten of uses there
 
 
@@ -102,6 +100,8 @@ class Study:
             ends = self._ends(key, pool)
             if ends:
                 found += self._ending(key, ends, pool)
+            if isinstance(key, int):
+                found += self._section(key, ends, pool)
             if isinstance(key, int) and vocabulary.is_call(self._words[key]) and not vocabulary.makes(self._words[key]):
                 for other in self._company(key, pool):
                     found += self._beginning(key, other, pool)
@@ -140,7 +140,7 @@ class Study:
             and (
                 vocabulary.ends(self._words[name])
                 # What happens to be done last with objects of a class is no rule of it.
-                or (isinstance(key, int) and min(number, len(places[name])) >= _LEAST_ENDED)
+                or (isinstance(key, int) and min(number, len(places[name])) >= LEAST_ENDED)
             )
             and vocabulary.is_call(self._words[name])
             and not vocabulary.makes(self._words[name])
@@ -177,13 +177,32 @@ class Study:
         good, missing, after = self._split(key, ends, pool)
         otherwise = self._finals - {key}  # one that is ended in another way misses nothing
         missing = [way for way in missing if otherwise.isdisjoint(way.names)]
-        yield from self._case(key, ends, Breach.MISSING, good + after, missing)
-        # That nothing comes after the end can be a rule where many lives have no end.
+        ended = good + after
         named = tuple(name for name in ends if vocabulary.ends(self._words[name]))
+        surely = [way for way in ended if not way.names.isdisjoint(named)]
+        begins = excuses.beginnings(surely, self._words)
+        sections = excuses.of_sections(surely, named)
+        excused = {way.order for way in missing if excuses.needs_no_end(way, ends, begins, sections, self._words)}
+        yield from self._case(key, ends, Breach.MISSING, ended, missing, excused)
+        # That nothing comes after the end can be a rule where many lives have no end.
         if named and named != ends:
             good, missing, after = self._split(key, named, pool)
             ends = named
-        yield from self._case(key, ends, Breach.LAST, good, after)
+        excused = {way.order for way in after if excuses.only_asked(way, ends, self._words)}
+        yield from self._case(key, ends, Breach.LAST, good, after, excused)
+
+    def _section(self, key: int, ends: tuple[int, ...], pool: list[WayOfLife]) -> Iterator[Case]:
+        """What begins by its name is ended, where the life goes on: `begin` and then `commit` or `rollback`.
+
+        These ends may come again, and something after them: only that there is none can be wrong.
+        """
+        closing = lifeways.closing(key, pool, self._finals.union(ends), self._words)
+        if not closing:
+            return
+        good, missing, after = self._split(key, closing, pool)
+        bad = missing + after
+        excused = {way.order for way in bad if any(vocabulary.exits(self._words[name]) for name in way.names)}
+        yield from self._case(key, closing, Breach.MISSING, good, bad, excused)
 
     def _split(
         self, key: int | str, ends: Iterable[int], pool: list[WayOfLife]
@@ -213,7 +232,9 @@ class Study:
         bad = [way for way in pool if way.first.get(other, len(way.order)) > way.first[key]]
         if vocabulary.enters(self._words[other]):  # who ends it otherwise need not use `with`
             bad = [way for way in bad if not any(vocabulary.ends(self._words[name]) for name in way.names)]
-        yield from self._case(key, (other,), Breach.FIRST, good, bad)
+        needless = vocabulary.needless(self._words[other], self._words[key])
+        excused = {way.order for way in bad if needless and other not in way.names}
+        yield from self._case(key, (other,), Breach.FIRST, good, bad, excused)
 
     def _places(self, key: int | str, ways: Iterable[WayOfLife]) -> set[int]:
         return {way.place(key, example) for way in ways for example in (*way.examples, *way.past)}
@@ -227,10 +248,15 @@ class Study:
         breach: Breach,
         good: list[WayOfLife],
         bad: list[WayOfLife],
+        excused: Container[tuple[int, ...]] = (),
     ) -> Iterator[Case]:
-        examples = [(way, example) for way in bad for example in way.examples]
+        """Those that are excused count only if that is new against earlier runs."""
         if changed := self._changed(key, good, bad):
             yield self._change(key, others, breach, good, bad, changed)
+        if not (news := self._news(key, good, bad)):
+            bad = [way for way in bad if way.order not in excused]
+            news = self._news(key, good, bad)
+        examples = [(way, example) for way in bad for example in way.examples]
         kept, broken = number_of(good), number_of(bad)
         good_places = self._places(key, good)
         bad_places = {way.place(key, example) for way, example in examples}
@@ -242,24 +268,43 @@ class Study:
         against = len(fresh) + 0.3 * (len(bad_places) - len(fresh))
         score = sqrt(bound(kept, kept + broken) * bound(places, places + against))
         score /= len(bad_places) ** (1 / 3)  # slips are rare
-        news = self._past_runs.news(
-            self._sites[next(iter(bad_places))].file,
-            sum(way.before for way in good),
-            sum(way.before for way in bad),
-        )
-        if not fresh and not news:
-            score *= _SAME_PLACE
-        files = {self._sites[site].file for site in good_places}
-        if all(self._sites[site].file not in files for site in bad_places) and not news:
-            score *= _OTHER_FILE
-        if breach is Breach.MISSING and all(self._raised(way, example) for way, example in examples):
-            score *= _RAISED
+        if not news:
+            files = {self._sites[site].file for site in good_places}
+            score *= 1.0 if fresh else _SAME_PLACE
+            score *= 1.0 if any(self._sites[site].file in files for site in bad_places) else _OTHER_FILE
+            score *= ELSEWHERE if self._elsewhere(key, others, breach, good) else 1.0
+        unfinished = breach is Breach.MISSING or (breach is Breach.FIRST and vocabulary.enters(self._words[others[0]]))
+        if unfinished and all(self._raised(way, example) for way, example in examples):
+            score *= RAISED
         if not self._speaks(others, breach) and not news:
-            score *= (1 - self._doubt) ** (2 if breach is Breach.LAST else 1)
+            # That what is made is used somehow is even less of a rule.
+            made = isinstance(key, int) and vocabulary.makes(self._words[key])
+            score *= (1 - self._doubt) ** (2 if made or breach is Breach.LAST else 1)
         score = heard(score, news)
         examples.sort(key=lambda each: each[0].place(key, each[1]) in good_places)  # the surprising ones first
         shown = tuple(examples)
         yield Case(key, others, breach, kept, broken, len(good_places), shown, tuple(good), score)
+
+    def _news(self, key: int | str, good: list[WayOfLife], bad: list[WayOfLife]) -> bool | None:
+        """Is it new that the rule is broken in these ways?"""
+        place = next((way.place(key, example) for way in bad for example in way.examples), None)
+        if place is None:
+            return None
+        before, alike = sum(way.before for way in good), sum(way.before for way in bad)
+        return self._past_runs.news(self._sites[place].file, before, alike)
+
+    def _elsewhere(self, key: int | str, others: tuple[int, ...], breach: Breach, good: list[WayOfLife]) -> bool:
+        """Is the second event always at one place, and the first one not?"""
+        keys = self._places(key, good)
+        theirs = {
+            each.sites[way.at[name] + (breach is not Breach.FIRST)]
+            for way in good
+            for each in (*way.examples, *way.past)
+            for name in others
+            if name in way.at
+        }
+        firsts, seconds = (theirs, keys) if breach is Breach.FIRST else (keys, theirs)
+        return len(seconds) == 1 < len(firsts)
 
     def _changed(
         self, key: int | str, good: list[WayOfLife], bad: list[WayOfLife]
@@ -296,34 +341,30 @@ class Study:
         return kept > broken and self._judge(places, places + fresh, places) is State.ENFORCING
 
     def _speaks(self, others: tuple[int, ...], breach: Breach) -> bool:
-        """Does a name say that something begins or ends? Of several ends that of the most frequent one."""
+        """Does a name say that something begins, or ends? Of several ends that of the most frequent one."""
         word = self._words[others[0]]
-        return vocabulary.ends(word) or (breach is Breach.FIRST and vocabulary.begins(word))
+        return vocabulary.begins(word) if breach is Breach.FIRST else vocabulary.ends(word)
 
     def _raised(self, way: WayOfLife, example: LifeExample) -> bool:
         return example.object in self._raising.get((way.last_name, way.last_place(example)), ())
 
     def groups(self, cases: Iterable[Case]) -> list[list[Case]]:
-        """Cases that seem to have one cause are put together."""
-        groups: list[list[Case]] = []
-        index: dict[Hashable, list[Case]] = {}
-        for case in cases:
-            keys = list(self._causes(case))
-            group = next((index[key] for key in keys if key in index), None)
-            if group is None:
-                if case.score < BAR:
-                    continue
-                groups.append(group := [])
-            group.append(case)
-            for key in keys:
-                index.setdefault(key, group)
-        return groups
+        """Cases that seem to have one cause are put together: they are about lives that were told of before.
 
-    def _causes(self, case: Case) -> Iterator[Hashable]:
-        for _, example in case.bad:
-            yield example.object, example.seq  # in another trace the number may be that of another object
-        for name in case.others:
-            yield case.breach, name
+        What is left of a case without those lives stands for itself.
+        """
+        groups: list[list[Case]] = []
+        told: dict[Hashable, list[Case]] = {}
+        for case in cases:
+            known = [group for _, each in case.bad if (group := told.get(_life(each))) is not None]
+            left = tuple((way, each) for way, each in case.bad if _life(each) not in told)
+            if known:
+                known[0].append(case)
+            if not left or case.score < BAR:
+                continue
+            groups.append(group := [case._replace(bad=left)])
+            told.update((_life(each), group) for _, each in left)
+        return groups
 
     # -- what is shown ----------------------------------------------------------------------------
 
@@ -388,3 +429,7 @@ class Study:
             return site.file != bad.file, abs((site.line or 0) - (bad.line or 0))
 
         return self._scene(usual, min(usual.examples, key=distance))
+
+
+def _life(example: LifeExample) -> Hashable:
+    return example.object, example.seq  # in another trace the number may be that of another object

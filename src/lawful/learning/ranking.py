@@ -7,12 +7,13 @@ broken by chance.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import lru_cache
 from math import log10, sqrt
 from typing import NamedTuple
 
 from lawful.learning import vocabulary
-from lawful.learning.model import Candidate, Counts, Ending, Example, Pair
+from lawful.learning.model import Candidate, Counts, Ending, Example, Pair, Word
 from lawful.learning.view import View
 from lawful.learning.ways import BOTH, Breach, Way
 
@@ -36,9 +37,10 @@ _BREACH = {
 _OTHER_FILE = 0.92  # another file may have other customs
 _SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
 _CUT_OFF = 0.85  # it might have come still
-_RAISED = 0.5  # what failed need not be finished
+RAISED = 0.4  # what failed need not be finished
 CHANGE = 0.9  # of a place: it may be meant
 _OLD = 0.4  # of what is above the bar: what earlier runs of the program did as well is no news
+ELSEWHERE = 0.85  # who uses the object at many places never writes the second event: it is done at one place for all
 _LOOP = 0.7  # of a place, for each power of ten of uses there
 _FEW_PAIRS = 10  # of events; with more of them, names count
 _MOST_DOUBT = 0.5
@@ -57,6 +59,7 @@ class Evidence(NamedTuple):
     breach: Breach
     same_file: bool = True  # it is kept elsewhere in the file where it is broken
     same_place: bool = False  # it is kept at the very place where it is broken, at other times
+    elsewhere: bool = False  # the second event is always done at one place, whatever that of the first one
     doubt: float = 0.0  # the share of what is missing that seems to be only out of the window's reach
     cut_off: bool = False  # the stream ended first
     raised: bool = False  # the last call before raised an exception
@@ -93,10 +96,12 @@ def score(evidence: Evidence) -> float:
         value *= _OTHER_FILE
     if evidence.same_place:
         value *= _SAME_PLACE
+    if evidence.elsewhere:
+        value *= ELSEWHERE
     if evidence.cut_off:
         value *= _CUT_OFF
     if evidence.raised:
-        value *= _RAISED
+        value *= RAISED
     return heard(value, evidence.news)
 
 
@@ -152,6 +157,12 @@ def possible(view: View, candidate: Candidate, way: Way) -> bool:
     return way.breach is not Breach.FIRST or not vocabulary.makes(view.words[b])
 
 
+def needless(view: View, candidate: Candidate, way: Way) -> bool:
+    """Is only something missing before an end that needs nothing?"""
+    a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
+    return way == (Breach.MISSING, 0) and vocabulary.needless(view.words[a], view.words[b])
+
+
 def _with(view: View, one: int, other: int) -> bool:
     return vocabulary.enters(view.words[one]) and vocabulary.exits(view.words[other])
 
@@ -163,10 +174,27 @@ class Late(NamedTuple):
     doubts: tuple[float, float]  # by letter of the rule: the share of other objects where it seems to be missing
 
 
-def late(view: View, pair: Pair, turned: int) -> Late:
+class Instead:
+    """By event: what an object may meet in its place. The same method of another class; for an end, a `with`'s."""
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        self._words = words
+        self._alike: dict[str, set[int]] = defaultdict(set)
+        for number, word in enumerate(words):
+            self._alike[vocabulary.last(word)].add(number)
+        self._exits = {number for number, word in enumerate(words) if vocabulary.exits(word)}
+
+    def of(self, number: int) -> set[int]:
+        word = self._words[number]
+        found = self._alike[vocabulary.last(word)]
+        return (found | self._exits if vocabulary.ends(word) else found) - {number}
+
+
+def late(view: View, pair: Pair, turned: int, instead: Instead) -> Late:
     """An object for which `b` came alone after `a` had come alone, or for which `a` stands in the trail of `b`."""
     events = view.assigned(pair.first, pair.second, turned)
     alone: tuple[dict[int, int], dict[int, int]] = ({}, {})  # by letter: objects, with the number of the last event
+    others = instead.of(events[1]), instead.of(events[0])  # by letter: what may stand for the other one
     counted, shown = [0, 0], [0, 0]
     found: set[int] = set()
     came = 0
@@ -181,11 +209,18 @@ def late(view: View, pair: Pair, turned: int) -> Late:
             if letter == 1 and any(name == events[0] for name, _ in example.trail):
                 found.add(example.object)
                 came += example.count
+            elif others[letter] and not others[letter].isdisjoint(name for name, _ in example.trail):
+                found.add(example.object)
     found.update(id_ for id_, seq in alone[0].items() if seq < alone[1].get(id_, 0))
     for objects in alone:  # whole lives know better
         found.update(id_ for id_ in objects if set(events) <= set(view.lived.get(id_, ())))
     if events[1] in view.finals:  # one that was ended in another way misses nothing
         found.update(id_ for id_ in alone[0] if not view.finals.isdisjoint(view.lived.get(id_, ())))
+    for letter in (0, 1):
+        missing, ways = events[1 - letter], view.met.get(events[letter])
+        if ways and all(missing in met or not others[letter].isdisjoint(met) for met in ways):
+            found.update(alone[letter])  # no life is without it
+        found.update(id_ for id_ in alone[letter] if not others[letter].isdisjoint(view.lived.get(id_, ())))
     # Examples are few: as many of the others are late as of those that are shown. Then as many were waited for.
     expected = came * counted[1] / max(1, shown[1])
     doubts = []
@@ -240,11 +275,24 @@ def weigh(
         way.breach,
         same_file=bool(news) or any(view.sites[example.site].file in files for example in examples),
         same_place=not news and any(example.site in good for example in examples),
+        elsewhere=not news and places > 1 and _one_end(view, pair, rule),
         doubt=late.doubts[way.letter] if way.breach is Breach.MISSING and not news else 0.0,
         cut_off=goes_on and all(example.at_end for example in examples),
         raised=goes_on and all(_raised(view, example) for example in examples),
         news=news,
     )
+
+
+def _one_end(view: View, pair: Pair, rule: int) -> bool:
+    """Do all scenarios that keep a rule, with both events, end at one place?"""
+    place = None
+    for ending in pair.endings:
+        if view.product.satisfied[ending.kind] >> rule & 1 and view.product.letters[ending.kind] == BOTH:
+            for example in ending.examples:
+                if example.last_site != place and place is not None:
+                    return False
+                place = example.last_site
+    return place is not None
 
 
 def is_news(view: View, pair: Pair, ending: Ending) -> bool | None:

@@ -44,6 +44,8 @@ class View:
     """By word and place: the last objects whose call there ended in an exception, as far as the events tell."""
     lived: Mapping[int, Collection[int]] = field(default_factory=dict)
     """By object: the words it met in its life, if that is over, and as far as it is kept as an example."""
+    met: Mapping[int, Sequence[Collection[int]]] = field(default_factory=dict)
+    """By word: for all ways of life with it, the words that are in them. Nothing, if some lives are not known."""
     finals: frozenset[int] = frozenset()
     """Words of events that end lives."""
     past: Past = field(default_factory=lambda: Past())

@@ -8,7 +8,7 @@ from functools import lru_cache
 from lawful.learning.model import Word
 
 _ENDS = frozenset(
-    "abort aexit cancel cleanup close closed commit destroy detach disconnect dispose done drain end exit finalize "
+    "abort aexit cancel cleanup close closed commit del destroy detach disconnect dispose done drain end exit finalize "
     "finish flush free join kill leave logout quit release rollback save shutdown stop sync terminate unlock unmap "
     "unmount unregister unsubscribe wait".split()
 )
@@ -16,6 +16,10 @@ _BEGINS = frozenset(
     "acquire aenter attach begin bind connect enter init listen lock login mount open register setup start "
     "subscribe".split()
 )
+_STEPS = frozenset("commit done drain flush rollback save sync wait".split())
+"""Of those that end something: they end a step, after which the object goes on."""
+
+_OWED = {"release": "acquire", "unlock": "lock"}
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -26,7 +30,7 @@ def is_call(word: Word) -> bool:
 
 def makes(word: Word) -> bool:
     """Is it how an object comes into being?"""
-    return word.event == "new" or word.role == "result" or word.name.rpartition(".")[2] in ("__init__", "__new__")
+    return word.event == "new" or word.role == "result" or last(word) in ("__init__", "__new__")
 
 
 def ends(word: Word) -> bool:
@@ -34,19 +38,51 @@ def ends(word: Word) -> bool:
     return is_call(word) and not _ENDS.isdisjoint(_parts(word.name))
 
 
+def ends_life(word: Word) -> bool:
+    """Does the name say that the object is done with, and not only a step?"""
+    return ends(word) and _STEPS.isdisjoint(_parts(word.name))
+
+
 def begins(word: Word) -> bool:
     """Does the name say that something begins?"""
     return is_call(word) and not _BEGINS.isdisjoint(_parts(word.name))
 
 
+def asks(word: Word) -> bool:
+    """Is it only a question, as `is_alive`, or `str(it)`?"""
+    name = last(word)
+    if name in ("__str__", "__repr__", "__format__"):
+        return True
+    return is_call(word) and _HUMP.sub("_", name.lstrip("_")).lower().startswith(("is_", "has_"))
+
+
+def last(word: Word) -> str:
+    """The name without what it is in: that of a method."""
+    return word.name.rpartition(".")[2]
+
+
+def alike(one: Word, other: Word) -> bool:
+    """Are they the same method, of two classes?"""
+    return last(one) == last(other)
+
+
 def enters(word: Word) -> bool:
     """Is it the beginning of a `with`?"""
-    return word.name.rpartition(".")[2] in ("__enter__", "__aenter__")
+    return last(word) in ("__enter__", "__aenter__")
 
 
 def exits(word: Word) -> bool:
     """Is it the end of a `with`?"""
-    return word.name.rpartition(".")[2] in ("__exit__", "__aexit__")
+    return last(word) in ("__exit__", "__aexit__")
+
+
+def needless(before: Word, end: Word) -> bool:
+    """Does an end need nothing before it? What was never begun can be ended: that fails, or does no harm.
+
+    Only what is given back was taken, each time.
+    """
+    owed = {_OWED[part] for part in _parts(end.name) if part in _OWED}
+    return ends(end) and owed.isdisjoint(_parts(before.name))
 
 
 def leads(before: Word, after: Word) -> bool:
@@ -57,7 +93,7 @@ def leads(before: Word, after: Word) -> bool:
     """
     if makes(before) or (enters(before) and ends(after)):
         return False
-    return before.name.rpartition(".")[2] != after.name.rpartition(".")[2]
+    return not alike(before, after)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,0 +1,63 @@
+"""Why a life that breaks a rule may well be right: it began nothing, or nothing could have been forgotten."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from lawful.learning import vocabulary
+from lawful.learning.lifeways import WayOfLife, number_of
+from lawful.learning.model import Word
+
+_SECTIONS = 0.25  # of the lives that have an end: so many have it again, after more has happened
+_BEGUN = 0.9  # of the lives that are ended: so many were begun
+
+
+def needs_no_end(
+    way: WayOfLife, ends: Sequence[int], begins: Iterable[int], sections: bool, words: Sequence[Word]
+) -> bool:
+    """Is nothing missing, though there is no end?
+
+    - It was never begun, where those that are ended were: a thread that did not start.
+    - It was only made, and its ends are those of sections, as with locks: there was none.
+    - It entered a `with`, and has not left it: then that failed, by the language.
+    - It has the same method of another class, which stands for this one.
+    - It ends with something else whose name says so.
+    """
+    if vocabulary.ends_life(words[way.last_name]):
+        return True
+    if any(vocabulary.alike(words[name], words[end]) for name in way.names for end in ends):
+        return True
+    if any(name not in way.names for name in begins):
+        return True
+    if sections and all(vocabulary.makes(words[name]) for name in way.names):
+        return True
+    return any(vocabulary.enters(words[name]) for name in way.names)
+
+
+def beginnings(good: Iterable[WayOfLife], words: Sequence[Word]) -> list[int]:
+    """Events whose names say that something begins, which nearly all lives have that are ended.
+
+    Not `with`: that is a way to end.
+    """
+    good = list(good)
+    having: Counter[int] = Counter()
+    for way in good:
+        for name in way.names:
+            word = words[name]
+            if vocabulary.begins(word) and not vocabulary.makes(word) and not vocabulary.enters(word):
+                having[name] += way.count
+    return [name for name, number in having.items() if number >= _BEGUN * number_of(good)]
+
+
+def of_sections(good: Iterable[WayOfLife], ends: Iterable[int]) -> bool:
+    """Do ends come again, in one life, after more has happened?"""
+    good, ends = list(good), set(ends)
+    again = sum(way.count for way in good if any(way.returns_to(name) for name in ends & way.names))
+    return again >= _SECTIONS * number_of(good)
+
+
+def only_asked(way: WayOfLife, ends: Iterable[int], words: Sequence[Word]) -> bool:
+    """After its end, was it only asked about itself?"""
+    last = max(way.last[name] for name in ends if name in way.last)
+    return all(vocabulary.asks(words[code >> 1]) for code in way.order[last + 1 :])

@@ -30,11 +30,12 @@ import tempfile
 import tomllib
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import real_packages
@@ -368,6 +369,7 @@ class Told:
     message: str
     said: int  # anomalies within the budget
     near: int | None = None  # rank of one at its place with another rule, that breaks a rule with the call besides
+    worth: int = 0  # of what is said: it tells of the fault, or is worth a look in the program without it, too
 
 
 @dataclass
@@ -409,16 +411,28 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return all(one["rule"][key] == other["rule"][key] for key in ("a", "b", "pattern"))
 
 
-def judge(fault: Fault, source: Path, plain: dict[str, Any], faulty: dict[str, Any]) -> Told:
+def judge(
+    fault: Fault,
+    subject: Subject,
+    source: Path,
+    plain: dict[str, Any],
+    faulty: dict[str, Any],
+    verdicts: Sequence[Verdict],
+) -> Told:
     """At which rank the fault is told. What is said there of the program as it is does not count."""
     before, after = around(fault, source)
+    changed = {fault.file: fault.apply((source / fault.file).read_text(encoding="utf-8"))}
     known = [each for each in plain["anomalies"][:BUDGET] if tells_of(each, fault, before, [each["rule"]])]
     said = faulty["anomalies"][:BUDGET]
     result = Told(None, "", len(said))
     for rank, anomaly in enumerate(said, 1):
-        if any(same(anomaly, each) for each in known):
+        verdict = verdict_on(subject, anomaly, source, verdicts, changed)
+        old = any(same(anomaly, each) for each in known)
+        seeded = not old and tells_of(anomaly, fault, after, [anomaly["rule"]])
+        result.worth += seeded or (verdict is not None and VERDICTS[verdict.verdict])
+        if old:
             continue
-        if result.rank is None and tells_of(anomaly, fault, after, [anomaly["rule"]]):
+        if result.rank is None and seeded:
             result.rank, result.message = rank, anomaly["message"]
         if result.near is None and tells_of(anomaly, fault, after, anomaly.get("others", [])):
             result.near = rank
@@ -466,17 +480,23 @@ def places(fault: Fault) -> list[str]:
     return [each.partition("::")[0] for each in fault.also]
 
 
-def place(anomaly: dict[str, Any], source: Path) -> str:
-    """The function that an anomaly is in, since lines move from version to version."""
+def place(anomaly: dict[str, Any], source: Path, changed: Mapping[str, str]) -> str:
+    """The function that an anomaly is in, since lines move from version to version. Some files may be changed."""
     file, _, line = str(anomaly["sites"][0] if anomaly["sites"] else "?").rpartition(":")
     if not line.isdigit() or not (source / file).is_file():
         return file or line
-    name = enclosing((source / file).read_text(encoding="utf-8"), int(line))
+    name = enclosing(changed.get(file) or (source / file).read_text(encoding="utf-8"), int(line))
     return f"{file}::{name}" if name else file
 
 
-def verdict_on(subject: Subject, anomaly: dict[str, Any], source: Path, verdicts: Iterable[Verdict]) -> Verdict | None:
-    rule, site = anomaly["rule"], place(anomaly, source)
+def verdict_on(
+    subject: Subject,
+    anomaly: dict[str, Any],
+    source: Path,
+    verdicts: Iterable[Verdict],
+    changed: Mapping[str, str] = MappingProxyType({}),
+) -> Verdict | None:
+    rule, site = anomaly["rule"], place(anomaly, source, changed)
     for each in verdicts:
         if (each.subject, each.site) == (subject.name, site) and {each.a, each.b} == {rule["a"], rule["b"]}:
             return each
@@ -506,6 +526,7 @@ def report(
                 yield from alarms(environment, some, {name: each[column] for name, each in plain.items()}, verdicts)
     yield "\n## all\n"
     yield from shares_of(results)
+    yield from worth_looking_at(environment, subjects, results, plain, verdicts)
 
 
 def faults_found(results: Sequence[Result]) -> Iterator[str]:
@@ -575,6 +596,38 @@ def alarms(
         yield f"Worth looking at: {worth:.0%} of {judged}; target {WORTH_TARGET:.0%}: {met(worth, WORTH_TARGET)}."
 
 
+def worth_looking_at(
+    environment: Environment,
+    subjects: Sequence[Subject],
+    results: Sequence[Result],
+    plain: dict[str, dict[str, dict[str, Any]]],
+    verdicts: Sequence[Verdict],
+) -> Iterator[str]:
+    """Two shares: of what is said about programs without faults; and of all that is said, with faults and without.
+
+    In the second one an anomaly that tells of the fault is worth a look. What nobody has judged is not.
+    """
+    rows = []
+    for column, title in COLUMNS.items():
+        said = good = 0
+        for subject in subjects:
+            source = environment.unpacked(subject)
+            for anomaly in plain[subject.name][column]["anomalies"][:BUDGET]:
+                found = verdict_on(subject, anomaly, source, verdicts)
+                said += 1
+                good += found is not None and VERDICTS[found.verdict]
+        more = sum(each.told[column].said for each in results)
+        told = sum(each.told[column].worth for each in results)
+        rows.append([title, share_of(good, said), share_of(told, more), share_of(good + told, said + more)])
+    head = ["worth a look, not judged: not", "without faults", "with faults", f"together, target {WORTH_TARGET:.0%}"]
+    yield from table(head, rows)
+    yield ""
+
+
+def share_of(some: int, number: int) -> str:
+    return f"{some} of {number} ({some / number:.0%})" if number else "-"
+
+
 def shares(results: Sequence[Result]) -> Iterator[str]:
     """The share of all faults is the result; that of faults against a kept protocol tells what could be learned."""
     if not results:
@@ -607,14 +660,18 @@ def unjudged(
             yield f"# {anomaly['message']}\n# {' '.join(anomaly['sites'])}"
             yield f"[[verdict]]\nsubject = {json.dumps(subject.name)}"
             yield f"a = {json.dumps(anomaly['rule']['a'])}\nb = {json.dumps(anomaly['rule']['b'])}"
-            yield f'site = {json.dumps(place(anomaly, source))}\nverdict = ""\nwhy = ""\n'
+            yield f'site = {json.dumps(place(anomaly, source, {}))}\nverdict = ""\nwhy = ""\n'
 
 
 # -- the run -----------------------------------------------------------------------------------------------------------
 
 
 def studied(
-    environment: Environment, subjects: Sequence[Subject], faults: Sequence[Fault], options: argparse.Namespace
+    environment: Environment,
+    subjects: Sequence[Subject],
+    faults: Sequence[Fault],
+    verdicts: Sequence[Verdict],
+    options: argparse.Namespace,
 ) -> tuple[list[Result], dict[str, dict[str, dict[str, Any]]]]:
     """What becomes of each fault; and what is said about the programs without one, by column."""
     named = {each.name: each for each in subjects}
@@ -657,7 +714,10 @@ def studied(
     results = []
     for fault, answers in faulty:
         source = environment.unpacked(named[fault.subject])
-        told = {each: judge(fault, source, plain[fault.subject][each], answers[each]) for each in COLUMNS}
+        subject = named[fault.subject]
+        told = {
+            each: judge(fault, subject, source, plain[fault.subject][each], answers[each], verdicts) for each in COLUMNS
+        }
         held_out = fault.set == "programs" and order[fault.set].index(fault.name) % 2 == 1
         result = Result(fault, answers["alone"]["events"], told, held_out)
         result.keep, result.uses = kept(fault, traced[fault.subject])
@@ -719,7 +779,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     keep, uses = kept(fault, objects)
                     print(f"{fault.name}: kept by {keep} of {uses}")
         return
-    results, plain = studied(environment, subjects, faults, options)
+    results, plain = studied(environment, subjects, faults, verdicts, options)
     for line in report(environment, subjects, results, plain, verdicts):
         print(line)
     if options.messages:

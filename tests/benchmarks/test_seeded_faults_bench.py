@@ -60,6 +60,18 @@ def fault(bench: Any, **changes: Any) -> Any:
     return bench.Fault(**given | changes)
 
 
+class FakeEnvironment:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def unpacked(self, subject: Any) -> Path:
+        return self.folder
+
+
+def toy(bench: Any) -> Any:
+    return bench.Subject("toy", "toy==1", ("x.py",))
+
+
 def anomaly(a: str, b: str, *sites: str, others: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
     besides = [{"a": one, "b": other, "pattern": "ab"} for one, other in others]
     rule = {"a": a, "b": b, "pattern": "ab"}
@@ -110,17 +122,49 @@ def test_rank(bench: Any, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(TEXT, encoding="utf-8")
     other, hit = anomaly("list.append", "list.pop", "a.py:8"), anomaly("File.flush", "File.close", "a.py:8")
     elsewhere = anomaly("File.flush", "File.close", "a.py:11")
-    judge = bench.judge
-    assert judge(fault(bench), tmp_path, said(), said(other, elsewhere, hit)).rank == 3
-    assert judge(fault(bench), tmp_path, said(), said(other, elsewhere)).rank is None
-    assert judge(fault(bench), tmp_path, said(), said(*[other] * 10, hit)).rank is None  # beyond the budget
-    assert judge(fault(bench), tmp_path, said(hit), said(hit)).rank is None  # it was there before
+
+    def rank(plain: dict[str, Any], faulty: dict[str, Any]) -> int | None:
+        found: int | None = bench.judge(fault(bench), toy(bench), tmp_path, plain, faulty, []).rank
+        return found
+
+    assert rank(said(), said(other, elsewhere, hit)) == 3
+    assert rank(said(), said(other, elsewhere)) is None
+    assert rank(said(), said(*[other] * 10, hit)) is None  # beyond the budget
+    assert rank(said(hit), said(hit)) is None  # it was there before
+
+
+def test_what_tells_of_the_fault_is_worth_a_look_and_so_is_what_was_before(bench: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT, encoding="utf-8")
+    hit, other = anomaly("File.flush", "File.close", "a.py:8"), anomaly("list.append", "list.pop", "a.py:11")
+    verdict = bench.Verdict("toy", "list.append", "list.pop", "a.py::Store.load", "worth a look", "x")
+    wrong = bench.Verdict("toy", "list.append", "list.pop", "a.py::Store.load", "false", "x")
+
+    def worth(*verdicts: Any, plain: Any = ()) -> int:
+        answers = said(*plain), said(other, hit)
+        number: int = bench.judge(fault(bench), toy(bench), tmp_path, *answers, verdicts).worth
+        return number
+
+    assert worth(verdict) == 2  # the line has moved up by one with the fault, and the function with it
+    assert worth(wrong) == worth() == 1
+    assert worth(verdict, plain=[hit]) == 1
+
+
+def test_two_shares_of_what_is_worth_a_look(bench: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT, encoding="utf-8")
+    one, other = anomaly("F.a", "F.b", "a.py:2"), anomaly("F.a", "F.c", "a.py:2")
+    plain = {"toy": {column: said(one, other) for column in bench.COLUMNS}}
+    verdicts = [bench.Verdict("toy", "F.a", "F.b", "a.py::before", "true", "x")]
+    answer = result(bench, fault(bench), {"alone": 1}, 9, 10)
+    answer.told["alone"].said, answer.told["alone"].worth = 4, 3
+    lines = bench.worth_looking_at(FakeEnvironment(tmp_path), [toy(bench)], [answer], plain, verdicts)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if " of " in line]
+    assert rows[0] == ["alone", "1 of 2 (50%)", "3 of 4 (75%)", "4 of 6 (67%)"]
 
 
 def test_a_rule_that_is_only_besides_is_not_found(bench: Any, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(TEXT, encoding="utf-8")
     beside = anomaly("list.append", "list.pop", "a.py:8", others=(("File.flush", "File.close"),))
-    result = bench.judge(fault(bench), tmp_path, said(), said(beside))
+    result = bench.judge(fault(bench), toy(bench), tmp_path, said(), said(beside), [])
     assert (result.rank, result.near) == (None, 1)
 
 
@@ -150,8 +194,7 @@ def test_each_set_has_its_own_share(bench: Any) -> None:
     found = result(bench, fault(bench), {"alone": 1}, 9, 10)
     missed = result(bench, fault(bench, set="suites"), {}, 9, 10)
     plain = {"toy": {column: said() for column in bench.COLUMNS}}
-    subject = bench.Subject("toy", "toy==1", ("x.py",))
-    lines = list(bench.report(None, [subject], [missed, found], plain, []))
+    lines = list(bench.report(FakeEnvironment(Path("nowhere")), [toy(bench)], [missed, found], plain, []))
     heads = [line.strip() for line in lines if "##" in line]
     assert heads == ["## programs (every second one held out)", "## suites (for training)", "## all"]
     assert [line.split(";")[0] for line in lines if line.startswith("Found")] == [

@@ -184,7 +184,7 @@ class Watch:
             return
         session.learner.learner.renewed = None  # whoever changes it from now on disturbs nobody
         if session.live.learner is not None and session.learner.direct:
-            session.live.events -= self._before
+            session.live.discount(self._before)
         if self._on_finding is not None:
             try:
                 for finding in session.live.findings:

@@ -135,6 +135,7 @@ class QueueReader:
     task: Callable[[], Any] | None
     party: Any
     shared: bool
+    standard: bool
     @property
     def early(self) -> dict[int, Any]: ...
     @property
@@ -145,9 +146,30 @@ class QueueReader:
     def ways(self) -> dict[str, dict[Any, Way]]: ...
 
 class Way:
-    def __init__(self, heads: tuple[dict[str, Any], ...], target: object) -> None: ...
+    def __init__(
+        self,
+        heads: tuple[dict[str, Any], ...],
+        target: object,
+        parameters: tuple[str, ...],
+        turns: tuple[tuple[int, GrammarMachine, int], ...] | None = None,
+        version: int = 0,
+    ) -> None: ...
+
+class Letter:
+    def open(self) -> dict[str, Any]: ...
+
+class Court:
+    open: bool
+    version: int
+    spent: float
+    @property
+    def count(self) -> int: ...
+    @property
+    def thread(self) -> int: ...
+    def take(self, first: int, most: int, others: int) -> tuple[int, list[tuple[int, Letter]]]: ...
 
 class Post:
+    court: Court | None
     put: CodeType | None
     get: CodeType | None
     take: CodeType | None
@@ -158,7 +180,9 @@ class Post:
         readers: dict[int, tuple[Any, QueueReader]],
         parties: dict[int, tuple[Any, Any]],
         kinds: dict[int, tuple[Any, bool]],
-        strangers: dict[int, tuple[Any, type | None]],
+        shapes: dict[int, tuple[Any, tuple[str, tuple[str, ...]]]],
+        keys: tuple[str, ...],
+        strangers: dict[int, tuple[Any, type | tuple[type] | None]],
         matches: tuple[Callable[[str], Any], ...],
         plain_names: bool,
     ) -> None: ...

@@ -2,6 +2,7 @@
 #include "core.h"
 
 #include "batch.h"
+#include "court.h"
 
 #define ROUTES 64 /* places for kinds and names that were met in a batch, by their hashes: a power of two */
 
@@ -421,12 +422,16 @@ static bool is_message(PyObject *kind) {
 /* 1: the entry is with the others of its objects; 0: the Python side must see to it; -1: error */
 static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most) {
     PyObject *event = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
-    if (event == NULL || !PyDict_Check(event)) return 0;
-    PyObject *kind = look_up(event, text_event);
-    if (kind == NULL || !PyUnicode_CheckExact(kind)) return PyErr_Occurred() ? -1 : 0;
-    int done = PySet_Contains(plain, kind);
+    bool letter = event != NULL && Py_IS_TYPE(event, &LetterType);
+    if (event == NULL || (!letter && !PyDict_Check(event))) return 0;
+    PyObject *kind = letter ? NULL : look_up(event, text_event);
+    if (!letter && (kind == NULL || !PyUnicode_CheckExact(kind))) return PyErr_Occurred() ? -1 : 0;
+    int done = letter ? 0 : PySet_Contains(plain, kind);
     Mentioned mentioned = {.objects = objects};
-    if (done == 0 && is_message(kind)) { /* these are kept by their group alone */
+    if (letter) {
+        PyObject *group = letter_group(event);
+        done = group == NULL ? -1 : mention(&mentioned, group);
+    } else if (done == 0 && is_message(kind)) { /* these are kept by their group alone */
         PyObject *group = look_up(event, text_group);
         if (group == NULL) return PyErr_Occurred() ? -1 : 0;
         done = PyLong_CheckExact(group) || PyUnicode_CheckExact(group) ? mention(&mentioned, group) : 0;

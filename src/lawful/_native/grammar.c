@@ -88,7 +88,8 @@ static int push_all(GMachine *machine, const GTransition *transition, PyObject *
 }
 
 /* Hand results to the frames below, as long as each of them is done with that. Takes the registers over. */
-static int hand_down(GMachine *machine, Outlook *outlook, const GTransition *transition, int which, PyObject *event) {
+static int hand_down(GMachine *machine, Outlook *outlook, const GTransition *transition, int which,
+                     const GSource *source) {
     const GTables *tables = machine->tables;
     int result = 1;
     GFrame *frame;
@@ -103,7 +104,7 @@ static int hand_down(GMachine *machine, Outlook *outlook, const GTransition *tra
         release(old);
         which = 1 - which;
         transition = next;
-        result = grammar_run(machine, number, registers, event);
+        result = grammar_run(machine, number, registers, source);
         if (result != 1) break;
         drop_top(machine, outlook);
         if (next->pushes) {
@@ -115,9 +116,9 @@ static int hand_down(GMachine *machine, Outlook *outlook, const GTransition *tra
     return result;
 }
 
-/* Let a message come to a stack. 1: it is taken (or the end is reached), 0: there is no step, -1: error. Nothing is
-   changed: the outcome is in the outlook and in the scratch. */
-static int step(GMachine *machine, Outlook *outlook, int column, PyObject *event) {
+/* Let a message come to a stack. 1: it is taken (or the end is reached), 0: there is no step, -1: error, or NEEDS_EVENT.
+   Nothing is changed: the outcome is in the outlook and in the scratch. */
+static int step(GMachine *machine, Outlook *outlook, int column, const GSource *source) {
     const GTables *tables = machine->tables;
     for (;;) {
         GFrame *frame = top_frame(machine, outlook);
@@ -127,7 +128,7 @@ static int step(GMachine *machine, Outlook *outlook, int column, PyObject *event
         const GTransition *transition = tables->transition + number;
         PyObject **registers = machine->registers[0];
         fill(tables, top_stack(machine, outlook), frame, registers);
-        int result = grammar_run(machine, number, registers, event);
+        int result = grammar_run(machine, number, registers, source);
         if (result == 1) {
             drop_top(machine, outlook);
             if (transition->pushes) {
@@ -135,7 +136,7 @@ static int step(GMachine *machine, Outlook *outlook, int column, PyObject *event
                 release(registers);
                 return result;
             }
-            result = hand_down(machine, outlook, transition, 0, event);
+            result = hand_down(machine, outlook, transition, 0, source);
         } else {
             release(registers);
         }
@@ -229,18 +230,23 @@ static int is_lost(GMachine *machine, const GStack *stack) {
     return result;
 }
 
-/* One message. 1: taken, 0: no step, 2: taken, and everything is lost; -1: error. */
-static int take(GMachine *machine, PyObject *event, int terminal, bool look) {
-    PyObject *key = key_of(machine, event);
-    if (key == NULL) return -1;
+/* May it be that the values which a step leads to forbid everything? */
+static bool may_be_lost(GMachine *machine, Outlook *outlook) {
+    const GFrame *frame = machine->tables->can_be_lost ? top_frame(machine, outlook) : NULL;
+    return frame != NULL && machine->tables->state[frame->state].lost;
+}
+
+/* One message. 1: taken, 0: no step, 2: taken, and everything is lost; -1: error; NEEDS_EVENT. */
+static int take(GMachine *machine, PyObject *key, int terminal, const GSource *source, bool look) {
     GGroup *group = (GGroup *)PyDict_GetItemWithError(machine->groups, key);
     bool known = group != NULL;
     int result = -1;
     if (known) Py_INCREF(group);
-    else if (PyErr_Occurred() || (group = group_copy(machine->start, machine->tables)) == NULL) goto done;
+    else if (PyErr_Occurred() || (group = group_copy(machine->start, machine->tables)) == NULL) return -1;
     GEnding before = known ? stack_ending(&group->stack) : G_ALWAYS;
     Outlook outlook = {&group->stack, group->stack.count};
-    result = step(machine, &outlook, terminal, event);
+    result = step(machine, &outlook, terminal, source);
+    if (result == 1 && source->event == NULL && may_be_lost(machine, &outlook)) result = NEEDS_EVENT;
     if (result == 1) {
         GUndo *undo = &machine->undo[machine->newest ^= 1];
         undo->kept = outlook.kept;
@@ -258,20 +264,33 @@ static int take(GMachine *machine, PyObject *event, int terminal, bool look) {
         }
     }
     stack_clear(&machine->scratch);
-done:
-    Py_XDECREF(group);
-    Py_DECREF(key);
+    Py_DECREF(group);
     return result;
 }
 
-/* Take back the message at this place of the last batch, if it was the last that was taken: it was not sent. Then the one
-   before it can be taken back, too. */
-static PyObject *machine_undo(GMachine *machine, PyObject *position) {
-    Py_ssize_t at = PyLong_AsSsize_t(position);
-    if (at == -1 && PyErr_Occurred()) return NULL;
+static int take_event(GMachine *machine, PyObject *event, int terminal, bool look) {
+    PyObject *key = key_of(machine, event);
+    int result = key == NULL ? -1 : take(machine, key, terminal, &(GSource){.event = event}, look);
+    Py_XDECREF(key);
+    return result;
+}
+
+#define NO_PLACE (-1) /* of a message that is in no batch */
+
+int grammar_message(GMachine *machine, PyObject *key, int terminal, const GSource *source) {
+    if (machine->busy || machine->failed) return 0;
+    Py_ssize_t at = machine->at;
+    machine->at = NO_PLACE;
+    int result = take(machine, key, terminal, source, false);
+    machine->at = at;
+    return result == NEEDS_EVENT ? 0 : result;
+}
+
+/* Take the last step back. 0; -1: there is none, or an error. */
+static int undo_step(GMachine *machine) {
     GUndo *undo = &machine->undo[machine->newest];
-    if (undo->key == NULL || undo->at != at || machine->busy) Py_RETURN_FALSE;
     PyObject *key = undo->key;
+    if (key == NULL) return -1;
     undo->key = NULL;
     machine->newest ^= 1;
     GGroup *group = (GGroup *)PyDict_GetItemWithError(machine->groups, key);
@@ -287,6 +306,19 @@ static PyObject *machine_undo(GMachine *machine, PyObject *position) {
         if (result == 0 && undo->fresh) result = PyDict_DelItem(machine->groups, key);
     }
     Py_DECREF(key);
+    return result;
+}
+
+int grammar_take_back(GMachine *machine) { return undo_step(machine); }
+
+/* Take back the message at this place of the last batch, if it was the last that was taken: it was not sent. Then the one
+   before it can be taken back, too. */
+static PyObject *machine_undo(GMachine *machine, PyObject *position) {
+    Py_ssize_t at = PyLong_AsSsize_t(position);
+    if (at == -1 && PyErr_Occurred()) return NULL;
+    GUndo *undo = &machine->undo[machine->newest];
+    if (undo->key == NULL || undo->at != at || at == NO_PLACE || machine->busy) Py_RETURN_FALSE;
+    int result = undo_step(machine);
     if (result < 0 && PyErr_Occurred()) return NULL;
     return PyBool_FromLong(result == 0);
 }
@@ -314,7 +346,7 @@ static PyObject *machine_feed(GMachine *machine, PyObject *args) {
         int terminal = terminal_of(machine, event);
         if (terminal >= 0) {
             machine->at = position;
-            result = take(machine, event, terminal, look);
+            result = take_event(machine, event, terminal, look);
         } else if (terminal == -2) {
             result = -1;
         }
@@ -344,7 +376,7 @@ static int judge(GMachine *machine) {
             result = PyErr_Occurred() ? -1 : 0;
         } else {
             Outlook outlook = {&group->stack, group->stack.count};
-            int ends = step(machine, &outlook, machine->tables->columns - 1, nothing);
+            int ends = step(machine, &outlook, machine->tables->columns - 1, &(GSource){.event = nothing});
             stack_clear(&machine->scratch);
             if (ends < 0) result = -1;
             else if (!ends) result = PySet_Add(machine->blocked, key);

@@ -96,8 +96,25 @@ typedef struct {
 
 extern PyTypeObject GrammarTablesType, GrammarGroupType, GrammarMachineType;
 
+/* What a message says: in an event, or before there is one. */
+typedef struct {
+    PyObject *event;          /* NULL: there is none */
+    PyObject *head;           /* then: how it would begin */
+    PyObject *const *values;  /* and its arguments; of objects their ids */
+    Py_ssize_t count;
+} GSource;
+
+#define NEEDS_EVENT (-2) /* a message without an event asks for something that only Python can see to */
+
+/* grammar.c */
+/* A message that is no event yet, and of which it is known what it is. 1: taken; 0: not, and nothing has changed: an event
+   is to be made, and to be fed; -1: error. Runs no code of Python. */
+int grammar_message(GMachine *machine, PyObject *key, int terminal, const GSource *source);
+/* Take back the last of these; two at most. */
+int grammar_take_back(GMachine *machine);
+
 /* grammar_code.c */
-int grammar_run(GMachine *machine, int number, PyObject **registers, PyObject *event);
+int grammar_run(GMachine *machine, int number, PyObject **registers, const GSource *source);
 
 /* grammar_stack.c */
 int stack_push(GStack *stack, const GTables *tables, int state, PyObject **values, const int *which);

@@ -21,9 +21,16 @@ static PyObject *positional(PyObject *event, PyObject *key, int position) {
     return PyList_GET_ITEM(list, position);
 }
 
+/* The same, of a message without an event. */
+static PyObject *load_early(const GAttribute *attribute, const GSource *source) {
+    if (attribute->kind == G_PARAMETER) return attribute->position < source->count ? source->values[attribute->position] : NULL;
+    return attribute->kind == G_FIELD ? PyDict_GetItemWithError(source->head, attribute->field) : NULL;
+}
+
 /* The value of an attribute, borrowed; NULL without an error: Python has to look. */
-static PyObject *load(const GAttribute *attribute, PyObject *event) {
-    PyObject *value;
+static PyObject *load(const GAttribute *attribute, const GSource *source) {
+    PyObject *value, *event = source->event;
+    if (event == NULL) return load_early(attribute, source);
     switch (attribute->kind) {
     case G_PARAMETER:
         value = positional(event, s_arg_ids, attribute->position);
@@ -87,8 +94,9 @@ static Py_ssize_t size_of(PyObject *object) {
     return PyDict_CheckExact(object) ? PyDict_GET_SIZE(object) : -1;
 }
 
-/* The value of an expression, a new reference; NULL without an error: Python has to say. */
-static PyObject *evaluate(const GTables *tables, const int *code, int count, PyObject **registers) {
+/* The value of an expression, a new reference; NULL without an error: Python has to say. Functions are called only if it
+   `calls`: they may be the user's. */
+static PyObject *evaluate(const GTables *tables, const int *code, int count, PyObject **registers, bool calls) {
     PyObject *stack[DEEPEST], *value;
     int depth = 0, at = 0, answer;
     while (at < count) {
@@ -152,6 +160,7 @@ static PyObject *evaluate(const GTables *tables, const int *code, int count, PyO
             continue;
         }
         case G_CALL: {
+            if (!calls) goto elsewhere;
             PyObject *function = PyTuple_GET_ITEM(tables->functions, code[at++]);
             int given = code[at++];
             for (int i = 0; i < given; i++)
@@ -189,9 +198,9 @@ static PyObject *slow(GMachine *machine, int number, int index, PyObject **regis
     return PyObject_CallFunction(machine->tables->slow, "iiNOO", number, index, list, event, warn);
 }
 
-/* Run the code of a transition, whose first registers are filled. 1; 0: an assertion fails; -1: error.
+/* Run the code of a transition, whose first registers are filled. 1; 0: an assertion fails; -1: error, or NEEDS_EVENT.
    The registers hold references, also where it fails; NULL ends them. */
-int grammar_run(GMachine *machine, int number, PyObject **registers, PyObject *event) {
+int grammar_run(GMachine *machine, int number, PyObject **registers, const GSource *source) {
     const GTables *tables = machine->tables;
     const GTransition *transition = tables->transition + number;
     int filled = transition->frame_size + transition->results_size;
@@ -201,13 +210,20 @@ int grammar_run(GMachine *machine, int number, PyObject **registers, PyObject *e
         const GInstruction *instruction = transition->instructions + i;
         PyObject *value;
         if (instruction->kind == G_LOAD)
-            value = Py_XNewRef(load(tables->attribute + instruction->attribute, event));
+            value = Py_XNewRef(load(tables->attribute + instruction->attribute, source));
         else
-            value = evaluate(tables, instruction->code, instruction->count, registers);
+            value = evaluate(tables, instruction->code, instruction->count, registers, source->event != NULL);
         bool asserts = instruction->kind == G_ASSERT;
         if (value == NULL || (asserts && !PyBool_Check(value))) {
             Py_XDECREF(value);
-            value = PyErr_Occurred() ? NULL : slow(machine, number, i, registers, filled, event);
+            value = NULL;
+            if (!PyErr_Occurred()) {
+                if (source->event == NULL) {
+                    result = NEEDS_EVENT;
+                    break;
+                }
+                value = slow(machine, number, i, registers, filled, source->event);
+            }
             if (value == NULL) {
                 result = -1;
                 break;

@@ -2,6 +2,7 @@
 #include "core.h"
 #include "automata.h"
 #include "batch.h"
+#include "court.h"
 #include "exchange.h"
 #include "grammar.h"
 #include "invariant.h"
@@ -51,7 +52,8 @@ PyMODINIT_FUNC PyInit__core(void) {
     if (module == NULL || PyModule_AddType(module, &MachineType) < 0 ||
         PyModule_AddType(module, &WindowType) < 0 || PyModule_AddType(module, &InvariantType) < 0 ||
         PyModule_AddType(module, &GrammarTablesType) < 0 ||
-        PyModule_AddType(module, &GrammarMachineType) < 0 || add_tracer(module) < 0) {
+        PyModule_AddType(module, &GrammarMachineType) < 0 || PyModule_AddType(module, &CourtType) < 0 ||
+        PyModule_AddType(module, &LetterType) < 0 || add_tracer(module) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -152,6 +152,20 @@ dropped:
     Py_XDECREF(payload);
 }
 
+/* Where asyncio keeps the tasks that run, by their loops; a new reference, or NULL if that is not known. */
+static PyObject *running_tasks(PyObject *asyncio) {
+#if PY_VERSION_HEX < 0x030E0000
+    PyObject *tasks = PyObject_GetAttrString(asyncio, "tasks");
+    PyObject *running = tasks ? PyObject_GetAttrString(tasks, "_current_tasks") : NULL;
+    Py_XDECREF(tasks);
+    if (running != NULL && !PyDict_CheckExact(running)) Py_CLEAR(running);
+    PyErr_Clear();
+    return running;
+#else
+    return NULL;
+#endif
+}
+
 PyObject *record_task(Tracer *tracer) {
     if (tracer->get_loop == NULL) {
         PyObject *modules = PyImport_GetModuleDict();
@@ -165,9 +179,12 @@ PyObject *record_task(Tracer *tracer) {
             Py_CLEAR(tracer->get_task);
             return NULL;
         }
+        tracer->running_tasks = running_tasks(asyncio);
     }
     PyObject *loop = PyObject_CallNoArgs(tracer->get_loop), *task = NULL;
-    if (loop != NULL && loop != Py_None) task = PyObject_CallOneArg(tracer->get_task, loop);
+    if (loop != NULL && loop != Py_None)
+        task = tracer->running_tasks ? Py_XNewRef(PyDict_GetItemWithError(tracer->running_tasks, loop))
+                                     : PyObject_CallOneArg(tracer->get_task, loop);
     if (task == Py_None) Py_CLEAR(task);
     Py_XDECREF(loop);
     if (PyErr_Occurred()) PyErr_Clear();

@@ -325,6 +325,7 @@ static void tracer_dealloc(Tracer *self) {
     sample_forget(self);
     Py_CLEAR(self->get_loop);
     Py_CLEAR(self->get_task);
+    Py_CLEAR(self->running_tasks);
     Py_CLEAR(self->resting);
     Py_CLEAR(self->resting_tokens);
     tracer_clear(self);

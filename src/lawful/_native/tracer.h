@@ -246,6 +246,7 @@ struct Tracer {
         Spot spot;
     } spots[SPOTS];            /* of code that is not planned */
     PyObject *get_loop, *get_task;
+    PyObject *running_tasks;   /* asyncio's own, or NULL */
     PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
     PyObject *resting_tokens;  /* the same, of tokens */
     int tool;                  /* of sys.monitoring */

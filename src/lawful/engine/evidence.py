@@ -70,10 +70,22 @@ def _scalars(value: Any) -> Iterator[Any]:
             yield value
 
 
+def opened(event: Any) -> Event:
+    """An event, also of a message that was judged without one."""
+    return event if event.__class__ is dict else event.open()
+
+
+def _open(entries: list[tuple[int, Event]] | deque[tuple[int, Event]]) -> None:
+    for place, (number, event) in enumerate(entries):
+        if event.__class__ is not dict:
+            entries[place] = number, opened(event)
+
+
 class Recollection:
     """The last events of each object, and its first; and the last events of all. Memory is bounded.
 
-    Objects that nothing happened to for long are forgotten first, and before them those that are gone.
+    Objects that nothing happened to for long are forgotten first, and before them those that are gone. Of messages that
+    were judged without an event there are letters, which are opened when somebody asks.
     """
 
     def __init__(self, most: int, *, shown: int | None = None, objects: int = 10_000, others: int = 200) -> None:
@@ -87,7 +99,7 @@ class Recollection:
         self._gone: dict[Hashable, list[tuple[int, Event]]] = {}
         self._half = max(1, objects // 2)
         self._last: deque[tuple[int, Event]] = deque(maxlen=others)
-        self._others = others
+        self.others = others
         self.forgot = False  # were objects dropped that may be alive?
 
     def __len__(self) -> int:
@@ -97,7 +109,7 @@ class Recollection:
         """Keep further events, each with its number. This is on the program's path, once for each event."""
         if not self.most:
             return
-        self._last.extend(entries[-self._others :])
+        self._last.extend(entries[-self.others :])
         if core.native is None:
             for entry in entries:
                 self._add(entry)
@@ -111,7 +123,7 @@ class Recollection:
             place += 1
 
     def _add(self, entry: tuple[int, Event]) -> None:
-        event = entry[1]
+        event = opened(entry[1])
         kind = event.get("event")
         if is_message(event) and isinstance(event.get("groupId"), int | str):
             self._note(event["groupId"], entry)
@@ -142,7 +154,7 @@ class Recollection:
 
     def _promoted(self, key: Hashable) -> list[tuple[int, Event]]:
         if len(self._young) >= self._half:
-            self.forgot = self.forgot or any(events[-1][1].get("event") != "gone" for events in self._old.values())
+            self.forgot = self.forgot or any(opened(each[-1][1]).get("event") != "gone" for each in self._old.values())
             self._old, self._young = self._young, {}
         events = self._young[key] = self._old.pop(key, []) or self._gone.pop(key, [])
         return events
@@ -151,6 +163,7 @@ class Recollection:
         """Events before this one that have to do with the values, or if there are none, with the law."""
         if not self.most:
             return ()
+        _open(self._last)
         relevant = self._relevant(monitor, values, before)
         if not relevant:
             found = [Numbered(*each) for each in self._last if _is_relevant(monitor, each, (), before)]
@@ -162,6 +175,7 @@ class Recollection:
 
     def messages(self, monitor: Monitor, group: Any, before: int) -> tuple[Numbered, ...]:
         """The last messages of a group before this event."""
+        _open(self._last)
         found = {each[0]: Numbered(*each) for each in (*self._of(group), *self._last)}
         values = () if group is None else (group,)
         ordered = [found[number] for number in sorted(found)]
@@ -193,7 +207,12 @@ class Recollection:
     def _of(self, value: Any) -> Sequence[tuple[int, Event]]:
         if not isinstance(value, int | str):
             return ()
-        return self._young.get(value) or self._old.get(value) or self._gone.get(value) or ()
+        found = self._young.get(value) or self._old.get(value) or self._gone.get(value)
+        if not found:
+            return ()
+        _open(found)
+        # There may be more, as it happens: what is told does not depend on it.
+        return found if len(found) <= self.most + 1 else [found[0], *found[-self.most :]]
 
     def _cut(self, events: list[Numbered]) -> list[Numbered]:
         """The first and the last ones: how it began is worth more than one more step."""

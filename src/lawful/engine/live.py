@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lawful import core
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _MOST_FINDINGS = 1_000  # of one law
 _MOST_PENDING = 10_000  # instances that were left open at the end, of one law
+_MOST_TURNS = 16  # that laws may take for a message without an event
+_MOST_TAKEN_BACK = 2  # of these, that one law can take back
 _NOTHING = Expectation((), {})
 _UNSEEN = re.compile(r"invariant-\w+-unseen:")
 
@@ -62,8 +66,11 @@ class LiveRun:
         self.laws = [LiveLaw(part, lives) for law in laws for part in law.parts]
         if lives is not None:
             lives.look_after(self.laws)
-        self.events = 0
-        self.threads = 0
+        # Messages that need no event are judged by it where they are sent. It is open only while nobody else judges.
+        self._court: Any = None if core.native is None or lives is not None else core.native.Court()
+        self._barred = False  # it stays closed: a child process has to tell of all that it judges
+        self._events = 0
+        self._threads = 0
         self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
         self.omitted = 0  # violations at further places, of laws that were broken at very many
         self.processes = 1  # that are in this report
@@ -104,6 +111,7 @@ class LiveRun:
             if each.monitor.doomed_at is not None:
                 self._broken(each, None, 0)
         self._explain()
+        self._reopen()
 
     # -- what is known ----------------------------------------------------------------------------
 
@@ -111,6 +119,16 @@ class LiveRun:
     def findings(self) -> list[Finding]:
         """All findings, in the order in which they were made."""
         return list(self._findings.values())
+
+    @property
+    def events(self) -> int:
+        """How many were judged."""
+        return self._events + (0 if self._court is None else int(self._court.count))
+
+    @property
+    def threads(self) -> int:
+        """How many there were, as far as something was seen of them."""
+        return self._threads if self._court is None or self._barred else max(self._threads, self._court.thread)
 
     @property
     def violations(self) -> int:
@@ -166,6 +184,7 @@ class LiveRun:
             with self._lock:
                 self._judging = threading.get_ident()
                 try:
+                    self._close()
                     offence = self._judge(batch, new)
                     if offence is not None and self._prevents(offence[1]):
                         self._take_back(len(batch))
@@ -174,6 +193,7 @@ class LiveRun:
                         self._judge(late, new)
                 finally:
                     self._judging = None
+                    self._reopen()
             if self._on_finding is not None:
                 for finding in new:
                     self._on_finding(finding)
@@ -198,8 +218,8 @@ class LiveRun:
         else:
             admit, ways = (None, None) if lives is None else (lives.admit, lives.ways)
             thread = core.native.deal(batch, first, routes, self._kept, admit, ways, self._heard)
-        self.threads = max(self.threads, thread)
-        self.events += len(batch)
+        self._threads = max(self._threads, thread)
+        self._events += len(batch)
         self._number += len(batch)
         self._offence = None
         for each in self.laws:
@@ -207,6 +227,7 @@ class LiveRun:
                 each.judge(self._broken)
                 if each.over:
                     routes.drop(each)
+                    self._change()
         if lives is not None:
             lives.settle(self.laws)
         self._explain()
@@ -347,6 +368,8 @@ class LiveRun:
     def _stop_for(self, finding: Finding) -> None:
         if self._stopping is None:
             self._stopping = finding
+            if self._court is not None:
+                self._court.open = False
 
     def tick(self, time: float) -> None:
         """So much time has passed since the run began, and all events up to then were delivered.
@@ -360,10 +383,12 @@ class LiveRun:
             with self._lock:
                 self._judging = threading.get_ident()
                 try:
+                    self._close()
                     offence = self._judge([{"event": "tick", "time": time}], new)
-                    self.events -= 1  # it is not the program's
+                    self._events -= 1  # it is not the program's
                 finally:
                     self._judging = None
+                    self._reopen()
             if offence is not None and self.on_violation == "stop":
                 self._stop_for(offence[0])
             if self._on_finding is not None:
@@ -377,12 +402,72 @@ class LiveRun:
         if self.fault is None:
             self.fault = error
             self.faults.append(in_words(error))
+        if self._court is not None:
+            self._court.open = False
+
+    # -- messages that need no event --------------------------------------------------------------
+
+    @property
+    def court(self) -> Any:
+        """Where messages are judged without events; None: nowhere."""
+        return self._court
+
+    def turns(self, heads: Sequence[Event]) -> tuple[tuple[tuple[int, Any, int], ...] | None, int]:
+        """What laws make of messages whose events begin like this, and of which version of the laws that is told.
+
+        None: somebody wants to see the events. Otherwise each turn has the event's place, the machine and the terminal.
+        """
+        version = self._court.version
+        found: list[tuple[int, Any, int]] = []
+        for place, head in enumerate(heads):
+            concerned = self._routes[head["event"], head["name"]]
+            turns = [each.monitor.turn(head) if hasattr(each.monitor, "turn") else None for each in concerned]
+            if not turns or None in turns:
+                return None, version
+            found += ((place, *turn) for turn in turns if turn is not None)
+        machines = Counter(id(machine) for _, machine, _ in found)
+        if not found or len(found) > _MOST_TURNS or max(machines.values()) > _MOST_TAKEN_BACK:
+            return None, version
+        return tuple(found), version
+
+    def settle(self) -> None:
+        """Take the messages that were judged without events to the others, so that few of them are kept."""
+        if self._court is not None and self._court.count and self._judging != threading.get_ident():
+            with self._lock:
+                self._absorb()
+
+    def _absorb(self) -> None:
+        if self._court is None or not self._court.count:
+            return
+        count, entries = self._court.take(self._number + 1, self._recollection.most, self._recollection.others)
+        self._events += count
+        self._number += count
+        self._recollection.add(entries)
+        self.judging += self._court.spent
+        self._court.spent = 0.0
+
+    def _close(self) -> None:
+        """From now on, messages wait for us. What was judged before has come before."""
+        if self._court is not None:
+            self._court.open = False
+            self._absorb()
+
+    def _reopen(self) -> None:
+        if self._court is not None:
+            wanted = self._writer is not None or bool(self._late)  # by others, or not in its turn
+            over = self._barred or self.ended or self.fault is not None or self._stopping is not None
+            self._court.open = not wanted and not over
+
+    def _change(self) -> None:
+        """Laws have come, or gone."""
+        if self._court is not None:
+            self._court.version += 1
 
     # -- laws that come and go --------------------------------------------------------------------
 
     def add(self, laws: Sequence[Law]) -> None:
         """Judge by these laws, too. They begin with the next event."""
-        with self._lock:
+        with self._changing():
             added = [LiveLaw(part, self.lives) for law in laws for part in law.parts]
             self.laws += added
             for each in added:
@@ -393,13 +478,13 @@ class LiveRun:
 
     def remove(self, name: str) -> None:
         """Judge by the law of this name no more. What it has found stays."""
-        with self._lock:
+        with self._changing():
             self.laws = [each for each in self.laws if each.law.name != name]
             self._routes = self._awake()
 
     def pause(self, name: str, paused: bool) -> None:
         """Let a law rest; or wake it. Then it begins anew, since it does not know what it has missed."""
-        with self._lock:
+        with self._changing():
             for at, each in enumerate(self.laws):
                 if each.law.name == name and each.paused != paused:
                     if not paused:
@@ -407,12 +492,22 @@ class LiveRun:
                     each.paused = paused
             self._routes = self._awake()
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._lock:
+            self._close()
+            try:
+                yield
+            finally:
+                self._change()
+                self._reopen()
+
     def _awake(self) -> Routes[LiveLaw]:
         return Routes((each, each.law) for each in self.laws if not (each.over or each.paused))
 
     def record(self, writer: TraceWriter | None) -> TraceWriter | None:
         """Write events there from now on, or nowhere; where they went until now."""
-        with self._lock:
+        with self._changing():
             before, self._writer = self._writer, writer
             return before
 
@@ -428,6 +523,7 @@ class LiveRun:
         new: list[Finding] = []
         try:
             with self._lock:
+                self._close()
                 if verdict and self.fault is None and not self.dropped:
                     known = len(self._findings)
                     for each in self.laws:
@@ -442,10 +538,14 @@ class LiveRun:
             self.fail(error)
         self.ended = True
 
+    def discount(self, events: int) -> None:
+        """So many of the events that were learned from are an earlier run's."""
+        self._events -= events
+
     def learned(self, learner: LiveLearner) -> None:
         """Take over what was learned. Events that only the learner saw are events like the others."""
         if learner.direct:
-            self.events += learner.learner.events
+            self._events += learner.learner.events
         self.learner = learner
         for finding in learner.findings():
             if self._is_meant(finding.law, finding.place_event):
@@ -490,6 +590,7 @@ class LiveRun:
         self._forking = self._judging != threading.get_ident()
         if self._forking:
             self._lock.acquire()
+            self._close()  # until the next event, which brings the clock back
 
     def after_fork_in_parent(self) -> None:
         if self._forking:
@@ -499,7 +600,9 @@ class LiveRun:
         """Go on in a child, where its laws are, with nothing found or counted yet; the trace goes elsewhere."""
         if self._forking:
             self._lock = threading.Lock()
-        self.events = self.threads = self.dropped = self.omitted = self.suppressed = 0
+        self._barred = True
+        self._reopen()
+        self._events = self._threads = self.dropped = self.omitted = self.suppressed = 0
         self.processes = 1
         self._findings.clear()
         self._by_law.clear()
@@ -525,8 +628,9 @@ class LiveRun:
     def merge(self, other: Mapping[str, Any]) -> None:
         """Add what another process has found: its `snapshot`. Threads of other processes are other threads."""
         with self._lock:
-            self.events += other["events"]
-            self.threads += other["threads"]
+            self._absorb()
+            self._events += other["events"]
+            self._threads = self.threads + other["threads"]
             self.processes += other["processes"]
             self.dropped += other["dropped"]
             self.omitted += other["omitted"]

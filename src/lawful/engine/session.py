@@ -68,6 +68,7 @@ class Session:
             suppressions=self._suppressions,
             messages=settings.messages,
         )
+        self._convene()
         self._retired: list[Tracer] = []  # threads may still be in the middle of what these do
         self.attendant: Attendant | None = None
         periods = [every for law in self.laws if (every := law.every) is not None]
@@ -103,6 +104,12 @@ class Session:
             passport=lambda: self.passport().to_file(),
             serve=self._serve,
         )
+
+    def _convene(self) -> None:
+        """Let messages be judged without events, if nobody else wants these: no learner, and no other process."""
+        settings, exchange = self.settings, self.lookout.exchange
+        if exchange is not None and settings.judge and not settings.refers and self.learner is None:
+            exchange.convene(self.live)
 
     # -- begin and end ----------------------------------------------------------------------------
 
@@ -213,6 +220,7 @@ class Session:
         old.tracer.stop()  # what it had gathered is judged by the laws of before
         self._retired.append(old.tracer)
         self.lookout = self._membership.lookout = new
+        self._convene()
         if self.learner is not None:
             self.learner.goes_on_with(new.tracer)
 
@@ -236,6 +244,7 @@ class Session:
         """Ten times a second."""
         now = time.monotonic()
         self.tracer.flush()
+        self.live.settle()
         if self._ticks:
             self.live.tick(now - self._started + self._late)
         if self.sampler is not None:

@@ -150,6 +150,13 @@ class GrammarMonitor(MachineMonitor[Machine | NativeMachine]):
             return Machine(law.steps, law.dispatch, self._warn)
         return NativeMachine(core.native, law.tables, law.steps, self._warn)
 
+    def turn(self, head: Event) -> tuple[Any, int] | None:
+        """The C core's machine and the terminal of messages that begin like this; None: it must see their events."""
+        terminal = self.law.dispatch.find(head)
+        if terminal is None or not isinstance(self._machine, NativeMachine):
+            return None
+        return self._machine.core, terminal
+
     def warnings(self) -> tuple[str, ...]:
         return (*super().warnings(), *self._slips())
 

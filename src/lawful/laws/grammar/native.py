@@ -141,6 +141,11 @@ class NativeMachine:
         self._core = core.GrammarMachine(made, flat(steps.start(warn)), warn)
 
     @property
+    def core(self) -> Any:
+        """The machine itself, for a court."""
+        return self._core
+
+    @property
     def failed(self) -> bool:
         return bool(self._core.failed)
 

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from lawful import core
 from lawful.sources.actors.groups import NOBODY, Groups, Party, program_frame, self_of
@@ -48,6 +48,19 @@ class Call(NamedTuple):
     receiver: End
     target: Any  # the id of who is called
     number: int
+
+
+class Bench(Protocol):
+    """Who judges messages."""
+
+    @property
+    def court(self) -> Any:
+        """The C core's place for those that need no event; None: there is none."""
+        ...
+
+    def turns(self, heads: Sequence[Event]) -> tuple[tuple[tuple[int, Any, int], ...] | None, int]:
+        """What is done there for messages whose events begin like this; None: they need their events. And a version."""
+        ...
 
 
 class _Waiting(NamedTuple):
@@ -101,6 +114,7 @@ class Exchange:
         self.passport: Callable[[], str] | None = None  # makes a file by which processes of others join the run
         self.stand_ins: dict[type, Callable[[Any], Any]] = {}  # what has the id of another object, and which
         self.post: Any = None  # the C core's memory of messages in queues
+        self.bench: Bench | None = None  # judges messages without events
         self.serve: Callable[[], None] | None = None  # answers the questions of these
         self.at_once = at_once
         self.judged = judged
@@ -138,6 +152,11 @@ class Exchange:
         self.identify = tracer.identify
         if core.native is not None and hasattr(tracer, "post") and not self.numbered:
             self.post = tracer.post = self._tasks.new_post(core.native)
+
+    def convene(self, bench: Bench) -> None:
+        """Messages may be judged without events."""
+        if self.post is not None and bench.court is not None:
+            self.bench, self.post.court = bench, bench.court
 
     def carries(
         self, module: str, function: str, carry: Carry, wants: Want = _NOTHING, *, post: str | None = None

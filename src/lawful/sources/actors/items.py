@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
-from types import MethodType
+from types import MemberDescriptorType, MethodType
 from typing import Any, Final, NamedTuple
 
 from lawful.sources.python.identity import PRIMITIVE
 
-_NAMES: Final = ("message", "method", "type", "event", "kind", "name", "action", "op")
+NAMES: Final = ("message", "method", "type", "event", "kind", "name", "action", "op")
 """Under which of its keys a dict has the name of a message."""
 
 
@@ -94,7 +95,7 @@ def _of_callable(called: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 
 def _of_dict(item: dict[Any, Any]) -> Item | None:
-    key = next((each for each in _NAMES if isinstance(item.get(each), str)), None)
+    key = next((each for each in NAMES if isinstance(item.get(each), str)), None)
     if key is None:
         return None
     rest = {name: value for name, value in item.items() if name != key and isinstance(name, str)}
@@ -121,6 +122,24 @@ def _of_object(item: Any) -> Item | None:
     future = next((value for value in fields.values() if is_future(value)), None)
     fields = {name: value for name, value in fields.items() if value is not future or future is None}
     return Item(kind.__name__, None, (), fields or None, future, ordered=True)
+
+
+def plain_fields(kind: type) -> tuple[str, ...] | None:
+    """The fields of objects of a class, if to read them runs no code of the program; None: that is not certain."""
+    if issubclass(kind, tuple):
+        named = getattr(kind, "_fields", None)
+        plain = type(named) is tuple and kind.__iter__ is tuple.__iter__ and all(type(each) is str for each in named)
+        return named if plain else None
+    if not dataclasses.is_dataclass(kind) or hasattr(kind, "__getattr__"):
+        return None
+    if kind.__getattribute__ is not object.__getattribute__:
+        return None
+    fields = tuple(each.name for each in dataclasses.fields(kind))
+    for name in fields:
+        entry = inspect.getattr_static(kind, name, None)
+        if hasattr(type(entry), "__get__") and type(entry) is not MemberDescriptorType:
+            return None
+    return fields
 
 
 def is_future(value: Any) -> bool:

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lawful.sources.actors.groups import NOBODY, Party, current_task
-from lawful.sources.actors.items import Item, read
+from lawful.sources.actors.items import NAMES, Item, plain_fields, read
 from lawful.sources.actors.tables import Table
 from lawful.sources.actors.values import is_object
 from lawful.sources.python.model import Event, Want
@@ -28,12 +28,13 @@ _NOTHING: list[Event] = []
 class _Reader:
     """Who reads from a queue. The C core has a twin of this."""
 
-    __slots__ = ("early", "party", "routes", "shared", "task", "told", "ways")
+    __slots__ = ("early", "party", "routes", "shared", "standard", "task", "told", "ways")
 
     def __init__(self) -> None:
         self.task: Callable[[], Any] | None = None  # that read last
         self.party: Party | None = None  # None: nobody has yet
         self.shared = False  # several do: whose a message is turns out when it is taken
+        self.standard = False  # for the C core: the queue is as asyncio makes them
         self.early: dict[int, Party] = {}  # who sent what lies there, by its address, as long as nobody reads it
         self.routes: dict[str, tuple[Spec, ...]] = {}  # what a message of this name may be, if it is for this reader
         self.told: set[int] = set()  # addresses of what lay there, and was told of, when a second reader came
@@ -46,11 +47,13 @@ class Tasks:
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._new_reader: Callable[[], _Reader] = _Reader
-        self._new_way: Callable[[tuple[Event, ...], Any], Any] | None = None
+        self._new_way: Callable[[tuple[Event, ...], Any, tuple[str, ...], Any, int], Any] | None = None
         self._readers: Table[_Reader] = Table()
         self._calls: Table[Call] = Table()  # that are to be answered, by their futures
         self._kinds: Table[bool] = Table()  # classes whose objects are told by their ids
-        self._strangers: Table[type | None] = Table()  # code of tasks that are no groups, and whose methods it is
+        self._shapes: Table[tuple[str, tuple[str, ...]]] = Table()  # of classes whose objects are messages
+        # Code of tasks in no group: the class whose method it is; if there is none, None, or that of its argument.
+        self._strangers: Table[type | tuple[type] | None] = Table()
 
     def register(self) -> None:
         exchange = self._exchange
@@ -75,13 +78,19 @@ class Tasks:
             self._readers.entries,
             groups.parties.entries,
             self._kinds.entries,
+            self._shapes.entries,
+            NAMES,
             self._strangers.entries,
             groups.matches,
             groups.plain_names,
         )
 
     def _reader(self, queue: Any) -> _Reader:
-        return self._readers.get(queue) or self._readers.put(queue, self._new_reader())
+        reader = self._readers.get(queue)
+        if reader is None:
+            reader = self._readers.put(queue, self._new_reader())
+            reader.standard = _is_standard(type(queue))
+        return reader
 
     # -- sending ----------------------------------------------------------------------------------
 
@@ -108,18 +117,41 @@ class Tasks:
             fitting = self._fitting(specs, party, target)
             if len(reader.routes) < _MOST_ROUTES:
                 reader.routes[item.name] = fitting
-        if self._new_way is not None and type(value) is tuple and item.future is None and item.args == value[1:]:
-            self._learn_way(reader, item, fitting, party, target)
+        if self._new_way is not None and self._is_plain(value, item):
+            self._learn_way(reader, item, fitting, party, target, fitting[0].parameters if fitting else ())
         return self._told(item, fitting, party, target)
 
-    def _learn_way(self, reader: _Reader, item: Item, specs: tuple[Spec, ...], party: Party, target: Any) -> None:
+    def _is_plain(self, value: Any, item: Item) -> bool:
+        """Can the C core read such a message?"""
+        if item.future is not None:
+            return False
+        kind = type(value)
+        if kind is tuple:
+            return bool(item.args == value[1:])
+        if kind is dict:
+            return "args" not in value and "kwargs" not in value
+        if item.ordered and self._shapes.get(kind) is None:
+            fields = plain_fields(kind)
+            if fields is not None:
+                self._shapes.put(kind, (item.name, fields))
+        return kind is str or self._shapes.get(kind) is not None
+
+    def _learn_way(
+        self,
+        reader: _Reader,
+        item: Item,
+        specs: tuple[Spec, ...],
+        party: Party,
+        target: Any,
+        parameters: tuple[str, ...],
+    ) -> None:
         """From now on the C core tells of such messages."""
         assert self._new_way is not None
         task = current_task()
         if task is None:
             return
         sender = self._exchange.groups_of.of_task(task)
-        for value in item.args:
+        for value in (*item.args, *(item.kwargs or {}).values()):
             kind = type(value)
             if self._kinds.get(kind) is None:
                 self._kinds.put(kind, is_object(kind) and self._has_own_id(kind))
@@ -133,15 +165,26 @@ class Tasks:
             return
         if len(ways) >= _MOST_ROUTES:
             ways.clear()
-        ways[sender if sender.alias is False else sender.alias] = self._new_way(tuple(heads), target)
+        bench = self._exchange.bench
+        turns, version = (None, 0) if bench is None else bench.turns(heads)
+        known_by = sender if sender.alias is False else sender.alias
+        ways[known_by] = self._new_way(tuple(heads), target, parameters, turns, version)
 
     def _learn_stranger(self, task: Any, owner: Any) -> None:
         """Other tasks with the same code are like this one, if their names do not say otherwise."""
-        code = getattr(task.get_coro(), "cr_code", None)
-        if code is None or code.co_cellvars or (owner is None and (code.co_argcount or "self" in code.co_freevars)):
-            return  # what it is may depend on what it was given
-        if owner is None or (code.co_argcount and self._has_own_id(type(owner))):
-            self._strangers.put(code, None if owner is None else type(owner))
+        coroutine = task.get_coro()
+        code = getattr(coroutine, "cr_code", None)
+        if code is None or code.co_cellvars:
+            return
+        if owner is not None:
+            if code.co_argcount and self._has_own_id(type(owner)):
+                self._strangers.put(code, type(owner))
+        elif code.co_argcount:  # whose method it is depends on what it was given
+            first, given = code.co_varnames[0], coroutine.cr_frame.f_locals
+            if first in given:
+                self._strangers.put(code, (type(given[first]),))
+        elif "self" not in code.co_freevars:
+            self._strangers.put(code, None)
 
     def _has_own_id(self, kind: type) -> bool:
         return kind not in self._exchange.stand_ins and not is_future_class(kind)
@@ -184,6 +227,8 @@ class Tasks:
             self._calls.put(item.future, call)
         if not reader.shared:
             reader.early[id(value)] = sender
+        elif self._new_way is not None and item.target is None and self._is_plain(value, item):
+            self._learn_way(reader, item, sent, NOBODY, None, specs[0].parameters)
         return None if answer is None else (answer[0], None)
 
     # -- receiving --------------------------------------------------------------------------------
@@ -208,6 +253,7 @@ class Tasks:
             return self._catch_up(queue, reader, party), None
         if not reader.party.is_same(party):
             reader.shared = True
+            reader.ways.clear()  # from now on, nobody is the receiver
             reader.told.update(map(id, getattr(queue, "_queue", ())))
         return None
 
@@ -275,6 +321,16 @@ class Tasks:
     def _by_whom(self, call: Call) -> Call:
         known = call.receiver.number is not None
         return call if known else call._replace(receiver=self._exchange.end(self._sender()))
+
+
+def _is_standard(kind: type) -> bool:
+    """Is what lies in such a queue counted as asyncio counts it?"""
+    queue = getattr(sys.modules.get("asyncio"), "Queue", None)
+    if queue is None or not issubclass(kind, queue):
+        return False
+    inits = (queue._init, sys.modules["asyncio"].LifoQueue._init, sys.modules["asyncio"].PriorityQueue._init)
+    same = all(getattr(kind, name) is getattr(queue, name) for name in ("full", "qsize", "__getattribute__"))
+    return same and kind._init in inits and not hasattr(kind, "__getattr__")  # type: ignore[attr-defined]
 
 
 def _is_future_method(name: str) -> Any:

@@ -255,6 +255,10 @@ Callee *plan_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyT
     return remember(tracer, key, name, owner, answer);
 }
 
+Callee *plan_known_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner) {
+    return known_again(tracer, last_answers, (const char *)name + 1, owner);
+}
+
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type) {
     Callee *callee = known(tracer, &class_names, type);
     if (callee == NULL) {

@@ -67,6 +67,7 @@ typedef struct {
     uint8_t idle;           /* how often it called something else */
     bool plain;             /* a call, and no samples */
     bool bears;             /* objects of its groups may be told of here when they are new */
+    bool steps;             /* a field makes steps, of which its object may tell by itself */
     PyObject *name;         /* or NULL */
     PyObject *keywords;     /* a tuple, or NULL */
     LastAnswer last_answers[LAST_ANSWERS]; /* what was called here last */
@@ -87,6 +88,7 @@ struct CodeInfo {
     Probe *probes;
     struct {
         int16_t probe, result;      /* numbers of probes from 1, or 0 */
+        int16_t step;               /* the same, where the instruction itself makes a step */
         int16_t owner;              /* of an early probe about samples, and nothing else here: where its object lies; or -1 */
     } *at;                          /* by code unit */
     LastAnswer last_answers[LAST_ANSWERS]; /* the types of first arguments that it had last */
@@ -119,6 +121,7 @@ const LastAnswer *plan_known_call(Tracer *tracer, LastAnswer *last_answers, cons
 const LastAnswer *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
 Callee *plan_operation(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
 Callee *plan_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
+Callee *plan_known_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner); /* or NULL */
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type);       /* a new reference */
 Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type);
 void plan_forget(Tracer *tracer);                                    /* everything */

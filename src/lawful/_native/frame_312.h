@@ -3,6 +3,7 @@
 #undef _PyGC_FINALIZED /* which the next header defines anew */
 #include "internal/pycore_frame.h"
 #include "internal/pycore_interp.h"
+#include "internal/pycore_object.h"
 #include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE
 
@@ -34,6 +35,12 @@ static inline const void *frame_at(RunFrame *frame) { return frame->prev_instr; 
 
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->cframe->current_frame; }
+
+/* Has it still no dict of its own, so that nobody can have seen it? */
+static inline bool object_is_bare(PyObject *object) {
+    return Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT &&
+           _PyDictOrValues_IsValues(*_PyObject_DictOrValuesPointer(object));
+}
 
 /* The calls in progress before a program starts. */
 #define BARE_DEPTH 0

@@ -3,6 +3,7 @@
 #include "internal/pycore_ceval.h"
 #include "internal/pycore_frame.h"
 #include "internal/pycore_interp.h"
+#include "internal/pycore_object.h"
 #include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE
 
@@ -36,6 +37,11 @@ static inline const void *frame_at(RunFrame *frame) { return frame->instr_ptr; }
 
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->current_frame; }
+
+/* Has it still no dict of its own, so that nobody can have seen it? */
+static inline bool object_is_bare(PyObject *object) {
+    return Py_TYPE(object)->tp_flags & Py_TPFLAGS_INLINE_VALUES && _PyObject_GetManagedDict(object) == NULL;
+}
 
 /* The calls in progress before a program starts. */
 #define BARE_DEPTH 0

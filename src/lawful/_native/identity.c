@@ -336,6 +336,8 @@ int identity_watch(Tracer *tracer) {
     return -1;
 }
 
+Tracer *identity_watcher(int slot) { return watchers[slot]; }
+
 void identity_unwatch(Tracer *tracer) {
     if (tracer->slot < 0) return;
     watchers[tracer->slot] = NULL;

@@ -127,7 +127,7 @@ TIMED_CALLBACK(on_instruction) {
     RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
     /* As in on_start. */
     if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
-        (!(info->all_groups & ~tracer->alive) || info->probes[before - 1].groups & tracer->alive))
+        info->probes[before - 1].groups & tracer->alive && !probe_asleep(tracer, &info->probes[before - 1]))
         Py_RETURN_NONE;
     if (before && !after && quick_call(tracer, &info->probes[before - 1], frame)) {
         tracer->slow++;

@@ -102,10 +102,10 @@ static int read_groups(Tracer *tracer, PyObject *numbers, uint64_t *groups) {
 static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t units) {
     PyObject *name, *keywords, *groups, *early;
     int operation, line;
-    int quiet, habit, bears;
-    if (!PyArg_ParseTuple(item, "iiiiOO!iippO!pO!", &probe->offset, &operation, &probe->base, &probe->count, &name,
+    int quiet, habit, bears, steps;
+    if (!PyArg_ParseTuple(item, "iiiiOO!iippO!pO!p", &probe->offset, &operation, &probe->base, &probe->count, &name,
                           &PyTuple_Type, &keywords, &probe->result, &line, &quiet, &habit, &PyTuple_Type, &groups, &bears,
-                          &PyTuple_Type, &early) ||
+                          &PyTuple_Type, &early, &steps) ||
         read_groups(tracer, groups, &probe->groups) < 0)
         return -1;
     probe->origin = probe->offset;
@@ -127,6 +127,10 @@ static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t u
     probe->name = name == Py_None ? NULL : Py_NewRef(name);
     if (probe->name != NULL) PyUnicode_InternInPlace(&probe->name);
     probe->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
+#ifdef LAWFUL_STEPS
+    probe->steps = steps && probe->groups && !probe->bears && probe->name != NULL && steps_possible(tracer);
+    if (probe->steps) return steps_name(tracer, probe->name);
+#endif
     return 0;
 }
 
@@ -160,6 +164,7 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
         others |= probe->groups == 0;
         info->at[probe->offset / 2].probe = (int16_t)(i + 1);
         if (probe->result >= 0) info->at[probe->result / 2].result = (int16_t)(i + 1);
+        if (probe->steps) info->at[probe->origin / 2].step = (int16_t)(i + 1);
     }
     if (others) info->probe_groups = 0;
     for (int i = 0; i < info->units; i++) {
@@ -234,7 +239,12 @@ int plan_wanted_name(Tracer *tracer, PyObject *name) {
 }
 
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
-    if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR)) tracer->tasks = true;
+    if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR) && !tracer->tasks) {
+        tracer->tasks = true;
+#ifdef LAWFUL_STEPS
+        if (steps_give_up(tracer) < 0) return NULL; /* it takes Python code to know the task */
+#endif
+    }
     PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
     PyObject *text = module != NULL && PyUnicode_CheckExact(module) ? module : text_dunder_name;
     if (PyErr_Occurred()) return NULL;

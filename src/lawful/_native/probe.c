@@ -14,7 +14,7 @@ int probe_fault(Tracer *tracer) {
 }
 
 int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
-    if (sample_asleep(tracer, probe->groups, probe->bears)) {
+    if (probe_asleep(tracer, probe)) {
         probe->off = true;
         sample_sleeps(tracer, info);
         return 0;

@@ -233,6 +233,10 @@ int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *pa
     END_ADDING
 }
 
+void record_keep(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place) {
+    push(tracer, kind, callee->number, target, payload, place);
+}
+
 int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group) {
     /* The receiver of a call may die with the call's arguments: it is told after the call's end. */
     ThreadData *thread = thread_data(tracer);

@@ -67,6 +67,24 @@ void sample_forget(Tracer *tracer) {
     tracer->samples = (Samples){.entries = NULL};
 }
 
+/* ---- steps ---------------------------------------------------------------------------------------------------------- */
+
+/* It tells of nothing itself from now on. */
+static void let_be(Sample *sample) {
+#ifdef LAWFUL_STEPS
+    if (sample->fields != NULL) steps_unwatch(sample->fields);
+#endif
+    sample->fields = NULL;
+}
+
+/* A sample is one no more. */
+static void leaves(Tracer *tracer, Sample sample) {
+    Group *group = sample.group;
+    if (sample.fields == NULL && group->unwatched > 0 && --group->unwatched == 0 && !group->places && !tracer->steps_off)
+        tracer->by_place &= ~group->bit;
+    let_be(&sample);
+}
+
 /* ---- sleep ---------------------------------------------------------------------------------------------------------- */
 
 void sample_sleeps(Tracer *tracer, CodeInfo *info) {
@@ -104,6 +122,14 @@ static bool bears_here(const CodeInfo *info, uint64_t groups) {
     return false;
 }
 
+/* Is there something in it to be woken? Steps of which samples tell themselves are not. */
+static bool wakes(const Tracer *tracer, const CodeInfo *info, uint64_t groups) {
+    if (info->groups & groups) return true;
+    for (int i = 0; i < info->n_probes; i++)
+        if (info->probes[i].groups & (info->probes[i].steps ? groups & tracer->by_place : groups)) return true;
+    return false;
+}
+
 /* Only where new objects are met, or everywhere. */
 static int wake(Tracer *tracer, uint64_t groups, bool births_only) {
     uint64_t slept = groups & ~tracer->awake[births_only];
@@ -113,7 +139,7 @@ static int wake(Tracer *tracer, uint64_t groups, bool births_only) {
     int64_t cost = 0;
     for (CodeInfo *info = tracer->sleepers, *next; info != NULL; info = next) {
         next = info->sleeper_after;
-        if (!(info->all_groups & slept) || (births_only && !bears_here(info, slept))) continue;
+        if (!(info->all_groups & slept) || !(births_only ? bears_here(info, slept) : wakes(tracer, info, slept))) continue;
         sample_unlink(info);
         cost += waking_cost(info);
         if (delivery_wake(tracer, info) < 0) return -1;
@@ -124,6 +150,19 @@ static int wake(Tracer *tracer, uint64_t groups, bool births_only) {
         group->woken = true;
     }
     return delivery_woken(tracer);
+}
+
+int sample_by_place(Tracer *tracer, Group *group) {
+    if (group->places) return 0;
+    group->places = true;
+    tracer->by_place |= group->bit;
+    Samples *samples = &tracer->samples;
+    for (size_t i = 0; samples->used && i <= samples->mask; i++)
+        if (samples->entries[i].key != NULL && samples->entries[i].group == group) let_be(&samples->entries[i]);
+    group->unwatched = group->alive;
+    if (!(tracer->awake[0] & group->bit)) return 0;
+    tracer->awake[0] &= ~group->bit;
+    return wake(tracer, group->bit, false);
 }
 
 /* They sleep from their next visit on. */
@@ -217,7 +256,7 @@ static void take_out(Samples *samples, size_t gap) {
         samples->entries[gap] = samples->entries[i];
         gap = i;
     }
-    samples->entries[gap] = (Sample){NULL, 0, NULL};
+    samples->entries[gap] = (Sample){NULL, 0, NULL, NULL};
     samples->used--;
 }
 
@@ -226,8 +265,10 @@ void sample_release(Tracer *tracer, Group *group) {
     for (size_t i = 0; samples->entries != NULL && i <= samples->mask;) {
         Sample sample = samples->entries[i];
         /* Another one may move into the gap; those that move to the beginning, from behind the end, were looked at. */
-        if (sample.key != NULL && sample.group == group) take_out(samples, i);
-        else i++;
+        if (sample.key != NULL && sample.group == group) {
+            leaves(tracer, sample);
+            take_out(samples, i);
+        } else i++;
     }
     filter_anew(samples);
     group->alive = 0;
@@ -235,7 +276,7 @@ void sample_release(Tracer *tracer, Group *group) {
     if (!bears(group)) sleep_now(tracer, group);
 }
 
-static int add(Tracer *tracer, PyObject *object, Id id, Group *group) {
+static int add(Tracer *tracer, PyObject *object, Id id, Group *group, PyObject *fields) {
     Samples *samples = &tracer->samples;
     size_t size = samples->entries ? samples->mask + 1 : 0;
     if (4 * (samples->used + 1) > size && resize(samples, size ? 2 * size : 64) < 0) {
@@ -243,7 +284,8 @@ static int add(Tracer *tracer, PyObject *object, Id id, Group *group) {
         return -1;
     }
     samples->used++;
-    put(samples, (Sample){object, id, group});
+    put(samples, (Sample){object, id, group, fields});
+    if (fields == NULL) group->unwatched++;
     group->taken++;
     group->alive++;
     group->fruitless = 0;
@@ -261,11 +303,20 @@ Group *sample_lost(Tracer *tracer, PyObject *object) {
         gap = (gap + 1) & samples->mask;
     }
     Group *group = samples->entries[gap].group;
+    leaves(tracer, samples->entries[gap]);
     take_out(samples, gap);
     /* A small table is sooner looked at. Where there is no memory for it, it stays as it is. */
     if (samples->mask > 1024 && samples->used < samples->mask / 16) (void)resize(samples, (samples->mask + 1) / 4);
     filter_anew(samples);
     return group;
+}
+
+Sample *sample_find(Tracer *tracer, const PyObject *object) {
+    Samples *samples = &tracer->samples;
+    if (!sample_of(tracer, object)) return NULL;
+    size_t i = identity_home(object, samples->mask);
+    while (samples->entries[i].key != object) i = (i + 1) & samples->mask;
+    return &samples->entries[i];
 }
 
 void sample_gone(Tracer *tracer, Group *group) {
@@ -275,12 +326,15 @@ void sample_gone(Tracer *tracer, Group *group) {
 }
 
 void sample_clear(Tracer *tracer) {
+    for (size_t i = 0; tracer->samples.used && i <= tracer->samples.mask; i++)
+        if (tracer->samples.entries[i].key != NULL) let_be(&tracer->samples.entries[i]);
     free(tracer->samples.entries);
     tracer->samples = (Samples){.entries = NULL};
     tracer->alive = 0;
     while (tracer->sleepers != NULL) sample_unlink(tracer->sleepers);
     for (Group *group = tracer->groups; group != NULL; group = group->next) {
-        group->alive = group->fruitless = 0;
+        group->alive = group->fruitless = group->unwatched = 0;
+        if (!group->places && !tracer->steps_off) tracer->by_place &= ~group->bit;
         tracer->awake[0] |= group->bit;
         tracer->awake[1] |= group->bit;
         if (!bears(group)) sleep_now(tracer, group);
@@ -338,8 +392,11 @@ int sample_take(Tracer *tracer, Callee *callee, PyObject *object, uint32_t place
     *id = 0;
     Id number = identity_of(tracer, object);
     Callee *full = number && identity_name(tracer, object) == 0 ? plan_with_class(tracer, callee, Py_TYPE(object)) : NULL;
-    PyObject *payload = full ? birth_payload(tracer, callee, frame) : NULL;
-    if (payload == NULL || add(tracer, object, number, group) < 0 || wake(tracer, group->bit, false) < 0) {
+    PyObject *payload = full ? birth_payload(tracer, callee, frame) : NULL, *fields = NULL;
+#ifdef LAWFUL_STEPS
+    if (payload != NULL && (fields = steps_watch(tracer, group, object)) == NULL && PyErr_Occurred()) Py_CLEAR(payload);
+#endif
+    if (payload == NULL || add(tracer, object, number, group, fields) < 0 || wake(tracer, group->bit, false) < 0) {
         Py_XDECREF(payload);
         tracer_fault(tracer);
         return 0;

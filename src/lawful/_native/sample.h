@@ -14,6 +14,8 @@ typedef struct Group {
     int64_t budget;        /* below 0: without end */
     uint64_t born, taken;
     int64_t alive;         /* samples whose end was not told */
+    int64_t unwatched;     /* samples that do not tell of their steps */
+    bool places;           /* none ever does */
     int64_t fruitless;     /* how often its places told of nothing, since the last sample died */
     int64_t patience;      /* how often that may be: about what it cost to wake them last time, or a guess */
     bool woken;            /* it is no guess */
@@ -25,6 +27,7 @@ typedef struct {
     PyObject *key;         /* NULL: free; borrowed, it dies before its place is used again */
     Id id;
     Group *group;
+    PyObject *fields;      /* its dict, if that tells of steps (steps.c); borrowed, or NULL */
 } Sample;
 
 #define FILTER_BITS 512    /* a line of memory */
@@ -58,6 +61,23 @@ void sample_drowse(Tracer *tracer, uint64_t groups);
 void sample_sleeps(Tracer *tracer, CodeInfo *info);           /* something in it is switched off */
 void sample_unlink(CodeInfo *info);
 void sample_cost(Tracer *tracer, CodeInfo *info, uint64_t groups); /* it would have to be woken, too */
+/* The steps of this group's samples cannot be told by themselves: places do, for good. -1: an exception. */
+int sample_by_place(Tracer *tracer, Group *group);
+Sample *sample_find(Tracer *tracer, const PyObject *object);  /* NULL: it is none */
 int64_t cpu_time(void);                                       /* of this thread, in nanoseconds */
+
+/* ---- steps of samples (steps.c) ------------------------------------------------------------------------------------ */
+
+#define MOST_STEPS 16 /* names of fields */
+
+#if PY_VERSION_HEX >= 0x030C0000
+#define LAWFUL_STEPS 1
+bool steps_possible(const Tracer *tracer);
+int steps_name(Tracer *tracer, PyObject *name);               /* there is a place where such a field makes steps */
+/* An object becomes a sample: the dict that will tell of its steps, or NULL, perhaps with an exception. */
+PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object);
+void steps_unwatch(PyObject *fields);
+int steps_give_up(Tracer *tracer);                            /* of all groups */
+#endif
 
 #endif

@@ -280,6 +280,12 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     self->plain = !synchronous && !limit;
     self->slot = self->before_slot = self->tool = self->second_tool = -1;
     self->period = self->until = 64;
+#ifdef LAWFUL_STEPS
+    self->steps_off = synchronous;
+#else
+    self->steps_off = true;
+#endif
+    self->by_place = self->steps_off ? ~UINT64_C(0) : 0;
     self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);
     self->first_tick = ticks();
     self->first_time = tracer_now() - self->began;
@@ -323,6 +329,7 @@ static void tracer_dealloc(Tracer *self) {
     record_discard(self);
     plan_forget(self);
     sample_forget(self);
+    for (int i = 0; i < self->step_count; i++) Py_CLEAR(self->step_names[i]);
     Py_CLEAR(self->get_loop);
     Py_CLEAR(self->get_task);
     Py_CLEAR(self->running_tasks);

@@ -6,6 +6,7 @@
    record.c     the buffer of them, and events made from them
    sink.c       events as numbers, for the learner
    sample.h     which objects are told of, and what sleeps meanwhile
+   steps.c      counts that samples keep, told by themselves
    code.h       what is known about code objects, callees and places
    plan.h       the same, as it is asked of Python once
    probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
@@ -80,6 +81,8 @@ typedef struct RecordChunk {
 /* Takes over the reference to payload. Where it is a place to run Python code, the buffer is emptied when it is full;
    -1 with an exception that goes on into the program. */
 int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place);
+/* Neither runs Python code nor delivers anything. */
+void record_keep(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place);
 /* Never runs Python code. The group is that of a sample, or NULL. */
 int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group);
 int record_emit(Tracer *tracer, PyObject *event);
@@ -260,6 +263,11 @@ struct Tracer {
     int only_groups;           /* nothing is wanted beside them; -1: not asked yet */
     uint64_t awake[2];         /* groups whose places are awake: all places; those that bear */
     CodeInfo *sleepers;
+    uint64_t by_place;         /* groups whose samples do not tell of their steps themselves */
+    PyObject *step_names[MOST_STEPS];
+    int step_count;
+    bool steps_off;            /* no sample tells of its steps */
+    bool flushing;             /* the interpreter was asked to empty the buffer */
     bool tells_seen;           /* `wanted` wants to know which code starts */
     /* What it costs: */
     int64_t exact;             /* nanoseconds in deliveries and in Python code of ours */
@@ -307,6 +315,12 @@ static inline Id sample_of(const Tracer *tracer, const PyObject *object) {
 /* Need a place of these groups tell nothing now? */
 static inline bool sample_asleep(const Tracer *tracer, uint64_t groups, bool bears) {
     return groups && !(groups & tracer->awake[bears]);
+}
+
+/* The same of one probe. */
+static inline bool probe_asleep(const Tracer *tracer, const Probe *probe) {
+    return sample_asleep(tracer, probe->steps ? probe->groups & tracer->by_place : probe->groups, probe->bears) ||
+           (probe->steps && !(probe->groups & tracer->by_place));
 }
 
 /* One callback in about 64 is timed: the one for which `until` comes to 0. */

@@ -67,6 +67,7 @@ class Probe(NamedTuple):
     # Of SET_FIELD: the instruction before, if value and owner are known there already: its offset, and where they lie,
     # from the bottom of the value stack; below that are the variables. It is cheaper to look there.
     early: tuple[int, int, int] | tuple[()] = ()
+    steps: bool = False  # of SET_FIELD: it is `x.field += n` or `-= n`, and n is a number other than zero
 
 
 class Want(IntFlag):

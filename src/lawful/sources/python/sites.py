@@ -147,6 +147,10 @@ _LOADS = {
     )
     if 0 <= op < 256
 }
+# What `x.field += n` has between the copy of x and the writing.
+_STEPPING = [_LOAD_ATTR, _LOAD_CONST, _BINARY_OP, _SWAP]
+_IN_PLACE = frozenset(_BINARY_NAMES.index(name) for name in ("__iadd__", "__isub__"))
+_STEP = 24  # code units that it may take
 _LOADING = re.compile(b"[" + re.escape(bytes((*_LOADS, _LOAD_CONST))) + b"]")
 _JUMPS = re.compile(b"[" + re.escape(bytes(op for op in range(256) if DIRECTIONS[op])) + b"]")
 
@@ -214,14 +218,16 @@ def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[tuple[P
             line = known_line or 0
         result = next_unit(ops, unit) * 2
         early: tuple[int, int, int] | tuple[()] = ()
+        steps = False
         if operation is Operation.SET_FIELD and unit not in met:
             early = _early(code, ops, bytecode[1::2], unit - 1, base)
+            steps = _steps(code, ops, bytecode[1::2], unit, met)
         if _EVENT_AT_PREFIX:
             while unit and ops[unit - 1] == EXTENDED_ARG:
                 unit -= 1
         is_global = type(name) is tuple
         plain = name if type(name) is str else name[0] if type(name) is tuple else None
-        yield Probe(unit * 2, operation, base, count, plain, keywords, result, line, early=early), is_global
+        yield Probe(unit * 2, operation, base, count, plain, keywords, result, line, early=early, steps=steps), is_global
 
 
 def _early(code: CodeType, ops: bytes, args: bytes, unit: int, base: int) -> tuple[int, int, int] | tuple[()]:
@@ -236,6 +242,29 @@ def _early(code: CodeType, ops: bytes, args: bytes, unit: int, base: int) -> tup
     if op == _SWAP and arg == 2:
         return unit * 2, base + 1, base
     return ()
+
+
+def _steps(code: CodeType, ops: bytes, args: bytes, store: int, met: Set[int]) -> bool:
+    """Does a STORE_ATTR belong to `x.field += n` or `x.field -= n`, with a number n other than zero?
+
+    Nothing can happen between the reading and the writing of a field that has a number.
+    """
+    for start in range(store - 1, max(-1, store - _STEP), -1):
+        if ops[start] == _COPY and args[start] == 1:
+            break
+    else:
+        return False
+    load = next_unit(ops, start)
+    constant = next_unit(ops, load)
+    operator = next_unit(ops, constant)
+    swap = next_unit(ops, operator)
+    if next_unit(ops, swap) != store or [ops[each] for each in (load, constant, operator, swap)] != _STEPPING:
+        return False
+    if args[operator] not in _IN_PLACE or args[swap] != 2 or any(unit in met for unit in range(start + 1, store)):
+        return False
+    # Longer arguments have prefixes, and are not found here.
+    number = code.co_consts[args[constant]]
+    return args[load] == args[store] << _LOADS[_LOAD_ATTR] and type(number) in (int, float) and number != 0
 
 
 _Found = tuple[Operation, int, int, _Value, tuple[str, ...]]

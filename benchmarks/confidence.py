@@ -5,6 +5,9 @@ until both classes of objects have reached their target, and beyond. CPU time is
 neighbours, and the median of a phase is taken. Compare the numbers of one run with each other, not with those of
 another run or machine.
 
+Pairs: small overheads, those of watching that has reached its target and of following 1 in 64, by short pieces of equal
+work in one process, as pairs.py says.
+
 Detection: mistakes are put into lives of objects with a known probability, around the error rate that is to be ruled
 out. How often is one found before the target is reached? Beside it stands the theory, and an interval in which the true
 share lies with 99.9 % confidence. Where all objects are followed it is also known, session by session, whether there
@@ -33,6 +36,8 @@ from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Any, Self
+
+from pairs import SURE, Pairs, pair
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "vfs"
 LAWS = EXAMPLE / "refcounts.toml"
@@ -151,11 +156,31 @@ def seen(run: Any) -> list[dict[str, Any]]:
     ]
 
 
+def work_in_pairs(job: dict[str, Any]) -> None:
+    """The same in a process that is watched now and then: a line is answered with the ratio of a pair."""
+    subject = Subject(job["workload"], job["size"])
+    rounds, cpu = 1, 0.0
+    while cpu < job["piece"]:
+        rounds *= 2
+        began = time.process_time()
+        subject.run(rounds)
+        cpu = time.process_time() - began
+    rounds = max(1, round(rounds * job["piece"] / cpu)) if cpu else rounds
+    goes_off = job["policy"] == "off"
+
+    def ready(run: Any) -> bool:
+        return not goes_off or not any(each.rate for each in run.confidence)
+
+    for number, _ in enumerate(sys.stdin):
+        ratio = pair(number, subject.run, rounds, lambda: watching(job), ready)
+        print(json.dumps({"ratio": ratio}), flush=True)
+
+
 class Process:
     """Such a process, from outside."""
 
-    def __init__(self, job: dict[str, Any]) -> None:
-        command = [sys.executable, __file__, "--worker", json.dumps(job)]
+    def __init__(self, job: dict[str, Any], role: str = "--worker") -> None:
+        command = [sys.executable, __file__, role, json.dumps(job)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8")
 
@@ -331,6 +356,37 @@ class Overhead:
             if final:  # where little differs it takes longer to see it
                 rounds = max(curve.rounds, math.ceil(self.options.long / alone["cpu"] * rounds))
         raise ChildError("the classes do not reach their targets")
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+
+SOON = 0.05  # the error rate that is ruled out before a piece is timed
+
+
+def in_pairs(options: argparse.Namespace) -> Iterator[Pairs]:
+    for workload in options.workloads:
+        for way in options.ways:
+            if way.log:
+                continue
+            say(f"{workload.name}, {way.title}, in pairs")
+            found = Pairs(workload.title, way.title, way.limit)
+            with tempfile.TemporaryDirectory(prefix="lawful-bench-") as folder:
+                fixed = Path(folder, "fixed.policy")
+                fixed.write_text(FIXED, encoding="utf-8")
+                job = {
+                    "workload": workload.name,
+                    "size": workload.small if options.quick else workload.size,
+                    "policy": str(fixed) if way.policy == "fixed" else way.policy,
+                    "error_rate": SOON if way.policy == "off" else workload.error_rate,
+                    "piece": options.piece,
+                    "trace": None,
+                    "seed": options.seed,
+                }
+                for _ in range(options.processes):
+                    with Process(job, "--pair-worker") as process:
+                        found.ratios.append([process.run(1)["ratio"] for _ in range(options.pairs)])
+                        process.close()
+            yield found
 
 
 # -- detection ---------------------------------------------------------------------------------------------------------
@@ -559,6 +615,21 @@ def rows(curve: Curve) -> Iterator[list[str]]:
         yield [*start, f"{ratio:.2f}", f"{quartiles[0]:.2f} to {quartiles[2]:.2f}", paper, *verdict]
 
 
+def pairs(measured: Iterable[Pairs]) -> Iterator[str]:
+    yield from ["", "CPU time of a piece of work to that of its unwatched neighbour in the same process.", ""]
+    head = ["workload", "watched", "pairs", "ratio", f"{SURE:.0%} interval", "by process", "target", ""]
+    yield from table(head, map(paired, measured))
+
+
+def paired(found: Pairs) -> list[str]:
+    low, high = found.interval()
+    medians = found.by_process()
+    limit = "" if found.limit is None else f"{found.limit:g}"
+    spread = f"{min(medians):.3f} to {max(medians):.3f}"
+    interval = f"{low:.3f} to {high:.3f}"
+    return [found.title, found.way, str(found.count), f"{found.median():.3f}", interval, spread, limit, found.verdict()]
+
+
 def detection(results: list[Detection], error_rate: float) -> Iterator[str]:
     needed = f"{results[0].needed:,} samples"
     claim = f"{1 - DELTA:.0%} confidence in an error rate below {error_rate:g}"
@@ -623,7 +694,7 @@ def draw(measured: Overhead, folder: Path) -> None:
 
 # -- the command -------------------------------------------------------------------------------------------------------
 
-PARTS = ("overhead", "simulation", "detection")
+PARTS = ("overhead", "pairs", "simulation", "detection")
 
 
 def arguments() -> argparse.Namespace:
@@ -636,10 +707,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="rule out 5 %%: to see that it runs")
     parser.add_argument("--repeats", type=int, help="of a workload and a way, in new processes (default: 3)")
     parser.add_argument("--after", type=int, help="runs after the last target (default: 10)")
+    parser.add_argument("--pairs", type=int, help="in each process (default: 40)")
+    parser.add_argument("--processes", type=int, help="that do pairs, one after the other (default: 5)")
     parser.add_argument("--sessions", type=int, help="of a program, for each rate of mistakes (default: 200)")
     parser.add_argument("--picture", type=Path, metavar="FOLDER", help="draw Figure 4 there")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--worker", metavar="JOB", help=argparse.SUPPRESS)
+    parser.add_argument("--pair-worker", metavar="JOB", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.parts = options.part or PARTS
     options.workloads = [each for each in WORKLOADS if each.name in (options.workload or names)]
@@ -648,6 +722,9 @@ def arguments() -> argparse.Namespace:
     options.repeats = options.repeats or (1 if options.quick else 3)
     options.after = options.after or (3 if options.quick else 10)
     options.long = 0.0 if options.quick else 0.4  # CPU seconds of a run in the last phase
+    options.pairs = options.pairs or (2 if options.quick else 40)
+    options.processes = options.processes or (2 if options.quick else 5)
+    options.piece = 0.002 if options.quick else 0.08  # CPU seconds
     options.sessions = options.sessions or (20 if options.quick else 200)
     return options
 
@@ -656,6 +733,9 @@ def main() -> int:
     options = arguments()
     if options.worker:
         work(json.loads(options.worker))
+        return 0
+    if options.pair_worker:
+        work_in_pairs(json.loads(options.pair_worker))
         return 0
     print("\n".join(heading(options)))
     failed = False
@@ -666,6 +746,8 @@ def main() -> int:
         failed = bool(measured.faults)
         if options.picture:
             draw(measured, options.picture)
+    if "pairs" in options.parts:
+        print("\n".join(pairs(in_pairs(options))), flush=True)
     # What is found does not depend on how rare it is, only on how rare it is beside what is ruled out.
     error_rate = 0.05 if options.quick else 0.02
     results: list[Detection] = []

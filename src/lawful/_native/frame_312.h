@@ -3,6 +3,7 @@
 #undef _PyGC_FINALIZED /* which the next header defines anew */
 #include "internal/pycore_frame.h"
 #include "internal/pycore_interp.h"
+#undef _PyObject_LookupSpecial /* the same */
 #include "internal/pycore_object.h"
 #include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE

@@ -43,7 +43,11 @@ static PyCodeObject *place(Tracer *tracer, RunFrame *frame, int *offset) {
     }
     if (caller == NULL) return NULL;
     *offset = frame_offset(caller);
-    return frame_code(caller);
+    /* Between a class that is called and its `__init__` the interpreter may put a frame of its own, which is nowhere. */
+    RunFrame *outer = PyCode_Addr2Line(frame_code(caller), *offset) < 0 ? frame_caller(caller) : NULL;
+    if (outer == NULL) return frame_code(caller);
+    *offset = frame_offset(outer);
+    return frame_code(outer);
 }
 
 static PyObject *parameters(Tracer *tracer, RunFrame *frame, bool receiver) {

@@ -125,14 +125,16 @@ class Recollection:
     def _add(self, entry: tuple[int, Event]) -> None:
         event = opened(entry[1])
         kind = event.get("event")
-        if is_message(event) and isinstance(event.get("groupId"), int | str):
-            self._note(event["groupId"], entry)
-            return
-        plain = kind.__class__ is str and kind in _ABOUT_TARGET
+        plain = kind.__class__ is str and (kind in _ABOUT_TARGET or (kind == "gone" and "groupId" not in event))
         if plain and "argIds" not in event and "resultId" not in event and "kwargIds" not in event:
             target = event.get("targetId")
             if isinstance(target, int | str):  # traces of others may have anything there
                 self._note(target, entry)
+                if kind == "gone":
+                    self._departed(target, self._young.pop(target))
+            return
+        if is_message(event) and isinstance(event.get("groupId"), int | str):
+            self._note(event["groupId"], entry)
             return
         for each in dict.fromkeys(_all_ids(event)):
             self._note(each, entry)

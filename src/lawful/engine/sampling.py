@@ -198,8 +198,12 @@ class Lives:
                         self._end(each.kind, target)
                         self._passed[each.kind].add(target)
         over, self._over = self._over, []
+        by_kind: dict[str, list[LiveLaw]] = {}
+        for each in laws if over else ():
+            if each.subjects is not None:
+                by_kind.setdefault(each.kind, []).append(each)
         for kind, target, life in over:
-            concerned = [each for each in laws if each.subjects is not None and each.kind == kind.name]
+            concerned = by_kind.get(kind.name, ())
             unknown = [each.law.name for each in concerned if each.monitor.forget(target)]
             for each in concerned:
                 if not each.tells_offenders and each.law.name not in (*life.violated, *unknown):

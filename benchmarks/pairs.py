@@ -1,10 +1,10 @@
 """Short pieces of equal work in one process, one watched and one not, again and again: what small overheads are.
 
-Two processes differ by some percent although they do the same: by where their memory lies, and by who is beside them. So
-one process does both. A watch begins, is given time to become what it is to be, and ends, many times; between two of them
-the program runs unwatched. Only what lies between is timed, as CPU time of all threads. The ratio of two neighbours is one
-observation. Of all of them the median is told, with an interval from a bootstrap that draws processes first, and then
-pairs of each: it holds what other processes would show, too.
+Two processes differ by some percent although they do the same: by where their memory lies, and by who is beside them.
+So one process does both. A watch begins, is given time to become what it is to be, and ends, many times; between two of
+them the program runs unwatched. Only what lies between is timed, as CPU time of all threads. The ratio of two
+neighbours is one observation. Of all of them the median is told, with an interval from a bootstrap that draws processes
+first, and then pairs of each: it holds what other processes would show, too.
 """
 
 from __future__ import annotations

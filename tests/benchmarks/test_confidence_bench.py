@@ -104,3 +104,12 @@ def test_a_part_that_is_not_there_is_refused() -> None:
     done = run("--part", "nothing")
     assert done.returncode == 2
     assert "nothing" in done.stderr
+
+
+def test_small_overheads_are_measured_in_pairs() -> None:
+    done = run("--part", "pairs", "--workload", "tree")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = rows(done.stdout, "a tree")
+    assert [row[1] for row in found] == ["unwatched again", "off at the target", "1 in 64, always"]
+    assert all(row[2] == "4" and float(row[3]) > 0 for row in found)
+    assert found[0][7] == "" and {row[7] for row in found[1:]} <= {"ok", "open", "MISSED"}

@@ -227,7 +227,10 @@ def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[tuple[P
                 unit -= 1
         is_global = type(name) is tuple
         plain = name if type(name) is str else name[0] if type(name) is tuple else None
-        yield Probe(unit * 2, operation, base, count, plain, keywords, result, line, early=early, steps=steps), is_global
+        yield (
+            Probe(unit * 2, operation, base, count, plain, keywords, result, line, early=early, steps=steps),
+            is_global,
+        )
 
 
 def _early(code: CodeType, ops: bytes, args: bytes, unit: int, base: int) -> tuple[int, int, int] | tuple[()]:

@@ -1,10 +1,9 @@
-"""Counts that samples keep are told by the samples themselves: as by places, whatever a program does with its objects."""
+"""Counts that samples keep are told by the samples themselves, as by places, whatever a program does with them."""
 
 from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,26 +16,12 @@ from lawful.sources.python import cores, sites
 from lawful.sources.python.model import Event, Operation, Sampling
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.wanted import Watched
+from sources.python.sampling.programs import Load
 
-Load = Callable[[str], ModuleType]
 NATIVE = [core for core in cores.available() if core != "python"]
 TELLS = sys.version_info >= (3, 12)  # there samples can
 
 needs_native = pytest.mark.skipif(not NATIVE, reason="there is no C core")
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Iterator[Load]:
-    def run(source: str) -> ModuleType:
-        path = tmp_path / "prog.py"
-        path.write_text(source, encoding="utf-8")
-        module = ModuleType("prog")
-        sys.modules["prog"] = module
-        exec(compile(source, str(path), "exec"), module.__dict__)
-        return module
-
-    yield run
-    sys.modules.pop("prog", None)
 
 
 def law(*fields: str) -> Law:
@@ -83,7 +68,7 @@ def test_steps_are_found_in_the_code(text: str, steps: bool) -> None:
     assert [probe.steps for probe in found] == ([steps] if len(found) == 1 else [False] * len(found))
 
 
-# -- the same events as the core that knows nothing of this -------------------------------------------------------------
+# -- the same events as the core that knows nothing of this ------------------------------------------------------------
 
 WORLD = """
 class Odd:

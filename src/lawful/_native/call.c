@@ -182,10 +182,11 @@ int probe_begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, C
 
 /* Nothing that is wanted is called here. Is the place left alone? */
 static int pass_over(Tracer *tracer, Probe *probe, const Call *call) {
-    /* Where a method is called, the next receiver may be of another class, with a method of this name that matters.
+    /* Where an attribute is called, the next object may be of another class, with a method of this name that matters.
        Through a variable anything may be called, once something that matters was put into one. */
     if (probe->name == NULL) probe->off = probe->quiet && !tracer->escaped;
-    else if (call->receiver == NULL || probe->quiet) probe->off = called_by_name(probe, call->function);
+    else if ((probe->by_global && call->receiver == NULL) || probe->quiet)
+        probe->off = called_by_name(probe, call->function);
     else if (probe->habit && !probe->busy && ++probe->idle >= HABIT) {
         probe->idle = HABIT;
         probe->off = tracer->called == NULL || PySet_Contains(tracer->called, probe->name) == 0;

@@ -67,6 +67,7 @@ typedef struct {
     uint8_t idle;           /* how often it called something else */
     bool plain;             /* a call, and no samples */
     bool bears;             /* objects of its groups may be told of here when they are new */
+    bool by_global;         /* its name is no attribute's */
     bool steps;             /* a field makes steps, of which its object may tell by itself */
     PyObject *name;         /* or NULL */
     PyObject *keywords;     /* a tuple, or NULL */

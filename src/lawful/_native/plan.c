@@ -102,10 +102,10 @@ static int read_groups(Tracer *tracer, PyObject *numbers, uint64_t *groups) {
 static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t units) {
     PyObject *name, *keywords, *groups, *early;
     int operation, line;
-    int quiet, habit, bears, steps;
-    if (!PyArg_ParseTuple(item, "iiiiOO!iippO!pO!p", &probe->offset, &operation, &probe->base, &probe->count, &name,
+    int quiet, habit, bears, by_global, steps;
+    if (!PyArg_ParseTuple(item, "iiiiOO!iippO!pO!pp", &probe->offset, &operation, &probe->base, &probe->count, &name,
                           &PyTuple_Type, &keywords, &probe->result, &line, &quiet, &habit, &PyTuple_Type, &groups, &bears,
-                          &PyTuple_Type, &early, &steps) ||
+                          &PyTuple_Type, &early, &by_global, &steps) ||
         read_groups(tracer, groups, &probe->groups) < 0)
         return -1;
     probe->origin = probe->offset;
@@ -127,6 +127,7 @@ static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t u
     probe->name = name == Py_None ? NULL : Py_NewRef(name);
     if (probe->name != NULL) PyUnicode_InternInPlace(&probe->name);
     probe->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
+    probe->by_global = by_global;
 #ifdef LAWFUL_STEPS
     probe->steps = steps && probe->groups && !probe->bears && probe->name != NULL && steps_possible(tracer);
     if (probe->steps) return steps_name(tracer, probe->name);

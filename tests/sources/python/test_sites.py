@@ -16,7 +16,6 @@ from lawful.sources.python.sites import (
     RESULT_ABOVE_BASE,
     SUPPORTED,
     UnknownBytecodeError,
-    global_calls,
     probes,
 )
 from sources.python.value_stack import NULL, all_code, depth, each_instruction, value
@@ -204,7 +203,6 @@ class Reader:
         self.operations: set[Operation] = set()
         self.waiting: dict[tuple[FrameType, int], tuple[Entry, Probe]] = {}
         self.probes = {each: {probe.offset: probe for probe in probes(each, ALL)} for each in self.codes}
-        self.global_calls = {each: global_calls(each) for each in self.codes}
 
     def visit(self, frame: FrameType, offset: int) -> None:
         waiting = self.waiting.pop((frame, offset), None)
@@ -279,7 +277,7 @@ class Reader:
             function = function.__func__
         if function not in self.diary.functions:
             return None
-        if probe.offset in self.global_calls[frame.f_code]:
+        if probe.by_global:
             named = frame.f_globals[probe.name or ""]
             assert getattr(named, "__func__", named) is function
         elif probe.name is not None:
@@ -713,9 +711,8 @@ def test_a_handler_that_nothing_can_reach_takes_no_names_away() -> None:
 
 def test_global_calls_are_told_from_attributes() -> None:
     code = function_code("def f(a): g(); a.g(); a(); h(*a); a.h(*a)")
-    globally = global_calls(code)
     calls = probes(code, frozenset({Operation.CALL, Operation.CALL_EX}))
-    assert [probe.offset in globally for probe in calls] == [True, False, False, True, False]
+    assert [probe.by_global for probe in calls] == [True, False, False, True, False]
 
 
 def test_names_of_operators() -> None:

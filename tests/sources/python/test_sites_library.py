@@ -15,7 +15,7 @@ from types import CodeType
 import pytest
 
 from lawful.sources.python.model import Operation, Probe
-from lawful.sources.python.sites import SUPPORTED, global_calls, probes
+from lawful.sources.python.sites import SUPPORTED, probes
 from sources.python.value_stack import all_code
 
 pytestmark = pytest.mark.skipif(not SUPPORTED, reason="probes are for CPython 3.11 to 3.13")
@@ -168,12 +168,12 @@ def test_calls_are_those_of_the_syntax_tree(path: Path) -> None:
         match node.func:
             case ast.Attribute(attr=name) if not name.startswith("__") or name.endswith("__"):
                 assert probe.name == name, where
-                assert probe.offset not in global_calls(code), where
+                assert not probe.by_global, where
             case ast.Name(id=name) if name in code.co_varnames + code.co_cellvars + code.co_freevars:
                 assert probe.name in (None, name), where
             case ast.Name(id=name):
                 assert probe.name == name, where
-                assert probe.offset in global_calls(code), where
+                assert probe.by_global, where
             case ast.Call() | ast.Subscript() | ast.IfExp() | ast.Lambda():
                 assert probe.name is None, where
     # From 3.12 `super()` is often no call.

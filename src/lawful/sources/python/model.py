@@ -67,6 +67,9 @@ class Probe(NamedTuple):
     # Of SET_FIELD: the instruction before, if value and owner are known there already: its offset, and where they lie,
     # from the bottom of the value stack; below that are the variables. It is cheaper to look there.
     early: tuple[int, int, int] | tuple[()] = ()
+    by_global: bool = (
+        False  # of a call: the name is that of a global, or of a name in a class body, not of an attribute
+    )
     steps: bool = False  # of SET_FIELD: it is `x.field += n` or `-= n`, and n is a number other than zero
 
 

@@ -31,7 +31,7 @@ from lawful.sources.python.instructions import (
 )
 from lawful.sources.python.model import Operation, Probe
 
-__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "UnknownBytecodeError", "global_calls", "loaded_names", "probes"]
+__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "UnknownBytecodeError", "loaded_names", "probes"]
 
 # How far above `Probe.base` the result lies at `Probe.result`. Operations that are not here leave none: they are done
 # when that instruction comes.
@@ -160,13 +160,7 @@ def probes(code: CodeType, operations: frozenset[Operation]) -> tuple[Probe, ...
 
     The offsets are those of the events of `sys.monitoring`, and on 3.11 of opcode events of `sys.settrace`.
     """
-    return tuple(probe for probe, _ in _sites(code, operations))
-
-
-def global_calls(code: CodeType) -> frozenset[int]:
-    """The offsets of the calls whose `Probe.name` is that of a global, or of a name in a class body."""
-    calls = frozenset({Operation.CALL, Operation.CALL_EX})
-    return frozenset(probe.offset for probe, is_global in _sites(code, calls) if is_global)
+    return tuple(_sites(code, operations))
 
 
 def loaded_names(code: CodeType) -> Iterator[str]:
@@ -192,8 +186,7 @@ def _selection(operations: frozenset[Operation]) -> tuple[re.Pattern[bytes] | No
     return pattern, bytes(op in numbers for op in range(256))
 
 
-def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[tuple[Probe, bool]]:
-    """The probes, and of each whether its name is that of a global."""
+def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[Probe]:
     if not SUPPORTED:
         raise UnknownBytecodeError(f"{sys.implementation.name} {'.'.join(map(str, VERSION))}")
     pattern, wanted = _selection(operations)
@@ -227,9 +220,18 @@ def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[tuple[P
                 unit -= 1
         is_global = type(name) is tuple
         plain = name if type(name) is str else name[0] if type(name) is tuple else None
-        yield (
-            Probe(unit * 2, operation, base, count, plain, keywords, result, line, early=early, steps=steps),
-            is_global,
+        yield Probe(
+            unit * 2,
+            operation,
+            base,
+            count,
+            plain,
+            keywords,
+            result,
+            line,
+            early=early,
+            by_global=is_global,
+            steps=steps,
         )
 
 

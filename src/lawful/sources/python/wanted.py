@@ -317,7 +317,11 @@ class Watched:
             self._unreadable.append(f"{code.co_qualname} ({self.scope.event_file(code.co_filename)})")
             return ()
         kept = tuple(
-            probe._replace(quiet=self._is_quiet(probe, callers), habit=self._is_habit(probe, callers))
+            probe._replace(
+                quiet=self._is_quiet(probe, callers),
+                habit=self._is_habit(probe, callers),
+                by_global=probe.by_global and probe.name not in callers,
+            )
             if probe.operation in _CALLS
             else probe
             for probe in found

@@ -115,6 +115,18 @@ TIMED_CALLBACK(on_start) {
     return keep(first && function_start(tracer, info, frame) < 0 ? -1 : 0);
 }
 
+/* Signals that have waited for us strike in front of the instruction: it may wait itself, and be woken only by signals
+   that come then. What their handlers do is the program's doing, and is seen. */
+static int strike(int answer) {
+    if (!signals_waited || answer < 0 || *signal_thread() != PyThread_get_thread_ident()) return answer;
+    signals_waited = false;
+    PyThreadState *thread = PyThreadState_Get();
+    PyThreadState_LeaveTracing(thread);
+    int failed = PyErr_CheckSignals();
+    PyThreadState_EnterTracing(thread);
+    return failed ? -1 : answer;
+}
+
 TIMED_CALLBACK(on_instruction) {
     Tracer *tracer = TRACER;
     if (!tracer->running || tracer->broken) return keep(0);
@@ -139,7 +151,7 @@ TIMED_CALLBACK(on_instruction) {
         int other = probe_before(tracer, info, &info->probes[before - 1], frame);
         answer = other < 0 ? -1 : answer | other;
     }
-    return keep(answer);
+    return keep(strike(answer));
 }
 
 #define WITH_INFO \

@@ -6,6 +6,8 @@
 
 static unsigned long serials;
 
+bool signals_waited = false;
+
 void tracer_fault(Tracer *tracer) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);

@@ -108,9 +108,12 @@ static inline Held hold_signals(void) {
     return thread;
 }
 
+extern bool signals_waited; /* some may have come meanwhile */
+
 static inline void let_signals(Held held) {
     if (!held) return;
     *signal_thread() = held;
+    signals_waited = true;
     signals_again(PyThreadState_Get());
 }
 

@@ -467,8 +467,8 @@ class Observer:
             receiver, *rest = rest
             callee = self._callee(function, _receiver_type(receiver))
         if callee is None or callee.wants & Want.CALLEE_SIDE:
-            # A function that a global stands for is the same one next time. A method need not be.
-            return receiver is not MISSING or method or probe.name is None or probe.name != _own_name(function)
+            # A function that a global stands for is the same one next time. An attribute need not be.
+            return receiver is not MISSING or method or not probe.by_global or probe.name != _own_name(function)
         kind = function if is_a(type(function), type) else None
         unborn = callee.group if kind is not None or callee.wants & Want.BIRTH else 0
         if not self._passes(callee, probe, receiver, unborn):

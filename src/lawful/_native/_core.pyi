@@ -22,6 +22,7 @@ def deal(
 def recollect(
     entries: list[tuple[int, dict[str, Any]]], start: int, objects: dict[Any, Any], plain: frozenset[str], most: int
 ) -> int: ...
+def changed(checks: list[Any], missing: object, /) -> list[Any]: ...
 def walk_code(
     code: bytes,
     exceptions: bytes,

@@ -8,6 +8,7 @@
 #include "invariant.h"
 #include "learn.h"
 #include "sites.h"
+#include "standing.h"
 #include "tracer.h"
 
 static PyObject *abi(PyObject *module, PyObject *unused) { return PyLong_FromLong(ABI); }
@@ -24,6 +25,7 @@ static PyMethodDef methods[] = {
     AUTOMATA_METHODS
     BATCH_METHODS
     SITES_METHODS
+    STANDING_METHODS
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
     {NULL, NULL, 0, NULL},
 };

@@ -15,7 +15,7 @@ from lawful.sources.actors.groups import NOBODY, Groups, Party, program_frame, s
 from lawful.sources.actors.specs import Spec, Specs, all_bindings, plain, views
 from lawful.sources.actors.tables import Table
 from lawful.sources.actors.values import add_answer, add_values
-from lawful.sources.python import names
+from lawful.sources.python import names, standing
 from lawful.sources.python.model import Callee, CodePlan, Event, Operation, Want
 from lawful.sources.python.sites import UnknownBytecodeError, probes
 
@@ -241,7 +241,7 @@ class Exchange:
         return _Entry(code, specs, place, bool(code.co_flags & inspect.CO_COROUTINE))
 
     def _is_static(self, code: CodeType, module: str) -> bool:
-        found = names.resolve(f"{module}.{code.co_qualname}", self._wanted.main)
+        found = standing.resolve(f"{module}.{code.co_qualname}", self._wanted.main)
         return found is not None and isinstance(found.entry, staticmethod)
 
     def _probed(self, plan: CodePlan | None, code: CodeType) -> CodePlan | None:

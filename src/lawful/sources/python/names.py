@@ -107,9 +107,9 @@ def is_immutable(holder: type | ModuleType) -> bool:
     return is_class(holder) and bool(_type_flags(holder) & _IMMUTABLE_TYPE)
 
 
-def namespace(holder: type | ModuleType) -> Mapping[str, Any]:
-    """The own dictionary of a class or a module."""
-    return class_dict(holder) if is_class(holder) else _module_dict(holder)
+def module_namespace(module: ModuleType) -> dict[str, Any]:
+    found: dict[str, Any] = _module_dict(module)
+    return found
 
 
 def is_method_type(kind: type) -> bool:
@@ -401,49 +401,6 @@ def behind(function: Any) -> Any:
         if type(entry) is MethodDescriptorType or type(entry) is WrapperDescriptorType:
             return entry
     return function
-
-
-# -- the other way: what a name stands for -------------------------------------------------------
-
-
-class Place(NamedTuple):
-    """Where a name leads: the class or module that was asked last, and what was found there."""
-
-    holder: type | ModuleType
-    definer: type | None  # the class whose dictionary has it, if the holder is a class
-    entry: object  # as it lies in the dictionary: a function, a property, a class, ...
-
-
-def resolve(name: str, main: str | None = None) -> Place | None:
-    """What a qualified name stands for in the modules loaded so far. `main`: another name of the main module."""
-    parts = name.split(".")
-    for size in range(len(parts) - 1, 0, -1):
-        prefix = ".".join(parts[:size])
-        for module in (prefix, "__main__") if prefix == main else (prefix,):
-            found = _inside(sys.modules.get(module), parts[size:])
-            if found is not None:
-                return found
-    return _inside(builtins, parts)
-
-
-def _inside(module: object, parts: list[str]) -> Place | None:
-    holder: Any = module
-    place: Place | None = None
-    for part in parts:
-        if issubclass(type(holder), ModuleType):
-            entry = _module_dict(holder).get(part, MISSING)
-            if entry is MISSING:
-                return None
-            place = Place(holder, None, entry)
-        elif is_class(holder):
-            found = lookup(holder, part)
-            if found is None:
-                return None
-            place = Place(holder, *found)
-        else:
-            return None
-        holder = place.entry
-    return place
 
 
 def python_codes(entry: object) -> tuple[CodeType, ...]:

@@ -6,8 +6,7 @@ import functools
 import operator
 import sys
 import weakref
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.model import Sampling, Want
 from lawful.sources.python.reads import fields_read
+from lawful.sources.python.standing import Place, Standing, spellings
 
 NOTHING: Final = Want(0)
 FUNCTION: Final = Want.PRE | Want.POST | Want.RAISE | Want.YIELD
@@ -53,25 +53,10 @@ def united(wants: Iterable[Want]) -> Want:
     return functools.reduce(operator.or_, wants, NOTHING)
 
 
-def spellings(name: str, main: str | None) -> tuple[str, ...]:
-    """What a law may call it: the main module has two names."""
-    return (name, main + name[len("__main__") :]) if main and name.startswith("__main__.") else (name,)
-
-
-def means_class(name: str, kind: type, main: str | None) -> bool:
-    """Does the name stand for this class, perhaps by way of a module that shows it too?"""
-    if name in spellings(names.class_name(kind), main):
-        return True
-    place = names.resolve(name, main) if name else None
-    return place is not None and place.entry is kind
-
-
 class Point:
     """A name that laws have, and what they want to know of it."""
 
-    changes = 0  # how often a name was found to stand for something else than before
-
-    def __init__(self, name: str, main: str | None) -> None:
+    def __init__(self, name: str, standing: Standing) -> None:
         self.name = name
         self.wants = NOTHING
         self.sampled = True  # are those who want it content with samples?
@@ -79,81 +64,21 @@ class Point:
         self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
         self.in_function = "<locals>" in name  # no way leads there from the module
         self.of_any_class = self.prefix == _ANY_CLASS  # it stands for what an object's own class has of that name
-        self._main = main
-        self.root = name.partition(".")[0]
-        self._place: names.Place | None = None
-        self._nothing_at = -1  # with how many modules of its package it stood for nothing
-        self._checks: list[tuple[Mapping[str, Any], object]] = []
-        self._codes: tuple[CodeType, ...] = ()
+        self._standing = standing
+        standing.add(name)
 
-    def place(self) -> names.Place | None:
-        """What the name stands for now."""
-        found = names.resolve(self.name, self._main)
-        if found is None:
-            self._codes = ()
-        elif self._place is None or found.entry is not self._place.entry:
-            self._codes = names.python_codes(found.entry)
-        if (found and found.entry) is not (self._place and self._place.entry):
-            Point.changes += 1
-        self._checks = []
-        if found is not None:
-            definer = found.holder if found.definer is None else found.definer
-            # Nothing can be put into a class that was made in C, or taken out of it.
-            if not names.is_immutable(definer):
-                self._checks.append((names.namespace(definer), found.entry))
-            if definer is not found.holder and not names.is_immutable(found.holder):
-                self._checks.append((names.namespace(found.holder), names.MISSING))
-        self._place = found
-        return found
+    @property
+    def place(self) -> Place | None:
+        """What the name stands for."""
+        return self._standing.place(self.name)
 
-    def loaded(self) -> bool:
-        """Is there a module that it could be in?"""
-        return self.root in sys.modules or self.root == self._main or names.is_builtin(self.root)
-
-    def look_again(self, modules: int) -> None:
-        """See whether a name stands for something by now, with so many modules of its package.
-
-        In the standard library that takes another one.
-        """
-        if self._nothing_at != modules and self.place() is None and self.in_stdlib and not self._loading():
-            self._nothing_at = modules
-
-    def _loading(self) -> bool:
-        """Is a module that it is in not complete yet?"""
-        parts = self.name.split(".")
-        modules = (sys.modules.get(".".join(parts[:end])) for end in range(1, len(parts)))
-        specs = (getattr(module, "__spec__", None) for module in modules)
-        return any(getattr(spec, "_initializing", False) for spec in specs)
-
-    def settled(self) -> names.Place | None:
-        """The same, much faster, but blind to a module that was loaded again."""
-        if self._place is None:
-            return self.place() if self.loaded() else None
-        for namespace, entry in self._checks:
-            if namespace.get(self.last, names.MISSING) is not entry:
-                return self.place()
-        return self._place
-
+    @property
     def codes(self) -> tuple[CodeType, ...]:
         """Of the Python functions that the name stands for."""
-        self.settled()
-        return self._codes
-
-    @property
-    def is_known(self) -> bool:
-        return self._place is not None
-
-    def checks(self) -> Iterator[tuple[Mapping[str, Any], str, object]]:
-        """Where to look whether it stands for the same as when it was last asked."""
-        return ((namespace, self.last, entry) for namespace, entry in self._checks)
-
-    @property
-    def known_codes(self) -> tuple[CodeType, ...]:
-        """The same, when it was last asked."""
-        return self._codes
+        return self._standing.codes(self.name)
 
     def has(self, code: CodeType) -> bool:
-        for each in self.codes():  # codes that are equal are not the same
+        for each in self.codes:  # codes that are equal are not the same
             if each is code:
                 return True
         return False
@@ -164,7 +89,7 @@ class Point:
 
     def maker(self) -> CodeType | None:
         """The `__init__` that can tell of new objects of a class, if laws want to know nothing else of it."""
-        place = self.settled() if self.only_new else None
+        place = self.place if self.only_new else None
         return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
 
     @property
@@ -172,21 +97,16 @@ class Point:
         """Does it stand for the fields that a method reads, as `*.__hash__.*`?"""
         return self.name.endswith(_ALL_READ) and bool(self.wants & FIELD)
 
-    def reads(self, owner: type, field: str) -> bool:
-        """Is it one of these fields, of an object of this class?"""
+    @property
+    def reader(self) -> tuple[str, str]:
+        """The class whose method reads them, and the method."""
         holder, _, method = self.prefix.rpartition(".")
-        if holder != _ANY_CLASS and not any(means_class(holder, each, self._main) for each in names.mro(owner)):
-            return False
-        return field in fields_read(owner, method)
-
-    def is_in(self, kind: type) -> bool:
-        """Does the name without its last part stand for this class?"""
-        return self.of_any_class or means_class(self.prefix, kind, self._main)
+        return holder, method
 
 
 def _of_objects(point: Point) -> bool:
     """Does what the name stands for always belong to an object, as fields and plain methods do?"""
-    place = point.settled()
+    place = point.place
     methods = () if place is None else tuple(names.methods(place.entry))
     return all(method.receiver and not method.by_class for method in methods)
 
@@ -196,6 +116,7 @@ class Points:
 
     def __init__(self, laws: Iterable[Law], main: str | None, more: Want, sampling: Sampling | None = None) -> None:
         self.main = main
+        self._standing = Standing(main)
         self._sampling = sampling
         self.by_name: dict[str, Point] = {}
         self.by_last: dict[str, list[Point]] = {}
@@ -212,7 +133,6 @@ class Points:
         self.makers: dict[str, int] = {}
         self.classes: dict[str, int] = {}
         self._known_groups: dict[int, tuple[weakref.ref[type], int]] = {}  # by the id of a class
-        self._named: dict[str, Point] = {}  # what is asked for by `_kind`
         self._allied: set[tuple[int, int]] = set()  # groups that an object could be of: it is of the first
         if sampling is not None and not others:
             self._add_births(sampling)
@@ -220,44 +140,46 @@ class Points:
         for point in self.by_name.values():
             self.by_last.setdefault(point.last, []).append(point)
             self.class_names.update((point.prefix, point.name))
+        self.wants = united(point.wants for point in self.by_name.values())  # all together
         self.functions = [point for point in self.by_name.values() if point.wants & FUNCTION]
+        self._function_names: dict[str, list[Point]] = {}
+        for point in self.functions:
+            self._function_names.setdefault(point.last, []).append(point)
         self.readers = [point for point in self.by_name.values() if point.is_reader]
         self.called = [point for point in self.by_name.values() if point.wants & (CALL | Want.NEW | Want.BIRTH)]
-        self._checks: list[tuple[Mapping[str, Any], str, object]] = []
-        self._unknown: dict[str, list[Point]] = {}  # names that stand for nothing yet, by module
-        for point in self.by_name.values():
-            self._unknown.setdefault(point.root, []).append(point)
-        self._modules = -1
-        self._packages: Counter[str] = Counter()  # how many modules each has
+        for name in (*self.class_names, *self.classes, *(point.reader[0] for point in self.readers)):
+            if name:
+                self._standing.add(name)
         self._settled_at = -1
-        self._known_changes = -1
         self._by_code: dict[int, list[Point]] = {}
+        self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
+        self._called_class: dict[int, Point] = {}
 
     def settle(self) -> int:
-        """See what the names stand for now; a number that is another when one of them stands for something else."""
-        missing = names.MISSING
-        for namespace, name, entry in self._checks:
-            if namespace.get(name, missing) is not entry:
-                for point in self.by_name.values():
-                    point.settled()
-                break
-        modules = len(sys.modules)
-        if modules != self._modules:
-            self._modules = modules
-            self._packages = Counter([name.partition(".")[0] for name in list(sys.modules) if type(name) is str])
-        for root, points in self._unknown.items():
-            # Of most modules that laws are about a program has not heard.
-            if points[0].loaded():
-                for point in points:
-                    point.look_again(self._packages[root])
-        if Point.changes != self._settled_at:
-            self._settled_at = Point.changes
-            self._checks = [check for point in self.by_name.values() for check in point.checks()]
-            self._unknown = {}
+        """See what the names stand for now; a number that is another when one of them stands for something else.
+
+        All else that is asked here is told as it was then.
+        """
+        changes = self._standing.settle()
+        if changes != self._settled_at:
+            self._settled_at = changes
+            self._by_code = {}
             for point in self.by_name.values():
-                if not point.is_known:
-                    self._unknown.setdefault(point.root, []).append(point)
-        return Point.changes
+                for each in point.codes:
+                    self._by_code.setdefault(id(each), []).append(point)
+            self._by_class = {}
+            for name, place in self._standing.places():
+                if names.is_class(place.entry):
+                    self._by_class.setdefault(id(place.entry), set()).add(name)
+            self._called_class = {}
+            for point in self.called:
+                if point.place is not None and names.is_class(point.place.entry):
+                    self._called_class.setdefault(id(point.place.entry), point)
+        return changes
+
+    def means(self, name: str, kind: type) -> bool:
+        """Does a name that laws have stand for this class, perhaps by way of a module that shows it too?"""
+        return name in self._by_class.get(id(kind), ()) or name in spellings(names.class_name(kind), self.main)
 
     @property
     def settled_at(self) -> int:
@@ -266,21 +188,19 @@ class Points:
 
     def functions_of(self, code: CodeType) -> list[Point]:
         """Names of functions that this may be the code of: it has the name, or was put there under another."""
-        changes = self.settle()
-        if changes != self._known_changes:
-            self._by_code = {}
-            for point in self.by_name.values():
-                for each in point.known_codes:
-                    self._by_code.setdefault(id(each), []).append(point)
-            self._known_changes = changes
-        named = [point for point in self.by_last.get(code.co_name, ()) if point.wants & FUNCTION]
+        named = self._function_names.get(code.co_name, [])
         if all(point in named for point in self._by_code.get(id(code), ())):
             return named
         found = {*named, *self._by_code[id(code)]}
         return [point for point in self.functions if point in found]
 
+    def called_by(self, code: CodeType) -> Point | None:
+        """The first name of something that is called which stands for this code."""
+        standing = self._by_code.get(id(code), ())
+        return next((point for point in self.called if point in standing), None) if standing else None
+
     def stand_for(self, code: CodeType) -> bool:
-        """Was this code among what names stood for, when it was last asked?"""
+        """Is this code among what names stand for?"""
         return id(code) in self._by_code
 
     def _add_births(self, sampling: Sampling) -> None:
@@ -297,7 +217,7 @@ class Points:
         self.makers = {name: group for name, group in sampling.makers.items() if group not in out}
         wants = Want.BIRTH | Want.SITE | (Want.STACK if sampling.stacks else NOTHING)
         for name in (*self.classes, *self.makers):
-            self.by_name.setdefault(name, Point(name, self.main)).wants |= wants
+            self.by_name.setdefault(name, Point(name, self._standing)).wants |= wants
 
     def group_of(self, kind: type) -> int:
         """The group of a class's objects: that of the first class it inherits from that is sampled; 0: none."""
@@ -309,7 +229,7 @@ class Points:
             group
             for each in (names.mro(kind) if self.classes else ())
             for name, group in self.classes.items()
-            if means_class(name, each, self.main)
+            if self.means(name, each)
         ]
         if not found:
             return 0
@@ -355,12 +275,7 @@ class Points:
 
     def _kind(self, name: str) -> type | None:
         """The class of this name."""
-        if not name:
-            return None
-        point = self._named.get(name)
-        if point is None:
-            point = self._named[name] = Point(name, self.main)
-        place = point.settled()
+        place = self._standing.place(name) if name else None
         return place.entry if place is not None and names.is_class(place.entry) else None
 
     def unknown_groups(self) -> Iterator[int]:
@@ -384,7 +299,7 @@ class Points:
             found = keys.get("name")
             for name in found or ():
                 if isinstance(name, str) and name:
-                    point = self.by_name.setdefault(name, Point(name, self.main))
+                    point = self.by_name.setdefault(name, Point(name, self._standing))
                     point.wants |= wants | notes
                     point.sampled = point.sampled and sampled
             if found is None and wants == Want.NEXT:
@@ -405,7 +320,7 @@ class Points:
             # If a class overrides a method and calls the inherited one, then by the inherited name.
             if found is not None and found[0] is definer:
                 for point in points:
-                    if point.is_in(each) and (each is receiver or not point.of_any_class):
+                    if each is receiver if point.of_any_class else self.means(point.prefix, each):
                         return point
             if each is definer:
                 break
@@ -413,17 +328,14 @@ class Points:
 
     def of_class(self, kind: type) -> Point | None:
         """The law's name for a class that is called: its own or that of a base class."""
-        if not self.called:
-            return None
-        places = [(place.entry, point) for point in self.called if (place := point.settled()) is not None]
-        for each in names.mro(kind):
+        for each in names.mro(kind) if self.called else ():
             for spelling in spellings(names.class_name(each), self.main):
                 point = self.by_name.get(spelling)
                 if point is not None and point.wants & (CALL | Want.NEW | Want.BIRTH):
                     return point
-            for entry, point in places:
-                if entry is each:
-                    return point
+            point = self._called_class.get(id(each))
+            if point is not None:
+                return point
         return None
 
     def of_builtin(self, function: Any, name: str) -> Point | None:
@@ -431,7 +343,7 @@ class Points:
         point = self.by_name.get(name)
         if point is None:
             nearby = self.by_last.get(function.__name__, ())
-            point = next((each for each in nearby if (at := each.place()) and at.entry is function), None)
+            point = next((each for each in nearby if (at := each.place) and at.entry is function), None)
         return point
 
     def of_field(self, owner: type, name: str) -> Point | None:
@@ -439,13 +351,19 @@ class Points:
         points = [point for point in self.by_last.get(name, ()) if point.wants & FIELD]
         for each in names.mro(owner) if points else ():
             for point in points:
-                if point.is_in(each):
+                if point.of_any_class or self.means(point.prefix, each):
                     return point
         return None
 
     def of_read_field(self, owner: type, name: str) -> Point | None:
         """The law's name for an attribute that a method reads."""
-        return next((point for point in self.readers if point.reads(owner, name)), None)
+        return next((point for point in self.readers if self._reads(point, owner, name)), None)
+
+    def _reads(self, point: Point, owner: type, field: str) -> bool:
+        holder, method = point.reader
+        if holder != _ANY_CLASS and not any(self.means(holder, each) for each in names.mro(owner)):
+            return False
+        return field in fields_read(owner, method)
 
     def class_name(self, kind: type) -> str:
         """The name of a class as laws have it, or its own."""
@@ -455,6 +373,6 @@ class Points:
                 return spelling
         last = name.rpartition(".")[2]
         for each in self.class_names:
-            if each.rpartition(".")[2] == last and means_class(each, kind, self.main):
+            if each.rpartition(".")[2] == last and self.means(each, kind):
                 return each
         return name

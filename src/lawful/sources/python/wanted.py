@@ -16,9 +16,10 @@ from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.identity import PRIMITIVE
 from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
-from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, spellings, united
+from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, united
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.sites import UnknownBytecodeError, loaded_names, probes
+from lawful.sources.python.standing import resolve, spellings
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """What is noted of that which only a scope asks for."""
@@ -143,6 +144,7 @@ class Watched:
         """Is there nothing to be seen while all groups are off?"""
         if not self.groups or self.on_seen is not None or self.unnamed or self._points.any_next:
             return False
+        self._points.settle()
         wanted = [point for point in self._points.by_name.values() if point.wants & _EVENTS]
         return self._points.groups_of(wanted) is not None
 
@@ -152,20 +154,18 @@ class Watched:
         filename = code.co_filename
         if self.scope.lawful(filename):
             return None
+        self._points.settle()
         known = self._look_at(code, module)
         key = id(code)
         self._planned[key] = weakref.ref(code, lambda _: self._planned.pop(key, None) and None), known
         self._expected += self._points.stand_for(code)
         callee = known.callee
         if callee is None and (known.perhaps or known.makes or known.bears):
-            wants = united(point.wants for point in self._points.by_name.values())
             mask = (FUNCTION if known.perhaps else NOTHING) | (Want.NEW if known.makes else NOTHING)
             mask |= Want.BIRTH if known.bears else NOTHING
-            callee = Callee(names.code_name(code, module), wants & (mask | NOTES) | known.scoped)
+            callee = Callee(names.code_name(code, module), self._points.wants & (mask | NOTES) | known.scoped)
         own = self.scope.own(filename)
-        # Of a function it was just asked by which names laws may mean it.
-        settled = bool(code.co_flags & inspect.CO_OPTIMIZED)
-        callers, operations = self._sought(settled=settled) if own else (NO_NAMES, _NOTHING_DONE)
+        callers, operations = self._sought() if own else (NO_NAMES, _NOTHING_DONE)
         found = self._probes(code, operations, callers)
         if callee is None and not found and not own:
             return None
@@ -211,7 +211,7 @@ class Watched:
                 return _Known(_function(point, scoped), False, scoped=scoped, sampled=point.sampled)
         perhaps = False
         for point in self._points.functions_of(code):
-            place = point.place()
+            place = point.place
             if place is None:
                 perhaps = perhaps or _may_inherit(point, code, module)
             elif point.has(code):
@@ -248,7 +248,7 @@ class Watched:
         if not code.co_argcount:
             return False
         for name in self._points.classes:
-            place = self._points.by_name[name].settled()
+            place = self._points.by_name[name].place
             if place is not None and names.is_class(place.entry) and names.first_code(place.entry) is code:
                 return True
         kinds = self._kinds(code, module, names.first_code)
@@ -258,7 +258,7 @@ class Watched:
         """The classes whose `__init__` it is; None: of a class that cannot be found by its name."""
         if code.co_name != "__init__":
             return []
-        place = names.resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self.main)
+        place = resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self.main)
         if place is None or not names.is_class(place.entry):
             return None
         return [each for each in names.subclasses(place.entry) if init_code(each) is code]
@@ -271,6 +271,7 @@ class Watched:
         return self._look_at(function.__code__, names.module_of(function)), False
 
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
+        self._points.settle()
         found = self._planned.get(id(code))
         return self._received(code, receiver, found[1]) if found is not None and found[0]() is code else None
 
@@ -280,7 +281,7 @@ class Watched:
         if not group or not sampled:
             return callee
         if known.bears and names.first_code(receiver) is code:
-            callee = _with(callee or Callee(self.class_name(receiver), Want.SITE), Want.RECEIVER | self._births)
+            callee = _with(callee or Callee(self._points.class_name(receiver), Want.SITE), Want.RECEIVER | self._births)
         if callee is None or not callee.wants & Want.RECEIVER:
             return callee
         return callee._replace(group=group)
@@ -369,11 +370,11 @@ class Watched:
     def _is_habit(self, probe: Probe, callers: frozenset[str]) -> bool:
         return self._only_learn and bool(self.scope.calls) and probe.name is not None and probe.name not in callers
 
-    def _sought(self, *, settled: bool) -> tuple[frozenset[str], frozenset[Operation]]:
+    def _sought(self) -> tuple[frozenset[str], frozenset[Operation]]:
         """Under which names own code calls what does not report itself, and what own code is watched for."""
         # Classes may get subclasses: nothing but asking tells. Otherwise a name must stand for something else, or a
         # function that one stands for have been planned.
-        state = (self._points.settled_at if settled else self._points.settle(), self._expected)
+        state = (self._points.settled_at, self._expected)
         if self._makers or state != self._sought_at:
             silent = [point for point in self._points.called if not self._reports(point)]
             self._sought_now = frozenset(point.last for point in silent), self._operations(silent)
@@ -399,10 +400,10 @@ class Watched:
         """Does what the name stands for report itself, as Python functions do?"""
         if point.in_function:
             return not point.only_new  # a class there may have no `__init__`
-        place = point.settled()
+        place = point.place
         if place is not None and names.is_class(place.entry):
             return point in self._makers and all(map(self._tells, names.subclasses(place.entry)))
-        codes = point.codes()
+        codes = point.codes
         for code in codes:
             planned = self._planned.get(id(code))
             if planned is not None and planned[0]() is code and not planned[1].reports:
@@ -417,6 +418,7 @@ class Watched:
     # -- what is called ---------------------------------------------------------------------------
 
     def callee(self, function: Any, receiver: type | None) -> Callee | None:
+        self._points.settle()
         function = names.wrapped(function)
         kind = type(function)
         if kind is MethodType:
@@ -448,14 +450,14 @@ class Watched:
                 return _with(callee, Want.CALLEE_SIDE)
         late: Point | None = None
         if planned and not known.reports:  # it may have come to where a law names it after its plan was made
-            late = next((point for point in self._points.called if point.has(code)), None)
+            late = self._points.called_by(code)
         if late is None and not (scoped and self.scope.calls):
             return None
         module = names.main_module(names.module_of(function))
         name = names.code_name(code, module)
         found = None if receiver is None else _find(code, receiver)
         if found is not None:
-            name = f"{self.class_name(found.definer)}.{found.attribute}"
+            name = f"{self._points.class_name(found.definer)}.{found.attribute}"
         extra = Want.RECEIVER if receiver is not None or _is_method(name, code) else NOTHING
         learned = _OF_CALL if extra else _OF_CALL & ~Want.LEARN
         if late is not None and late.wants & CALL:
@@ -481,7 +483,7 @@ class Watched:
         if not self._class_called(kind):
             return None
         mask = _OF_CLASS & ~Want.LEARN_NEW if id(kind) in PRIMITIVE else _OF_CLASS
-        return _unless_idle(Callee(self.class_name(kind), self._detail & mask))
+        return _unless_idle(Callee(self._points.class_name(kind), self._detail & mask))
 
     def _begins(self, kind: type) -> bool:
         """Do the lives of a class's objects begin in its `__init__`?"""
@@ -492,7 +494,7 @@ class Watched:
         if not self.scope.calls:
             return False
         module = names.class_module(kind)
-        return self.scope.called(self.class_name(kind), module, own=self._is_own_module(module))
+        return self.scope.called(self._points.class_name(kind), module, own=self._is_own_module(module))
 
     def _is_own_module(self, module: str) -> bool:
         namespace = names.module_dict(module)
@@ -529,7 +531,7 @@ class Watched:
     def _method(self, definer: type, name: str, receiver: type, *, scoped: bool = True) -> Callee | None:
         """A method of a C class."""
         point = self._points.of_method(receiver, definer, name)
-        full = f"{self.class_name(definer)}.{name}"
+        full = f"{self._points.class_name(definer)}.{name}"
         called = scoped and bool(self.scope.calls) and self.scope.called(full, names.class_module(definer), own=False)
         if point is not None and point.wants & CALL:
             also = self._detail if self._learn and called else NOTHING
@@ -540,6 +542,7 @@ class Watched:
     # -- what instructions do ---------------------------------------------------------------------
 
     def operation(self, name: str, owner: type) -> Callee | None:
+        self._points.settle()
         if name in _IN_PLACE and names.lookup(owner, name) is None:
             name = _IN_PLACE[name]  # `a += b` is `a = a + b` for what cannot be changed
         callee = self._special(name, owner, scoped=name in _SCOPE_METHODS)
@@ -562,13 +565,14 @@ class Watched:
         wants = self._points.any_next | (point.wants & (Want.NEXT | NOTES) if point is not None else NOTHING)
         if not wants & Want.NEXT:
             return callee
-        full = point.name if point is not None else f"{self.class_name(found[0])}.{name}"
+        full = point.name if point is not None else f"{self._points.class_name(found[0])}.{name}"
         if callee is not None and not callee.wants & Want.CALLEE_SIDE:
             wants |= callee.wants
         sampled = point is not None and point.sampled and not self._points.any_next
         return Callee(full, wants | Want.RECEIVER, self._group(owner) if sampled else 0)
 
     def field(self, name: str, owner: type) -> Callee | None:
+        self._points.settle()
         point = self._points.of_field(owner, name)
         callee = self._scope_field(name, owner) if self.scope.fields and (point is None or self._learn) else None
         if point is None and callee is None and self._points.readers:  # who names the field itself goes first
@@ -589,10 +593,11 @@ class Watched:
             return None
         for each in names.mro(owner):
             if any(self.scope.has_field(spelling, name) for spelling in spellings(names.class_name(each), self.main)):
-                return Callee(f"{self.class_name(each)}.{name}", self._detail & _OF_FIELD)
+                return Callee(f"{self._points.class_name(each)}.{name}", self._detail & _OF_FIELD)
         return None
 
     def class_name(self, kind: type) -> str:
+        self._points.settle()
         return self._points.class_name(kind)
 
 
@@ -653,13 +658,13 @@ def _of_code(entry: object, code: CodeType) -> names.Method | None:
 
 
 def _is_class_method(callee: Callee | None, code: CodeType, main: str | None) -> bool:
-    place = None if callee is None else names.resolve(callee.name, main)
+    place = None if callee is None else resolve(callee.name, main)
     method = None if place is None else _of_code(place.entry, code)
     return method is not None and method.by_class
 
 
 def _is_method(name: str, code: CodeType) -> bool:
     """Is it a function that stands in a class, and takes the object first?"""
-    place = names.resolve(name)
+    place = resolve(name)
     method = _of_code(place.entry, code) if place is not None and place.definer is not None else None
     return method is not None and method.receiver

@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-import weakref
 from collections.abc import Iterator, Mapping
 from types import (
     BuiltinFunctionType,
@@ -23,6 +22,8 @@ from types import (
     WrapperDescriptorType,
 )
 from typing import Any, Final, NamedTuple, TypeGuard
+
+from lawful.sources.python.attached import Attached
 
 _type_mro = type.__dict__["__mro__"].__get__
 _type_dict = type.__dict__["__dict__"].__get__
@@ -287,20 +288,18 @@ def _walk(module: str, qualname: str) -> object:
     return found
 
 
-_class_names: dict[int, tuple[weakref.ref[type], str]] = {}
+_class_names: Attached[str] = Attached()
 
 
 def class_name(kind: type) -> str:
     """The qualified name of a class."""
-    # By id: a metaclass may have its own `__hash__` and `__eq__`.
-    known = _class_names.get(id(kind))
-    if known is not None and known[0]() is kind:
-        return known[1]
+    known = _class_names.get(kind)
+    if known is not None:
+        return known
     module = plain(_type_module(kind))
     qualname = plain(_type_qualname(kind)) or UNKNOWN
     name = public(main_module(module), qualname, kind) if module else qualname
-    key = id(kind)
-    _class_names[key] = weakref.ref(kind, lambda _: _class_names.pop(key, None) and None), name
+    _class_names.put(kind, name)
     return name
 
 

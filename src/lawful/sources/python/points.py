@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-import weakref
 from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any, Final
 
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
+from lawful.sources.python.attached import Attached
 from lawful.sources.python.model import Sampling, Want
 from lawful.sources.python.reads import fields_read
 from lawful.sources.python.standing import Place, Standing, spellings
@@ -132,7 +132,7 @@ class Points:
                 others = others or not sampled
         self.makers: dict[str, int] = {}
         self.classes: dict[str, int] = {}
-        self._known_groups: dict[int, tuple[weakref.ref[type], int]] = {}  # by the id of a class
+        self._known_groups: Attached[int] = Attached()  # of classes
         self._allied: set[tuple[int, int]] = set()  # groups that an object could be of: it is of the first
         if sampling is not None and not others:
             self._add_births(sampling)
@@ -221,10 +221,9 @@ class Points:
 
     def group_of(self, kind: type) -> int:
         """The group of a class's objects: that of the first class it inherits from that is sampled; 0: none."""
-        key = id(kind)
-        known = self._known_groups.get(key)
-        if known is not None and known[0]() is kind:
-            return known[1]
+        known = self._known_groups.get(kind)
+        if known is not None:
+            return known
         found = [
             group
             for each in (names.mro(kind) if self.classes else ())
@@ -233,7 +232,7 @@ class Points:
         ]
         if not found:
             return 0
-        self._known_groups[key] = weakref.ref(kind, lambda _: self._known_groups.pop(key, None) and None), found[0]
+        self._known_groups.put(kind, found[0])
         self._allied.update((other, found[0]) for other in found[1:])
         return found[0]
 

@@ -116,7 +116,7 @@ class Standing:
         self._main = main
         self._places: dict[str, Place | None] = {}
         self._codes: dict[str, tuple[CodeType, ...]] = {}
-        self._ways: dict[str, list[Check]] = {}
+        self._ways: dict[str, list[_Kept]] = {}
         self._kept: dict[tuple[int, str | None, int], _Kept] = {}
         self._listed: list[_Kept] | None = None
         self._stale: list[str] = []
@@ -153,28 +153,28 @@ class Standing:
     def _look_up(self, stale: Iterable[str]) -> None:
         self._listed = None
         for name in stale:
-            for old in self._ways.get(name, ()):
-                self._drop(old, name)
+            for kept in self._ways.get(name, ()):
+                self._drop(kept, name)
             checks: list[Check] = []
             found, before = follow(name, self._main, checks), self._places[name]
-            for new in checks:
-                key = id(new.holder), new.key, id(new.found)
-                if key not in self._kept:
-                    self._kept[key] = _Kept(*new, _getter(new.holder, new.key), set())
-                self._kept[key].names.add(name)
-            self._ways[name] = checks
+            self._ways[name] = [self._keep(check, name) for check in checks]
             self._places[name] = found
             if (found and found.entry) is not (before and before.entry):
                 self.changes += 1
                 self._codes[name] = _NO_CODES if found is None else names.python_codes(found.entry)
 
-    def _drop(self, check: Check, name: str) -> None:
+    def _keep(self, check: Check, name: str) -> _Kept:
         key = id(check.holder), check.key, id(check.found)
         kept = self._kept.get(key)
-        if kept is not None:
-            kept.names.discard(name)
-            if not kept.names:
-                del self._kept[key]
+        if kept is None:
+            kept = self._kept[key] = _Kept(*check, _getter(check.holder, check.key), set())
+        kept.names.add(name)
+        return kept
+
+    def _drop(self, kept: _Kept, name: str) -> None:
+        kept.names.discard(name)
+        if not kept.names:
+            self._kept.pop((id(kept.holder), kept.key, id(kept.found)), None)
 
 
 def _changed(checks: list[_Kept]) -> list[_Kept]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import dis
 import sys
 import threading
-import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from lawful.sources.python import frames
+from lawful.sources.python.attached import Attached
 from lawful.sources.python.frames import MISSING
 from lawful.sources.python.model import Want
 from lawful.sources.python.monitoring import OWN_FOLDER
@@ -57,7 +57,7 @@ class Tracing:
         self._tracer = tracer
         self._observer = tracer.observer
         self._running = False
-        self._seen: dict[int, tuple[Any, _Seen]] = {}
+        self._seen: Attached[_Seen] = Attached()
         self._unwinding: dict[int, BaseException] = {}
         self._lost: set[int] = set()  # frames whose trace function has raised, and was dropped for it
         read, _ = frames.reader()
@@ -175,16 +175,15 @@ class Tracing:
             raise carried
 
     def _look_at(self, code: CodeType, frame: FrameType) -> _Seen:
-        found = self._seen.get(id(code))
-        if found is not None and found[0]() is code:
-            return found[1]
+        found = self._seen.get(code)
+        if found is not None:
+            return found
         if code.co_filename.startswith(OWN_FOLDER):
             known = None
         else:
             known = self._observer.look_at(code, frame)
         seen = _Seen(code, known)
-        key = id(code)
-        self._seen[key] = (weakref.ref(code, lambda _: self._seen.pop(key, None)), seen)
+        self._seen.put(code, seen)
         return seen
 
     def _call(self, seen: _Seen, known: Code, code: CodeType, frame: FrameType) -> None:

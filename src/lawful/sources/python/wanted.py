@@ -7,13 +7,13 @@ import functools
 import inspect
 import os
 import sys
-import weakref
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
+from lawful.sources.python.attached import Attached
 from lawful.sources.python.identity import PRIMITIVE
 from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
 from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, united
@@ -124,8 +124,7 @@ class Watched:
         self._read_names = frozenset(point.last for point in points if point.wants & Want.READ)
         self._written_names = frozenset(point.last for point in points if point.wants & Want.WRITE)
         self._of_any_field = united(point.wants & FIELD for point in self._points.readers)  # whatever its name
-        # By id, because codes that are equal are not the same. What was planned cannot be changed any more.
-        self._planned: dict[int, tuple[weakref.ref[CodeType], _Known]] = {}
+        self._planned: Attached[_Known] = Attached()  # what was planned cannot be changed any more
         self._expected = 0  # of these, that names stood for
         self._sought_at: tuple[int, int] | None = None
         self._sought_now: tuple[frozenset[str], frozenset[Operation]] = (NO_NAMES, _NOTHING_DONE)
@@ -156,8 +155,7 @@ class Watched:
             return None
         self._points.settle()
         known = self._look_at(code, module)
-        key = id(code)
-        self._planned[key] = weakref.ref(code, lambda _: self._planned.pop(key, None) and None), known
+        self._planned.put(code, known)
         self._expected += self._points.stand_for(code)
         callee = known.callee
         if callee is None and (known.perhaps or known.makes or known.bears):
@@ -265,15 +263,15 @@ class Watched:
 
     def _known(self, function: FunctionType) -> tuple[_Known, bool]:
         """What is known of a function's code, and whether it has its plan already."""
-        found = self._planned.get(id(function.__code__))
-        if found is not None and found[0]() is function.__code__:
-            return found[1], True
+        found = self._planned.get(function.__code__)
+        if found is not None:
+            return found, True
         return self._look_at(function.__code__, names.module_of(function)), False
 
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
         self._points.settle()
-        found = self._planned.get(id(code))
-        return self._received(code, receiver, found[1]) if found is not None and found[0]() is code else None
+        found = self._planned.get(code)
+        return None if found is None else self._received(code, receiver, found)
 
     def _received(self, code: CodeType, receiver: type, known: _Known) -> Callee | None:
         callee, sampled = self._received_by_name(code, receiver, known)
@@ -405,8 +403,8 @@ class Watched:
             return point in self._makers and all(map(self._tells, names.subclasses(place.entry)))
         codes = point.codes
         for code in codes:
-            planned = self._planned.get(id(code))
-            if planned is not None and planned[0]() is code and not planned[1].reports:
+            planned = self._planned.get(code)
+            if planned is not None and not planned.reports:
                 return False
         return bool(codes)
 

@@ -81,6 +81,8 @@ struct CodeInfo {
     uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
     uint64_t all_groups;            /* and its probes */
     bool plain;                     /* it reports itself; whatever it is called on is in its first variable */
+    bool in_cell;                   /* and that is in a cell */
+    bool rests;                     /* it is a generator */
     bool unseen;                    /* its next start is to be told to `Wanted.on_seen` */
     bool by_self;                   /* it bears nothing, and its first variable is the receiver */
     bool apart;                     /* 3.12: its starts and ends are told to a tool of their own */
@@ -109,6 +111,14 @@ struct CodeInfo {
     bool probes_bear;               /* one of them does */
     struct CodeInfo *sleeper_before, *sleeper_after;
 };
+
+#define FARTHEST_CALLER 100 /* of the callers that may be own code */
+
+/* The number of a place in the code, if it has been asked for before; or 0. */
+static inline uint32_t code_place(const CodeInfo *info, int offset) {
+    int unit = offset / 2;
+    return info->spots != NULL && unit >= 0 && unit < info->units ? info->spots[unit].place : 0;
+}
 
 int plan_setup(void);
 extern unsigned plan_deaths; /* how often something died that an answer rests on */

@@ -34,15 +34,18 @@ static PyObject *local(RunFrame *frame, int index) {
 /* The place that events of a function have: the nearest caller that is own code, or the caller. */
 static PyCodeObject *place(Tracer *tracer, RunFrame *frame, int *offset) {
     RunFrame *caller = frame_caller(frame), *nearest = caller;
-    for (int i = 0; nearest != NULL && i < 100; nearest = frame_caller(nearest), i++) {
-        CodeInfo *info = plan_find(tracer, frame_code(nearest));
+    const CodeInfo *own = NULL;
+    for (int i = 0; nearest != NULL && i < FARTHEST_CALLER; nearest = frame_caller(nearest), i++) {
+        const CodeInfo *info = plan_find(tracer, frame_code(nearest));
         if (info != NULL && info->own) {
             caller = nearest;
+            own = info;
             break;
         }
     }
     if (caller == NULL) return NULL;
     *offset = frame_offset(caller);
+    if (own != NULL && code_place(own, *offset)) return frame_code(caller);
     /* Between a class that is called and its `__init__` the interpreter may put a frame of its own, which is nowhere. */
     RunFrame *outer = PyCode_Addr2Line(frame_code(caller), *offset) < 0 ? frame_caller(caller) : NULL;
     if (outer == NULL) return frame_code(caller);

@@ -303,6 +303,23 @@ failed:
     return NONE;
 }
 
+/* An object of a class made in Python, whose finaliser is ours already, is only written down. */
+Id identity_simple(Tracer *tracer, PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    if (type->tp_finalize != finaliser || type->tp_dealloc != class_dealloc || tracer->gone) return 0;
+    if (PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object)) return 0;
+    size_t class_at = table_find(&classes, type);
+    if (class_at == NONE || table_find(&objects, object) != NONE) return 0;
+    size_t at = table_add(&objects, object);
+    if (at == NONE) {
+        PyErr_Clear();
+        return 0;
+    }
+    classes.entries[class_at].id++;
+    objects.rests[at].type = type;
+    return objects.entries[at].id = ++last;
+}
+
 Id identity_anew(Tracer *tracer, PyObject *object) {
     size_t at = note(tracer, object);
     if (at == NONE) return 0;

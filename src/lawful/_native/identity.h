@@ -52,6 +52,14 @@ static inline Id identity_known(const PyObject *object) {
     }
 }
 
+Id identity_simple(Tracer *tracer, PyObject *object);
+
+/* Of an object that has one, or gets it in the simplest way; 0: that is not so, and no exception. */
+static inline Id identity_soon(Tracer *tracer, PyObject *object) {
+    Id id = identity_known(object);
+    return id ? id : identity_simple(tracer, object);
+}
+
 int identity_name(Tracer *tracer, PyObject *object); /* the death of an object that has an id will be told */
 void identity_base(Id base);               /* ids go on from here: a child process has its own */
 uint32_t identity_high(void);              /* the upper half of those that are given now */

@@ -173,11 +173,13 @@ TIMED_CALLBACK(on_return) {
 
 TIMED_CALLBACK(on_yield) {
     WITH_INFO
+    if (quick_yield(tracer, frame)) Py_RETURN_NONE;
     return keep(info->callee == NULL ? 1 : function_yield(tracer, info, frame, args[2]));
 }
 
 TIMED_CALLBACK(on_resume) {
     WITH_INFO
+    if (quick_resume(tracer, info, frame)) Py_RETURN_NONE;
     return keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame));
 }
 

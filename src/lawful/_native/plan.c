@@ -283,9 +283,10 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     info->all_groups = info->groups;
     info->by_self = !bears && code->co_argcount && !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
     if (callee != Py_None && (info->callee = callee_read(tracer, callee, NULL)) == NULL) goto failed;
-    bool runs_once = !(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR));
-    info->plain = info->callee != NULL && !info->groups && runs_once && code->co_argcount &&
-                  !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
+    info->plain = info->callee != NULL && !info->groups && code->co_argcount &&
+                  !(code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR));
+    info->in_cell = info->plain && PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND;
+    info->rests = code->co_flags & CO_GENERATOR;
     if (read_probes(info, probes) < 0) goto failed;
     info->other = infos_of(code);
     /* The interpreter frees what it replaces: the chain is taken out first. */

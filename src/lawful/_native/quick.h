@@ -25,38 +25,47 @@ static inline void quick_record(Tracer *tracer, RecordChunk *chunk, const Record
     chunk->count += record_pack(&chunk->words[chunk->count], record, chunk->high);
 }
 
-/* The place of a caller that is own code, if it is known; or 0. */
+/* The place of the nearest caller that is own code, if it is known; or 0. */
 static inline uint32_t quick_place(Tracer *tracer, RunFrame *caller) {
-    if (caller == NULL) return 0;
-    const void *at = frame_at(caller);
-    size_t home = ((uintptr_t)at >> 1 ^ (uintptr_t)at >> 9) % CALLERS;
-    if (tracer->callers[home].at == at) return tracer->callers[home].place;
-    const CodeInfo *info = plan_find(tracer, frame_code(caller));
-    if (info == NULL || !info->own || info->spots == NULL) return 0;
-    int unit = frame_offset(caller) / 2;
-    uint32_t place = unit >= 0 && unit < info->units ? info->spots[unit].place : 0;
-    if (place) {
-        tracer->callers[home].at = at;
-        tracer->callers[home].place = place;
+    for (int i = 0; caller != NULL && i < FARTHEST_CALLER; caller = frame_caller(caller), i++) {
+        const void *at = frame_at(caller);
+        size_t home = ((uintptr_t)at >> 1 ^ (uintptr_t)at >> 9) % CALLERS;
+        if (tracer->callers[home].at == at) return tracer->callers[home].place;
+        const CodeInfo *info = plan_find(tracer, frame_code(caller));
+        if (info == NULL || !info->own) continue;
+        uint32_t place = code_place(info, frame_offset(caller));
+        if (place) {
+            tracer->callers[home].at = at;
+            tracer->callers[home].place = place;
+        }
+        return place;
     }
-    return place;
+    return 0;
 }
 
-static inline bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
-    PyObject *first = frame->localsplus[0];
-    if (!quick_ready(tracer) || first == NULL || tracer->post != NULL) return false;
+/* What is known of a function that is called on this, and NULL if nothing is. */
+static inline const LastAnswer *quick_function(Tracer *tracer, CodeInfo *info, PyObject *first) {
     const LastAnswer *answer = &info->last_answers[answer_home(Py_TYPE(first))];
-    if ((answer->type != Py_TYPE(first) || answer->deaths != plan_deaths) &&
-        (answer = plan_known_receiver(tracer, info, receiver_type(first))) == NULL)
-        return false;
-    if (!(answer->plainly & PLAINLY_STARTS)) return false;
+    if (answer->type == Py_TYPE(first) && answer->deaths == plan_deaths) return answer;
+    return plan_known_receiver(tracer, info, receiver_type(first));
+}
+
+/* A function begins, or a generator goes on: that is told by its start alone. */
+static inline bool quick_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts) {
+    PyObject *first = frame->localsplus[0];
+    if (!quick_ready(tracer) || tracer->post != NULL || first == NULL) return false;
+    if (info->rests && (tracer->resting != NULL || tracer->resting_tokens != NULL)) return false;
+    if (info->in_cell && (!PyCell_Check(first) || (first = PyCell_GET(first)) == NULL)) return false;
+    const LastAnswer *answer = quick_function(tracer, info, first);
+    if (answer == NULL || !(answer->plainly & PLAINLY_STARTS)) return false;
+    if (!starts && answer->callee->wants & WANT_YIELD) return false;
     Id target = 0;
-    if (answer->plainly & PLAINLY_RECEIVER && (answer->primitive || (target = identity_known(first)) == 0)) return false;
+    if (answer->plainly & PLAINLY_RECEIVER && (answer->primitive || (target = identity_soon(tracer, first)) == 0)) return false;
     ThreadData *thread = thread_data(tracer);
     uint32_t place = quick_place(tracer, frame_caller(frame)), time;
     if (place == 0 || thread == NULL || thread->depth == thread->room) return false;
     uint64_t begun = 0;
-    if (answer->plainly & PLAINLY_PRE) {
+    if (starts && answer->plainly & PLAINLY_PRE) {
         RecordChunk *chunk = quick_room(tracer, &time);
         if (chunk == NULL) return false;
         begun = chunk->start + chunk->count;
@@ -69,13 +78,26 @@ static inline bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) 
     return true;
 }
 
+static inline bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    return quick_begin(tracer, info, frame, true);
+}
+
+static inline bool quick_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    return info->plain && quick_begin(tracer, info, frame, false);
+}
+
+/* The call that is about to end or to rest, if it began in a quick way. */
+static inline const Pending *quick_pending(Tracer *tracer, const ThreadData *thread, RunFrame *frame) {
+    if (!quick_ready(tracer) || thread == NULL || thread->depth == 0) return NULL;
+    const Pending *pending = &thread->stack[thread->depth - 1];
+    return pending->frame == frame && pending->plain && pending->gone == NULL ? pending : NULL;
+}
+
 static inline bool quick_return(Tracer *tracer, RunFrame *frame) {
     ThreadData *thread = thread_data(tracer);
-    if (!quick_ready(tracer) || thread == NULL || thread->depth == 0) return false;
-    const Pending *pending = &thread->stack[thread->depth - 1];
-    if (pending->frame != frame || !pending->plain || pending->gone != NULL) return false;
+    const Pending *pending = quick_pending(tracer, thread, frame);
     uint32_t time;
-    RecordChunk *chunk = quick_room(tracer, &time);
+    RecordChunk *chunk = pending ? quick_room(tracer, &time) : NULL;
     if (chunk == NULL) return false;
     if (pending->begun >= chunk->start) {
         tracer->count++;
@@ -85,6 +107,15 @@ static inline bool quick_return(Tracer *tracer, RunFrame *frame) {
         quick_record(tracer, chunk, &(Record){.target = pending->target, .callee = pending->callee->number, .time = time,
                                               .place = pending->place, .thread = thread->number, .kind = KIND_POST});
     }
+    thread->depth--;
+    return true;
+}
+
+/* A generator rests. What its beginning had, as far as that is kept, it gets again when it goes on. */
+static inline bool quick_yield(Tracer *tracer, RunFrame *frame) {
+    ThreadData *thread = thread_data(tracer);
+    const Pending *pending = quick_pending(tracer, thread, frame);
+    if (pending == NULL || pending->payload != NULL || pending->token != NULL || pending->callee->wants & WANT_YIELD) return false;
     thread->depth--;
     return true;
 }

@@ -17,6 +17,7 @@ from lawful.sources.python.scope import Scope
 from lawful.sources.python.wanted import Watched
 
 PROGRAM = """
+import copy
 import functools
 import math
 
@@ -47,6 +48,19 @@ class Base:
 
     def __call__(self):
         return 1
+
+    def some(self, k):
+        try:
+            for n in range(k):
+                yield n
+                if n == 1:
+                    self = None
+        except KeyError:
+            yield from countdown(2)
+
+    def held(self, k):
+        yield lambda: self
+        yield Base(k)
 
 
 class Left(Base):
@@ -151,6 +165,24 @@ def step(word, k, objects):
         for each in [type("Kind%d" % n, (Base,), {})(n) for n in range(6)] * 2:
             each.m(k)
             each.again(k)
+    elif word == "generators":
+        running = [each.some(k) for each in objects] + [Base(k).held(k), countdown(k)]
+        for each in running * 2:
+            next(each, None)
+        if k % 3 == 0:
+            try:
+                running[0].throw(KeyError(k))
+            except (KeyError, StopIteration):
+                pass
+        elif k % 3 == 1:
+            running[0].close()
+        for each in reversed(running):
+            list(each)
+    elif word == "callbacks":
+        sorted(objects, key=Base.__call__)
+        functools.reduce(lambda x, each: each.again(x), objects, k)
+        copy.copy(Base(k)).again(k)
+        functools.partial(Base, k)().m(1)
     elif word == "renamed":
         unnamed = type(one)(one.__code__, globals(), "wrapper", None, one.__closure__)
         for each in (unnamed, unnamed, one, two, unnamed):
@@ -187,13 +219,17 @@ def run(words):
     for word, k in words:
         step(word, k, objects)
 """
-WORDS = ("new", "method", "bound", "class", "cell", "metaclass", "kinds", "renamed", "code", "functions", "builtins")
+WORDS = (
+    *("new", "method", "bound", "class", "cell", "metaclass", "kinds", "renamed", "code", "functions", "builtins"),
+    *("generators", "callbacks"),
+)
 SIDES = {
     "calls": (Scope(calls=("*", "prog")), Want.PRE),
     "public": (Scope(public=("prog",)), Want.PRE | Want.POST),
     "starts": (Scope(public=("prog",)), Want.PRE),
     "ends": (Scope(public=("prog",)), Want.POST | Want.RAISE),
     "results": (Scope(public=("prog",)), Want.PRE | Want.POST | Want.RESULT),
+    "yields": (Scope(public=("prog",)), Want.PRE | Want.POST | Want.YIELD),
     "both": (Scope(calls=("*",), public=("prog",)), Want.PRE | Want.POST),
 }
 pytestmark = pytest.mark.skipif(cores.choose().name != "monitoring", reason="only that core has a short way")

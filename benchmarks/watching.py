@@ -83,6 +83,7 @@ class Lawful(Plain):
             "law": lambda: Watched([self.law] if self.law else [], Scope(project=project)),
             "calls": lambda: Watched([], calls, detail=Want.PRE),
             "values": lambda: Watched([], calls, detail=SCOPE_DETAIL),
+            "starts": lambda: Watched([], Scope(public=(program.package,), project=project), detail=Want.PRE),
             "public": lambda: Watched(
                 [], Scope(public=(program.package,), project=project), detail=Want.PRE | Want.POST
             ),
@@ -291,6 +292,7 @@ COLUMNS = [
     Column("off", "none of them any more", lambda *job: Sampled(*job, 0), 1.02),
     Column("learning", "calls, learning", Learning, 2),
     Column("public", "public functions", lambda program, project: Lawful(program, project, "public"), 1.25),
+    Column("public-starts", "public functions, starts", lambda program, project: Lawful(program, project, "starts"), 1.25),
     Column("public-nothing", "public functions, nothing done", lambda *job: Nothing(*job, "public"), since=(3, 12)),
     Column("cprofile", "cProfile", lambda *_: Profile()),
     Column("viztracer", "viztracer", lambda *_: Viztracer(), needs=(VIZTRACER,)),

@@ -81,7 +81,8 @@ struct CodeInfo {
     uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
     uint64_t all_groups;            /* and its probes */
     bool plain;                     /* it reports itself; whatever it is called on is in its first variable */
-    bool in_cell;                   /* and that is in a cell */
+    bool odd;                       /* and one of these: */
+    bool in_cell;                   /* that is in a cell */
     bool rests;                     /* it is a generator */
     bool unseen;                    /* its next start is to be told to `Wanted.on_seen` */
     bool by_self;                   /* it bears nothing, and its first variable is the receiver */

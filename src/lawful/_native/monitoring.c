@@ -90,17 +90,20 @@ PyObject *delivery_nothing(void) {
 
 TIMED_CALLBACK(on_start) {
     Tracer *tracer = TRACER;
+    bool second = ((Callback *)self)->second;
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    CodeInfo *info = plan_find(tracer, code);
+    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
+    if (info != NULL && info->plain && !info->unseen && !second && quick_ready(tracer) && !is_aside(tracer) &&
+        quick_begin(tracer, info, frame, true))
+        Py_RETURN_NONE;
     if (!tracer->running || tracer->broken) return keep(0);
     if (is_aside(tracer)) return keep(1);
-    PyCodeObject *code = (PyCodeObject *)args[0];
-    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
-    CodeInfo *info = plan_find(tracer, code);
     /* By far the most frequent case where objects are sampled: this one is none. */
     if (info != NULL && info->groups & tracer->alive && info->by_self && !info->unseen && frame->localsplus[0] != NULL &&
         !sample_of(tracer, frame->localsplus[0]))
-        return keep(((Callback *)self)->second || !info->apart);
-    bool second = ((Callback *)self)->second, first = info == NULL;
-    if (info != NULL && info->plain && !info->unseen && !second && quick_start(tracer, info, frame)) Py_RETURN_NONE;
+        return keep(second || !info->apart);
+    bool first = info == NULL;
     if (first) {
         info = second ? NULL : plan_make(tracer, code, frame_globals(frame));
         if (info == NULL || delivery_plan(tracer, info) < 0) {

@@ -78,18 +78,8 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
         data->room = room;
     }
     Pending *pending = &data->stack[data->depth++];
-    pending->callee = callee;
-    pending->frame = frame;
+    pending_clear(pending, callee, frame, target, offset);
     pending->payload = Py_XNewRef(payload);
-    pending->token = NULL;
-    pending->type = NULL;
-    pending->asks = pending->plain = false;
-    pending->gone = NULL;
-    pending->gone_group = NULL;
-    pending->target = target;
-    pending->begun = 0;
-    pending->place = 0;
-    pending->offset = offset;
     return pending;
 }
 

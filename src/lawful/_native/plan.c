@@ -287,6 +287,7 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
                   !(code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR));
     info->in_cell = info->plain && PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND;
     info->rests = code->co_flags & CO_GENERATOR;
+    info->odd = info->in_cell || info->rests;
     if (read_probes(info, probes) < 0) goto failed;
     info->other = infos_of(code);
     /* The interpreter frees what it replaces: the chain is taken out first. */

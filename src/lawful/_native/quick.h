@@ -8,8 +8,19 @@
 
 #ifndef LAWFUL_NO_TRACER
 
-/* Can records be added without seeing to anything else? */
-static inline bool quick_ready(const Tracer *tracer) { return tracer->plain && !tracer->tasks; }
+#if defined(__GNUC__)
+#  define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#  define ALWAYS_INLINE inline
+#endif
+
+/* Can records be added without seeing to anything else? It runs, is not broken, plain, and knows no tasks: all at once, as it is
+   asked each time. */
+static inline bool quick_ready(const Tracer *tracer) {
+    static const bool ready[4] = {true, false, true, false};
+    _Static_assert(offsetof(Tracer, tasks) == offsetof(Tracer, running) + 3, "these lie together");
+    return memcmp(&tracer->running, ready, sizeof ready) == 0;
+}
 
 /* Where the next record goes, and its time; NULL: that is not so easy. */
 static inline RecordChunk *quick_room(Tracer *tracer, uint32_t *time) {
@@ -51,11 +62,13 @@ static inline const LastAnswer *quick_function(Tracer *tracer, CodeInfo *info, P
 }
 
 /* A function begins, or a generator goes on: that is told by its start alone. */
-static inline bool quick_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts) {
+static ALWAYS_INLINE bool quick_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts) {
     PyObject *first = frame->localsplus[0];
-    if (!quick_ready(tracer) || tracer->post != NULL || first == NULL) return false;
-    if (info->rests && (tracer->resting != NULL || tracer->resting_tokens != NULL)) return false;
-    if (info->in_cell && (!PyCell_Check(first) || (first = PyCell_GET(first)) == NULL)) return false;
+    if (first == NULL || tracer->post != NULL) return false;
+    if (info->odd) {
+        if (info->rests && (tracer->resting != NULL || tracer->resting_tokens != NULL)) return false;
+        if (info->in_cell && (!PyCell_Check(first) || (first = PyCell_GET(first)) == NULL)) return false;
+    }
     const LastAnswer *answer = quick_function(tracer, info, first);
     if (answer == NULL || !(answer->plainly & PLAINLY_STARTS)) return false;
     if (!starts && answer->callee->wants & WANT_YIELD) return false;
@@ -63,7 +76,8 @@ static inline bool quick_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame, 
     if (answer->plainly & PLAINLY_RECEIVER && (answer->primitive || (target = identity_soon(tracer, first)) == 0)) return false;
     ThreadData *thread = thread_data(tracer);
     uint32_t place = quick_place(tracer, frame_caller(frame)), time;
-    if (place == 0 || thread == NULL || thread->depth == thread->room) return false;
+    if (place == 0 || thread == NULL) return false;
+    if (answer->plainly & PLAINLY_END && thread->depth == thread->room) return false;
     uint64_t begun = 0;
     if (starts && answer->plainly & PLAINLY_PRE) {
         RecordChunk *chunk = quick_room(tracer, &time);
@@ -72,18 +86,18 @@ static inline bool quick_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame, 
         quick_record(tracer, chunk, &(Record){.target = target, .callee = answer->number, .place = place, .time = time,
                                               .thread = thread->number, .kind = KIND_PRE});
     }
-    if (answer->plainly & PLAINLY_END)
-        thread->stack[thread->depth++] = (Pending){.callee = answer->callee, .frame = frame, .target = target, .begun = begun,
-                                                   .plain = answer->plainly & PLAINLY_ENDS, .place = place, .offset = -1};
+    if (answer->plainly & PLAINLY_END) {
+        Pending *pending = &thread->stack[thread->depth++];
+        pending_clear(pending, answer->callee, frame, target, -1);
+        pending->plain = answer->plainly & PLAINLY_ENDS;
+        pending->begun = begun;
+        pending->place = place;
+    }
     return true;
 }
 
-static inline bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
-    return quick_begin(tracer, info, frame, true);
-}
-
 static inline bool quick_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
-    return info->plain && quick_begin(tracer, info, frame, false);
+    return info->plain && quick_ready(tracer) && quick_begin(tracer, info, frame, false);
 }
 
 /* The call that is about to end or to rest, if it began in a quick way. */

@@ -145,6 +145,20 @@ typedef struct {
     int offset;            /* of the probe; callee side: -1 */
 } Pending;
 
+/* One that has nothing but this. Each field by itself: a compiler zeroes the whole by an instruction that takes longer. */
+static inline void pending_clear(Pending *pending, Callee *callee, RunFrame *frame, Id target, int offset) {
+    pending->callee = callee;
+    pending->frame = frame;
+    pending->payload = pending->token = pending->gone = NULL;
+    pending->type = NULL;
+    pending->gone_group = NULL;
+    pending->asks = pending->plain = false;
+    pending->target = target;
+    pending->begun = 0;
+    pending->place = 0;
+    pending->offset = offset;
+}
+
 typedef struct {
     unsigned long serial;  /* of the tracer it belongs to */
     Pending *stack;

@@ -67,8 +67,12 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
         if key not in counts_of:
             counts_of[key] = view.window.counts(first, second)
         counts = counts_of[key]
-        if counts is None or (key not in view.past.endings and ranking.at_most(counts, rule, way) < least):
-            continue  # without a look at its examples, which takes longer
+        if counts is None:
+            continue
+        if key not in view.past.endings:
+            # Without a look at its examples, which takes longer.
+            if ranking.at_most(counts, rule, way) * ranking.trust(view, first, second) < least:
+                continue
         if key not in pairs:
             pairs[key] = view.window.pair(first, second)
         pair = pairs[key]

@@ -3,6 +3,7 @@
 
    stream.c   events from a running program to a thread of our own, which needs no interpreter lock
    window.c   the window itself: objects in it, runs and scenarios
+   memo.c     the same, where what happens has happened before
    pairs.c    pairs of events, how their scenarios ended, and examples
    survey.c   all rules under a strategy
    lives.c    whole lives of objects, beside the window
@@ -140,6 +141,10 @@ typedef struct {
     Pair *pair;               /* NULL: the place is free */
 } PairSlot;
 
+typedef struct {
+    uint64_t key, bits;       /* no bit: the place is free */
+} PrunedBlock;
+
 /* ---- whole lives (lives.c) ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -147,17 +152,26 @@ typedef struct {
     uint32_t sites[2];          /* of the first one and of the last one */
 } LifeEvent;
 
+/* Two lines of the cache. */
+#define INLINE_LIFE_EVENTS 4
+#define LIFE_HINTS 8            /* a power of two */
 typedef struct {
-    uint64_t object, seq;
-    LifeEvent *more;            /* all of them, if there are more than FEW_LIFE_EVENTS; or NULL */
+    _Alignas(LINE) uint64_t object;
+    uint64_t seq;
+    LifeEvent *more;            /* all of them, if there are more than fit below; or NULL */
     uint32_t events;
-    uint32_t spare;             /* the next one that is not in use, from 1 */
     uint8_t count, room;        /* of different events */
-    bool used, awake;           /* awake: it is in the window */
-    bool touched;               /* it was, since it was last asked whether it can be ended */
-    bool rich;                  /* there are too many different events */
-    LifeEvent few[FEW_LIFE_EVENTS]; /* in the order in which they came up */
+    uint8_t hints[LIFE_HINTS];  /* by the lower bits of a name: where its event may be */
+    LifeEvent inline_events[INLINE_LIFE_EVENTS]; /* in the order in which they came up */
 } Life;
+
+/* What is asked of lives in turn lies apart from them, since most of them are not in the cache then. */
+enum {
+    LIFE_USED = 1,
+    LIFE_AWAKE = 2,             /* it is in the window */
+    LIFE_TOUCHED = 4,           /* it was, since it was last asked whether it can be ended */
+    LIFE_RICH = 8               /* there are too many different events */
+};
 
 typedef struct {
     uint64_t object, seq, count, hash; /* hash: of its places, which tells examples apart */
@@ -177,7 +191,9 @@ typedef struct {
 
 typedef struct {
     Life *lives;
-    uint32_t count, room, used, spare, hand;
+    uint8_t *flags;
+    uint32_t count, room, used, hand;
+    uint32_t spare;             /* one that is not in use, from 1; it has the next one for its object */
     LifeSlot *at;               /* hash table by object */
     size_t mask;
     uint64_t events;            /* different ones, of lives that have more than a few */
@@ -190,20 +206,20 @@ typedef struct {
 
 /* ---- the window (window.c) -------------------------------------------------------------------------------------------- */
 
-/* The scenario of a pair for one object. */
+/* The scenario of a pair for one object. Without a pair, all is 0. */
 typedef struct {
     Pair *pair;               /* NULL: none */
     uint32_t site;            /* of its first event */
     uint16_t state;
-    uint8_t letters;
+    uint8_t letters, unused;
 } Scenario;
 
 typedef struct {
     uint32_t queued;          /* in the window */
     uint32_t scenarios;       /* that have begun */
-    uint32_t run_site;
+    uint32_t run_site;        /* 0 without a run */
     uint16_t run;             /* position from 1, or 0: no run has begun */
-    uint8_t kind;             /* in the object's life, from 1; 0: not looked for yet */
+    uint16_t unused;
 } Local;
 
 /* An object with events in the window. */
@@ -212,6 +228,7 @@ typedef struct {
     uint32_t life;            /* its number */
     uint32_t queued;
     uint32_t trailed;         /* events that left the window */
+    uint32_t state;           /* the number of what follows the trail, if the memo has it; 0: it is written out here */
     uint32_t trail[MOST_TRAIL][2];
     int count, room;
     uint32_t *names;          /* of its events */
@@ -222,6 +239,60 @@ typedef struct {
 typedef struct {
     uint32_t name, site, subject;
 } Queued;
+
+/* ---- what has happened before (memo.c) ------------------------------------------------------------------------------------ */
+
+/* A number that changes each time when a step is taken again. */
+typedef struct {
+    union {
+        Pair *pair;
+        uint64_t hash;        /* of a usage */
+    };
+    uint32_t site;
+    uint16_t number;          /* of the place in `alone`, or of the kind of ending */
+    int8_t what;              /* what it changes by, in `alone`; or one of these */
+} Effect;
+enum { EFFECT_LAST, EFFECT_ENDED = 16, EFFECT_USED };
+
+typedef struct {
+    uint32_t from;            /* twice the state, and 1 if the event leaves */
+    uint32_t name, site;      /* site: if it leaves */
+    uint32_t to;
+    uint32_t count, last;     /* how often it was taken since all was settled; when, from then on */
+    uint32_t effects;         /* the first of them */
+    uint32_t run;             /* the position of the run that is over, from 1; or 0 */
+} MemoStep;
+
+typedef struct {
+    uint64_t hash;
+    size_t at;                /* in `written` */
+    uint32_t count;           /* of names */
+} MemoState;
+
+#define MOST_STEP_EFFECTS 64
+typedef struct {
+    MemoState *states;        /* the first one is that of nothing */
+    uint32_t state_count, state_room;
+    uint32_t *state_at;       /* hash table */
+    size_t state_mask;
+    char *written;            /* states, written out: names, locals, scenarios */
+    size_t written_size, written_room;
+    MemoStep *steps;
+    uint32_t step_count, step_room;
+    uint32_t *step_at;        /* hash table */
+    size_t step_mask;
+    Effect *effects;
+    uint32_t effect_count, effect_room;
+    uint64_t since;           /* events that had left the window when all was settled */
+    int32_t credit;           /* of steps that were known, to be spent on those that are not; below 0 it rests */
+    uint32_t resting, rested; /* events for which it rests; for which it has */
+    uint64_t woken;           /* events that had been taken in when it had last rested */
+    /* What is noted while a step is taken that is not known: */
+    bool noting;              /* it can be known afterwards */
+    int noted;
+    Effect notes[MOST_STEP_EFFECTS];
+} WindowMemo;
+#define MOST_CREDIT (1 << 15)
 
 typedef struct LearnChunk {
     struct LearnChunk *next;
@@ -250,6 +321,8 @@ typedef struct Window {
     uint32_t name_count;
     PairSlot *pair_at;        /* hash table */
     size_t pair_mask, pair_used;
+    PrunedBlock *pruned_at;   /* hash table */
+    size_t pruned_mask, pruned_used;
     Pair **pairs;             /* in order of creation */
     size_t pair_count, pair_room;
     uint64_t pruned, given_up, most_pairs;
@@ -257,6 +330,7 @@ typedef struct Window {
     Trail *trails;
     uint32_t trail_count, trail_room, trail_spare; /* spare: a list through the counts of the first events */
     bool draining;
+    WindowMemo memo;
     Lives lives;
     /* the stream */
     LearnChunk *chunk;        /* being filled, under the interpreter lock */
@@ -285,6 +359,41 @@ void window_forget(Window *window, const Pair *pair); /* its scenarios */
 int window_interrupt_runs(Window *window, Pair *pair); /* a new pair: what runs now began without it */
 void window_free(Window *window);
 
+int subject_room(Subject *subject, int count); /* for so many names. -1: no memory */
+
+static inline uint64_t memo_hash(uint32_t from, uint32_t name, uint32_t site) {
+    uint64_t hash = ((uint64_t)from << 32 | name) * UINT64_C(0x9E3779B97F4A7C15) ^ site * UINT64_C(0xC2B2AE3D27D4EB4F);
+    return hash ^ hash >> 29;
+}
+
+/* A step that was taken before; NULL: it was not, or that is forgotten. */
+static inline MemoStep *memo_find(const WindowMemo *memo, uint32_t from, uint32_t name, uint32_t site) {
+    for (size_t at = memo_hash(from, name, site) & memo->step_mask;; at = (at + 1) & memo->step_mask) {
+        uint32_t number = memo->step_at[at];
+        if (!number) return NULL;
+        MemoStep *step = &memo->steps[number - 1];
+        if (step->from == from && step->name == name && step->site == site) return step;
+    }
+}
+
+static inline void memo_used(WindowMemo *memo) { memo->credit += memo->credit < MOST_CREDIT; }
+static inline bool memo_rests(WindowMemo *memo) { return memo->credit < 0 && ++memo->rested < memo->resting; }
+/* A step that is not known is to be taken: the subject is written out, and effects are noted from now on. -1: no memory. */
+int memo_begin(Window *window, Subject *subject);
+void memo_add_note(WindowMemo *memo, Effect effect);
+static inline void memo_note(WindowMemo *memo, Effect effect) {
+    if (memo->noting) memo_add_note(memo, effect);
+}
+/* It was taken, and the memo does not rest; the last arguments are as in the step. The subject has a state afterwards, if
+   there can be one. */
+void memo_keep(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run);
+int memo_write_out(Window *window, Subject *subject); /* nothing, if it is. -1: no memory */
+/* A subject's names, and what it has of each, wherever that is; how many. */
+int memo_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals);
+void memo_settle(Window *window); /* all counts are right then */
+int memo_clear(Window *window);   /* all subjects are written out, and no pair is known here. -1: no memory */
+void memo_free(WindowMemo *memo);
+
 /* The life of an object that comes into the window. -1: no memory. */
 int life_enter(Lives *lives, uint64_t object, uint32_t *number);
 /* An object will soon come into the window: what is needed then comes into the cache. First the one, then the other. */
@@ -292,37 +401,28 @@ int life_enter(Lives *lives, uint64_t object, uint32_t *number);
 #define EVENTS_SOON 4
 void life_expect(const Lives *lives, uint64_t object);
 void life_expect_soon(const Lives *lives, uint64_t object);
-/* The number of an event in a life, from 1; 0: there are too many. -1: no memory. */
-int life_kind(Lives *lives, uint32_t number, uint32_t name);
+/* An event in a life. -1: no memory. */
+int life_take(Lives *lives, uint32_t number, uint32_t name, uint32_t site, uint64_t seq);
+static inline void life_rest(Lives *lives, uint32_t number) { lives->flags[number] &= ~LIFE_AWAKE; } /* it left the window */
 int lives_end(Lives *lives); /* all of them; nothing is in the window */
 void lives_free(Lives *lives);
-
-static inline void life_take(Life *life, int kind, uint32_t site, uint64_t seq) {
-    life->seq = seq;
-    if (life->rich) return;
-    LifeEvent *event = &(life->more ? life->more : life->few)[kind - 1];
-    event->last = ++life->events;
-    event->sites[1] = site;
-    if (!event->first) {
-        event->first = event->last;
-        event->sites[0] = site;
-    }
-}
 
 Name *name_at(Window *window, uint32_t number);
 /* NULL: there is no room for it, or no memory, and then the window is broken. */
 Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created);
-Pair *pair_find(Window *window, uint32_t first, uint32_t second);
+Pair *pair_find(Window *window, uint32_t first, uint32_t second); /* NULL: there is none, or none any more */
 int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subject *subject, uint32_t last_site);
 void ending_settle(Ending *ending); /* its examples have all counts then */
+void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count); /* as many more of those that there were */
 int pair_context(Pair *pair, uint32_t site, uint64_t satisfied);
 void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind);
 void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
-void pair_prune(Window *window, size_t index);
+int pair_prune(Window *window, size_t index); /* -1: no memory */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);
 static inline void name_expect(const Name *name, uint64_t hash) {
     if (name->usage_room) __builtin_prefetch(&name->usage_at[(hash >> 32) & (2 * name->usage_room - 1)], 1);
 }
+void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last); /* the same */
 void usages_settle(Window *window, uint32_t number); /* of a name: they have all counts then */
 bool usage_touched(const Usage *usage, uint32_t name);
 void pairs_free(Window *window);

@@ -132,6 +132,7 @@ static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     window->size = size;
     window->most_pairs = most_pairs;
     window->process = getpid();
+    window->memo.credit = -1; /* it begins as after a rest */
     pthread_mutex_init(&window->lock, NULL);
     pthread_mutex_init(&window->gate, NULL);
     pthread_cond_init(&window->arrived, NULL);
@@ -348,11 +349,6 @@ static PyObject *ending_made(const EndingCopy *copy) {
     return PyObject_CallFunction(made_ending, "iKKN", copy->kind, copy->count, copy->first, examples);
 }
 
-static Pair *find(Window *window, uint32_t first, uint32_t second) {
-    Pair *pair = pair_find(window, first, second);
-    return pair == &pair_pruned ? NULL : pair;
-}
-
 static PyObject *window_pair(Window *window, PyObject *args) {
     unsigned first, second;
     if (!PyArg_ParseTuple(args, "II", &first, &second) || model_types() < 0) return NULL;
@@ -366,7 +362,8 @@ static PyObject *window_pair(Window *window, PyObject *args) {
         return no_memory();
     }
     enter(window);
-    const Pair *pair = find(window, first, second);
+    memo_settle(window);
+    const Pair *pair = pair_find(window, first, second);
     bool found = pair != NULL;
     if (found) {
         created = pair->created;
@@ -412,7 +409,8 @@ static PyObject *window_counts(Window *window, PyObject *args) {
     uint64_t total = 0, satisfied[MOST_RULES], contexts[MOST_RULES];
     if (!PyArg_ParseTuple(args, "II", &first, &second) || model_types() < 0) return NULL;
     enter(window);
-    const Pair *pair = find(window, first, second);
+    memo_settle(window);
+    const Pair *pair = pair_find(window, first, second);
     bool found = pair != NULL;
     if (found) survey_rules(window, pair, &total, satisfied, contexts);
     leave(window);

@@ -53,15 +53,33 @@ static int life_end(Lives *lives, uint32_t number);
 static int make_room(Lives *lives) {
     for (uint64_t i = 0; i < 2 * (uint64_t)lives->count; i++) {
         if (++lives->hand >= lives->count) lives->hand = 0;
-        Life *life = &lives->lives[lives->hand];
-        if (!life->used || life->awake) continue;
-        if (!life->touched) {
+        uint8_t *flags = &lives->flags[lives->hand];
+        if (!(*flags & LIFE_USED) || *flags & LIFE_AWAKE) continue;
+        if (!(*flags & LIFE_TOUCHED)) {
+            /* The next ones may be in turn soon. */
+            __builtin_prefetch(&lives->lives[lives->hand + 1 < lives->count ? lives->hand + 1 : 0], 1);
             table_drop(lives, lives->hand);
             return life_end(lives, lives->hand);
         }
-        life->touched = false;
+        *flags &= ~LIFE_TOUCHED;
     }
     return 0; /* all of them are in the window */
+}
+
+static int lives_grow(Lives *lives) {
+    uint32_t room = lives->room ? 2 * lives->room : 64;
+    Life *larger = aligned_alloc(LINE, room * sizeof *larger);
+    uint8_t *flags = realloc(lives->flags, room);
+    if (flags != NULL) lives->flags = flags;
+    if (larger == NULL || flags == NULL) {
+        free(larger);
+        return -1;
+    }
+    if (lives->count) memcpy(larger, lives->lives, lives->count * sizeof *larger);
+    free(lives->lives);
+    lives->lives = larger;
+    lives->room = room;
+    return 0;
 }
 
 int life_enter(Lives *lives, uint64_t object, uint32_t *number) {
@@ -71,7 +89,7 @@ int life_enter(Lives *lives, uint64_t object, uint32_t *number) {
     for (uint32_t found; (found = lives->at[at].number); at = (at + 1) & lives->mask)
         if (lives->at[at].tag == tag && lives->lives[found - 1].object == object) {
             *number = found - 1;
-            lives->lives[*number].awake = lives->lives[*number].touched = true;
+            lives->flags[*number] |= LIFE_AWAKE | LIFE_TOUCHED;
             return 0;
         }
     if (lives->used >= MOST_LIVES) {
@@ -79,22 +97,16 @@ int life_enter(Lives *lives, uint64_t object, uint32_t *number) {
         for (at = scramble(tag) & lives->mask; lives->at[at].number;) at = (at + 1) & lives->mask;
     }
     if (!lives->spare) {
-        if (lives->count == lives->room) {
-            uint32_t room = lives->room ? 2 * lives->room : 64;
-            Life *larger = realloc(lives->lives, room * sizeof *larger);
-            if (larger == NULL) return -1;
-            lives->lives = larger;
-            lives->room = room;
-        }
-        lives->lives[lives->count].spare = 0;
+        if (lives->count == lives->room && lives_grow(lives) < 0) return -1;
+        lives->lives[lives->count].object = 0;
         lives->spare = ++lives->count;
     }
     *number = lives->spare - 1;
     Life *life = &lives->lives[*number];
-    lives->spare = life->spare;
-    memset(life, 0, offsetof(Life, few));
+    lives->spare = (uint32_t)life->object;
+    memset(life, 0, offsetof(Life, inline_events));
     life->object = object;
-    life->used = life->awake = life->touched = true;
+    lives->flags[*number] = LIFE_USED | LIFE_AWAKE | LIFE_TOUCHED;
     lives->at[at] = (LifeSlot){*number + 1, tag};
     lives->used++;
     return 0;
@@ -113,36 +125,52 @@ void life_expect_soon(const Lives *lives, uint64_t object) {
     __builtin_prefetch(life + LINE, 1);
 }
 
-static inline LifeEvent *events_of(Life *life) { return life->more ? life->more : life->few; }
+static inline LifeEvent *events_of(Life *life) { return life->more ? life->more : life->inline_events; }
 
-static int enrich(Lives *lives, Life *life) {
+static int enrich(Lives *lives, uint32_t number) {
+    Life *life = &lives->lives[number];
     lives->events -= life->count > FEW_LIFE_EVENTS ? life->count : 0;
     free(life->more);
     life->more = NULL;
-    life->rich = true;
+    lives->flags[number] |= LIFE_RICH;
     return 0;
 }
 
-int life_kind(Lives *lives, uint32_t number, uint32_t name) {
+/* An event that is new to a life. -1: no memory. */
+static int add_kind(Lives *lives, uint32_t number, LifeEvent event) {
     Life *life = &lives->lives[number];
-    if (life->rich) return 0;
-    LifeEvent *events = events_of(life);
-    for (int i = 0; i < life->count; i++)
-        if (events[i].name == name) return i + 1;
     if (life->count >= FEW_LIFE_EVENTS) {
-        if (life->count == MOST_LIFE_EVENTS || lives->events >= ALL_LIFE_EVENTS) return enrich(lives, life);
-        if (life->more == NULL || life->count == life->room) {
-            int room = life->more ? 2 * life->room : 2 * FEW_LIFE_EVENTS;
-            LifeEvent *more = realloc(life->more, room * sizeof *more);
-            if (more == NULL) return -1;
-            if (life->more == NULL) memcpy(more, life->few, sizeof life->few);
-            life->more = events = more;
-            life->room = (uint8_t)room;
-        }
+        if (life->count == MOST_LIFE_EVENTS || lives->events >= ALL_LIFE_EVENTS) return enrich(lives, number);
         lives->events += life->count == FEW_LIFE_EVENTS ? FEW_LIFE_EVENTS + 1 : 1;
     }
-    events[life->count++] = (LifeEvent){.name = name};
-    return life->count;
+    if (life->count == (life->more ? life->room : INLINE_LIFE_EVENTS)) {
+        int room = life->count + (life->count < 16 ? 4 : 8); /* there may be many lives: none has much that it does not need */
+        LifeEvent *more = realloc(life->more, room * sizeof *more);
+        if (more == NULL) return -1;
+        if (life->more == NULL) memcpy(more, life->inline_events, sizeof life->inline_events);
+        life->more = more;
+        life->room = (uint8_t)room;
+    }
+    life->hints[event.name % LIFE_HINTS] = life->count;
+    events_of(life)[life->count++] = event;
+    return 0;
+}
+
+int life_take(Lives *lives, uint32_t number, uint32_t name, uint32_t site, uint64_t seq) {
+    Life *life = &lives->lives[number];
+    life->seq = seq;
+    if (lives->flags[number] & LIFE_RICH) return 0;
+    uint32_t now = ++life->events;
+    LifeEvent *events = events_of(life);
+    int kind = life->hints[name % LIFE_HINTS];
+    if (kind >= life->count || events[kind].name != name) {
+        for (kind = 0; kind < life->count && events[kind].name != name;) kind++;
+        if (kind == life->count) return add_kind(lives, number, (LifeEvent){name, now, now, {site, site}});
+        life->hints[name % LIFE_HINTS] = (uint8_t)kind;
+    }
+    events[kind].last = now;
+    events[kind].sites[1] = site;
+    return 0;
 }
 
 /* ---- those that are over --------------------------------------------------------------------------------------------------- */
@@ -247,7 +275,7 @@ static int life_end(Lives *lives, uint32_t number) {
     const LifeEvent *events = events_of(life);
     bool failed = false;
     LifeWay *way = NULL;
-    if (!life->rich) {
+    if (!(lives->flags[number] & LIFE_RICH)) {
         uint32_t order[2 * MOST_LIFE_EVENTS];
         uint64_t hash = order_of(life, events, order);
         way = way_for(lives, order, life->count, hash, &failed);
@@ -262,8 +290,8 @@ static int life_end(Lives *lives, uint32_t number) {
     lives->used--;
     free(life->more);
     life->more = NULL;
-    life->used = false;
-    life->spare = lives->spare;
+    lives->flags[number] = 0;
+    life->object = lives->spare;
     lives->spare = number + 1;
     return failed ? -1 : 0;
 }
@@ -271,20 +299,21 @@ static int life_end(Lives *lives, uint32_t number) {
 /* Nothing is in the window. */
 int lives_end(Lives *lives) {
     for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->lives[i].used && life_end(lives, i) < 0) return -1;
+        if (lives->flags[i] & LIFE_USED && life_end(lives, i) < 0) return -1;
     if (lives->at) memset(lives->at, 0, (lives->mask + 1) * sizeof *lives->at);
     return 0;
 }
 
 void lives_free(Lives *lives) {
     for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->lives[i].used) free(lives->lives[i].more);
+        if (lives->flags[i] & LIFE_USED) free(lives->lives[i].more);
     for (uint32_t i = 0; i < lives->way_count; i++) {
         for (int j = 0; j < lives->ways[i].example_count; j++) free(lives->ways[i].examples[j].sites);
         free(lives->ways[i].examples);
         free(lives->ways[i].order);
     }
     free(lives->lives);
+    free(lives->flags);
     free(lives->at);
     free(lives->ways);
     free(lives->way_at);

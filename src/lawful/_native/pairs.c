@@ -124,6 +124,7 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
         spot->last = window->expired;
         spot->count++;
         name->unsettled = true;
+        memo_note(&window->memo, (Effect){.hash = usage->hash, .what = EFFECT_USED});
         return 0;
     }
     if (name->usage_count >= (window->usage_count < ALL_USAGES ? MOST_USAGES : FEW_USAGES)) return 0;
@@ -141,7 +142,16 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
     made->example = example_of(window, subject, site, last_site);
     window->usage_count++;
     *spot = (UsageSpot){.hash = usage->hash, .last = window->expired, .count = 1, .number = ++name->usage_count};
+    memo_note(&window->memo, (Effect){.hash = usage->hash, .what = EFFECT_USED});
     return 0;
+}
+
+void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last) {
+    Name *name = &window->names[number];
+    UsageSpot *spot = spot_of(name, hash);
+    spot->count += count;
+    if (spot->last < last) spot->last = last;
+    name->unsettled = true;
 }
 
 bool usage_touched(const Usage *usage, uint32_t name) {
@@ -180,6 +190,51 @@ Pair *pair_find(Window *window, uint32_t first, uint32_t second) {
     return window->pair_at == NULL ? NULL : slot_of(window, key_of(first, second))->pair;
 }
 
+static void slot_drop(Window *window, PairSlot *slot) {
+    size_t mask = window->pair_mask, at = (size_t)(slot - window->pair_at);
+    for (size_t next = (at + 1) & mask; window->pair_at[next].pair != NULL; next = (next + 1) & mask) {
+        size_t home = home_of(window->pair_at[next].key) & mask;
+        if (((next - home) & mask) < ((next - at) & mask)) continue;
+        window->pair_at[at] = window->pair_at[next];
+        at = next;
+    }
+    window->pair_at[at].pair = NULL;
+    window->pair_used--;
+}
+
+/* Pairs that were pruned stay so, and in the end they are most of those that there can be: a bit must do for each. */
+static inline uint64_t block_of(uint32_t first, uint32_t second) { return key_of(first / 64, second); }
+
+static PrunedBlock *block_at(const Window *window, uint64_t key) {
+    size_t at = home_of(key) & window->pruned_mask;
+    while (window->pruned_at[at].bits && window->pruned_at[at].key != key) at = (at + 1) & window->pruned_mask;
+    return &window->pruned_at[at];
+}
+
+static bool is_pruned(const Window *window, uint32_t first, uint32_t second) {
+    return window->pruned_at != NULL && block_at(window, block_of(first, second))->bits >> first % 64 & 1;
+}
+
+static int note_pruned(Window *window, uint32_t first, uint32_t second) {
+    if (window->pruned_at == NULL || 2 * (window->pruned_used + 1) > window->pruned_mask) {
+        PrunedBlock *old = window->pruned_at;
+        size_t before = old ? window->pruned_mask + 1 : 0, size = before ? 2 * before : 64;
+        PrunedBlock *larger = calloc(size, sizeof *larger);
+        if (larger == NULL) return -1;
+        window->pruned_at = larger;
+        window->pruned_mask = size - 1;
+        for (size_t i = 0; i < before; i++)
+            if (old[i].bits) *block_at(window, old[i].key) = old[i];
+        free(old);
+    }
+    uint64_t key = block_of(first, second);
+    PrunedBlock *block = block_at(window, key);
+    window->pruned_used += !block->bits;
+    block->key = key;
+    block->bits |= UINT64_C(1) << first % 64;
+    return 0;
+}
+
 static Pair *pair_new(Window *window, uint32_t first, uint32_t second) {
     int positions = window->automaton.positions;
     if (window->pair_count == window->pair_room) {
@@ -215,6 +270,7 @@ Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created) {
     }
     PairSlot *slot = slot_of(window, key_of(first, second));
     if (slot->pair != NULL) return slot->pair;
+    if (is_pruned(window, first, second)) return &pair_pruned;
     if (window->most_pairs && window->pair_count >= window->most_pairs) {
         window->given_up++;
         return NULL;
@@ -252,13 +308,16 @@ static void pair_free(Window *window, Pair *pair) {
 }
 
 /* Forgets a pair for good; the caller closes the gap in the list. */
-void pair_prune(Window *window, size_t index) {
+int pair_prune(Window *window, size_t index) {
     Pair *pair = window->pairs[index];
+    if ((window->memo.states != NULL && memo_clear(window) < 0) || note_pruned(window, pair->first, pair->second) < 0)
+        return no_memory(window);
     window_forget(window, pair);
-    slot_of(window, key_of(pair->first, pair->second))->pair = &pair_pruned;
+    slot_drop(window, slot_of(window, key_of(pair->first, pair->second)));
     window->pairs[index] = NULL;
     window->pruned++;
     pair_free(window, pair);
+    return 0;
 }
 
 int pair_context(Pair *pair, uint32_t site, uint64_t satisfied) {
@@ -285,6 +344,16 @@ static void settle_recent(Ending *ending, int at) {
 
 void ending_settle(Ending *ending) {
     for (int i = 0; i < RECENT_SITES; i++) settle_recent(ending, i);
+}
+
+void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count) {
+    for (int i = 0; i < pair->ending_count; i++) {
+        Ending *ending = &pair->endings[i];
+        if (ending->kind != kind) continue;
+        ending->count += count;
+        for (int j = 0; j < ending->example_count; j++)
+            if (ending->examples[j].site == site) ending->examples[j].count += count;
+    }
 }
 
 /* A scenario that began at a place which is not among the recent ones. */
@@ -326,10 +395,12 @@ int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subje
     const Automaton *automaton = &window->automaton;
     int kind = automaton->kind[scenario->state];
     if (scenario->letters != 3) {
-        int letter = scenario->letters >> 1;
-        pair->alone[letter * automaton->positions + automaton->alone_at[kind][letter]]++;
+        int letter = scenario->letters >> 1, at = letter * automaton->positions + automaton->alone_at[kind][letter];
+        pair->alone[at]++;
+        memo_note(&window->memo, (Effect){.pair = pair, .number = (uint16_t)at, .what = 1});
         return 0;
     }
+    memo_note(&window->memo, (Effect){.pair = pair, .site = scenario->site, .number = (uint16_t)kind, .what = EFFECT_ENDED});
     int at = ending_of(window, pair, kind);
     if (at < 0) return no_memory(window);
     Ending *ending = &pair->endings[at];
@@ -367,5 +438,6 @@ void pairs_free(Window *window) {
     free(window->names);
     free(window->pairs);
     free(window->pair_at);
+    free(window->pruned_at);
     free(window->trails);
 }

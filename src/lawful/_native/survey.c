@@ -131,6 +131,7 @@ int survey_all(Window *window, const Instruction *program, int length, bool prun
     uint64_t *by_kind = malloc(2 * automaton->kinds * sizeof *by_kind), *firsts = by_kind + automaton->kinds;
     if (by_kind == NULL) return -1;
     int failed = 0;
+    memo_settle(window);
     size_t kept = 0, count = window->pair_count;
     for (size_t i = 0; i < count; i++) {
         Pair *pair = window->pairs[i];
@@ -155,13 +156,10 @@ int survey_all(Window *window, const Instruction *program, int length, bool prun
             }
         }
         survey->dead += dead;
-        if (prune && dead == automaton->rules) {
-            pair_prune(window, i);
-            continue;
-        }
+        if (prune && dead == automaton->rules && (failed = pair_prune(window, i)) == 0) continue;
         window->pairs[kept++] = pair;
         survey->pairs += enforcing != 0;
-        if (enforcing) failed = group(window, pair, enforcing, by_kind, firsts, survey);
+        if (enforcing && !failed) failed = group(window, pair, enforcing, by_kind, firsts, survey);
     }
     window->pair_count = kept;
     free(by_kind);

@@ -47,6 +47,7 @@ static int subject_new(Window *window, uint64_t object, uint32_t *number) {
     subject->object = object;
     subject->queued = subject->trailed = 0;
     subject->count = 0;
+    subject->state = window->memo.states != NULL; /* the first one */
     return life_enter(&window->lives, object, &subject->life);
 }
 
@@ -85,28 +86,39 @@ static inline Scenario *scenario_of(const Subject *subject, int i, int j) {
     return &subject->scenarios[i > j ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i];
 }
 
-static inline int local_find(const Subject *subject, uint32_t name) {
-    for (int i = 0; i < subject->count; i++)
-        if (subject->names[i] == name) return i;
+/* The place of the scenario of i and the next j, if that of i and j is at `at`; that of i and 0 is at `row(i)`. */
+static inline int row(int i) { return i * (i - 1) / 2; }
+static inline int after(int at, int i, int j) { return at + (j < i ? 1 : j); }
+
+static inline int find_name(const uint32_t *names, int count, uint32_t name) {
+    for (int i = 0; i < count; i++)
+        if (names[i] == name) return i;
     return -1;
+}
+
+static inline int local_find(const Subject *subject, uint32_t name) { return find_name(subject->names, subject->count, name); }
+
+int subject_room(Subject *subject, int count) {
+    if (count <= subject->room) return 0;
+    int room = subject->room ? subject->room : 4;
+    while (room < count) room *= 2;
+    uint32_t *names = realloc(subject->names, room * sizeof *names);
+    if (names == NULL) return -1;
+    subject->names = names;
+    Local *locals = realloc(subject->locals, room * sizeof *locals);
+    if (locals == NULL) return -1;
+    subject->locals = locals;
+    Scenario *scenarios = realloc(subject->scenarios, (size_t)room * (room - 1) / 2 * sizeof *scenarios);
+    if (scenarios == NULL) return -1;
+    subject->scenarios = scenarios;
+    subject->room = room;
+    return 0;
 }
 
 static int local_enter(Subject *subject, uint32_t name) {
     int found = local_find(subject, name);
     if (found >= 0) return found;
-    if (subject->count == subject->room) {
-        int room = subject->room ? 2 * subject->room : 4;
-        uint32_t *names = realloc(subject->names, room * sizeof *names);
-        if (names == NULL) return -1;
-        subject->names = names;
-        Local *locals = realloc(subject->locals, room * sizeof *locals);
-        if (locals == NULL) return -1;
-        subject->locals = locals;
-        Scenario *scenarios = realloc(subject->scenarios, (size_t)room * (room - 1) / 2 * sizeof *scenarios);
-        if (scenarios == NULL) return -1;
-        subject->scenarios = scenarios;
-        subject->room = room;
-    }
+    if (subject_room(subject, subject->count + 1) < 0) return -1;
     int at = subject->count++;
     subject->names[at] = name;
     subject->locals[at] = (Local){0};
@@ -124,7 +136,7 @@ static void local_leave(Subject *subject, int at) {
 }
 
 static void scenario_over(Subject *subject, int i, int j) {
-    scenario_of(subject, i, j)->pair = NULL;
+    *scenario_of(subject, i, j) = (Scenario){0};
     subject->locals[i].scenarios--;
     subject->locals[j].scenarios--;
 }
@@ -146,10 +158,11 @@ static int begin(Window *window, Subject *subject, int i, int j) {
     int letter = letter_of(mine, other);
     bool created = false;
     Pair *pair = pair_for(window, letter ? other : mine, letter ? mine : other, &created);
+    if (pair == NULL || created) window->memo.noting = false; /* it will not be so again */
     if (pair == NULL) return window->broken ? -1 : 0;
     Scenario *scenario = scenario_of(subject, i, j);
     if (pair == &pair_pruned) {
-        scenario->pair = pair;
+        *scenario = (Scenario){.pair = pair};
         return 0;
     }
     if (created && window_interrupt_runs(window, pair) < 0) return -1;
@@ -174,9 +187,13 @@ int window_interrupt_runs(Window *window, Pair *pair) {
     for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++) {
         if (!window->subject_at[i]) continue;
         Subject *subject = window->subjects[window->subject_at[i] - 1];
-        int first = local_find(subject, pair->first), second = local_find(subject, pair->second);
-        if ((first < 0 || !subject->locals[first].run) && (second < 0 || !subject->locals[second].run)) continue;
-        if ((first = local_enter(subject, pair->first)) < 0 || (second = local_enter(subject, pair->second)) < 0) {
+        const uint32_t *names;
+        const Local *locals;
+        int count = memo_locals(window, subject, &names, &locals);
+        int first = find_name(names, count, pair->first), second = find_name(names, count, pair->second);
+        if ((first < 0 || !locals[first].run) && (second < 0 || !locals[second].run)) continue;
+        if (memo_write_out(window, subject) < 0 || (first = local_enter(subject, pair->first)) < 0 ||
+            (second = local_enter(subject, pair->second)) < 0) {
             window->broken = true;
             return -1;
         }
@@ -199,12 +216,12 @@ static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
     uint32_t name = subject->names[i];
     int position = subject->locals[i].run - 1, count = 0;
     uint64_t hash = mixed(((uint64_t)subject->locals[i].run_site << 16 | (unsigned)position) + 1);
-    for (int j = 0; j < subject->count; j++) {
-        if (j == i) continue;
-        Scenario *scenario = scenario_of(subject, i, j);
-        if (!is_open(scenario)) continue;
-        int letter = letter_of(name, subject->names[j]);
-        scenario->pair->alone[letter * window->automaton.positions + position]--;
+    for (int j = 0, place = row(i); j < subject->count; place = after(place, i, j++)) {
+        const Scenario *scenario = &subject->scenarios[place];
+        if (j == i || !is_open(scenario)) continue;
+        int letter = letter_of(name, subject->names[j]), at = letter * window->automaton.positions + position;
+        scenario->pair->alone[at]--;
+        memo_note(&window->memo, (Effect){.pair = scenario->pair, .number = (uint16_t)at, .what = -1});
         if (subject->locals[j].queued || scenario->letters & (2 >> letter)) {
             usage->touched[count++] = subject->names[j];
             hash += mixed(subject->names[j] + UINT64_C(0x100000001));
@@ -218,25 +235,17 @@ static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
     usage->touched_count = (uint16_t)count;
 }
 
-/* The oldest event leaves the window. */
-static int expire(Window *window) {
-    Queued event = window->queue[window->queue_head];
-    if (++window->queue_head == window->queue_room) window->queue_head = 0;
-    window->queue_count--;
-    window->expired++;
+/* An event of a subject leaves the window. */
+static int leave(Window *window, Subject *subject, Queued event) {
     const Automaton *automaton = &window->automaton;
-    Subject *subject = window->subjects[event.subject];
     int failed = 0;
+    uint32_t from = subject->state;
+    if (from && memo_begin(window, subject) < 0) return -1;
     int i = local_find(subject, event.name);
-    subject->queued--;
     bool over = --subject->locals[i].queued == 0;
-    uint32_t *trail = subject->trail[subject->trailed++ % MOST_TRAIL];
-    trail[0] = event.name;
-    trail[1] = event.site;
     size_t known = window->pair_count;
-    for (int j = 0, count = subject->count; j < count; j++)
-        if (j != i && subject->locals[j].queued && scenario_of(subject, i, j)->pair == NULL &&
-            begin(window, subject, i, j) < 0)
+    for (int j = 0, place = row(i); j < subject->count; place = after(place, i, j++))
+        if (j != i && subject->locals[j].queued && subject->scenarios[place].pair == NULL && begin(window, subject, i, j) < 0)
             return -1;
     if (window->pair_count > known + 1) pairs_order(window, known);
     Local *local = &subject->locals[i];
@@ -246,7 +255,7 @@ static int expire(Window *window) {
         local->run = 1;
         local->run_site = event.site;
     }
-    uint32_t run_site = local->run_site, touched[FEW_TOUCHED];
+    uint32_t run = over ? local->run : 0, run_site = local->run_site, touched[FEW_TOUCHED];
     Usage usage = {.touched = touched};
     if (over) {
         if (subject->count > FEW_TOUCHED && (usage.touched = malloc(subject->count * sizeof *touched)) == NULL) {
@@ -255,11 +264,12 @@ static int expire(Window *window) {
         }
         run_over(window, subject, i, &usage);
         local->run = 0;
+        local->run_site = 0;
     }
     /* Lines 9 to 26. */
-    for (int j = 0; j < subject->count; j++) {
-        Scenario *scenario;
-        if (j == i || !is_open(scenario = scenario_of(subject, i, j))) continue;
+    for (int j = 0, place = row(i); j < subject->count; place = after(place, i, j++)) {
+        Scenario *scenario = &subject->scenarios[place];
+        if (j == i || !is_open(scenario)) continue;
         int letter = letter_of(event.name, subject->names[j]);
         if (!scenario->letters) scenario->site = event.site;
         scenario->letters |= 1 << letter;
@@ -274,12 +284,37 @@ static int expire(Window *window) {
         if (usage.touched != touched) free(usage.touched);
         if (failed) return -1;
     }
+    if (!subject->queued) subject->count = 0;
+    else if (over) subject_tidy(subject);
+    if (!memo_rests(&window->memo)) memo_keep(window, subject, 2 * from + 1, event.name, event.site, run);
+    return 0;
+}
+
+/* The oldest event leaves the window. */
+static int expire(Window *window) {
+    Queued event = window->queue[window->queue_head];
+    if (++window->queue_head == window->queue_room) window->queue_head = 0;
+    window->queue_count--;
+    window->expired++;
+    Subject *subject = window->subjects[event.subject];
+    subject->queued--;
+    uint32_t *trail = subject->trail[subject->trailed++ % MOST_TRAIL];
+    trail[0] = event.name;
+    trail[1] = event.site;
+    WindowMemo *memo = &window->memo;
+    MemoStep *step = subject->state ? memo_find(memo, 2 * subject->state + 1, event.name, event.site) : NULL;
+    if (step != NULL) {
+        subject->state = step->to;
+        step->count++;
+        step->last = (uint32_t)(window->expired - memo->since);
+        if (step->run) window->names[event.name].alone[step->run - 1]++;
+        memo_used(memo);
+    } else if (leave(window, subject, event) < 0) {
+        return -1;
+    }
     if (!subject->queued) {
-        subject->count = 0;
         subject_leave(window, event.subject);
-        window->lives.lives[subject->life].awake = false;
-    } else if (over) {
-        subject_tidy(subject);
+        life_rest(&window->lives, subject->life);
     }
     return 0;
 }
@@ -297,29 +332,38 @@ static int queue_grow(Window *window) {
     return 0;
 }
 
+/* An event of a subject comes into the window. */
+static int come(Window *window, Subject *subject, uint32_t name) {
+    uint32_t from = subject->state;
+    int at;
+    if ((from && memo_begin(window, subject) < 0) || (at = local_enter(subject, name)) < 0) return -1;
+    subject->locals[at].queued++;
+    if (!memo_rests(&window->memo)) memo_keep(window, subject, 2 * from, name, 0, 0);
+    return 0;
+}
+
 int window_take(Window *window, LearnEvent event) {
     uint32_t number;
-    int at;
     if (window->broken) return -1;
     if ((window->queue_count == window->queue_room && queue_grow(window) < 0) || name_at(window, event.name) == NULL ||
-        subject_enter(window, event.object, &number) < 0 ||
-        (at = local_enter(window->subjects[number], event.name)) < 0) {
+        subject_enter(window, event.object, &number) < 0) {
         window->broken = true;
         return -1;
     }
     Subject *subject = window->subjects[number];
-    Local *local = &subject->locals[at];
-    if (!local->kind) {
-        int kind = life_kind(&window->lives, subject->life, event.name);
-        if (kind < 0) {
-            window->broken = true;
-            return -1;
-        }
-        local->kind = kind;
+    MemoStep *step = subject->state ? memo_find(&window->memo, 2 * subject->state, event.name, 0) : NULL;
+    if (step != NULL) {
+        subject->state = step->to;
+        memo_used(&window->memo);
+    } else if (come(window, subject, event.name) < 0) {
+        window->broken = true;
+        return -1;
     }
-    life_take(&window->lives.lives[subject->life], local->kind, event.site, window->taken + 1);
+    if (life_take(&window->lives, subject->life, event.name, event.site, window->taken + 1) < 0) {
+        window->broken = true;
+        return -1;
+    }
     subject->queued++;
-    local->queued++;
     size_t end = window->queue_head + window->queue_count++;
     window->queue[end < window->queue_room ? end : end - window->queue_room] = (Queued){event.name, event.site, number};
     window->taken++;
@@ -370,5 +414,6 @@ void window_free(Window *window) {
     free(window->spare_subjects);
     free(window->subject_at);
     free(window->queue);
+    memo_free(&window->memo);
     lives_free(&window->lives);
 }

@@ -246,6 +246,7 @@ void memo_keep(Window *window, Subject *subject, uint32_t from, uint32_t name, u
 
 void memo_settle(Window *window) {
     WindowMemo *memo = &window->memo;
+    if (memo->since == window->expired) return; /* nothing has happened since */
     for (uint32_t i = 0; i < memo->step_count; i++) {
         MemoStep *step = &memo->steps[i];
         if (!step->count) continue;

@@ -61,18 +61,18 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
     for candidate in candidates:
         first, second, rule, kind = candidate
         way = known_ways.broken(rule, kind)
+        key = first, second
+        # Most are left out for what their names can be worth, or for their counts: to look at examples takes longer.
+        most = ranking.trust(view, first, second) if key not in view.past.endings else None
+        if most is not None and most * ranking.limit(way) < least:
+            continue
         if not ranking.possible(view, candidate, way):
             continue
-        key = first, second
         if key not in counts_of:
             counts_of[key] = view.window.counts(first, second)
         counts = counts_of[key]
-        if counts is None:
+        if counts is None or (most is not None and most * ranking.at_most(counts, rule, way) < least):
             continue
-        if key not in view.past.endings:
-            # Without a look at its examples, which takes longer.
-            if ranking.at_most(counts, rule, way) * ranking.trust(view, first, second) < least:
-                continue
         if key not in pairs:
             pairs[key] = view.window.pair(first, second)
         pair = pairs[key]

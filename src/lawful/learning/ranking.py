@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import log10, sqrt
 from typing import NamedTuple
 
@@ -136,6 +136,11 @@ def _tells(word: Word) -> bool:
     return vocabulary.begins(word) or vocabulary.ends(word)
 
 
+def limit(way: Way) -> float:
+    """What the score can be at best, from the way in which it is broken alone, if there were no earlier runs."""
+    return _BREACH[way.breach]
+
+
 def at_most(counts: Counts, rule: int, way: Way) -> float:
     """What the score can be at best, from counts alone."""
     return _at_most(counts.satisfied[rule], counts.contexts[rule], way.breach)
@@ -144,8 +149,9 @@ def at_most(counts: Counts, rule: int, way: Way) -> float:
 @lru_cache(maxsize=1 << 14)
 def _at_most(satisfied: int, places: int, breach: Breach) -> float:
     """It is broken once: at a place of its own, or where it is mostly kept."""
-    best = Evidence(satisfied, 1, 0, places, 1.0, 1.0, breach)
-    return max(score(best), score(best._replace(against=0.0, same_place=True)))
+    elsewhere = Evidence(satisfied, 1, 0, places, 1.0, 1.0, breach)
+    here = Evidence(satisfied, 1, 0, places, 1.0, 0.0, breach, same_place=True)
+    return max(score(elsewhere), score(here))
 
 
 def possible(view: View, candidate: Candidate, way: Way) -> bool:
@@ -184,10 +190,17 @@ class Instead:
 
     def __init__(self, words: Sequence[Word]) -> None:
         self._words = words
-        self._alike: dict[str, set[int]] = defaultdict(set)
-        for number, word in enumerate(words):
-            self._alike[vocabulary.last(word)].add(number)
-        self._exits = {number for number, word in enumerate(words) if vocabulary.exits(word)}
+
+    @cached_property
+    def _alike(self) -> dict[str, set[int]]:
+        alike: dict[str, set[int]] = defaultdict(set)
+        for number, word in enumerate(self._words):
+            alike[vocabulary.last(word)].add(number)
+        return alike
+
+    @cached_property
+    def _exits(self) -> set[int]:
+        return {number for number, word in enumerate(self._words) if vocabulary.exits(word)}
 
     def of(self, number: int) -> set[int]:
         word = self._words[number]

@@ -340,6 +340,7 @@ typedef struct Window {
     pthread_cond_t arrived, taken_away;
     LearnChunk *waiting, *last_waiting, *spare_chunks;
     int waiting_count;
+    int patient, idlers;      /* threads that wait until there are fewer of them, or until all is worked off */
     uint64_t handed, worked;  /* events handed over, and of those what is in the window or through it */
     uint64_t tick_every;
     bool threaded, stopping, tick_due;

@@ -49,6 +49,13 @@ static void table_drop(Lives *lives, uint32_t number) {
 
 static int life_end(Lives *lives, uint32_t number);
 
+/* Those after the hand may be in turn soon. */
+static inline void expect_next(const Lives *lives) {
+    if (lives->hand + EVENTS_AHEAD >= lives->count) return;
+    __builtin_prefetch(&lives->lives[lives->hand + EVENTS_AHEAD], 1);
+    __builtin_prefetch(&lives->at[scramble((uint32_t)lives->lives[lives->hand + EVENTS_SOON].object) & lives->mask], 1);
+}
+
 /* Lives are looked at in turn. What has not been in the window since it was last looked at is over. */
 static int make_room(Lives *lives) {
     for (uint64_t i = 0; i < 2 * (uint64_t)lives->count; i++) {
@@ -56,8 +63,7 @@ static int make_room(Lives *lives) {
         uint8_t *flags = &lives->flags[lives->hand];
         if (!(*flags & LIFE_USED) || *flags & LIFE_AWAKE) continue;
         if (!(*flags & LIFE_TOUCHED)) {
-            /* The next ones may be in turn soon. */
-            __builtin_prefetch(&lives->lives[lives->hand + 1 < lives->count ? lives->hand + 1 : 0], 1);
+            expect_next(lives);
             table_drop(lives, lives->hand);
             return life_end(lives, lives->hand);
         }

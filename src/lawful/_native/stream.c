@@ -57,8 +57,10 @@ int stream_hand_over(Window *window, bool patient) {
         pthread_mutex_unlock(&window->gate); /* never wait for one lock while holding the other */
         Py_BEGIN_ALLOW_THREADS
         pthread_mutex_lock(&window->gate);
+        window->patient++;
         while (window->waiting_count > MOST_CHUNKS && window->threaded && !window->stopping)
             pthread_cond_wait(&window->taken_away, &window->gate);
+        window->patient--;
         pthread_mutex_unlock(&window->gate);
         Py_END_ALLOW_THREADS
         return 0;
@@ -71,11 +73,18 @@ int stream_hand_over(Window *window, bool patient) {
 static bool work(Window *window, LearnChunk *chunk) {
     bool due = false;
     pthread_mutex_lock(&window->lock);
-    uint64_t every = window->tick_every;
-    while (chunk->done < chunk->count && !due) {
-        window_take(window, chunk->events[chunk->done++]);
-        due = every && window->taken % every == 0;
+    /* Up to the next tick. */
+    uint64_t every = window->tick_every, left = every ? every - window->taken % every : UINT64_MAX;
+    uint32_t from = chunk->done, count = chunk->count - from < left ? chunk->count - from : (uint32_t)left;
+    for (uint32_t i = from; i < from + count; i++) {
+        if (i + EVENTS_AHEAD < chunk->count) {
+            life_expect(&window->lives, chunk->events[i + EVENTS_AHEAD].object);
+            life_expect_soon(&window->lives, chunk->events[i + EVENTS_SOON].object);
+        }
+        window_take(window, chunk->events[i]);
     }
+    chunk->done += count;
+    due = count == left;
     pthread_mutex_unlock(&window->lock);
     return due;
 }
@@ -103,7 +112,9 @@ static void *run(void *argument) {
             window->spare_chunks = chunk;
         }
         window->tick_due = due;
-        pthread_cond_broadcast(&window->taken_away);
+        /* Most who wait do so for a tick: they are not woken for each chunk. */
+        if (due || window->patient || (window->idlers && window->worked == window->handed))
+            pthread_cond_broadcast(&window->taken_away);
         while (window->tick_due && !window->stopping) pthread_cond_wait(&window->arrived, &window->gate);
     }
     pthread_mutex_unlock(&window->gate);
@@ -135,10 +146,12 @@ int stream_wait(Window *window, double seconds, bool idle) {
     int answer, late = 0;
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&window->gate);
+    window->idlers += idle;
     while (!window->tick_due && (!idle || window->worked < window->handed) && window->threaded && !window->stopping && !late) {
         if (seconds < 0) pthread_cond_wait(&window->taken_away, &window->gate);
         else late = pthread_cond_timedwait(&window->taken_away, &window->gate, &until);
     }
+    window->idlers -= idle;
     answer = window->tick_due ? 1 : late ? -1 : 0;
     pthread_mutex_unlock(&window->gate);
     Py_END_ALLOW_THREADS

@@ -154,7 +154,7 @@ typedef struct {
 
 /* Two lines of the cache. */
 #define INLINE_LIFE_EVENTS 4
-#define LIFE_HINTS 8            /* a power of two */
+#define LIFE_HINTS 16
 typedef struct {
     _Alignas(LINE) uint64_t object;
     uint64_t seq;
@@ -164,6 +164,8 @@ typedef struct {
     uint8_t hints[LIFE_HINTS];  /* by the lower bits of a name: where its event may be */
     LifeEvent inline_events[INLINE_LIFE_EVENTS]; /* in the order in which they came up */
 } Life;
+
+#define LIFE_BLOCK 1024
 
 /* What is asked of lives in turn lies apart from them, since most of them are not in the cache then. */
 enum {
@@ -190,7 +192,7 @@ typedef struct {
 } LifeSlot;
 
 typedef struct {
-    Life *lives;
+    Life **blocks;              /* of LIFE_BLOCK each */
     uint8_t *flags;
     uint32_t count, room, used, hand;
     uint32_t spare;             /* one that is not in use, from 1; it has the next one for its object */
@@ -408,7 +410,10 @@ static inline void life_rest(Lives *lives, uint32_t number) { lives->flags[numbe
 int lives_end(Lives *lives); /* all of them; nothing is in the window */
 void lives_free(Lives *lives);
 
-Name *name_at(Window *window, uint32_t number);
+Name *name_make(Window *window, uint32_t number); /* NULL: no memory */
+static inline Name *name_at(Window *window, uint32_t number) {
+    return number < window->name_count && window->names[number].alone ? &window->names[number] : name_make(window, number);
+}
 /* NULL: there is no room for it, or no memory, and then the window is broken. */
 Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created);
 Pair *pair_find(Window *window, uint32_t first, uint32_t second); /* NULL: there is none, or none any more */

@@ -16,6 +16,10 @@ static inline uint64_t mixed(uint64_t value) {
     return value ^ (value >> 29);
 }
 
+static inline Life *life_at(const Lives *lives, uint32_t number) {
+    return &lives->blocks[number / LIFE_BLOCK][number % LIFE_BLOCK];
+}
+
 /* ---- those that go on ----------------------------------------------------------------------------------------------------- */
 
 static int table_grow(Lives *lives) {
@@ -35,7 +39,7 @@ static int table_grow(Lives *lives) {
 }
 
 static void table_drop(Lives *lives, uint32_t number) {
-    size_t mask = lives->mask, at = scramble((uint32_t)lives->lives[number].object) & mask;
+    size_t mask = lives->mask, at = scramble((uint32_t)life_at(lives, number)->object) & mask;
     while (lives->at[at].number != number + 1) at = (at + 1) & mask;
     for (size_t next = (at + 1) & mask; lives->at[next].number; next = (next + 1) & mask) {
         size_t home = scramble(lives->at[next].tag) & mask;
@@ -52,8 +56,8 @@ static int life_end(Lives *lives, uint32_t number);
 /* Those after the hand may be in turn soon. */
 static inline void expect_next(const Lives *lives) {
     if (lives->hand + EVENTS_AHEAD >= lives->count) return;
-    __builtin_prefetch(&lives->lives[lives->hand + EVENTS_AHEAD], 1);
-    __builtin_prefetch(&lives->at[scramble((uint32_t)lives->lives[lives->hand + EVENTS_SOON].object) & lives->mask], 1);
+    __builtin_prefetch(life_at(lives, lives->hand + EVENTS_AHEAD), 1);
+    __builtin_prefetch(&lives->at[scramble((uint32_t)life_at(lives, lives->hand + EVENTS_SOON)->object) & lives->mask], 1);
 }
 
 /* Lives are looked at in turn. What has not been in the window since it was last looked at is over. */
@@ -72,19 +76,17 @@ static int make_room(Lives *lives) {
     return 0; /* all of them are in the window */
 }
 
+/* Another block: those that there are stay where they are. */
 static int lives_grow(Lives *lives) {
-    uint32_t room = lives->room ? 2 * lives->room : 64;
-    Life *larger = aligned_alloc(LINE, room * sizeof *larger);
-    uint8_t *flags = realloc(lives->flags, room);
-    if (flags != NULL) lives->flags = flags;
-    if (larger == NULL || flags == NULL) {
-        free(larger);
-        return -1;
-    }
-    if (lives->count) memcpy(larger, lives->lives, lives->count * sizeof *larger);
-    free(lives->lives);
-    lives->lives = larger;
-    lives->room = room;
+    uint32_t block = lives->room / LIFE_BLOCK;
+    Life **blocks = realloc(lives->blocks, (block + 1) * sizeof *blocks);
+    if (blocks == NULL) return -1;
+    lives->blocks = blocks;
+    uint8_t *flags = realloc(lives->flags, lives->room + LIFE_BLOCK);
+    if (flags == NULL) return -1;
+    lives->flags = flags;
+    if ((blocks[block] = aligned_alloc(LINE, LIFE_BLOCK * sizeof(Life))) == NULL) return -1;
+    lives->room += LIFE_BLOCK;
     return 0;
 }
 
@@ -93,7 +95,7 @@ int life_enter(Lives *lives, uint64_t object, uint32_t *number) {
     uint32_t tag = (uint32_t)object;
     size_t at = scramble(tag) & lives->mask;
     for (uint32_t found; (found = lives->at[at].number); at = (at + 1) & lives->mask)
-        if (lives->at[at].tag == tag && lives->lives[found - 1].object == object) {
+        if (lives->at[at].tag == tag && life_at(lives, found - 1)->object == object) {
             *number = found - 1;
             lives->flags[*number] |= LIFE_AWAKE | LIFE_TOUCHED;
             return 0;
@@ -104,11 +106,11 @@ int life_enter(Lives *lives, uint64_t object, uint32_t *number) {
     }
     if (!lives->spare) {
         if (lives->count == lives->room && lives_grow(lives) < 0) return -1;
-        lives->lives[lives->count].object = 0;
+        life_at(lives, lives->count)->object = 0;
         lives->spare = ++lives->count;
     }
     *number = lives->spare - 1;
-    Life *life = &lives->lives[*number];
+    Life *life = life_at(lives, *number);
     lives->spare = (uint32_t)life->object;
     memset(life, 0, offsetof(Life, inline_events));
     life->object = object;
@@ -126,7 +128,7 @@ void life_expect_soon(const Lives *lives, uint64_t object) {
     if (lives->at == NULL) return;
     LifeSlot slot = lives->at[scramble((uint32_t)object) & lives->mask];
     if (!slot.number || slot.tag != (uint32_t)object) return;
-    const char *life = (const char *)&lives->lives[slot.number - 1];
+    const char *life = (const char *)life_at(lives, slot.number - 1);
     __builtin_prefetch(life, 1);
     __builtin_prefetch(life + LINE, 1);
 }
@@ -134,7 +136,7 @@ void life_expect_soon(const Lives *lives, uint64_t object) {
 static inline LifeEvent *events_of(Life *life) { return life->more ? life->more : life->inline_events; }
 
 static int enrich(Lives *lives, uint32_t number) {
-    Life *life = &lives->lives[number];
+    Life *life = life_at(lives, number);
     lives->events -= life->count > FEW_LIFE_EVENTS ? life->count : 0;
     free(life->more);
     life->more = NULL;
@@ -144,7 +146,7 @@ static int enrich(Lives *lives, uint32_t number) {
 
 /* An event that is new to a life. -1: no memory. */
 static int add_kind(Lives *lives, uint32_t number, LifeEvent event) {
-    Life *life = &lives->lives[number];
+    Life *life = life_at(lives, number);
     if (life->count >= FEW_LIFE_EVENTS) {
         if (life->count == MOST_LIFE_EVENTS || lives->events >= ALL_LIFE_EVENTS) return enrich(lives, number);
         lives->events += life->count == FEW_LIFE_EVENTS ? FEW_LIFE_EVENTS + 1 : 1;
@@ -163,7 +165,7 @@ static int add_kind(Lives *lives, uint32_t number, LifeEvent event) {
 }
 
 int life_take(Lives *lives, uint32_t number, uint32_t name, uint32_t site, uint64_t seq) {
-    Life *life = &lives->lives[number];
+    Life *life = life_at(lives, number);
     life->seq = seq;
     if (lives->flags[number] & LIFE_RICH) return 0;
     uint32_t now = ++life->events;
@@ -277,7 +279,7 @@ static int way_example(Lives *lives, LifeWay *way, const Life *life, const LifeE
 
 /* It is not in the table any more, or will not be. */
 static int life_end(Lives *lives, uint32_t number) {
-    Life *life = &lives->lives[number];
+    Life *life = life_at(lives, number);
     const LifeEvent *events = events_of(life);
     bool failed = false;
     LifeWay *way = NULL;
@@ -312,13 +314,14 @@ int lives_end(Lives *lives) {
 
 void lives_free(Lives *lives) {
     for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->flags[i] & LIFE_USED) free(lives->lives[i].more);
+        if (lives->flags[i] & LIFE_USED) free(life_at(lives, i)->more);
     for (uint32_t i = 0; i < lives->way_count; i++) {
         for (int j = 0; j < lives->ways[i].example_count; j++) free(lives->ways[i].examples[j].sites);
         free(lives->ways[i].examples);
         free(lives->ways[i].order);
     }
-    free(lives->lives);
+    for (uint32_t i = 0; i < lives->room / LIFE_BLOCK; i++) free(lives->blocks[i]);
+    free(lives->blocks);
     free(lives->flags);
     free(lives->at);
     free(lives->ways);

@@ -25,7 +25,7 @@ static bool has_room(void **array, size_t count, uint16_t *room, size_t each) {
 
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */
 
-Name *name_at(Window *window, uint32_t number) {
+Name *name_make(Window *window, uint32_t number) {
     if (number >= window->name_count) {
         uint32_t count = number + 1 > 2 * window->name_count ? number + 1 : 2 * window->name_count;
         Name *names = realloc(window->names, count * sizeof *names);

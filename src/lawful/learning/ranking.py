@@ -142,8 +142,8 @@ def limit(way: Way) -> float:
 
 
 def at_most(counts: Counts, rule: int, way: Way) -> float:
-    """What the score can be at best, from counts alone."""
-    return _at_most(counts.satisfied[rule], counts.contexts[rule], way.breach)
+    """What the score can be at best, from counts alone. It is asked for again and again, of counts that have grown."""
+    return _at_most(1 << counts.satisfied[rule].bit_length(), counts.contexts[rule], way.breach)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,4 +1,4 @@
-"""What the C core's window remembers of steps it has taken: whatever repeats itself or does not, the counts are the twin's."""
+"""What the C core remembers of the steps of its window: whatever a program does, the counts are the twin's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from types import CodeType
 from typing import Any
 
@@ -6,6 +6,7 @@ from lawful.laws.invariants.expressions import Key
 from lawful.laws.invariants.trees import Program as InvariantProgram
 from lawful.laws.rml.planner import Planner
 from lawful.learning.model import Counts, Instruction, Life, Pair, Product, Survey
+from lawful.sources.python.model import Probe
 
 nothing: Callable[..., None] | None
 
@@ -22,15 +23,15 @@ def deal(
 def recollect(
     entries: list[tuple[int, dict[str, Any]]], start: int, objects: dict[Any, Any], plain: frozenset[str], most: int
 ) -> int: ...
-def changed(checks: list[Any], missing: object, /) -> list[Any]: ...
 def walk_code(
-    code: bytes,
-    exceptions: bytes,
-    stacksize: int,
+    code: CodeType,
+    bytecode: bytes,
     wanted: bytes,
-    tables: tuple[bytes, bytes, bytes, bytes, bytes, Callable[..., tuple[int, int]], int, int],
+    tables: tuple[bytes, bytes, bytes, bytes, bytes, bytes, Callable[..., tuple[int, int]], int, int],
+    making: tuple[Any, ...],
+    marks: tuple[frozenset[str], bool, bool],
     /,
-) -> list[tuple[int, int, int, int, int, int, bool]]: ...
+) -> tuple[list[Probe], bytes]: ...
 def automaton_minimal(
     initial: int, transitions: tuple[tuple[int, ...], ...], accepting: frozenset[int], /
 ) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]: ...
@@ -57,6 +58,10 @@ def automaton_search(
 ) -> tuple[int, ...] | None: ...
 
 class Program: ...
+
+class Vigil:
+    def __init__(self, checks: Iterable[Any], missing: object, /) -> None: ...
+    def changed(self) -> list[Any]: ...
 
 class Machine:
     failed: bool

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ABI 5
+#define ABI 6
 #define MOST_VALUES 16 /* that a key may have */
 #define MOST_HOMES 64
 

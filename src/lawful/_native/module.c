@@ -25,7 +25,6 @@ static PyMethodDef methods[] = {
     AUTOMATA_METHODS
     BATCH_METHODS
     SITES_METHODS
-    STANDING_METHODS
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
     {NULL, NULL, 0, NULL},
 };
@@ -53,7 +52,7 @@ PyMODINIT_FUNC PyInit__core(void) {
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL || PyModule_AddType(module, &MachineType) < 0 ||
         PyModule_AddType(module, &WindowType) < 0 || PyModule_AddType(module, &InvariantType) < 0 ||
-        PyModule_AddType(module, &GrammarTablesType) < 0 ||
+        PyModule_AddType(module, &GrammarTablesType) < 0 || PyModule_AddType(module, &VigilType) < 0 ||
         PyModule_AddType(module, &GrammarMachineType) < 0 || PyModule_AddType(module, &CourtType) < 0 ||
         PyModule_AddType(module, &LetterType) < 0 || add_tracer(module) < 0) {
         Py_XDECREF(module);

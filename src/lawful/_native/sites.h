@@ -6,6 +6,6 @@ PyObject *walk_code(PyObject *module, PyObject *args);
 
 #define SITES_METHODS                                                                                                  \
     {"walk_code", walk_code, METH_VARARGS,                                                                             \
-     "walk_code(code, exceptions, stacksize, wanted, tables)\n--\n\nThe wanted instructions and the stack before them."},
+     "walk_code(code, bytecode, wanted, tables, making, marks)\n--\n\nThe probes at wanted instructions, and where ways meet."},
 
 #endif

@@ -2,10 +2,6 @@
 #ifndef LAWFUL_STANDING_H
 #define LAWFUL_STANDING_H
 
-PyObject *standing_changed(PyObject *module, PyObject *args);
-
-#define STANDING_METHODS                                                                                               \
-    {"changed", standing_changed, METH_VARARGS,                                                                        \
-     "changed(checks, missing)\n--\n\nThose of (holder, key, found, ...) where something else than `found` lies now."},
+extern PyTypeObject VigilType;
 
 #endif

@@ -17,7 +17,7 @@ import pytest
 
 from lawful import core
 from lawful.sources.python import sites
-from lawful.sources.python.model import Operation
+from lawful.sources.python.model import Operation, Probe
 
 MODULES = [asyncio.base_events, ast, contextlib, subprocess, threading, typing, zipfile]
 OWN = """
@@ -35,6 +35,7 @@ async def several(a, b):
         case {"k": [x, *_]} | (x, _):
             assert x in b, super().name(x)
 """
+MARKS = sites.Marks(frozenset({"append", "name7", "len", "attribute3", "__exit__"}), quiet=True)
 LOADS = {f"LOAD_{each}" for each in "GLOBAL NAME FROM_DICT_OR_GLOBALS ATTR METHOD SUPER_ATTR CONST".split()}
 
 
@@ -60,9 +61,11 @@ PROGRAMS = [*map(code_of, MODULES), compile(OWN, "own", "exec"), compile(MANY_NA
 def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.MonkeyPatch) -> None:
     every = frozenset(Operation)
     calls = frozenset({Operation.CALL, Operation.CALL_EX, Operation.ENTER, Operation.EXIT_RAISED})
-    in_c = [list(sites._sites(code, wanted)) for code in codes(program) for wanted in (every, calls)]
+    wants = [(every, sites.Marks()), (calls, MARKS), (calls, MARKS._replace(quiet=False, habit=True))]
+    in_c = [sites.probes(code, *each) for code in codes(program) for each in wants]
     monkeypatch.setattr(core, "native", None)
-    assert in_c == [list(sites._sites(code, wanted)) for code in codes(program) for wanted in (every, calls)]
+    assert in_c == [sites.probes(code, *each) for code in codes(program) for each in wants]
+    assert all(type(probe) is Probe for each in in_c for probe in each)
     assert any(in_c)
 
 
@@ -86,10 +89,11 @@ def test_code_that_no_compiler_writes() -> None:
 @pytest.mark.skipif(core.native is None, reason="there is no C core")
 def test_tables_of_another_size_are_refused() -> None:
     assert core.native is not None
+    code = compile("", "", "exec")
     with pytest.raises(ValueError, match="a table has an entry for each instruction"):
-        core.native.walk_code(b"", b"", 1, b"", sites._TABLES)
+        core.native.walk_code(code, b"", b"", sites._TABLES, sites._MAKING, MARKS)
     with pytest.raises(ValueError, match="this is no code"):
-        core.native.walk_code(b"a", b"", 1, bytes(256), sites._TABLES)
+        core.native.walk_code(code, b"a", bytes(256), sites._TABLES, sites._MAKING, MARKS)
 
 
 @pytest.mark.skipif(not sites.SUPPORTED, reason="the bytecode is not known")

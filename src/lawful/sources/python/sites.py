@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Set
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import Final, NamedTuple
 
 from lawful import core
 from lawful.sources.python.frames import stack_bottom
@@ -31,7 +31,7 @@ from lawful.sources.python.instructions import (
 )
 from lawful.sources.python.model import Operation, Probe
 
-__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "UnknownBytecodeError", "loaded_names", "probes"]
+__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "Marks", "UnknownBytecodeError", "loaded_names", "probes"]
 
 # How far above `Probe.base` the result lies at `Probe.result`. Operations that are not here leave none: they are done
 # when that instruction comes.
@@ -114,6 +114,7 @@ _COPY = number("COPY")
 _SWAP = number("SWAP")
 _BINARY_OP = number("BINARY_OP")
 _COMPARE_OP = number("COMPARE_OP")
+_CONTAINS_OP = number("CONTAINS_OP")
 _LOAD_FAST = number("LOAD_FAST")
 _LOAD_FAST_LOAD_FAST = number("LOAD_FAST_LOAD_FAST")
 
@@ -149,18 +150,48 @@ _LOADS = {
 }
 # What `x.field += n` has between the copy of x and the writing.
 _STEPPING = [_LOAD_ATTR, _LOAD_CONST, _BINARY_OP, _SWAP]
+_CALLS = frozenset({Operation.CALL, Operation.CALL_EX})
 _IN_PLACE = frozenset(_BINARY_NAMES.index(name) for name in ("__iadd__", "__isub__"))
 _STEP = 24  # code units that it may take
 _LOADING = re.compile(b"[" + re.escape(bytes((*_LOADS, _LOAD_CONST))) + b"]")
 _JUMPS = re.compile(b"[" + re.escape(bytes(op for op in range(256) if DIRECTIONS[op])) + b"]")
 
 
-def probes(code: CodeType, operations: frozenset[Operation]) -> tuple[Probe, ...]:
+class Marks(NamedTuple):
+    """What is noted of calls besides."""
+
+    callers: frozenset[str] = frozenset()  # under which names something is called that is wanted
+    quiet: bool = False  # calls by other names can be left alone
+    habit: bool = False  # so they can once they have often called other things
+
+
+NO_MARKS: Final = Marks()
+
+
+def probes(code: CodeType, operations: frozenset[Operation], marks: Marks = NO_MARKS) -> tuple[Probe, ...]:
     """The places of these operations in the code that can be reached, by offset.
 
     The offsets are those of the events of `sys.monitoring`, and on 3.11 of opcode events of `sys.settrace`.
     """
-    return tuple(_sites(code, operations))
+    if not SUPPORTED:
+        raise UnknownBytecodeError(f"{sys.implementation.name} {'.'.join(map(str, VERSION))}")
+    pattern, wanted = _selection(operations)
+    bytecode = code.co_code
+    ops = bytecode[::2]
+    if pattern is None or not pattern.search(ops):
+        return ()
+    native = core.native
+    try:
+        if native is None:
+            found, met = _probes(code, bytecode, wanted, marks)
+        else:
+            found, meets = native.walk_code(code, bytecode, wanted, _TABLES, _MAKING, marks)
+            met = {unit for unit, here in enumerate(meets) if here} if Operation.SET_FIELD in operations else set()
+    except (IndexError, ValueError) as error:
+        raise UnknownBytecodeError("not what a compiler writes") from error
+    if Operation.SET_FIELD in operations:
+        found = [_with_ways(probe, code, bytecode, met) for probe in found]
+    return tuple(found)
 
 
 def loaded_names(code: CodeType) -> Iterator[str]:
@@ -186,53 +217,54 @@ def _selection(operations: frozenset[Operation]) -> tuple[re.Pattern[bytes] | No
     return pattern, bytes(op in numbers for op in range(256))
 
 
-def _sites(code: CodeType, operations: frozenset[Operation]) -> Iterator[Probe]:
-    if not SUPPORTED:
-        raise UnknownBytecodeError(f"{sys.implementation.name} {'.'.join(map(str, VERSION))}")
-    pattern, wanted = _selection(operations)
-    bytecode = code.co_code
-    ops = bytecode[::2]
-    if pattern is None or not pattern.search(ops):
-        return
-    try:
-        if core.native is None:
-            found, met = _walk(code, ops, bytecode[1::2], wanted)
-        else:
-            found, met = _walk_native(core.native, code, bytecode, wanted)
-    except (IndexError, ValueError) as error:
-        raise UnknownBytecodeError("not what a compiler writes") from error
+def _probes(code: CodeType, bytecode: bytes, wanted: bytes, marks: Marks) -> tuple[list[Probe], Set[int]]:
+    """The probes, and the places where ways meet."""
+    ops, args = bytecode[::2], bytecode[1::2]
+    found, met = _walk(code, ops, args, wanted)
     lines = iter(code.co_lines())
     end, line = 0, 0
     nowhere = (0, len(bytecode), None)
+    made = []
     for unit in sorted(found):
         operation, base, count, name, keywords = found[unit]
         while end <= unit * 2:
             _, end, known_line = next(lines, nowhere)
             line = known_line or 0
         result = next_unit(ops, unit) * 2
-        early: tuple[int, int, int] | tuple[()] = ()
-        steps = False
-        if operation is Operation.SET_FIELD and unit not in met:
-            early = _early(code, ops, bytecode[1::2], unit - 1, base)
-            steps = _steps(code, ops, bytecode[1::2], unit, met)
         if _EVENT_AT_PREFIX:
             while unit and ops[unit - 1] == EXTENDED_ARG:
                 unit -= 1
-        is_global = type(name) is tuple
         plain = name if type(name) is str else name[0] if type(name) is tuple else None
-        yield Probe(
-            unit * 2,
-            operation,
-            base,
-            count,
-            plain,
-            keywords,
-            result,
-            line,
-            early=early,
-            by_global=is_global,
-            steps=steps,
+        is_call = operation in _CALLS
+        other = plain not in marks.callers
+        made.append(
+            Probe(
+                unit * 2,
+                operation,
+                base,
+                count,
+                plain,
+                keywords,
+                result,
+                line,
+                quiet=is_call and marks.quiet and other,
+                habit=is_call and marks.habit and plain is not None and other,
+                by_global=type(name) is tuple and (other or not is_call),
+            )
         )
+    return made, met
+
+
+def _with_ways(probe: Probe, code: CodeType, bytecode: bytes, met: Set[int]) -> Probe:
+    """The same, with what is known of a field that is written."""
+    ops, args = bytecode[::2], bytecode[1::2]
+    unit = probe.offset // 2
+    while ops[unit] == EXTENDED_ARG:
+        unit += 1
+    if probe.operation is not Operation.SET_FIELD or unit in met:
+        return probe
+    early = _early(code, ops, args, unit - 1, probe.base)
+    return probe._replace(early=early, steps=_steps(code, ops, args, unit, met))
 
 
 def _early(code: CodeType, ops: bytes, args: bytes, unit: int, base: int) -> tuple[int, int, int] | tuple[()]:
@@ -357,7 +389,8 @@ _ROLES = bytes(
         EXTENDED_ARG: 1, _CALL: 2, _CALL_KW: 3, _CALL_FUNCTION_EX: 4, _KW_NAMES: 5, _COPY: 6, _SWAP: 7, _LOAD_GLOBAL: 8,
         _LOAD_ATTR: 9, _LOAD_METHOD: 10, _LOAD_SUPER_ATTR: 11, _PUSH_NULL: 12, _BEFORE_WITH: 13, _BEFORE_ASYNC_WITH: 14,
         _WITH_EXCEPT_START: 15, _LOAD_BUILD_CLASS: 16, _LOAD_ASSERTION_ERROR: 17, _LOAD_NAME: 18,
-        _LOAD_FROM_DICT_OR_GLOBALS: 18,
+        _LOAD_FROM_DICT_OR_GLOBALS: 18, _LOAD_CONST: 19, _STORE_ATTR: 20, _DELETE_ATTR: 20, _BINARY_OP: 21, _COMPARE_OP: 22,
+        _CALL_INTRINSIC_1: 23, _CONTAINS_OP: 24,
     }.get(op, 0)
     for op in range(256)
 )  # fmt: skip
@@ -368,40 +401,20 @@ _TABLES = (
     bytes(_BY_ARGUMENT if each is None else each[1] for each in SHAPES),
     bytes(each % 3 for each in DIRECTIONS),
     ENDS,
+    bytes(_WATCHABLE[NAMES[op]][1] if NAMES.get(op) in _WATCHABLE else 0 for op in range(256)),
     shape,
     int(_NULL_FIRST),
     int(ATTR_HAS_FLAG),
 )
-# What is known of a value and has no number of a name.
-_VALUES: dict[int, _Value] = {
-    -1: None,
-    -2: _NULL,
-    -3: "__exit__",
-    -4: "__aexit__",
-    -5: ("__build_class__",),
-    -6: ("AssertionError",),
-}
-
-
-def _walk_native(native: Any, code: CodeType, bytecode: bytes, wanted: bytes) -> tuple[dict[int, _Found], Set[int]]:
-    """The same as `_walk`, in C."""
-    found: dict[int, _Found] = {}
-    met: set[int] = set()
-    constants, names = code.co_consts, code.co_names
-    ops, args = bytecode[::2], bytecode[1::2]
-    for unit, op, arg, depth, value, keyed, meets in native.walk_code(
-        bytecode, code.co_exceptiontable, code.co_stacksize, wanted, _TABLES
-    ):
-        named = _VALUES[value] if value < 0 else (names[value >> 1],) if value & 1 else names[value >> 1]
-        keywords: tuple[str, ...] = constants[keyed] if keyed >= 0 else ()
-        if op == _CALL_KW and ops[unit - 1] == _LOAD_CONST:
-            keywords = constants[whole_argument(ops, args, unit - 1)]
-        site = _site(op, arg, depth, named, names, keywords)
-        if site is not None:
-            found[unit] = site
-        if meets:
-            met.add(unit)
-    return found, met
+_MAKING = (
+    Probe,
+    tuple(_WATCHABLE[NAMES[op]][0] if NAMES.get(op) in _WATCHABLE else None for op in range(256)),
+    tuple(_WATCHABLE[NAMES[op]][2] if NAMES.get(op) in _WATCHABLE else None for op in range(256)),
+    tuple(_BINARY_NAMES),
+    tuple(_COMPARISONS),
+    _COMPARISON_SHIFT,
+    int(_EVENT_AT_PREFIX),
+)
 
 
 def _merge(known: _Stack, stack: _Stack) -> _Stack:

@@ -118,7 +118,7 @@ class Standing:
         self._codes: dict[str, tuple[CodeType, ...]] = {}
         self._ways: dict[str, list[_Kept]] = {}
         self._kept: dict[tuple[int, str | None, int], _Kept] = {}
-        self._listed: list[_Kept] | None = None
+        self._changed: Callable[[], list[_Kept]] | None = None  # those of the checks where something else lies now
         self._stale: list[str] = []
         self.changes = 0  # how often a name was found to stand for something else than before
 
@@ -140,9 +140,9 @@ class Standing:
 
     def settle(self) -> int:
         """See what the names stand for now; a number that is another when one of them stands for something else."""
-        if self._listed is None:
-            self._listed = list(self._kept.values())
-        changed = _changed(self._listed)
+        if self._changed is None:
+            self._changed = _looking_after([*self._kept.values()])
+        changed = self._changed()
         if changed or self._stale:
             stale = {*self._stale}.union(*(each.names for each in changed))
             self._stale = []
@@ -151,7 +151,7 @@ class Standing:
         return self.changes
 
     def _look_up(self, stale: Iterable[str]) -> None:
-        self._listed = None
+        self._changed = None
         for name in stale:
             for kept in self._ways.get(name, ()):
                 self._drop(kept, name)
@@ -177,12 +177,12 @@ class Standing:
             self._kept.pop((id(kept.holder), kept.key, id(kept.found)), None)
 
 
-def _changed(checks: list[_Kept]) -> list[_Kept]:
-    """Those where something else lies now."""
+def _looking_after(checks: list[_Kept]) -> Callable[[], list[_Kept]]:
+    """Tells those where something else lies now."""
     if core.native is not None:
-        changed: list[_Kept] = core.native.changed(checks, MISSING)
+        changed: Callable[[], list[_Kept]] = core.native.Vigil(checks, MISSING).changed
         return changed
-    return [check for check in checks if check.get(check.key, MISSING) is not check.found]
+    return lambda: [check for check in checks if check.get(check.key, MISSING) is not check.found]
 
 
 def _getter(holder: dict[str, Any] | type, key: str | None) -> Callable[[Any, object], object]:

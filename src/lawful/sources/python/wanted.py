@@ -18,7 +18,7 @@ from lawful.sources.python.identity import PRIMITIVE
 from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
 from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, united
 from lawful.sources.python.scope import Scope
-from lawful.sources.python.sites import UnknownBytecodeError, loaded_names, probes
+from lawful.sources.python.sites import Marks, UnknownBytecodeError, loaded_names, probes
 from lawful.sources.python.standing import resolve, spellings
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
@@ -310,23 +310,16 @@ class Watched:
         exits = "_exit" in code.co_names
         if not operations and not exits:
             return ()
+        marks = Marks(callers, not self.scope.calls, self._only_learn and bool(self.scope.calls))
         try:
-            found = probes(code, operations | _CALLS if exits else operations)
+            kept = probes(code, operations | _CALLS if exits else operations, marks)
         except UnknownBytecodeError:
             self._unreadable.append(f"{code.co_qualname} ({self.scope.event_file(code.co_filename)})")
             return ()
-        kept = tuple(
-            probe._replace(
-                quiet=self._is_quiet(probe, callers),
-                habit=self._is_habit(probe, callers),
-                by_global=probe.by_global and probe.name not in callers,
-            )
-            if probe.operation in _CALLS
-            else probe
-            for probe in found
-            if (probe.operation in operations or probe.name == "_exit")
-            and (probe.operation not in _FIELDS or bool(self.scope.fields) or self._is_field(probe))
-        )
+        if exits and not operations >= _CALLS:
+            kept = tuple(probe for probe in kept if probe.operation in operations or probe.name == "_exit")
+        if not self.scope.fields and not _FIELDS.isdisjoint(operations):
+            kept = tuple(probe for probe in kept if probe.operation not in _FIELDS or self._is_field(probe))
         if not self.groups:
             return kept
         groups = functools.cache(self._probe_groups)
@@ -361,12 +354,6 @@ class Watched:
             return (), False
         bears = is_call and any(point.wants & (Want.NEW | Want.BIRTH) for point in points)
         return tuple(sorted(groups or self.groups)), bears
-
-    def _is_quiet(self, probe: Probe, callers: frozenset[str]) -> bool:
-        return not self.scope.calls and probe.name not in callers
-
-    def _is_habit(self, probe: Probe, callers: frozenset[str]) -> bool:
-        return self._only_learn and bool(self.scope.calls) and probe.name is not None and probe.name not in callers
 
     def _sought(self) -> tuple[frozenset[str], frozenset[Operation]]:
         """Under which names own code calls what does not report itself, and what own code is watched for."""

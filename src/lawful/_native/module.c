@@ -7,6 +7,7 @@
 #include "grammar.h"
 #include "invariant.h"
 #include "learn.h"
+#include "sieve.h"
 #include "sites.h"
 #include "standing.h"
 #include "tracer.h"
@@ -53,6 +54,7 @@ PyMODINIT_FUNC PyInit__core(void) {
     if (module == NULL || PyModule_AddType(module, &MachineType) < 0 ||
         PyModule_AddType(module, &WindowType) < 0 || PyModule_AddType(module, &InvariantType) < 0 ||
         PyModule_AddType(module, &GrammarTablesType) < 0 || PyModule_AddType(module, &VigilType) < 0 ||
+        PyModule_AddType(module, &SieveType) < 0 ||
         PyModule_AddType(module, &GrammarMachineType) < 0 || PyModule_AddType(module, &CourtType) < 0 ||
         PyModule_AddType(module, &LetterType) < 0 || add_tracer(module) < 0) {
         Py_XDECREF(module);

@@ -1,6 +1,7 @@
 /* What is known about code objects. Python is asked once (the protocol `Wanted` of model.py), and the answer is kept as long
    as the code lives. */
 #include "plan.h"
+#include "sieve.h"
 
 #ifndef LAWFUL_NO_TRACER
 
@@ -249,7 +250,8 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
     PyObject *text = module != NULL && PyUnicode_CheckExact(module) ? module : text_dunder_name;
     if (PyErr_Occurred()) return NULL;
-    PyObject *plan = plan_ask_wanted(tracer, text_plan, (PyObject *)code, text);
+    bool dismissed = tracer->sieve != NULL && sieve_dismisses(tracer->sieve, code, text);
+    PyObject *plan = dismissed ? Py_NewRef(Py_None) : plan_ask_wanted(tracer, text_plan, (PyObject *)code, text);
     if (plan == NULL) return NULL;
     if (plan == Py_None) {
 #if PY_VERSION_HEX >= 0x030C0000

@@ -157,8 +157,13 @@ static PyObject *look_at_each(const Vigil *vigil) {
     return changed;
 }
 
+bool vigil_same(PyObject *object) {
+    const Vigil *vigil = (Vigil *)object;
+    return vigil->seen && dicts_same(vigil) && types_same(vigil);
+}
+
 static PyObject *vigil_changed(Vigil *vigil, PyObject *unused) {
-    if (vigil->seen && types_same(vigil) && dicts_same(vigil)) return PyList_New(0);
+    if (vigil_same((PyObject *)vigil)) return PyList_New(0);
     if (vigil->versions && vigil->checks != NULL) {
         PyObject *name = PyUnicode_InternFromString("__init__"); /* any name does */
         if (name == NULL) return NULL;

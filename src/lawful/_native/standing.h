@@ -4,4 +4,7 @@
 
 extern PyTypeObject VigilType;
 
+/* Is it certain that nothing has changed since it was last asked? */
+bool vigil_same(PyObject *vigil);
+
 #endif

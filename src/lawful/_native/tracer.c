@@ -1,5 +1,6 @@
 /* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/model.py. */
 #include "exchange.h"
+#include "sieve.h"
 #include "sink.h"
 
 #ifndef LAWFUL_NO_TRACER
@@ -71,6 +72,10 @@ static PyObject *tracer_start(Tracer *self, PyObject *unused) {
     if (on_seen == NULL) PyErr_Clear();
     self->tells_seen = on_seen != NULL && on_seen != Py_None;
     Py_XDECREF(on_seen);
+    PyObject *sieve = PyObject_GetAttrString(self->wanted, "sieve");
+    if (sieve == NULL) PyErr_Clear();
+    Py_XSETREF(self->sieve, sieve != NULL && PyObject_TypeCheck(sieve, &SieveType) ? Py_NewRef(sieve) : NULL);
+    Py_XDECREF(sieve);
     sample_clear(self);
     if (delivery_begin(self) < 0 || tracer_plan_frames(self) < 0 || delivery_start(self) < 0) {
         PyObject *type, *value, *trace;
@@ -306,6 +311,7 @@ static int tracer_traverse(Tracer *self, visitproc visit, void *arg) {
     Py_VISIT(self->deliver);
     Py_VISIT(self->fault);
     Py_VISIT(self->learner);
+    Py_VISIT(self->sieve);
     Py_VISIT(self->window);
     Py_VISIT(self->post);
     return 0;
@@ -316,6 +322,7 @@ static int tracer_clear(Tracer *self) {
     Py_CLEAR(self->deliver);
     Py_CLEAR(self->fault);
     Py_CLEAR(self->learner);
+    Py_CLEAR(self->sieve);
     Py_CLEAR(self->window);
     Py_CLEAR(self->post);
     return 0;

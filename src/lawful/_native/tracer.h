@@ -286,6 +286,7 @@ struct Tracer {
     bool steps_off;            /* no sample tells of its steps */
     bool flushing;             /* the interpreter was asked to empty the buffer */
     bool tells_seen;           /* `wanted` wants to know which code starts */
+    PyObject *sieve;           /* knows which code is of no interest, or NULL */
     /* What it costs: */
     int64_t exact;             /* nanoseconds in deliveries and in Python code of ours */
     unsigned exacts;           /* how often there were any */

@@ -141,6 +141,9 @@ class Watching:
             if hasattr(wanted, name):
                 setattr(self, name, getattr(wanted, name))
         self.groups: frozenset[int] = getattr(wanted, "groups", frozenset())
+        if hasattr(wanted, "ask_about"):
+            wanted.ask_about(_NAMES, ("multiprocessing.",))
+        self.sieve = getattr(wanted, "sieve", None)
         self._exits = False  # own code ends the process by itself, perhaps
         self._files: set[str] = set()  # that are of interest only to us
         self._noted: dict[str, tuple[str, Want]] = {}  # by names of events: our own names, and what others want of them

@@ -118,7 +118,7 @@ class Standing:
         self._codes: dict[str, tuple[CodeType, ...]] = {}
         self._ways: dict[str, list[_Kept]] = {}
         self._kept: dict[tuple[int, str | None, int], _Kept] = {}
-        self._changed: Callable[[], list[_Kept]] | None = None  # those of the checks where something else lies now
+        self._vigil: Any = None  # looks after what was kept
         self._stale: list[str] = []
         self.changes = 0  # how often a name was found to stand for something else than before
 
@@ -140,18 +140,28 @@ class Standing:
 
     def settle(self) -> int:
         """See what the names stand for now; a number that is another when one of them stands for something else."""
-        if self._changed is None:
-            self._changed = _looking_after([*self._kept.values()])
-        changed = self._changed()
-        if changed or self._stale:
+        while (changed := self._look_after()) or self._stale:
             stale = {*self._stale}.union(*(each.names for each in changed))
             self._stale = []
             # In the order in which they were added, so that nothing depends on the hashes of names.
             self._look_up([name for name in self._places if name in stale])
         return self.changes
 
+    @property
+    def vigil(self) -> Any:
+        """What tells when this is to be asked again, if the C core does."""
+        return self._vigil
+
+    def _look_after(self) -> list[_Kept]:
+        """What was kept of places where something else lies now."""
+        if self._vigil is None:
+            kept = [*self._kept.values()]
+            self._vigil = _Vigil(kept, MISSING) if core.native is None else core.native.Vigil(kept, MISSING)
+        changed: list[_Kept] = self._vigil.changed()
+        return changed
+
     def _look_up(self, stale: Iterable[str]) -> None:
-        self._changed = None
+        self._vigil = None
         for name in stale:
             for kept in self._ways.get(name, ()):
                 self._drop(kept, name)
@@ -177,12 +187,15 @@ class Standing:
             self._kept.pop((id(kept.holder), kept.key, id(kept.found)), None)
 
 
-def _looking_after(checks: list[_Kept]) -> Callable[[], list[_Kept]]:
-    """Tells those where something else lies now."""
-    if core.native is not None:
-        changed: Callable[[], list[_Kept]] = core.native.Vigil(checks, MISSING).changed
-        return changed
-    return lambda: [check for check in checks if check.get(check.key, MISSING) is not check.found]
+class _Vigil:
+    """The twin of the C core's."""
+
+    def __init__(self, checks: list[_Kept], missing: object) -> None:
+        self._checks = checks
+        self._missing = missing
+
+    def changed(self) -> list[_Kept]:
+        return [check for check in self._checks if check.get(check.key, self._missing) is not check.found]
 
 
 def _getter(holder: dict[str, Any] | type, key: str | None) -> Callable[[Any, object], object]:

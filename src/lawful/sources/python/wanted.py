@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
+from lawful import core
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.attached import Attached
@@ -78,6 +79,9 @@ class _Known(NamedTuple):
         return self.callee is not None or self.perhaps or self.makes or self.bears
 
 
+_DISMISSED: Final = _Known(None, False)
+
+
 class Watched:
     """Implements `Wanted`. `main`: the name laws may use for the main module, beside `__main__`.
 
@@ -125,9 +129,21 @@ class Watched:
         self._written_names = frozenset(point.last for point in points if point.wants & Want.WRITE)
         self._of_any_field = united(point.wants & FIELD for point in self._points.readers)  # whatever its name
         self._planned: Attached[_Known] = Attached()  # what was planned cannot be changed any more
+        self.sieve: Any = None
+        self.ask_about(NO_NAMES, ())
         self._expected = 0  # of these, that names stood for
         self._sought_at: tuple[int, int] | None = None
         self._sought_now: tuple[frozenset[str], frozenset[Operation]] = (NO_NAMES, _NOTHING_DONE)
+
+    def ask_about(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
+        """Before the tracer starts: it is to ask about all code that uses one of these names, or is in such a module.
+
+        Otherwise the C core does not ask about code of libraries in which there is nothing to be seen.
+        """
+        every = self.scope.public or self._learn or self.groups or self._makers  # more than names is to be looked at
+        if core.native is not None and not every:
+            names = frozenset(point.last for point in self._points.functions)
+            self.sieve = self._points.sieve = core.native.Sieve(names, loads | {"_exit"}, modules)
 
     @property
     def warnings(self) -> list[str]:
@@ -151,7 +167,10 @@ class Watched:
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         filename = code.co_filename
-        if self.scope.lawful(filename):
+        own, lawful = self.scope.own(filename), self.scope.lawful(filename)
+        if self.sieve is not None:
+            self.sieve.files[filename] = None if lawful else not own
+        if lawful:
             return None
         self._points.settle()
         known = self._look_at(code, module)
@@ -162,7 +181,6 @@ class Watched:
             mask = (FUNCTION if known.perhaps else NOTHING) | (Want.NEW if known.makes else NOTHING)
             mask |= Want.BIRTH if known.bears else NOTHING
             callee = Callee(names.code_name(code, module), self._points.wants & (mask | NOTES) | known.scoped)
-        own = self.scope.own(filename)
         callers, operations = self._sought() if own else (NO_NAMES, _NOTHING_DONE)
         found = self._probes(code, operations, callers)
         if callee is None and not found and not own:
@@ -263,10 +281,14 @@ class Watched:
 
     def _known(self, function: FunctionType) -> tuple[_Known, bool]:
         """What is known of a function's code, and whether it has its plan already."""
-        found = self._planned.get(function.__code__)
+        found = self._was_planned(function.__code__)
         if found is not None:
             return found, True
         return self._look_at(function.__code__, names.module_of(function)), False
+
+    def _was_planned(self, code: CodeType) -> _Known | None:
+        found = self._planned.get(code)
+        return _DISMISSED if found is None and self.sieve is not None and self.sieve.has(code) else found
 
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
         self._points.settle()
@@ -390,7 +412,7 @@ class Watched:
             return point in self._makers and all(map(self._tells, names.subclasses(place.entry)))
         codes = point.codes
         for code in codes:
-            planned = self._planned.get(code)
+            planned = self._was_planned(code)
             if planned is not None and not planned.reports:
                 return False
         return bool(codes)

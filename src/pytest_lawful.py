@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 
 import pytest
@@ -111,9 +112,16 @@ def _begin(config: pytest.Config, options: argparse.Namespace) -> None:
         return
     config.stash[_MARK] = True
     _spare_lawful()
-    from lawful.testing.plugin import begin
+    # What is made here stays: to look through it for garbage, again and again, takes as long as to make it.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        from lawful.testing.plugin import begin
 
-    begin(config, options)
+        begin(config, options)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _spare_lawful() -> None:

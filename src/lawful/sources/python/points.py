@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType
@@ -22,6 +21,7 @@ CALL: Final = Want.PRE | Want.POST | Want.RAISE
 FIELD: Final = Want.READ | Want.WRITE
 NOTES: Final = Want.ARGS | Want.RESULT | Want.SITE
 BIRTH: Final = Want.BIRTH | Want.STACK
+_MADE: Final = Want.NEW | Want.BIRTH
 _UNBORN: Final = Want.PRE | Want.RAISE
 """What is told of a call before there is the object that it makes."""
 
@@ -50,7 +50,12 @@ _DETAILS: Final = {
 
 
 def united(wants: Iterable[Want]) -> Want:
-    return functools.reduce(operator.or_, wants, NOTHING)
+    return Want(functools.reduce(int.__or__, wants, 0))
+
+
+def meets(wants: Want, others: Want) -> bool:
+    """Have they something in common? An operator of `IntFlag` takes twenty times as long."""
+    return int.__and__(wants, others) != 0
 
 
 class Point:
@@ -85,7 +90,7 @@ class Point:
 
     @property
     def only_new(self) -> bool:
-        return bool(self.wants & (Want.NEW | Want.BIRTH)) and not self.wants & CALL
+        return meets(self.wants, _MADE) and not meets(self.wants, CALL)
 
     def maker(self) -> CodeType | None:
         """The `__init__` that can tell of new objects of a class, if laws want to know nothing else of it."""
@@ -95,7 +100,7 @@ class Point:
     @property
     def is_reader(self) -> bool:
         """Does it stand for the fields that a method reads, as `*.__hash__.*`?"""
-        return self.name.endswith(_ALL_READ) and bool(self.wants & FIELD)
+        return self.name.endswith(_ALL_READ) and meets(self.wants, FIELD)
 
     @property
     def reader(self) -> tuple[str, str]:
@@ -141,12 +146,13 @@ class Points:
             self.by_last.setdefault(point.last, []).append(point)
             self.class_names.update((point.prefix, point.name))
         self.wants = united(point.wants for point in self.by_name.values())  # all together
-        self.functions = [point for point in self.by_name.values() if point.wants & FUNCTION]
+        self.functions = [point for point in self.by_name.values() if meets(point.wants, FUNCTION)]
         self._function_names: dict[str, list[Point]] = {}
         for point in self.functions:
             self._function_names.setdefault(point.last, []).append(point)
         self.readers = [point for point in self.by_name.values() if point.is_reader]
-        self.called = [point for point in self.by_name.values() if point.wants & (CALL | Want.NEW | Want.BIRTH)]
+        called = CALL | _MADE
+        self.called = [point for point in self.by_name.values() if meets(point.wants, called)]
         for name in (*self.class_names, *self.classes, *(point.reader[0] for point in self.readers)):
             if name:
                 self._standing.add(name)
@@ -300,11 +306,13 @@ class Points:
             notes = united(each for key, each in _DETAILS.items() if key in keys) | details
             self.gone = self.gone or _GONE in kinds
             self.class_names.update(each for each in keys.get("class") or () if isinstance(each, str))
+            every = wants | notes
             found = keys.get("name")
             for name in found or ():
                 if isinstance(name, str) and name:
-                    point = self.by_name.setdefault(name, Point(name, self._standing))
-                    point.wants |= wants | notes
+                    point = self.by_name.get(name) or self.by_name.setdefault(name, Point(name, self._standing))
+                    if int.__or__(point.wants, every) != point.wants:
+                        point.wants |= every
                     point.sampled = point.sampled and sampled
             if found is None and wants == Want.NEXT:
                 self.any_next |= wants | notes

@@ -17,7 +17,7 @@ from lawful.sources.python import names
 from lawful.sources.python.attached import Attached
 from lawful.sources.python.identity import PRIMITIVE
 from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
-from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, united
+from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, meets, united
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.sites import Marks, UnknownBytecodeError, loaded_names, probes
 from lawful.sources.python.standing import resolve, spellings
@@ -125,8 +125,8 @@ class Watched:
         alone = not scope.public and not scope.calls
         self._makers = [point for point in self._points.called if alone and point.only_new]
         points = self._points.by_name.values()
-        self._read_names = frozenset(point.last for point in points if point.wants & Want.READ)
-        self._written_names = frozenset(point.last for point in points if point.wants & Want.WRITE)
+        self._read_names = frozenset(point.last for point in points if meets(point.wants, Want.READ))
+        self._written_names = frozenset(point.last for point in points if meets(point.wants, Want.WRITE))
         self._of_any_field = united(point.wants & FIELD for point in self._points.readers)  # whatever its name
         self._planned: Attached[_Known] = Attached()  # what was planned cannot be changed any more
         self.sieve: Any = None
@@ -223,7 +223,7 @@ class Watched:
         scoped = self._learned(name, module, code) & _OF_FUNCTION if self._points.functions else NOTHING
         for spelling in spellings(name, self.main):
             point = self._points.by_name.get(spelling)
-            if point is not None and point.wants & FUNCTION:
+            if point is not None and meets(point.wants, FUNCTION):
                 return _Known(_function(point, scoped), False, scoped=scoped, sampled=point.sampled)
         perhaps = False
         for point in self._points.functions_of(code):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lawful.engine.findings import Event
 from lawful.laws.protocol import Law, Monitor, Verdict
 
 if TYPE_CHECKING:
     from lawful.engine.sampling import Lives
+
+
+_NOTED = 16  # events, of one law
+_REHEARSALS = 3
 
 
 class LiveLaw:
@@ -30,6 +34,9 @@ class LiveLaw:
         self.hears = bool(getattr(law, "acquainted", False))  # must it be told of the end of what it has heard of?
         self.aloof = self._is_aloof()  # now: the end of a stranger does not concern it
         self.paused = False
+        self.first: list[Event] = []  # in a child: the first that it was given there, for the next child's sake
+        self.notes = 0  # how many of these are still to be noted
+        self.rehearsed = 0  # how often that was made use of
         self.events: list[Event] = []  # that have come
         self.numbers: list[int] = []  # that they have in the run
 
@@ -61,8 +68,29 @@ class LiveLaw:
         """Take the events that have come, and tell of those that break the law while it is as it was before them."""
         numbers, events = self.numbers, self.events
         self.numbers, self.events = [], []
+        if self.notes:
+            noted = events[: self.notes]
+            self.first += noted
+            self.notes -= len(noted)
         self._judge(events, numbers, broken)
         self.aloof = self._is_aloof()
+
+    def after_fork_in_child(self) -> None:
+        """Note what would be of use to other children, unless it was to this one."""
+        self.first = []
+        self.notes = _NOTED if self.rehearsed < _REHEARSALS and hasattr(self.monitor, "begin") else 0
+
+    def rehearse(self, events: list[Event]) -> None:
+        """Do once, in front of a fork, what would be done in each child: read the law, and see what such events do.
+
+        That changes nothing but what is known of the law's text.
+        """
+        if self.rehearsed < _REHEARSALS and hasattr(self.monitor, "begin"):
+            self.rehearsed += 1
+            self.monitor.begin()
+            stand_in: Any = self.law.monitor()
+            stand_in.feed(events)
+            stand_in.aloof  # noqa: B018  (it is asked for after each batch)
 
     def _is_aloof(self) -> bool:
         return self.hears and not self.over and bool(getattr(self.monitor, "aloof", False))

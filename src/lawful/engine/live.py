@@ -6,7 +6,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from lawful import core
@@ -585,6 +585,17 @@ class LiveRun:
 
     # -- several processes ------------------------------------------------------------------------
 
+    def firsts(self) -> dict[str, list[Event]]:
+        """The first events that laws were given in this process, a child."""
+        return {each.law.name: each.first for each in self.laws if each.first}
+
+    def rehearse(self, firsts: Mapping[str, list[Event]]) -> None:
+        """Prepare for what a child has done: those that are forked from now on have it from here."""
+        for each in self.laws:
+            if each.law.name in firsts:
+                with suppress(Exception):  # who does it in earnest will see it
+                    each.rehearse(firsts[each.law.name])
+
     def before_fork(self) -> None:
         """No other thread is judging while the process forks."""
         self._forking = self._judging != threading.get_ident()
@@ -609,6 +620,8 @@ class LiveRun:
         self._warnings.clear()
         self.faults.clear()
         self._writer = writer
+        for each in self.laws:
+            each.after_fork_in_child()
 
     def snapshot(self) -> dict[str, Any]:
         """All that was found, in JSON's types, to be merged into another run or to be reported."""

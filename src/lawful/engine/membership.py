@@ -24,6 +24,8 @@ _TRACE = ".jsonl"
 _FINDINGS = ".json"
 _PROGRESS = ".learned"
 _LEARNED = "learned"
+_FIRSTS = "firsts"
+_MOST_LOOKED_AT = 8  # children, at one fork
 
 # To tell what was learned takes time, which grows with it: so many seconds, and every so many-th second.
 _TELLING = 0.1
@@ -58,6 +60,7 @@ class Membership:
         self._settled = 0.0  # when that was last taken back
         self._before = 0  # events for the learner, when the clock last ticked
         self._forking = False
+        self._looked_at = 0  # the number of the last child from which was learned
         self._gone = False  # is it said that this process has ended, by becoming another program?
 
     # -- beginning --------------------------------------------------------------------------------
@@ -73,8 +76,16 @@ class Membership:
         self._forking = True
         self._flusher.stop()
         self.lookout.tracer.flush()
-        self.found()
+        self._learn_from_children(self.found())
         self.handing.acquire()
+
+    def _learn_from_children(self, folder: children.Folder) -> None:
+        """Do what children had to do for the laws: the next one will have it, and need not do so again."""
+        for number in range(self._looked_at + 1, self._looked_at + 1 + _MOST_LOOKED_AT):
+            report = _read(folder.file(number, _FINDINGS))
+            if report is not None:  # some leave nothing, and others are still to come
+                self._looked_at = number
+                self._live.rehearse(report.get(_FIRSTS, {}))
 
     def after_fork_in_parent(self) -> None:
         self.handing.release()
@@ -112,7 +123,7 @@ class Membership:
         """Leave what was found so far where the first process finds it."""
         assert self.folder is not None
         with self.handing, suppress(OSError):
-            report = self._live.snapshot()
+            report = self._live.snapshot() | {_FIRSTS: self._live.firsts()}
             if over and self._learner is not None:
                 report[_LEARNED] = self._learner.learner.snapshot()
             self._put(_FINDINGS, report)

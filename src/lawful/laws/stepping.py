@@ -66,9 +66,13 @@ class MachineMonitor(ABC, Generic[M]):
         return self._new_machine()
 
     @property
-    def _begun(self) -> bool:
-        """Is there a machine already?"""
+    def begun(self) -> bool:
+        """Was the law read, because an event has come or by `begin`?"""
         return "_machine" in self.__dict__
+
+    def begin(self) -> None:
+        """Read the law now, which would otherwise be done when its first event comes."""
+        self._machine  # noqa: B018  (it is made where it is first asked for, and kept)
 
     @property
     def _at_first(self) -> Verdict | None:
@@ -140,7 +144,7 @@ class MachineMonitor(ABC, Generic[M]):
 
     @property
     def _accepts(self) -> bool:
-        if not self._begun and self._at_first is not None:
+        if not self.begun and self._at_first is not None:
             return self._at_first.accepts
         return not self._machine.failed and self._machine.halts
 
@@ -150,7 +154,7 @@ class MachineMonitor(ABC, Generic[M]):
 
     @property
     def _open_verdict(self) -> Verdict:
-        if not self._begun and self._at_first is not None:
+        if not self.begun and self._at_first is not None:
             return self._at_first
         if self._machine.failed or self.doomed_at is not None:
             return Verdict.FALSE

@@ -190,7 +190,7 @@ class RmlMonitor(MachineMonitor[Machine]):
     @property
     def aloof(self) -> bool:
         """Would the end of an object of which no event has told yet change nothing now?"""
-        if self.law.known is not None and not self._begun:
+        if self.law.known is not None and not self.begun:
             return self.law.known.aloof
         return self.law.acquainted and self._machine.ignores(_STRANGER)
 

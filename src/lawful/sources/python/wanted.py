@@ -508,8 +508,11 @@ class Watched:
         filename = None if namespace is None else names.plain(namespace.get("__file__"))
         return filename is not None and self.scope.own(filename)
 
-    def _builtin(self, function: object) -> Callee | None:
+    def _builtin(self, function: Any) -> Callee | None:
         """A function of a C module, or a static method of a C class."""
+        last: str = function.__name__
+        if not self.scope.calls and last not in self._points.by_last and function is not _EXIT and function is not _MAKES_LOCK:
+            return None  # so are most
         name = names.function_name(function) or names.UNKNOWN
         masked = _OF_CLASS if function is _MAKES_LOCK else CALL | NOTES
         point = self._points.of_builtin(function, name)
@@ -538,6 +541,8 @@ class Watched:
     def _method(self, definer: type, name: str, receiver: type, *, scoped: bool = True) -> Callee | None:
         """A method of a C class."""
         point = self._points.of_method(receiver, definer, name)
+        if point is None and not self.scope.calls:
+            return None
         full = f"{self._points.class_name(definer)}.{name}"
         called = scoped and bool(self.scope.calls) and self.scope.called(full, names.class_module(definer), own=False)
         if point is not None and point.wants & CALL:

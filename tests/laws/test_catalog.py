@@ -94,6 +94,11 @@ def test_nothing_else_lies_in_the_catalogue() -> None:
     assert {path for path in found if path.name != "__pycache__"} == expected
 
 
+def test_all_files_are_found() -> None:
+    expected = sorted(catalog.ROOT.glob("*/*.rml"))
+    assert [catalog.find(name) for name in catalog.names()] == expected
+
+
 def test_titles_differ() -> None:
     titles = [catalog.load(name).title for name in NAMES]
     assert len(set(titles)) == len(titles)

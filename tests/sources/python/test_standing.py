@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import random
 import sys
 from collections.abc import Iterator
@@ -128,3 +129,37 @@ def test_a_name_is_looked_up_again_only_when_something_on_its_way_changed(
     monkeypatch.setitem(sys.modules, "shopc", ModuleType("shopc"))
     standing.settle()
     assert looked == ["shopc.buy"]
+
+
+def test_a_class_that_changes_very_often(core_used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter has a limited number of versions for a class."""
+    module = ModuleType("shopa")
+    monkeypatch.setitem(sys.modules, "shopa", module)
+    kind: Any = type("Till", (), {})
+    vars(module)["Till"] = kind
+    standing = Standing(None)
+    standing.add("shopa.Till.buy")
+    for number in range(3000):
+        kind.buy = function = eval(f"lambda: {number}")
+        standing.settle()
+        place = standing.place("shopa.Till.buy")
+        assert place is not None
+        assert place.entry is function
+
+
+def test_one_goes_on_when_another_with_the_same_modules_is_gone(
+    core_used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("shopa")
+    monkeypatch.setitem(sys.modules, "shopa", module)
+    first, second = Standing(None), Standing(None)
+    for each in (first, second):
+        each.add("shopa.buy")
+        each.settle()
+    del first, each
+    gc.collect()
+    vars(module)["buy"] = 3
+    before = second.changes
+    assert second.settle() != before
+    vars(module)["other"] = 4
+    assert second.settle() == before + 1

@@ -161,7 +161,8 @@ def _paths() -> dict[str, Path]:
     # Every run waits for this: `Path.glob` takes ten times as long.
     root = os.fspath(ROOT)
     areas = [each.name for each in os.scandir(root) if each.is_dir()]
-    found = sorted((area, file) for area in areas for file in os.listdir(os.path.join(root, area)) if file.endswith(_SUFFIX))
+    files = ((area, file) for area in areas for file in os.listdir(os.path.join(root, area)))
+    found = sorted(each for each in files if each[1].endswith(_SUFFIX))
     return {f"{area}/{file.removesuffix(_SUFFIX)}": ROOT / area / file for area, file in found}
 
 

@@ -150,8 +150,8 @@ class Wanted(Protocol):
     There may be more, which cores do without: `on_seen(code)` is called when own code starts for the first time, and
     for the first time after each `Tracer.rearm`; None when the tracer starts: nobody wants to know. `only_groups` is
     true if there is nothing to be seen while all `groups` are off (3.11: the interpreter is left alone then).
-    `hand` and `handed` are for callees with `Want.HAND`: see `Hands`. `sieve`, of the C core, knows code for which `plan`
-    would give None; the C tracer does not ask about that.
+    `hand` and `handed` are for callees with `Want.HAND`: see `Hands`. `sieve`, of the C core, knows code for which
+    `plan` would give None; the C tracer does not ask about that.
     """
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:

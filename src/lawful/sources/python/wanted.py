@@ -510,8 +510,8 @@ class Watched:
 
     def _builtin(self, function: Any) -> Callee | None:
         """A function of a C module, or a static method of a C class."""
-        last: str = function.__name__
-        if not self.scope.calls and last not in self._points.by_last and function is not _EXIT and function is not _MAKES_LOCK:
+        special = function is _EXIT or function is _MAKES_LOCK
+        if not special and not self.scope.calls and function.__name__ not in self._points.by_last:
             return None  # so are most
         name = names.function_name(function) or names.UNKNOWN
         masked = _OF_CLASS if function is _MAKES_LOCK else CALL | NOTES

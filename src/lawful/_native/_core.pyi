@@ -148,6 +148,7 @@ class QueueReader:
     party: Any
     shared: bool
     standard: bool
+    next: int
     @property
     def early(self) -> dict[int, Any]: ...
     @property
@@ -156,6 +157,8 @@ class QueueReader:
     def told(self) -> set[int]: ...
     @property
     def ways(self) -> dict[str, dict[Any, Way]]: ...
+    @property
+    def takes(self) -> dict[str, dict[Any, Way]]: ...
 
 class Way:
     def __init__(
@@ -186,6 +189,8 @@ class Post:
     get: CodeType | None
     take: CodeType | None
     rests: bool
+    entries: bool
+    sharing: bool
     def __init__(
         self,
         specs: dict[str, tuple[Any, ...]],

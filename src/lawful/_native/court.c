@@ -22,7 +22,10 @@ static int setup(void) {
 /* ---- turns ------------------------------------------------------------------------------------------------------------- */
 
 void turns_free(Turn *turns, int count) {
-    for (int i = 0; i < count; i++) Py_XDECREF(turns[i].machine);
+    for (int i = 0; i < count; i++) {
+        Py_XDECREF(turns[i].machine);
+        Py_XDECREF(turns[i].group);
+    }
     PyMem_Free(turns);
 }
 
@@ -70,35 +73,38 @@ int turns_new(PyObject *given, PyObject *heads, Turn **turns) {
 
 /* ---- letters ------------------------------------------------------------------------------------------------------------ */
 
-typedef struct Letter {
-    PyObject_HEAD
+/* What a letter is made of. There are many more of these. */
+typedef struct Note {
     Matter matter;
     PyObject *key; /* of the group; the event's beginning keeps it alive */
-    int event;
+    int event;     /* -1: it is thrown away */
+} Note;
+
+typedef struct {
+    PyObject_HEAD
+    Note note;
 } Letter;
 
-static Letter *letter_new(const Matter *matter, int event, PyObject *key) {
+static void note_drop(Note *note) {
+    Py_DECREF(note->matter.heads);
+    Py_DECREF(note->matter.values);
+    Py_DECREF(note->matter.file);
+}
+
+/* Takes the note over, also where it fails. */
+static PyObject *letter_new(Note *note) {
     Letter *letter = PyObject_New(Letter, &LetterType);
-    if (letter == NULL) return NULL;
-    letter->matter = *matter;
-    letter->event = event;
-    letter->key = key;
-    Py_INCREF(matter->heads);
-    Py_INCREF(matter->values);
-    Py_INCREF(matter->file);
-    return letter;
+    if (letter == NULL) note_drop(note);
+    else letter->note = *note;
+    return (PyObject *)letter;
 }
 
 static void letter_dealloc(Letter *letter) {
-    Py_DECREF(letter->matter.heads);
-    Py_DECREF(letter->matter.values);
-    Py_DECREF(letter->matter.file);
+    note_drop(&letter->note);
     PyObject_Free(letter);
 }
 
-static PyObject *head_of(const Letter *letter) { return PyTuple_GET_ITEM(letter->matter.heads, letter->event); }
-
-PyObject *letter_group(PyObject *letter) { return ((Letter *)letter)->key; }
+PyObject *letter_group(PyObject *letter) { return ((Letter *)letter)->note.key; }
 
 /* The arguments as events have them: objects are in a list of their own. */
 static PyObject *list_of(const Matter *matter, bool objects) {
@@ -119,8 +125,8 @@ static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
 
 /* In the order in which events have it that are made elsewhere. */
 static PyObject *letter_open(Letter *letter, PyObject *unused) {
-    const Matter *matter = &letter->matter;
-    PyObject *event = PyDict_Copy(head_of(letter));
+    const Matter *matter = &letter->note.matter;
+    PyObject *event = PyDict_Copy(PyTuple_GET_ITEM(matter->heads, letter->note.event));
     if (event == NULL) return NULL;
     if (set_taken(event, text_args, list_of(matter, false)) < 0 ||
         (matter->objects && set_taken(event, text_argIds, list_of(matter, true)) < 0) ||
@@ -150,39 +156,36 @@ PyTypeObject LetterType = {
 
 /* ---- the court ---------------------------------------------------------------------------------------------------------- */
 
-static int keep(Court *court, const Turn *turns, int count, const Matter *matter) {
-    int before = court->count;
+static void keep(Court *court, const Turn *turns, int count, const Matter *matter) {
     for (int i = 0; i < count; i++) {
         if (i && turns[i].event == turns[i - 1].event) continue;
-        Letter *letter = letter_new(matter, turns[i].event, turns[i].key);
-        if (letter == NULL) {
-            while (court->count > before) Py_DECREF(court->letters[--court->count]);
-            return -1;
-        }
-        court->letters[court->count++] = letter;
+        Note *note = &court->notes[court->count++];
+        note->matter = *matter;
+        note->key = turns[i].key;
+        note->event = turns[i].event;
+        Py_INCREF(matter->heads);
+        Py_INCREF(matter->values);
+        Py_INCREF(matter->file);
     }
-    return 0;
+    if (matter->thread > court->thread) court->thread = matter->thread;
 }
 
-int court_judge(Court *court, const Turn *turns, int count, const Matter *matter) {
-    if (court->count > MOST_LETTERS - MOST_EVENTS) return 0;
-    int before = court->count;
-    if (keep(court, turns, count, matter) < 0) return -1;
+int court_judge(Court *court, Turn *turns, int count, const Matter *matter) {
+    if (court->count > MOST_NOTES - MOST_EVENTS) return 0;
     GSource source = {.values = &PyTuple_GET_ITEM(matter->values, matter->first),
                       .count = PyTuple_GET_SIZE(matter->values) - matter->first};
     int taken = 0, result = 1;
     for (; result == 1 && taken < count; taken += result == 1) {
-        const Turn *turn = turns + taken;
+        Turn *turn = turns + taken;
         source.head = PyTuple_GET_ITEM(matter->heads, turn->event);
-        result = grammar_message((GMachine *)turn->machine, turn->key, turn->terminal, &source);
+        result = grammar_message((GMachine *)turn->machine, turn->key, &turn->group, turn->terminal, &source);
     }
     if (result == 1) {
-        if (matter->thread > court->thread) court->thread = matter->thread;
+        keep(court, turns, count, matter);
         return 1;
     }
     while (taken)
         if (grammar_take_back((GMachine *)turns[--taken].machine) < 0) result = -1;
-    while (court->count > before) Py_DECREF(court->letters[--court->count]);
     if (result < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a message could not be taken back");
     return result;
 }
@@ -191,15 +194,16 @@ static PyObject *court_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (setup() < 0) return NULL;
     Court *court = (Court *)type->tp_alloc(type, 0);
     if (court == NULL) return NULL;
-    court->letters = PyMem_Malloc(MOST_LETTERS * sizeof(Letter *));
-    if (court->letters != NULL) return (PyObject *)court;
+    court->notes = PyMem_Malloc(MOST_NOTES * sizeof(Note));
+    if (court->notes != NULL) return (PyObject *)court;
     Py_DECREF(court);
     return PyErr_NoMemory();
 }
 
 static void court_dealloc(Court *court) {
-    while (court->count) Py_DECREF(court->letters[--court->count]);
-    PyMem_Free(court->letters);
+    while (court->count) note_drop(&court->notes[--court->count]);
+    PyMem_Free(court->notes);
+    PyMem_Free(court->spare);
     Py_TYPE(court)->tp_free((PyObject *)court);
 }
 
@@ -222,59 +226,63 @@ static int seen_before(Seen *seen, const PyObject *key) {
     return 0;
 }
 
-/* Throw away what nobody can ask for: of each group the first letter and so many of the last ones are kept, and so many of
-   the last ones of all. */
-static void sort_out(Letter **letters, int count, int most, int others) {
+/* Throw away what nobody can ask for: of each group the first note and so many of the last ones are kept, and so many of
+   the last ones of all. How many that are. */
+static int sort_out(Note *notes, int count, int most, int others) {
     Seen ahead = {0}, back = {0};
-    for (int i = 0; i < count - others; i++)
-        letters[i]->matter.kept = seen_before(&ahead, letters[i]->key) == 0;
+    int kept = count;
+    bool first[MOST_NOTES];
+    for (int i = 0; i < count - others; i++) first[i] = seen_before(&ahead, notes[i].key) == 0;
     for (int i = count; i--;) {
-        bool late = seen_before(&back, letters[i]->key) < most;
-        if (i < count - others && !late && !letters[i]->matter.kept) Py_CLEAR(letters[i]);
+        bool late = seen_before(&back, notes[i].key) < most;
+        if (i >= count - others || late || first[i]) continue;
+        note_drop(&notes[i]);
+        notes[i].event = -1;
+        kept--;
     }
+    return kept;
 }
 
-static PyObject *entry_of(long long number, Letter *letter) { /* takes the letter over */
-    PyObject *entry = PyTuple_New(2), *at = PyLong_FromLongLong(number);
-    if (entry == NULL || at == NULL) {
+static PyObject *entry_of(long long number, Note *note) { /* takes the note over */
+    PyObject *letter = letter_new(note), *entry = PyTuple_New(2), *at = PyLong_FromLongLong(number);
+    if (letter == NULL || entry == NULL || at == NULL) {
+        Py_XDECREF(letter);
         Py_XDECREF(entry);
         Py_XDECREF(at);
-        Py_DECREF(letter);
         return NULL;
     }
     PyTuple_SET_ITEM(entry, 0, at);
-    PyTuple_SET_ITEM(entry, 1, (PyObject *)letter);
+    PyTuple_SET_ITEM(entry, 1, letter);
     PyObject_GC_UnTrack(entry); /* nothing leads back to it, and many are kept for long */
     return entry;
 }
 
-/* Others may be judged while the entries are made. */
+/* What is thrown away may be the last of its kind, and others may be judged while that is so: so there are other notes then. */
 static PyObject *court_take(Court *court, PyObject *args) {
     long long first;
     int most, others;
     if (!PyArg_ParseTuple(args, "Lii:take", &first, &most, &others)) return NULL;
-    Letter **more = PyMem_Malloc(MOST_LETTERS * sizeof(Letter *)), **letters = court->letters;
+    Note *more = court->spare ? court->spare : PyMem_Malloc(MOST_NOTES * sizeof(Note)), *notes = court->notes;
     if (more == NULL) return PyErr_NoMemory();
-    int count = court->count, kept = 0;
-    court->letters = more;
+    int count = court->count;
+    court->notes = more;
+    court->spare = NULL;
     court->count = 0;
-    sort_out(letters, count, most, others);
-    for (int i = 0; i < count; i++) kept += letters[i] != NULL;
-    PyObject *entries = PyList_New(kept);
+    PyObject *entries = PyList_New(sort_out(notes, count, most, others));
     for (int i = 0, at = 0; i < count; i++) {
-        if (letters[i] == NULL) continue;
-        PyObject *entry = entries == NULL ? NULL : entry_of(first + i, letters[i]);
+        if (notes[i].event < 0) continue;
+        PyObject *entry = entries == NULL ? (note_drop(&notes[i]), NULL) : entry_of(first + i, &notes[i]);
         if (entry != NULL) PyList_SET_ITEM(entries, at++, entry);
-        else if (entries != NULL) Py_CLEAR(entries);
-        else Py_DECREF(letters[i]);
+        else Py_CLEAR(entries);
     }
-    PyMem_Free(letters);
+    if (court->spare == NULL) court->spare = notes;
+    else PyMem_Free(notes);
     return entries == NULL ? NULL : Py_BuildValue("iN", count, entries);
 }
 
 static PyMethodDef court_methods[] = {
     {"take", (PyCFunction)court_take, METH_VARARGS,
-     "take(first, most, others)\n--\n\nHow many letters came since this was last asked, and those of them that may be asked for, "
+     "take(first, most, others)\n--\n\nHow many messages came since this was last asked, and letters of those that may be asked for, "
      "with their numbers from the first one's on: the first of each group and `most` of its last, and the last `others` of all."},
     {NULL, NULL, 0, NULL},
 };
@@ -282,7 +290,7 @@ static PyMethodDef court_methods[] = {
 static PyMemberDef court_members[] = {
     {"open", T_BOOL, offsetof(Court, open), 0, "May messages be judged here now?"},
     {"version", T_ULONG, offsetof(Court, version), 0, "Of the laws."},
-    {"count", T_INT, offsetof(Court, count), READONLY, "Letters that nobody has taken yet."},
+    {"count", T_INT, offsetof(Court, count), READONLY, "Of messages that nobody has taken yet."},
     {"thread", T_INT, offsetof(Court, thread), READONLY, "The highest number of a thread that has sent something."},
     {"spent", T_DOUBLE, offsetof(Court, spent), 0, "Seconds that judging took."},
     {NULL, 0, 0, 0, NULL},

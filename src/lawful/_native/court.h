@@ -8,14 +8,15 @@
 
 #define MOST_EVENTS 8     /* of one message */
 #define MOST_TURNS 16     /* steps of laws that one message is */
-#define MOST_LETTERS 4096 /* that wait until somebody asks for them */
+#define MOST_NOTES 4096   /* that wait until somebody asks for them */
 #define MOST_MARKED 64    /* arguments of a message with objects among them */
 
 /* A law's step for one of a message's events. */
 typedef struct {
     PyObject *machine;
     int terminal, event;
-    PyObject *key; /* of the group; the event's beginning keeps it alive */
+    PyObject *key;   /* of the group; the event's beginning keeps it alive */
+    PyObject *group; /* where it stands, as far as that is known, or NULL */
 } Turn;
 
 /* What is judged, and what is kept of it in case that somebody asks. */
@@ -27,7 +28,6 @@ typedef struct {
     PyObject *file;
     int line, thread, process;
     unsigned long long task;
-    char kept;                /* a mark, while letters are sorted out */
     double time;
 } Matter;
 
@@ -35,7 +35,8 @@ typedef struct {
     PyObject_HEAD
     char open;                /* may messages be judged here now? */
     unsigned long version;    /* of the laws: what was found out before it changed holds no more */
-    struct Letter **letters;
+    struct Note *notes;       /* what letters are made of, if they may be asked for */
+    struct Note *spare;       /* room for as many, or NULL */
     int count;
     int thread;               /* the highest number so far */
     double spent;             /* seconds of judging, nearly */
@@ -48,7 +49,7 @@ int turns_new(PyObject *given, PyObject *heads, Turn **turns);
 void turns_free(Turn *turns, int count);
 
 /* 1: judged, and nothing to be said against it; 0: an event must be made, and nothing has changed; -1: error */
-int court_judge(Court *court, const Turn *turns, int count, const Matter *matter);
+int court_judge(Court *court, Turn *turns, int count, const Matter *matter);
 
 /* What tells the group of a message apart; borrowed. */
 PyObject *letter_group(PyObject *letter);

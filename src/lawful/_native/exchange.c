@@ -4,7 +4,9 @@
    The specification is lawful/sources/actors/tasks.py: what is told here is told there in the same words. */
 #include "exchange.h"
 
-#include "court.h"
+#include "quick.h"
+#include "tasks.h"
+#include "ways.h"
 
 #ifndef LAWFUL_NO_TRACER
 
@@ -12,218 +14,53 @@
 
 #define LONGEST 10000    /* as in encode.c */
 
-static PyObject *text_args, *text_argIds, *text_task, *text_file, *text_line, *text_thread, *text_time, *text_alias,
-    *text_maxsize, *text_queue, *text_kwargs, *text_get_coro, *text_get_name, *zero;
+static PyObject *text_args, *text_argIds, *text_kwargs, *text_alias, *text_maxsize, *text_queue;
 
 static int setup(void) {
-    if (zero != NULL) return 0;
-    struct { PyObject **place; const char *text; } words[] = {
-        {&text_args, "args"}, {&text_argIds, "argIds"}, {&text_task, "task"}, {&text_file, "file"}, {&text_line, "line"},
-        {&text_thread, "thread"}, {&text_time, "time"}, {&text_alias, "alias"}, {&text_maxsize, "_maxsize"},
-        {&text_queue, "_queue"}, {&text_kwargs, "kwargs"},
-        {&text_get_coro, "get_coro"}, {&text_get_name, "get_name"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (*words[i].place == NULL && (*words[i].place = PyUnicode_InternFromString(words[i].text)) == NULL) return -1;
-    return (zero = PyFloat_FromDouble(0)) == NULL ? -1 : 0;
-}
-
-/* ---- who reads from a queue -------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *task;     /* that read last: a weak reference, or None */
-    PyObject *party;    /* or None: nobody has read yet */
-    PyObject *early, *routes, *told; /* Python's */
-    PyObject *ways;     /* a dict of dicts of ways, by names of messages and by senders */
-    char shared;
-    char standard;      /* is a queue as asyncio makes them? */
-} QueueReader;
-
-static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    QueueReader *self = (QueueReader *)type->tp_alloc(type, 0);
-    if (self == NULL) return NULL;
-    self->task = Py_NewRef(Py_None);
-    self->party = Py_NewRef(Py_None);
-    self->early = PyDict_New();
-    self->routes = PyDict_New();
-    self->told = PySet_New(NULL);
-    self->ways = PyDict_New();
-    if (!self->early || !self->routes || !self->told || !self->ways) Py_CLEAR(self);
-    return (PyObject *)self;
-}
-
-static int reader_traverse(QueueReader *self, visitproc visit, void *arg) {
-    Py_VISIT(self->task);
-    Py_VISIT(self->party);
-    Py_VISIT(self->early);
-    Py_VISIT(self->routes);
-    Py_VISIT(self->told);
-    Py_VISIT(self->ways);
-    return 0;
-}
-
-static int reader_clear(QueueReader *self) {
-    Py_CLEAR(self->task);
-    Py_CLEAR(self->party);
-    Py_CLEAR(self->early);
-    Py_CLEAR(self->routes);
-    Py_CLEAR(self->told);
-    Py_CLEAR(self->ways);
-    return 0;
-}
-
-static void reader_dealloc(QueueReader *self) {
-    PyObject_GC_UnTrack(self);
-    reader_clear(self);
-    Py_TYPE(self)->tp_free((PyObject *)self);
-}
-
-static PyMemberDef reader_members[] = {
-    {"task", T_OBJECT_EX, offsetof(QueueReader, task), 0, "A weak reference to the task that read last, or None."},
-    {"party", T_OBJECT_EX, offsetof(QueueReader, party), 0, "Who that is; None: nobody has read yet."},
-    {"shared", T_BOOL, offsetof(QueueReader, shared), 0, "Do several read?"},
-    {"standard", T_BOOL, offsetof(QueueReader, standard), 0, "Is what is in the queue where asyncio has it?"},
-    {"early", T_OBJECT_EX, offsetof(QueueReader, early), READONLY, "Who sent what lies there, as long as nobody reads it."},
-    {"routes", T_OBJECT_EX, offsetof(QueueReader, routes), READONLY, "What a message of a name may be."},
-    {"told", T_OBJECT_EX, offsetof(QueueReader, told), READONLY, "What lay there when a second reader came."},
-    {"ways", T_OBJECT_EX, offsetof(QueueReader, ways), READONLY, "What messages are, by their names and their senders."},
-    {NULL, 0, 0, 0, NULL},
-};
-
-PyTypeObject QueueReaderType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.QueueReader",
-    .tp_basicsize = sizeof(QueueReader),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "QueueReader()\n--\n\nWho reads from a queue.",
-    .tp_new = reader_new,
-    .tp_dealloc = (destructor)reader_dealloc,
-    .tp_traverse = (traverseproc)reader_traverse,
-    .tp_clear = (inquiry)reader_clear,
-    .tp_members = reader_members,
-};
-
-/* ---- what a message is, from one sender to one reader ------------------------------------------------------------------- */
-
-/* Events with all their keys, but not all their values: to copy a dict is cheaper than to fill one. */
-typedef struct {
-    PyObject *events[MOST_EVENTS]; /* or NULL: not made yet */
-    uint32_t place;                /* whose file and line they have */
-    Id task;                       /* whose id they have */
-} Forms;
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *heads;       /* a tuple of dicts: how the events begin */
-    PyObject *parameters;  /* a tuple: how the view calls the arguments */
-    const void *target;    /* the address of who is called, only compared; NULL: nobody knows */
-    Forms plain, objects;  /* without objects among the arguments, and with some */
-    Turn *turns;           /* what laws make of it, if it can be judged without an event */
-    int turn_count;
-    unsigned long version; /* of the laws */
-} Way;
-
-static PyObject *way_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"heads", "target", "parameters", "turns", "version", NULL};
-    PyObject *heads, *target, *parameters, *turns = Py_None;
-    unsigned long version = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!OO!|Ok:Way", names, &PyTuple_Type, &heads, &target, &PyTuple_Type,
-                                     &parameters, &turns, &version))
-        return NULL;
-    bool fits = PyTuple_GET_SIZE(heads) <= MOST_EVENTS;
-    for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(heads); i++) fits = PyDict_CheckExact(PyTuple_GET_ITEM(heads, i));
-    if (!fits) {
-        PyErr_Format(PyExc_ValueError, "a message is at most %d events, which are dicts", MOST_EVENTS);
-        return NULL;
-    }
-    Way *self = (Way *)type->tp_alloc(type, 0);
-    if (self == NULL) return NULL;
-    self->heads = Py_NewRef(heads);
-    self->parameters = Py_NewRef(parameters);
-    self->target = target == Py_None ? NULL : target;
-    self->version = version;
-    if ((self->turn_count = turns_new(turns, heads, &self->turns)) < 0) Py_CLEAR(self);
-    return (PyObject *)self;
-}
-
-static void way_dealloc(Way *self) {
-    for (int i = 0; i < MOST_EVENTS; i++) {
-        Py_XDECREF(self->plain.events[i]);
-        Py_XDECREF(self->objects.events[i]);
-    }
-    if (self->turns != NULL) turns_free(self->turns, self->turn_count);
-    Py_XDECREF(self->heads);
-    Py_XDECREF(self->parameters);
-    Py_TYPE(self)->tp_free((PyObject *)self);
-}
-
-PyTypeObject WayType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Way",
-    .tp_basicsize = sizeof(Way),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Way(heads, target, parameters, turns=None, version=0)\n--\n\nHow the events of messages begin that one sends to another.",
-    .tp_new = way_new,
-    .tp_dealloc = (destructor)way_dealloc,
-};
-
-/* In the order in which events have them that are made elsewhere. */
-static PyObject *form(PyObject *head, bool objects) {
-    PyObject *event = PyDict_Copy(head);
-    if (event == NULL) return NULL;
-    PyObject *keys[] = {text_args, text_argIds, text_task, text_file, text_line, text_thread, text_time};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (keys[i] == text_argIds && !objects) continue;
-        if (PyDict_SetItem(event, keys[i], keys[i] == text_time ? zero : Py_None) < 0) {
-            Py_DECREF(event);
-            return NULL;
-        }
-    }
-    return event;
-}
-
-static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
-    int failed = value == NULL ? -1 : PyDict_SetItem(event, key, value);
-    Py_XDECREF(value);
-    return failed;
-}
-
-/* The forms, as they are at this place and in this task. */
-static int fill_in(Tracer *tracer, Way *way, Forms *forms, uint32_t place, Id task) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(way->heads); i++) {
-        bool objects = forms == &way->objects;
-        if (forms->events[i] == NULL && (forms->events[i] = form(PyTuple_GET_ITEM(way->heads, i), objects)) == NULL) return -1;
-        PyObject *event = forms->events[i];
-        if (forms->place != place &&
-            (PyDict_SetItem(event, text_file, tracer->place_list[place - 1].file) < 0 ||
-             set_taken(event, text_line, PyLong_FromLong(tracer->place_list[place - 1].line)) < 0))
-            return -1;
-        if (forms->task != task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(task)) < 0) return -1;
-    }
-    forms->place = place;
-    forms->task = task;
-    return 0;
+    if (text_queue != NULL) return 0;
+#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
+    TEXT(args) TEXT(argIds) TEXT(kwargs) TEXT(alias)
+#undef TEXT
+    if ((text_maxsize = PyUnicode_InternFromString("_maxsize")) == NULL) return -1;
+    return (text_queue = PyUnicode_InternFromString("_queue")) == NULL ? -1 : 0;
 }
 
 /* ---- the post ------------------------------------------------------------------------------------------------------------ */
 
-#define RECENT 64        /* entries of tables that were met last, by the addresses of their objects: a power of two */
+#define RECENT 64        /* entries of a table that were met last, by the addresses of their objects: a power of two */
+#define HITS 64          /* ways that were found last: a power of two */
+
+/* Dicts as tables.py has them: */
+enum {
+    READERS,             /* of queues; */
+    PARTIES,             /* of tasks; */
+    CLASSES,               /* of classes whose objects stand in events by their ids; */
+    SHAPES,              /* of classes whose objects are messages: a tuple of a name and the names of fields */
+    STRANGERS,           /* of code whose tasks are in no group, unless by their names: the class of whose method it is; if it is
+                            nobody's, None, or a tuple of the class of its first argument, on which that depends */
+    TABLES
+};
 
 struct Post {
     PyObject_HEAD
-    PyObject *recent[RECENT];
-    PyObject *recent_of[RECENT]; /* their tables, borrowed */
+    PyObject *tables[TABLES];
+    PyObject *recent[TABLES][RECENT];
+    struct {
+        PyObject *ways, *name, *party; /* strong references, only compared: the dict of dicts, and its keys */
+        Way *way;
+    } hits[HITS];
+    struct {
+        PyTypeObject *type; /* of queues, only compared */
+        unsigned deaths;
+    } plain[3];          /* where nothing else is wanted of `put`, `get` and `take` */
     PyObject *specs;     /* a dict: what messages of a name may be; (): nothing */
-    PyObject *readers;   /* dicts as tables.py has them: of queues; */
-    PyObject *parties;   /* of tasks; */
-    PyObject *kinds;     /* of classes whose objects stand in events by their ids; */
-    PyObject *shapes;    /* of classes whose objects are messages: a tuple of a name and the names of fields */
     PyObject *keys;      /* a tuple: by which of these a dict has the name of a message */
-    PyObject *strangers; /* of code whose tasks are in no group, unless by their names: the class of whose method it is; if it is
-                            nobody's, None, or a tuple of the class of its first argument, on which that depends */
     PyObject *matches;   /* a tuple: what tells whether the name of a task puts it into a group */
     char plain_names;    /* is that so of none of the names that asyncio gives? */
     PyObject *put, *get, *take; /* code of asyncio's queues, or None */
     char rests;          /* Python must look at everything */
+    char entries;        /* some code of the program's own is told of as messages: what it puts may have been told already */
+    char sharing;        /* several read from a queue */
     PyObject *court;     /* where messages are judged without events, or None */
     unsigned judged, missed; /* there; and not there, only because events were waiting */
 };
@@ -240,12 +77,12 @@ static PyObject *post_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     Post *self = (Post *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->specs = Py_NewRef(specs);
-    self->readers = Py_NewRef(readers);
-    self->parties = Py_NewRef(parties);
-    self->kinds = Py_NewRef(kinds);
-    self->shapes = Py_NewRef(shapes);
+    self->tables[READERS] = Py_NewRef(readers);
+    self->tables[PARTIES] = Py_NewRef(parties);
+    self->tables[CLASSES] = Py_NewRef(kinds);
+    self->tables[SHAPES] = Py_NewRef(shapes);
+    self->tables[STRANGERS] = Py_NewRef(strangers);
     self->keys = Py_NewRef(keys);
-    self->strangers = Py_NewRef(strangers);
     self->matches = Py_NewRef(matches);
     self->plain_names = plain_names;
     self->put = Py_NewRef(Py_None);
@@ -257,27 +94,33 @@ static PyObject *post_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 
 static int post_traverse(Post *self, visitproc visit, void *arg) {
     Py_VISIT(self->specs);
-    Py_VISIT(self->readers);
-    Py_VISIT(self->parties);
-    Py_VISIT(self->kinds);
-    Py_VISIT(self->shapes);
     Py_VISIT(self->keys);
-    Py_VISIT(self->strangers);
     Py_VISIT(self->matches);
-    for (int i = 0; i < RECENT; i++) Py_VISIT(self->recent[i]);
+    for (int table = 0; table < TABLES; table++) {
+        Py_VISIT(self->tables[table]);
+        for (int i = 0; i < RECENT; i++) Py_VISIT(self->recent[table][i]);
+    }
+    for (int i = 0; i < HITS; i++) {
+        Py_VISIT(self->hits[i].ways);
+        Py_VISIT(self->hits[i].party);
+    }
     return 0;
 }
 
 static int post_clear(Post *self) {
     Py_CLEAR(self->specs);
-    Py_CLEAR(self->readers);
-    Py_CLEAR(self->parties);
-    Py_CLEAR(self->kinds);
-    Py_CLEAR(self->shapes);
     Py_CLEAR(self->keys);
-    Py_CLEAR(self->strangers);
     Py_CLEAR(self->matches);
-    for (int i = 0; i < RECENT; i++) Py_CLEAR(self->recent[i]);
+    for (int table = 0; table < TABLES; table++) {
+        Py_CLEAR(self->tables[table]);
+        for (int i = 0; i < RECENT; i++) Py_CLEAR(self->recent[table][i]);
+    }
+    for (int i = 0; i < HITS; i++) {
+        Py_CLEAR(self->hits[i].ways);
+        Py_CLEAR(self->hits[i].name);
+        Py_CLEAR(self->hits[i].party);
+        Py_CLEAR(self->hits[i].way);
+    }
     return 0;
 }
 
@@ -295,7 +138,9 @@ static PyMemberDef post_members[] = {
     {"put", T_OBJECT_EX, offsetof(Post, put), 0, "The code of `Queue.put_nowait`, or None."},
     {"get", T_OBJECT_EX, offsetof(Post, get), 0, "The code of `Queue.get`, or None."},
     {"take", T_OBJECT_EX, offsetof(Post, take), 0, "The code of `Queue.get_nowait`, or None."},
-    {"rests", T_BOOL, offsetof(Post, rests), 0, "Must Python look at everything?"},
+    {"rests", T_BOOL, offsetof(Post, rests), 0, "Must Python look at everything? (To compare.)"},
+    {"entries", T_BOOL, offsetof(Post, entries), 0, "Is some code of the program's own told of as messages?"},
+    {"sharing", T_BOOL, offsetof(Post, sharing), 0, "Do several read from a queue?"},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -334,17 +179,15 @@ static bool is_of(PyObject *entry, PyObject *key) {
 }
 
 /* What a table has of an object; borrowed; NULL: nothing. An entry stays as it is as long as its object lives. */
-static PyObject *known(Post *post, PyObject *table, PyObject *key) {
-    size_t place = identity_home(key, RECENT - 1);
-    PyObject *entry = post->recent[place];
-    if (entry != NULL && post->recent_of[place] == table && is_of(entry, key)) return PyTuple_GET_ITEM(entry, 1);
+static PyObject *known(Post *post, int table, PyObject *key) {
+    PyObject **recent = &post->recent[table][identity_home(key, RECENT - 1)], *entry = *recent;
+    if (entry != NULL && is_of(entry, key)) return PyTuple_GET_ITEM(entry, 1);
     PyObject *number = PyLong_FromVoidPtr(key);
-    entry = number ? PyDict_GetItemWithError(table, number) : NULL;
+    entry = number ? PyDict_GetItemWithError(post->tables[table], number) : NULL;
     Py_XDECREF(number);
     if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2 || !is_of(entry, key)) return NULL;
     Py_INCREF(entry);
-    Py_XSETREF(post->recent[place], entry);
-    post->recent_of[place] = table;
+    Py_XSETREF(*recent, entry);
     return PyTuple_GET_ITEM(entry, 1);
 }
 
@@ -362,6 +205,9 @@ static bool is_plain(PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == &PyLong_Type) {
         int overflow;
+#if PY_VERSION_HEX >= 0x030C0000
+        if (PyUnstable_Long_IsCompact((PyLongObject *)value)) return true;
+#endif
         PyLong_AsLongLongAndOverflow(value, &overflow);
         return !overflow;
     }
@@ -376,7 +222,7 @@ static int look_through(Post *post, PyObject *const *values, Py_ssize_t count) {
     for (Py_ssize_t i = 0; i < count; i++) {
         if (!identity_needed(values[i])) {
             if (!is_plain(values[i])) return -1;
-        } else if (known(post, post->kinds, (PyObject *)Py_TYPE(values[i])) == Py_True) {
+        } else if (known(post, CLASSES, (PyObject *)Py_TYPE(values[i])) == Py_True) {
             objects = 1;
         } else {
             return -1;
@@ -417,7 +263,7 @@ static int fault(Tracer *tracer) {
 static int tell(Tracer *tracer, Way *way, PyObject *const *values, Py_ssize_t count, bool objects, uint32_t place, Id task) {
     if (PyTuple_GET_SIZE(way->heads) == 0) return 1; /* nothing that a view is about */
     Forms *forms = objects ? &way->objects : &way->plain;
-    if ((forms->place != place || forms->task != task) && fill_in(tracer, way, forms, place, task) < 0) return fault(tracer);
+    if ((forms->place != place || forms->task != task) && way_forms(tracer, way, forms, place, task) < 0) return fault(tracer);
     PyObject *args = list_of(tracer, values, count, false), *ids = args && objects ? list_of(tracer, values, count, true) : NULL;
     PyObject *events[MOST_EVENTS];
     int made = 0, failed = args == NULL || (objects && ids == NULL);
@@ -486,7 +332,7 @@ static int judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_
     }
     int result = court_judge(court, way->turns, way->turn_count, &matter);
     if (objects) Py_DECREF(matter.values);
-    if (result == 0 && court->count > MOST_LETTERS - MOST_EVENTS) post->missed = PATIENCE;
+    if (result == 0 && court->count > MOST_NOTES - MOST_EVENTS) post->missed = PATIENCE;
     if (timed) court->spent += (double)(ticks() - tick) * tracer->tick * 1e-9 * TIMED;
     return result;
 }
@@ -544,14 +390,18 @@ static bool is_given(PyObject *name) {
 
 /* Does the name of a task put it into a group, perhaps? */
 static bool has_telling_name(Post *post, PyObject *task) {
-    PyObject *name = PyObject_CallMethodNoArgs(task, text_get_name);
+    PyObject *name = tasks_name(task);
+    bool given = name == Py_None || (name != NULL && PyUnicode_CheckExact(name) && is_given(name));
+    if (given && post->plain_names) {
+        Py_DECREF(name);
+        return false;
+    }
+    if (name == Py_None) Py_SETREF(name, PyObject_CallMethod(task, "get_name", NULL));
     bool telling = name == NULL || !PyUnicode_CheckExact(name);
-    if (!telling && !(post->plain_names && is_given(name))) {
-        for (Py_ssize_t i = 0; !telling && i < PyTuple_GET_SIZE(post->matches); i++) {
-            PyObject *found = PyObject_CallOneArg(PyTuple_GET_ITEM(post->matches, i), name);
-            telling = found != Py_None;
-            Py_XDECREF(found);
-        }
+    for (Py_ssize_t i = 0; !telling && i < PyTuple_GET_SIZE(post->matches); i++) {
+        PyObject *found = PyObject_CallOneArg(PyTuple_GET_ITEM(post->matches, i), name);
+        telling = found != Py_None;
+        Py_XDECREF(found);
     }
     Py_XDECREF(name);
     return telling;
@@ -568,10 +418,10 @@ static PyCodeObject *coroutine_code(PyObject *coroutine) { /* a new reference */
 /* By what the ways of a task are known that was not met before, if it is in no group: None, or the id of the object whose
    method it runs. A new reference; NULL: Python must look at it. */
 static PyObject *stranger(Tracer *tracer, Post *post, PyObject *task) {
-    PyObject *coroutine = PyObject_CallMethodNoArgs(task, text_get_coro), *kind = NULL, *alias = NULL;
+    PyObject *coroutine = tasks_coroutine(task), *kind = NULL, *alias = NULL;
     if (coroutine != NULL && PyCoro_CheckExact(coroutine)) {
         PyCodeObject *code = coroutine_code(coroutine);
-        kind = known(post, post->strangers, (PyObject *)code);
+        kind = known(post, STRANGERS, (PyObject *)code);
         Py_DECREF(code);
     }
     if (kind == Py_None) {
@@ -594,22 +444,39 @@ static bool is_old(Post *post, Way *way) {
     return post->court != Py_None && ((Court *)post->court)->version != way->version;
 }
 
+/* The way of a message of this name, from a dict of dicts of ways; a new reference, or NULL. */
+static Way *find_way(Post *post, QueueReader *reader, PyObject *all, PyObject *name, PyObject *party) {
+    size_t home = ((uintptr_t)all >> 5 ^ (uintptr_t)name >> 4 ^ (uintptr_t)party >> 4 ^ (uintptr_t)party >> 10) & (HITS - 1);
+    if (post->hits[home].ways == all && post->hits[home].name == name && post->hits[home].party == party &&
+        post->hits[home].way->shared == reader->shared && !is_old(post, post->hits[home].way))
+        return (Way *)Py_NewRef((PyObject *)post->hits[home].way);
+    PyObject *ways = PyDict_GetItemWithError(all, name);
+    if (ways == NULL || !PyDict_CheckExact(ways)) return NULL;
+    PyObject *alias = party == Py_None || PyLong_CheckExact(party) ? Py_NewRef(party) : PyObject_GetAttr(party, text_alias);
+    if (alias == Py_False) Py_SETREF(alias, Py_NewRef(party));
+    PyObject *way = alias == NULL || alias == Py_Ellipsis ? NULL : PyDict_GetItemWithError(ways, alias);
+    Py_XDECREF(alias);
+    if (way == NULL || !Py_IS_TYPE(way, &WayType) || is_old(post, (Way *)way)) return NULL;
+    ((Way *)way)->shared = reader->shared;
+    Py_XSETREF(post->hits[home].ways, Py_NewRef(all));
+    Py_XSETREF(post->hits[home].name, Py_NewRef(name));
+    Py_XSETREF(post->hits[home].party, Py_NewRef(party));
+    Py_XSETREF(post->hits[home].way, (Way *)Py_NewRef(way));
+    return (Way *)Py_NewRef(way);
+}
+
 /* A new reference, or NULL. */
 static Way *way_of(Tracer *tracer, Post *post, QueueReader *reader, PyObject *name, PyObject *task) {
-    PyObject *ways = PyDict_GetItemWithError(reader->ways, name);
-    PyObject *sender = known(post, post->parties, task), *alias, *way = NULL;
-    if (ways == NULL || !PyDict_CheckExact(ways) || (sender == reader->party && !reader->shared)) return NULL;
-    alias = sender == NULL ? stranger(tracer, post, task) : PyObject_GetAttr(sender, text_alias);
-    if (alias == Py_False) Py_SETREF(alias, Py_NewRef(sender));
-    if (alias != NULL && alias != Py_Ellipsis) way = PyDict_GetItemWithError(ways, alias);
-    Py_XINCREF(way);
+    PyObject *sender = known(post, PARTIES, task);
+    if (sender != NULL) return sender == reader->party && !reader->shared ? NULL : find_way(post, reader, reader->ways, name, sender);
+    PyObject *alias = stranger(tracer, post, task);
+    Way *way = alias == NULL ? NULL : find_way(post, reader, reader->ways, name, alias);
     Py_XDECREF(alias);
-    if (way != NULL && (!Py_IS_TYPE(way, &WayType) || is_old(post, (Way *)way))) Py_CLEAR(way);
-    return (Way *)way;
+    return way;
 }
 
 static QueueReader *reader_of(Post *post, PyObject *queue) {
-    PyObject *reader = known(post, post->readers, queue);
+    PyObject *reader = known(post, READERS, queue);
     return reader != NULL && Py_IS_TYPE(reader, &QueueReaderType) ? (QueueReader *)reader : NULL;
 }
 
@@ -629,7 +496,7 @@ static PyObject *name_of(Post *post, PyObject *item, PyObject **said_by) {
             if (name != NULL && !PyUnicode_Check(name)) name = NULL;
         }
     } else {
-        PyObject *shape = known(post, post->shapes, (PyObject *)Py_TYPE(item));
+        PyObject *shape = known(post, SHAPES, (PyObject *)Py_TYPE(item));
         if (shape == NULL || !PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != 2) return NULL;
         name = PyTuple_GET_ITEM(shape, 0);
         *said_by = PyTuple_GET_ITEM(shape, 1);
@@ -640,7 +507,7 @@ static PyObject *name_of(Post *post, PyObject *item, PyObject **said_by) {
 /* Is it certain that this is no future, to which an answer is to go? */
 static bool is_no_future(Post *post, PyObject *value) {
     return !identity_needed(value) || PyList_CheckExact(value) || PyTuple_CheckExact(value) || PyDict_CheckExact(value) ||
-           known(post, post->kinds, (PyObject *)Py_TYPE(value)) == Py_True;
+           known(post, CLASSES, (PyObject *)Py_TYPE(value)) == Py_True;
 }
 
 /* By the names of the view's parameters, if it has all of them; a new reference; NULL: Python must look. */
@@ -669,7 +536,7 @@ static PyObject *field_of(PyObject *item, PyObject *fields, Py_ssize_t place) {
     return PyTuple_GET_SIZE(item) == PyTuple_GET_SIZE(fields) ? Py_NewRef(PyTuple_GET_ITEM(item, place)) : NULL;
 }
 
-static Py_ssize_t place_of(PyObject *fields, PyObject *name) {
+static Py_ssize_t field_place(PyObject *fields, PyObject *name) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); i++) {
         PyObject *field = PyTuple_GET_ITEM(fields, i);
         if (field == name || PyUnicode_Compare(field, name) == 0) return i;
@@ -689,7 +556,7 @@ static PyObject *values_of_object(Post *post, PyObject *item, PyObject *fields, 
     if (all == NULL || count == 0) return all;
     PyObject *values = PyTuple_New(wanted);
     for (Py_ssize_t i = 0; values != NULL && i < wanted; i++) {
-        Py_ssize_t place = place_of(fields, PyTuple_GET_ITEM(parameters, i));
+        Py_ssize_t place = field_place(fields, PyTuple_GET_ITEM(parameters, i));
         if (place < 0) Py_CLEAR(values);
         else PyTuple_SET_ITEM(values, i, Py_NewRef(PyTuple_GET_ITEM(all, place)));
     }
@@ -708,46 +575,115 @@ static PyObject *values_of(Post *post, PyObject *item, PyObject *said_by, Way *w
     return Py_NewRef(item);
 }
 
-static int on_put(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, PyObject *item) {
-    PyObject *said_by, *name = item == NULL ? NULL : name_of(post, item, &said_by);
-    PyObject *specs = name == NULL ? NULL : PyDict_GetItemWithError(post->specs, name);
-    if (specs == NULL || !PyTuple_CheckExact(specs)) return POST_UNKNOWN;
-    if (PyTuple_GET_SIZE(specs) == 0) return 1; /* no view speaks of it */
-    QueueReader *reader = reader_of(post, queue);
-    int full = reader == NULL || !tracer->tasks ? -1 : is_full(reader, queue);
-    if (full) return full < 0 ? POST_UNKNOWN : 1; /* it will not get in */
-    PyObject *task = record_task(tracer);
-    if (task == NULL) return POST_UNKNOWN;
-    Py_ssize_t first = 0;
-    Way *way = way_of(tracer, post, reader, name, task);
-    PyObject *said = way == NULL ? NULL : values_of(post, item, said_by, way, &first);
-    PyObject **values = said == NULL ? NULL : ((PyTupleObject *)said)->ob_item + first;
-    Py_ssize_t count = said == NULL ? 0 : PyTuple_GET_SIZE(said) - first;
-    int objects = said == NULL ? -1 : look_through(post, values, count);
-    Id id = objects < 0 || passes_on(tracer, frame, way->target) ? 0 : identity_of(tracer, task);
-    Py_DECREF(task);
-    uint32_t place = id ? function_place(tracer, frame) : 0;
-    int answer = POST_UNKNOWN;
+/* The place that its events have: as function_place, which is slow. */
+static uint32_t place_of_events(Tracer *tracer, RunFrame *frame) {
+    RunFrame *caller = frame_caller(frame);
+    for (int i = 0; caller != NULL && i < 10; caller = frame_caller(caller), i++) {
+        uint32_t place = quick_place(tracer, caller);
+        if (place) return place;
+        const CodeInfo *info = plan_find(tracer, frame_code(caller));
+        if (info != NULL && info->own) break;
+    }
+    return function_place(tracer, frame);
+}
+
+#define NEAR 6 /* frames, as exchange.py has it */
+
+/* May it be that a method which puts this was told of as the same message? */
+static bool may_be_told(Tracer *tracer, RunFrame *frame) {
+    for (int i = 1; i < NEAR && (frame = frame_caller(frame)) != NULL; i++) {
+        const CodeInfo *info = plan_find(tracer, frame_code(frame));
+        if (info != NULL && info->callee != NULL && info->callee->wants & WANT_HAND) return true;
+    }
+    return false;
+}
+
+/* Tells of a message that takes this way. `late`: it is on its way already, so nobody can have something against it. */
+static int send(Tracer *tracer, Post *post, RunFrame *frame, Way *way, PyObject *item, PyObject *said_by, PyObject *task, bool late) {
+    Py_ssize_t first;
+    PyObject *said = values_of(post, item, said_by, way, &first);
+    if (said == NULL) return POST_UNKNOWN;
+    PyObject **values = ((PyTupleObject *)said)->ob_item + first;
+    Py_ssize_t count = PyTuple_GET_SIZE(said) - first;
+    int objects = look_through(post, values, count), answer = POST_UNKNOWN;
+    Id id = objects < 0 || (!late && passes_on(tracer, frame, way->target)) ? 0 : identity_of(tracer, task);
+    uint32_t place = id ? place_of_events(tracer, frame) : 0;
     if (place && !tracer->broken && tracer->place_list[place - 1].line >= 0) {
         int judged = post->court == Py_None ? 0 : judge(tracer, post, way, said, first, objects, place, id);
         if (judged < 0) answer = fault(tracer);
         else if (judged) answer = 1;
-        else answer = hasten(tracer, post, tell(tracer, way, values, count, objects, place, id));
+        else if (!late || !tracer->synchronous) answer = hasten(tracer, post, tell(tracer, way, values, count, objects, place, id));
     }
-    Py_XDECREF(said);
-    Py_XDECREF(way);
+    Py_DECREF(said);
     return answer;
+}
+
+/* What messages of this name may be; borrowed; NULL: Python must look. */
+static PyObject *specs_of(Post *post, PyObject *name) {
+    PyObject *specs = name == NULL ? NULL : PyDict_GetItemWithError(post->specs, name);
+    return specs != NULL && PyTuple_CheckExact(specs) ? specs : NULL;
+}
+
+static int on_put(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, PyObject *item) {
+    PyObject *said_by, *name = item == NULL ? NULL : name_of(post, item, &said_by), *specs = specs_of(post, name);
+    if (specs == NULL) return POST_UNKNOWN;
+    if (PyTuple_GET_SIZE(specs) == 0) return 1; /* no view speaks of it */
+    QueueReader *reader = reader_of(post, queue);
+    int full = reader == NULL || !tracer->tasks ? -1 : is_full(reader, queue);
+    if (full) return full < 0 ? POST_UNKNOWN : 1; /* it will not get in */
+    if (post->entries && may_be_told(tracer, frame)) return POST_UNKNOWN;
+    PyObject *task = tasks_current(tracer);
+    Way *way = task == NULL ? NULL : way_of(tracer, post, reader, name, task);
+    int answer = way == NULL ? POST_UNKNOWN : send(tracer, post, frame, way, item, said_by, task, false);
+    Py_XDECREF(way);
+    Py_XDECREF(task);
+    return answer;
+}
+
+/* What is taken next, a new reference; NULL: nothing, or Python must look. */
+static PyObject *next_of(QueueReader *reader, PyObject *queue) {
+    PyObject *inside = reader->next == UNKNOWN_NEXT ? NULL : PyObject_GetAttr(queue, text_queue);
+    PyObject *item = inside == NULL ? NULL : PySequence_GetItem(inside, reader->next == FIRST ? 0 : -1);
+    Py_XDECREF(inside);
+    return item;
+}
+
+/* One of several readers takes a message. It is told of when that is done; but if nobody can have something against it, it may
+   as well be told now. */
+static int on_shared_take(Tracer *tracer, Post *post, RunFrame *frame, QueueReader *reader, PyObject *queue) {
+    PyObject *item = next_of(reader, queue), *said_by, *name = item == NULL ? NULL : name_of(post, item, &said_by);
+    PyObject *specs = specs_of(post, name), *task = NULL;
+    Way *way = NULL;
+    int answer = POST_UNKNOWN;
+    if (specs != NULL && PyTuple_GET_SIZE(specs) == 0) {
+        answer = 1;
+    } else if (specs != NULL && PySet_GET_SIZE(reader->told) == 0 && (task = tasks_current(tracer)) != NULL) {
+        PyObject *party = known(post, PARTIES, task);
+        way = party == NULL ? NULL : find_way(post, reader, reader->takes, name, party);
+        if (way != NULL) answer = send(tracer, post, frame, way, item, said_by, task, true);
+    }
+    Py_XDECREF(way);
+    Py_XDECREF(task);
+    Py_XDECREF(item);
+    return answer;
+}
+
+/* Does asyncio itself call, for who waits? That was looked at when it began. */
+static bool is_called_by_get(Post *post, RunFrame *frame) {
+    RunFrame *caller = frame_caller(frame);
+    return caller != NULL && (PyObject *)frame_code(caller) == post->get;
 }
 
 /* Somebody takes a message, or waits for one. Is it who always does? */
 static int on_take(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, bool waits) {
+    bool by_get = !waits && is_called_by_get(post, frame);
+    if (by_get && !post->sharing) return 1;
     QueueReader *reader = reader_of(post, queue);
-    if (reader == NULL || reader->shared || !PyWeakref_Check(reader->task)) return POST_UNKNOWN;
-    if (!waits) {
-        RunFrame *caller = frame_caller(frame);
-        if (caller != NULL && (PyObject *)frame_code(caller) == post->get) return 1; /* that was looked at when it began */
-    }
-    PyObject *task = record_task(tracer);
+    if (reader == NULL) return POST_UNKNOWN;
+    if (reader->shared) return waits ? 1 : on_shared_take(tracer, post, frame, reader, queue);
+    if (!PyWeakref_Check(reader->task)) return POST_UNKNOWN;
+    if (by_get) return 1;
+    PyObject *task = tasks_current(tracer);
     bool same = task != NULL && ((PyWeakReference *)reader->task)->wr_object == task;
     Py_XDECREF(task);
     return same ? 1 : POST_UNKNOWN;
@@ -755,19 +691,47 @@ static int on_take(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue,
 
 #define NOTHING_ELSE (~(WANT_HAND | WANT_HAND_END | WANT_SITE))
 
+/* 1: nothing else is wanted of this function with such a queue; 0: Python must look; -1: a fault */
+static int is_plain_function(Tracer *tracer, Post *post, int which, CodeInfo *info, PyTypeObject *type) {
+    if (post->plain[which].type == type && post->plain[which].deaths == plan_deaths) return 1;
+    Callee *callee = plan_receiver(tracer, info, type);
+    if (callee == NULL) return -1;
+    if (callee->name == NULL || callee->wants & NOTHING_ELSE || callee->group != NULL) return 0;
+    post->plain[which].type = type;
+    post->plain[which].deaths = plan_deaths;
+    return 1;
+}
+
+static int look_at(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    Post *post = tracer->post;
+    PyObject *code = (PyObject *)info->code, *queue = frame->localsplus[0];
+    int which = code == post->put ? 0 : code == post->get ? 1 : 2, answer;
+    if (queue == NULL || info->groups || post->rests) return POST_UNKNOWN;
+    int plain = is_plain_function(tracer, post, which, info, Py_TYPE(queue));
+    if (plain <= 0) return plain < 0 ? fault(tracer) : POST_UNKNOWN;
+    if (which == 0) answer = on_put(tracer, post, frame, queue, frame->localsplus[1]);
+    else answer = on_take(tracer, post, frame, queue, which == 1);
+    if (answer == POST_UNKNOWN && PyErr_Occurred()) PyErr_Clear(); /* whatever it was, Python meets it again */
+    return answer;
+}
+
+/* Python may want to know what was taken. Nobody was told of ends until now: hardly anybody asks. */
+static int see_ends(Tracer *tracer, CodeInfo *info, PyObject *queue) {
+    Callee *callee = queue == NULL ? NULL : plan_receiver(tracer, info, Py_TYPE(queue));
+    if (queue == NULL) return POST_UNKNOWN;
+    if (callee == NULL) return fault(tracer);
+    if (!(callee->wants & WANT_HAND_END)) return POST_UNKNOWN;
+    info->callee = callee;
+    return delivery_plan(tracer, info) < 0 ? fault(tracer) : POST_UNKNOWN;
+}
+
 int post_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     Post *post = tracer->post;
     PyObject *code = (PyObject *)info->code;
-    bool puts = code == post->put, waits = code == post->get;
-    if (post->rests || (!puts && !waits && code != post->take)) return POST_UNKNOWN;
-    PyObject *queue = frame->localsplus[0];
-    if (queue == NULL || info->groups) return POST_UNKNOWN;
-    Callee *callee = plan_receiver(tracer, info, Py_TYPE(queue));
-    if (callee == NULL) return fault(tracer);
-    if (callee->name == NULL || callee->wants & NOTHING_ELSE || callee->group != NULL) return POST_UNKNOWN;
-    int answer = puts ? on_put(tracer, post, frame, queue, frame->localsplus[1]) : on_take(tracer, post, frame, queue, waits);
-    if (answer == POST_UNKNOWN && PyErr_Occurred()) PyErr_Clear(); /* whatever it was, Python meets it again */
-    return answer;
+    if (code != post->put && code != post->get && code != post->take) return POST_UNKNOWN;
+    int answer = look_at(tracer, info, frame);
+    if (answer != POST_UNKNOWN || code != post->take || info->callee->wants & WANT_HAND_END) return answer;
+    return see_ends(tracer, info, frame->localsplus[0]);
 }
 
 #endif

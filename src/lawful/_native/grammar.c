@@ -36,7 +36,10 @@ PyTypeObject GrammarGroupType = {
 
 static GGroup *group_new(void) {
     GGroup *group = PyObject_New(GGroup, &GrammarGroupType);
-    if (group != NULL) group->stack = (GStack){0};
+    if (group != NULL) {
+        group->stack = (GStack){0};
+        group->gone = false;
+    }
     return group;
 }
 
@@ -207,7 +210,7 @@ static PyObject *key_of(GMachine *machine, PyObject *event) {
 /* ---- the machine ----------------------------------------------------------------------------------------------- */
 
 /* Keep the account of who may end. */
-static int account(GMachine *machine, PyObject *key, GEnding before, GEnding after) {
+static inline int account(GMachine *machine, PyObject *key, GEnding before, GEnding after) {
     machine->open += (after == G_NEVER) - (before == G_NEVER);
     if (before != G_BY_VALUES && after != G_BY_VALUES) return 0;
     if (PySet_Discard(machine->blocked, key) < 0) return -1;
@@ -236,52 +239,100 @@ static bool may_be_lost(GMachine *machine, Outlook *outlook) {
     return frame != NULL && machine->tables->state[frame->state].lost;
 }
 
-/* One message. 1: taken, 0: no step, 2: taken, and everything is lost; -1: error; NEEDS_EVENT. */
-static int take(GMachine *machine, PyObject *key, int terminal, const GSource *source, bool look) {
-    GGroup *group = (GGroup *)PyDict_GetItemWithError(machine->groups, key);
-    bool known = group != NULL;
-    int result = -1;
-    if (known) Py_INCREF(group);
-    else if (PyErr_Occurred() || (group = group_copy(machine->start, machine->tables)) == NULL) return -1;
-    GEnding before = known ? stack_ending(&group->stack) : G_ALWAYS;
+/* What takes the step back that is about to be made. */
+static GUndo *new_undo(GMachine *machine, PyObject *key, int kept, bool fresh) {
+    GUndo *undo = &machine->undo[machine->newest ^= 1];
+    undo->kept = kept;
+    undo->at = machine->at;
+    undo->fresh = fresh;
+    if (undo->key != key) Py_XSETREF(undo->key, Py_NewRef(key));
+    return undo;
+}
+
+#define NOT_PLAIN 3
+
+/* The most frequent step, of which every step of an automaton is one: a frame comes in the place of another. As `take`. */
+static int take_plainly(GMachine *machine, PyObject *key, GGroup *group, int terminal, const GSource *source) {
+    const GTables *tables = machine->tables;
+    GStack *stack = &group->stack;
+    if (stack->count == 0) return NOT_PLAIN;
+    const GFrame *frame = stack->frames + stack->count - 1;
+    int number = tables->table[frame->state * tables->columns + terminal];
+    if (number == NO_STEP) return 0;
+    const GTransition *transition = tables->transition + number;
+    if (transition->pushes != 1 || !transition->taken) return NOT_PLAIN;
+    const GPush *push = transition->frames;
+    PyObject **registers = machine->registers[0];
+    fill(tables, stack, frame, registers);
+    int result = grammar_run(machine, number, registers, source);
+    if (result == 1 && source->event == NULL && tables->state[push->state].lost) result = NEEDS_EVENT;
+    if (result == 1) {
+        GEnding before = stack_ending(stack);
+        GUndo *undo = new_undo(machine, key, stack->count - 1, false);
+        if (stack_replace(stack, &undo->taken, tables, push->state, registers, push->values) < 0 ||
+            account(machine, key, before, stack_ending(stack)) < 0)
+            result = -1;
+        else
+            machine->came[terminal] = true;
+    }
+    release(registers);
+    return result;
+}
+
+/* One message to a group, which is not in the machine yet if it is `fresh`. */
+static int take_by(GMachine *machine, PyObject *key, GGroup *group, bool fresh, int terminal, const GSource *source) {
+    int result = fresh ? NOT_PLAIN : take_plainly(machine, key, group, terminal, source);
+    if (result != NOT_PLAIN) return result;
+    GEnding before = fresh ? G_ALWAYS : stack_ending(&group->stack);
     Outlook outlook = {&group->stack, group->stack.count};
     result = step(machine, &outlook, terminal, source);
     if (result == 1 && source->event == NULL && may_be_lost(machine, &outlook)) result = NEEDS_EVENT;
     if (result == 1) {
-        GUndo *undo = &machine->undo[machine->newest ^= 1];
-        undo->kept = outlook.kept;
-        undo->at = machine->at;
-        undo->fresh = !known;
-        Py_XSETREF(undo->key, Py_NewRef(key));
+        GUndo *undo = new_undo(machine, key, outlook.kept, fresh);
         if (stack_commit(&group->stack, outlook.kept, &machine->scratch, &undo->taken, machine->tables) < 0 ||
-            (!known && PyDict_SetItem(machine->groups, key, (PyObject *)group) < 0) ||
+            (fresh && PyDict_SetItem(machine->groups, key, (PyObject *)group) < 0) ||
             account(machine, key, before, stack_ending(&group->stack)) < 0)
             result = -1;
-        else {
+        else
             machine->came[terminal] = true;
-            int lost = look ? is_lost(machine, &group->stack) : 0;
-            if (lost) result = lost < 0 ? -1 : 2;
-        }
     }
     stack_clear(&machine->scratch);
-    Py_DECREF(group);
     return result;
 }
 
+/* The group of this key, or a new one, which is not in the machine yet; a new reference, or NULL. */
+static GGroup *group_of(GMachine *machine, PyObject *key, bool *fresh) {
+    GGroup *group = (GGroup *)PyDict_GetItemWithError(machine->groups, key);
+    *fresh = group == NULL;
+    if (group != NULL) return (GGroup *)Py_NewRef((PyObject *)group);
+    return PyErr_Occurred() ? NULL : group_copy(machine->start, machine->tables);
+}
+
+/* One message. 1: taken, 0: no step, 2: taken, and everything is lost; -1: error. */
 static int take_event(GMachine *machine, PyObject *event, int terminal, bool look) {
+    bool fresh;
     PyObject *key = key_of(machine, event);
-    int result = key == NULL ? -1 : take(machine, key, terminal, &(GSource){.event = event}, look);
+    GGroup *group = key == NULL ? NULL : group_of(machine, key, &fresh);
+    int result = group == NULL ? -1 : take_by(machine, key, group, fresh, terminal, &(GSource){.event = event});
+    if (result == 1 && look) {
+        int lost = is_lost(machine, &group->stack);
+        if (lost) result = lost < 0 ? -1 : 2;
+    }
+    Py_XDECREF(group);
     Py_XDECREF(key);
     return result;
 }
 
 #define NO_PLACE (-1) /* of a message that is in no batch */
 
-int grammar_message(GMachine *machine, PyObject *key, int terminal, const GSource *source) {
+int grammar_message(GMachine *machine, PyObject *key, PyObject **found, int terminal, const GSource *source) {
     if (machine->busy || machine->failed) return 0;
     Py_ssize_t at = machine->at;
     machine->at = NO_PLACE;
-    int result = take(machine, key, terminal, source, false);
+    bool fresh = false;
+    if (*found == NULL || ((GGroup *)*found)->gone) Py_XSETREF(*found, (PyObject *)group_of(machine, key, &fresh));
+    int result = *found == NULL ? -1 : take_by(machine, key, (GGroup *)*found, fresh, terminal, source);
+    if (fresh && result != 1) Py_CLEAR(*found);
     machine->at = at;
     return result == NEEDS_EVENT ? 0 : result;
 }
@@ -303,7 +354,10 @@ static int undo_step(GMachine *machine) {
             after = stack_ending(&group->stack);
         }
         if (result == 0) result = account(machine, key, before, after);
-        if (result == 0 && undo->fresh) result = PyDict_DelItem(machine->groups, key);
+        if (result == 0 && undo->fresh) {
+            group->gone = true;
+            result = PyDict_DelItem(machine->groups, key);
+        }
     }
     Py_DECREF(key);
     return result;
@@ -431,6 +485,8 @@ static PyObject *machine_load(GMachine *machine, PyObject *args) {
         GGroup *group = group_new();
         if (group == NULL) return NULL;
         int result = stack_load(&group->stack, frames, machine->tables);
+        GGroup *before = (GGroup *)PyDict_GetItemWithError(machine->groups, key);
+        if (before != NULL) before->gone = true;
         if (result == 0) result = PyDict_SetItem(machine->groups, key, (PyObject *)group);
         if (result == 0) result = account(machine, key, G_ALWAYS, stack_ending(&group->stack));
         Py_DECREF(group);

@@ -67,6 +67,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     GStack stack;
+    bool gone;              /* its only message was taken back */
 } GGroup;
 
 /* What takes a step back. */
@@ -108,8 +109,8 @@ typedef struct {
 
 /* grammar.c */
 /* A message that is no event yet, and of which it is known what it is. 1: taken; 0: not, and nothing has changed: an event
-   is to be made, and to be fed; -1: error. Runs no code of Python. */
-int grammar_message(GMachine *machine, PyObject *key, int terminal, const GSource *source);
+   is to be made, and to be fed; -1: error. Runs no code of Python. `group` is the group of this key, as it was found last. */
+int grammar_message(GMachine *machine, PyObject *key, PyObject **group, int terminal, const GSource *source);
 /* Take back the last of these; two at most. */
 int grammar_take_back(GMachine *machine);
 
@@ -121,6 +122,7 @@ int stack_push(GStack *stack, const GTables *tables, int state, PyObject **value
 void stack_pop(GStack *stack);
 void stack_clear(GStack *stack);
 void stack_free(GStack *stack);
+int stack_replace(GStack *stack, GStack *taken, const GTables *tables, int state, PyObject **values, const int *which);
 int stack_commit(GStack *stack, int kept, GStack *above, GStack *taken, const GTables *tables);
 PyObject *stack_frames(const GStack *stack, const GTables *tables);
 int stack_load(GStack *stack, PyObject *frames, const GTables *tables);

@@ -45,15 +45,21 @@ static PyObject *load(const GAttribute *attribute, const GSource *source) {
     }
 }
 
-static bool small(PyObject *object, long long *value) {
+static inline bool small(PyObject *object, long long *value) {
     int overflow;
     if (!PyLong_CheckExact(object)) return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyUnstable_Long_IsCompact((PyLongObject *)object)) {
+        *value = PyUnstable_Long_CompactValue((PyLongObject *)object);
+        return true;
+    }
+#endif
     *value = PyLong_AsLongLongAndOverflow(object, &overflow);
     return overflow == 0;
 }
 
 /* 1, 0, or -1: Python has to say. */
-static int equal(const GTables *tables, PyObject *a, PyObject *b) {
+static inline int equal(const GTables *tables, PyObject *a, PyObject *b) {
     long long x, y;
     if (small(a, &x) && small(b, &y)) return x == y;
     if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return a == b || PyUnicode_Compare(a, b) == 0;
@@ -65,7 +71,7 @@ static int equal(const GTables *tables, PyObject *a, PyObject *b) {
     return a == Py_None || PyBool_Check(a) ? a == b : -1;
 }
 
-static int compare(GOp op, PyObject *a, PyObject *b) {
+static inline int compare(GOp op, PyObject *a, PyObject *b) {
     long long x, y;
     if (!small(a, &x) || !small(b, &y)) return -1;
     switch (op) {
@@ -94,19 +100,50 @@ static Py_ssize_t size_of(PyObject *object) {
     return PyDict_CheckExact(object) ? PyDict_GET_SIZE(object) : -1;
 }
 
+/* Operands that wait. Those that were computed here are owned; what else there is, others keep alive. */
+typedef struct {
+    PyObject *values[DEEPEST];
+    uint64_t owned;
+    int depth;
+} Operands;
+
+static inline void push(Operands *operands, PyObject *value, bool owned) {
+    operands->owned |= (uint64_t)owned << operands->depth;
+    operands->values[operands->depth++] = value;
+}
+
+static inline void drop(Operands *operands) {
+    uint64_t bit = UINT64_C(1) << --operands->depth;
+    if (!(operands->owned & bit)) return;
+    operands->owned &= ~bit;
+    Py_XDECREF(operands->values[operands->depth]);
+}
+
+/* In the place of the topmost ones; takes the value over if it is owned. */
+static inline void put(Operands *operands, int count, PyObject *value, bool owned) {
+    while (count--) drop(operands);
+    push(operands, value, owned);
+}
+
+static inline PyObject *truth(bool value) { return value ? Py_True : Py_False; }
+
 /* The value of an expression, a new reference; NULL without an error: Python has to say. Functions are called only if it
    `calls`: they may be the user's. */
 static PyObject *evaluate(const GTables *tables, const int *code, int count, PyObject **registers, bool calls) {
-    PyObject *stack[DEEPEST], *value;
-    int depth = 0, at = 0, answer;
+    Operands operands; /* their room is not emptied first: most need little of it */
+    PyObject **stack = operands.values, *value;
+    operands.owned = 0;
+    operands.depth = 0;
+    stack[0] = tables->undefined;
+    int at = 0, answer;
     while (at < count) {
         GOp op = code[at++];
         switch (op) {
         case G_REGISTER:
-            stack[depth++] = Py_NewRef(registers[code[at++]]);
+            push(&operands, registers[code[at++]], false);
             continue;
         case G_CONSTANT:
-            stack[depth++] = Py_NewRef(PyTuple_GET_ITEM(tables->constants, code[at++]));
+            push(&operands, PyTuple_GET_ITEM(tables->constants, code[at++]), false);
             continue;
         case G_EQUAL:
         case G_UNEQUAL:
@@ -114,49 +151,45 @@ static PyObject *evaluate(const GTables *tables, const int *code, int count, PyO
         case G_LESS_EQUAL:
         case G_GREATER:
         case G_GREATER_EQUAL:
-            answer = op <= G_UNEQUAL ? equal(tables, stack[depth - 2], stack[depth - 1])
-                                     : compare(op, stack[depth - 2], stack[depth - 1]);
+            answer = op <= G_UNEQUAL ? equal(tables, stack[operands.depth - 2], stack[operands.depth - 1])
+                                     : compare(op, stack[operands.depth - 2], stack[operands.depth - 1]);
             if (answer < 0) goto elsewhere;
-            value = Py_NewRef((answer == 1) == (op != G_UNEQUAL) ? Py_True : Py_False);
-            break;
+            put(&operands, 2, truth((answer == 1) == (op != G_UNEQUAL)), false);
+            continue;
         case G_ADD:
         case G_SUBTRACT:
         case G_MULTIPLY:
-            value = arithmetic(op, stack[depth - 2], stack[depth - 1]);
+            value = arithmetic(op, stack[operands.depth - 2], stack[operands.depth - 1]);
             if (value == NULL) goto elsewhere;
-            break;
+            put(&operands, 2, value, true);
+            continue;
         case G_NEGATE: {
             long long x;
-            if (!small(stack[depth - 1], &x) || x < -(1LL << 60)) goto elsewhere;
-            Py_SETREF(stack[depth - 1], PyLong_FromLongLong(-x));
-            if (stack[depth - 1] == NULL) goto failed;
+            if (!small(stack[operands.depth - 1], &x) || x < -(1LL << 60)) goto elsewhere;
+            if ((value = PyLong_FromLongLong(-x)) == NULL) goto elsewhere;
+            put(&operands, 1, value, true);
             continue;
         }
         case G_NOT:
-            if (!PyBool_Check(stack[depth - 1])) goto elsewhere;
-            Py_SETREF(stack[depth - 1], Py_NewRef(stack[depth - 1] == Py_True ? Py_False : Py_True));
+            if (!PyBool_Check(stack[operands.depth - 1])) goto elsewhere;
+            put(&operands, 1, truth(stack[operands.depth - 1] != Py_True), false);
             continue;
         case G_AND_THEN:
         case G_OR_ELSE: {
-            PyObject *left = stack[depth - 1];
+            PyObject *left = stack[operands.depth - 1];
             int target = code[at++];
             if (!PyBool_Check(left)) goto elsewhere;
-            if ((left == Py_True) == (op == G_OR_ELSE)) {
-                at = target;
-            } else {
-                Py_DECREF(left);
-                depth--;
-            }
+            if ((left == Py_True) == (op == G_OR_ELSE)) at = target;
+            else drop(&operands);
             continue;
         }
         case G_CONDITION:
-            if (!PyBool_Check(stack[depth - 1])) goto elsewhere;
+            if (!PyBool_Check(stack[operands.depth - 1])) goto elsewhere;
             continue;
         case G_SIZE: {
-            Py_ssize_t size = size_of(stack[depth - 1]);
-            if (size < 0) goto elsewhere;
-            Py_SETREF(stack[depth - 1], PyLong_FromSsize_t(size));
-            if (stack[depth - 1] == NULL) goto failed;
+            Py_ssize_t size = size_of(stack[operands.depth - 1]);
+            if (size < 0 || (value = PyLong_FromSsize_t(size)) == NULL) goto elsewhere;
+            put(&operands, 1, value, true);
             continue;
         }
         case G_CALL: {
@@ -164,29 +197,24 @@ static PyObject *evaluate(const GTables *tables, const int *code, int count, PyO
             PyObject *function = PyTuple_GET_ITEM(tables->functions, code[at++]);
             int given = code[at++];
             for (int i = 0; i < given; i++)
-                if (stack[depth - 1 - i] == tables->undefined) goto elsewhere;
-            value = PyObject_Vectorcall(function, stack + depth - given, (size_t)given, NULL);
+                if (stack[operands.depth - 1 - i] == tables->undefined) goto elsewhere;
+            value = PyObject_Vectorcall(function, stack + operands.depth - given, (size_t)given, NULL);
             if (value == NULL) {
-                if (!PyErr_ExceptionMatches(PyExc_Exception)) goto failed;
-                PyErr_Clear(); /* Python meets it again, and says what it means */
+                if (PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python meets it again, and says what it means */
                 goto elsewhere;
             }
-            while (given--) Py_DECREF(stack[--depth]);
-            stack[depth++] = value;
+            put(&operands, given, value, true);
             continue;
         }
         default:
             goto elsewhere;
         }
-        Py_DECREF(stack[--depth]);
-        Py_SETREF(stack[depth - 1], value);
     }
-    return stack[0];
+    value = Py_NewRef(stack[0]);
+    drop(&operands);
+    return value;
 elsewhere:
-    while (depth) Py_DECREF(stack[--depth]);
-    return NULL;
-failed:
-    while (depth) Py_XDECREF(stack[--depth]);
+    while (operands.depth) drop(&operands);
     return NULL;
 }
 

@@ -76,6 +76,26 @@ int stack_commit(GStack *stack, int kept, GStack *above, GStack *taken, const GT
     return 0;
 }
 
+/* Put a frame in the place of the topmost one, which goes to another stack. The same as a commit, where that is all. */
+int stack_replace(GStack *stack, GStack *taken, const GTables *tables, int state, PyObject **values, const int *which) {
+    GFrame *top = stack->frames + stack->count - 1;
+    int size = tables->state[state].size, old = stack->value_count - top->first;
+    stack_clear(taken);
+    if (taken->capacity < 1 || taken->value_capacity < old) {
+        if (room(taken, 1, old) < 0) return -1;
+    }
+    if (stack->value_capacity < top->first + size && room(stack, 0, size) < 0) return -1;
+    GEnding own = tables->state[state].ending, below = stack->count > 1 ? top[-1].ending : G_ALWAYS;
+    taken->frames[0] = (GFrame){top->state, 0, top->ending};
+    taken->count = 1;
+    for (int i = 0; i < old; i++) taken->values[i] = stack->values[top->first + i];
+    taken->value_count = old;
+    *top = (GFrame){state, top->first, own < below ? own : below};
+    for (int i = 0; i < size; i++) stack->values[top->first + i] = Py_NewRef(values[which[i]]);
+    stack->value_count = top->first + size;
+    return 0;
+}
+
 /* As Python has them: a list of (state, values), lowest first. */
 PyObject *stack_frames(const GStack *stack, const GTables *tables) {
     PyObject *list = PyList_New(stack->count);

@@ -15,6 +15,8 @@
    monitoring.c delivery by sys.monitoring (3.12 and newer)
    profile.c    delivery by PyEval_SetProfile and PyEval_SetTrace (3.11)
    exchange.c   messages in queues, as far as nothing new is to be found out about them
+   ways.c       what Python has found out about these, once for many
+   tasks.c      asyncio's tasks
    tracer.c     the Python type */
 #ifndef LAWFUL_TRACER_H
 #define LAWFUL_TRACER_H

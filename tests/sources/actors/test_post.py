@@ -7,7 +7,7 @@ import gc
 import random
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -155,6 +155,7 @@ class Run:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.handed: Counter[str] = Counter()
+        self.judged = 0
 
 
 @pytest.fixture
@@ -186,6 +187,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
             with lawful.watch(laws, project=__file__, **options) as watch:
                 program()
             assert not watch.warnings
+            found.judged = watch.events
         return found
 
     return go
@@ -225,6 +227,121 @@ def test_python_is_asked_once_for_what_is_always_the_same(run: Any) -> None:
     assert len({event["callerId"] for event in found.events}) == 1
     assert found.handed["put_nowait"] <= 3
     assert found.handed["get"] + found.handed["get_nowait"] <= 3
+
+
+SHARED = """
+group Worker is task "worker-*";
+view V specifies Worker { receive worker.job(Int number) job }
+start S (S.last = 0;)
+S ::= epsilon | job {assert job.number < 1000 && job.number > S.last;} S (S.last = job.number;)
+"""
+
+
+async def pool(kind: type[asyncio.Queue[Any]], numbers: Sequence[int], got: list[Any]) -> None:
+    """Three workers that read from one queue."""
+
+    async def worker(inbox: asyncio.Queue[Any], polls: bool) -> None:
+        while True:
+            try:
+                item = inbox.get_nowait() if polls and not inbox.empty() else await inbox.get()
+            except lawful.Violation:
+                got.append("refused")
+                continue
+            if item is None:
+                return
+            got.append(item[1])
+
+    inbox: asyncio.Queue[Any] = kind()
+    tasks = [asyncio.create_task(worker(inbox, at == 1), name=f"worker-{at}") for at in range(3)]
+    await asyncio.sleep(0)
+    for number in numbers:
+        inbox.put_nowait(("job", number))
+        await asyncio.sleep(0)
+    for _ in tasks:
+        inbox.put_nowait(None)
+        await asyncio.sleep(0)
+    await asyncio.gather(*tasks)
+
+
+@pytest.mark.parametrize("kind", [asyncio.Queue, asyncio.LifoQueue])
+def test_python_is_not_asked_for_each_message_that_one_of_several_readers_takes(run: Any, kind: Any) -> None:
+    got: list[Any] = []
+    found = run(lambda: asyncio.run(pool(kind, range(1, 901), got)), SHARED)
+    assert got == list(range(1, 901))
+    assert found.handed["get_nowait"] < 30 and found.handed["put_nowait"] < 30
+
+
+@pytest.mark.parametrize("mode", ["report", "raise"])
+def test_what_one_of_several_readers_may_not_take_is_told_as_it_is_without_the_c_core(run: Any, mode: str) -> None:
+    numbers = [*range(1, 200), 2000, *range(200, 300), 1, 2000, *range(300, 310)]
+    quick: list[Any] = []
+    slow: list[Any] = []
+    run(lambda: asyncio.run(pool(asyncio.Queue, numbers, quick)), SHARED, on_violation=mode)
+    run(lambda: asyncio.run(pool(asyncio.Queue, numbers, slow)), SHARED, on_violation=mode, rests=True)
+    assert quick == slow
+    assert quick.count("refused") == (3 if mode == "raise" else 0)
+
+
+def test_a_queue_of_another_kind_is_looked_at_when_it_has_given_something(run: Any) -> None:
+    class Reversed(asyncio.Queue[Any]):
+        def _get(self) -> Any:
+            return self._queue.pop()  # type: ignore[attr-defined]
+
+    async def worker(inbox: asyncio.Queue[Any]) -> None:
+        while await inbox.get() is not None:
+            pass
+
+    async def program() -> None:
+        inbox = Reversed()
+        tasks = [asyncio.create_task(worker(inbox), name=f"worker-{at}") for at in range(2)]
+        await asyncio.sleep(0)
+        for number in (1, 3, 2):
+            inbox.put_nowait(("job", number))
+        inbox.put_nowait(None)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        inbox.put_nowait(None)
+        await asyncio.gather(*tasks)
+
+    view = SHARED.replace(" && job.number > S.last", "")
+    quick, slow = run(lambda: asyncio.run(program()), view), run(lambda: asyncio.run(program()), view, rests=True)
+    assert [event["args"] for event in slow.events] == [event["args"] for event in quick.events] == [[2], [3], [1]]
+
+
+class Foreman:
+    def __init__(self) -> None:
+        self.inbox: asyncio.Queue[Any] = asyncio.Queue()
+
+    def job(self, number: int) -> None:
+        self.inbox.put_nowait(("job", number))
+
+    async def work(self) -> None:
+        while await self.inbox.get() is not None:
+            pass
+
+
+def test_a_program_with_functions_that_are_called_like_messages_is_not_slower_for_it(run: Any) -> None:
+    async def program() -> None:
+        worker = Foreman()
+        task = asyncio.create_task(worker.work())
+        await asyncio.sleep(0)
+        worker.job(1)
+        for number in range(2, 202):
+            worker.inbox.put_nowait(("job", number))
+        worker.job(202)
+        worker.inbox.put_nowait(None)
+        await task
+
+    view = """
+    group Worker is task Foreman.work;
+    view V specifies Worker { receive Foreman.job(Int number) job }
+    S ::= epsilon | job {assert job.number < 1000;} S
+    """
+    found = run(lambda: asyncio.run(program()), view)
+    slow = run(lambda: asyncio.run(program()), view, rests=True)
+    assert found.handed["put_nowait"] < 10 < slow.handed["put_nowait"]
+    assert [event["args"][0] for event in slow.events] == list(range(1, 203))
+    assert slow.judged == found.judged == 202
 
 
 def test_a_view_that_is_broken_raises_at_the_sender_each_time() -> None:

@@ -206,6 +206,7 @@ class Exchange:
             self._handlers[id(code)] = _Handler(code, wants, carry, None)
             if self.post is not None and post is not None and not code.co_cellvars:
                 setattr(self.post, post, code)
+                wants &= ~Want.HAND_END  # the C core asks for ends when somebody wants to see one
             return self._reporting(plan, code, module, wants)
         own = scope.own(code.co_filename)
         entry = self._entry(code, module, own)
@@ -214,7 +215,7 @@ class Exchange:
             self._handlers[id(code)] = _Handler(code, _HAND | ends, None, entry)
             self._has_entries = True
             if self.post is not None:
-                self.post.rests = True  # what is put may have been told of as a call
+                self.post.entries = True  # what is put may have been told of as a call
             plan = self._reporting(plan, code, module, _HAND | ends)
         return self._probed(plan, code) if own else plan
 

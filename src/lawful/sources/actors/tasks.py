@@ -28,17 +28,19 @@ _NOTHING: list[Event] = []
 class _Reader:
     """Who reads from a queue. The C core has a twin of this."""
 
-    __slots__ = ("early", "party", "routes", "shared", "standard", "task", "told", "ways")
+    __slots__ = ("early", "next", "party", "routes", "shared", "standard", "takes", "task", "told", "ways")
 
     def __init__(self) -> None:
         self.task: Callable[[], Any] | None = None  # that read last
         self.party: Party | None = None  # None: nobody has yet
         self.shared = False  # several do: whose a message is turns out when it is taken
         self.standard = False  # for the C core: the queue is as asyncio makes them
+        self.next = 0  # for the C core: which message is taken next; 0: that is not known
         self.early: dict[int, Party] = {}  # who sent what lies there, by its address, as long as nobody reads it
         self.routes: dict[str, tuple[Spec, ...]] = {}  # what a message of this name may be, if it is for this reader
         self.told: set[int] = set()  # addresses of what lay there, and was told of, when a second reader came
         self.ways: dict[str, dict[Any, Any]] = {}  # for the C core: what is told, by name and sender
+        self.takes: dict[str, dict[Any, Any]] = {}  # the same where several read, by name and who takes it
 
 
 class Tasks:
@@ -90,6 +92,7 @@ class Tasks:
         if reader is None:
             reader = self._readers.put(queue, self._new_reader())
             reader.standard = _is_standard(type(queue))
+            reader.next = _next(type(queue)) if reader.standard else 0
         return reader
 
     # -- sending ----------------------------------------------------------------------------------
@@ -151,24 +154,33 @@ class Tasks:
         if task is None:
             return
         sender = self._exchange.groups_of.of_task(task)
-        for value in (*item.args, *(item.kwargs or {}).values()):
-            kind = type(value)
-            if self._kinds.get(kind) is None:
-                self._kinds.put(kind, is_object(kind) and self._has_own_id(kind))
+        self._learn_kinds(item)
         if not sender.names:
             self._learn_stranger(task, sender.object)
         if sender.alias is ...:
             sender.alias = self._exchange.identity(sender.object)
         ways = reader.ways.setdefault(item.name, {})
         heads = self._exchange.heads(specs, sender, party, target)
-        if len(heads) > _MOST_EVENTS or len(reader.ways) > _MOST_ROUTES:
+        if len(reader.ways) <= _MOST_ROUTES:
+            self._keep_way(ways, sender if sender.alias is False else sender.alias, heads, target, parameters)
+
+    def _keep_way(
+        self, ways: dict[Any, Any], known_by: Any, heads: list[Event], target: Any, parameters: tuple[str, ...]
+    ) -> None:
+        assert self._new_way is not None
+        if len(heads) > _MOST_EVENTS:
             return
         if len(ways) >= _MOST_ROUTES:
             ways.clear()
         bench = self._exchange.bench
         turns, version = (None, 0) if bench is None else bench.turns(heads)
-        known_by = sender if sender.alias is False else sender.alias
         ways[known_by] = self._new_way(tuple(heads), target, parameters, turns, version)
+
+    def _learn_kinds(self, item: Item) -> None:
+        for value in (*item.args, *(item.kwargs or {}).values()):
+            kind = type(value)
+            if self._kinds.get(kind) is None:
+                self._kinds.put(kind, is_object(kind) and self._has_own_id(kind))
 
     def _learn_stranger(self, task: Any, owner: Any) -> None:
         """Other tasks with the same code are like this one, if their names do not say otherwise."""
@@ -253,6 +265,8 @@ class Tasks:
             return self._catch_up(queue, reader, party), None
         if not reader.party.is_same(party):
             reader.shared = True
+            if self._exchange.post is not None:
+                self._exchange.post.sharing = True
             reader.ways.clear()  # from now on, nobody is the receiver
             reader.told.update(map(id, getattr(queue, "_queue", ())))
         return None
@@ -279,8 +293,7 @@ class Tasks:
 
     def _received(self, item: Item, sender: Party, party: Party, call: Call | None) -> list[Event]:
         target = item.target if item.target is not None else party.object
-        specs = (each for each in self._exchange.specs.of(item.name) if each.direction == "receive" and not each.reply)
-        fitting = self._fitting(specs, party, target)
+        fitting = self._receptions(item, party, target)
         if not fitting:
             return []
         values, named = item.arguments(fitting[0].parameters)
@@ -290,6 +303,11 @@ class Tasks:
             for event in events:
                 event["callId"] = call.number
         return events
+
+    def _receptions(self, item: Item, party: Party, target: Any) -> tuple[Spec, ...]:
+        """What a message may be for who takes it."""
+        specs = (each for each in self._exchange.specs.of(item.name) if each.direction == "receive" and not each.reply)
+        return self._fitting(specs, party, target)
 
     def _taken(self, reader: _Reader, value: Any, exception: str | None) -> list[Event]:
         """One of several readers has taken a message."""
@@ -301,7 +319,22 @@ class Tasks:
             reader.told.discard(id(value))
             return []
         party = self._exchange.groups_of.of_task(task)
+        if self._new_way is not None and item.target is None and reader.next and self._is_plain(value, item):
+            self._learn_take(reader, item, party)
         return self._received(item, NOBODY, party, self._found(item, party))
+
+    def _learn_take(self, reader: _Reader, item: Item, party: Party) -> None:
+        """From now on the C core tells of such messages, if they are taken by the same."""
+        target = party.object
+        specs = self._receptions(item, party, target)
+        heads = self._exchange.heads(specs, NOBODY, party, target) if specs else []
+        self._learn_kinds(item)
+        if party.alias is ...:
+            party.alias = self._exchange.identity(party.object)
+        ways = reader.takes.setdefault(item.name, {})
+        if len(reader.takes) <= _MOST_ROUTES:
+            known_by = party if party.alias is False else party.alias
+            self._keep_way(ways, known_by, heads, target, specs[0].parameters if specs else ())
 
     # -- answering --------------------------------------------------------------------------------
 
@@ -331,6 +364,15 @@ def _is_standard(kind: type) -> bool:
     inits = (queue._init, sys.modules["asyncio"].LifoQueue._init, sys.modules["asyncio"].PriorityQueue._init)
     same = all(getattr(kind, name) is getattr(queue, name) for name in ("full", "qsize", "__getattribute__"))
     return same and kind._init in inits and not hasattr(kind, "__getattr__")  # type: ignore[attr-defined]
+
+
+def _next(kind: Any) -> int:
+    """Which of its messages such a queue gives next, as the C core counts: 1, the first; 2, the last; 0: another."""
+    asyncio = sys.modules["asyncio"]
+    for place, known in enumerate((asyncio.Queue, asyncio.LifoQueue), 1):
+        if all(getattr(kind, name) is getattr(known, name) for name in ("_init", "_get", "empty", "get_nowait")):
+            return place
+    return 0
 
 
 def _is_future_method(name: str) -> Any:

@@ -1,22 +1,26 @@
-"""What it costs to watch an asyncio program with a view: seconds with and without, in turns, in one process.
+"""What it costs to watch an asyncio program with a view: CPU time with and without, in pairs, as pairs.py says.
 
 The service takes requests on a loopback socket, decodes them, hands each to a worker by its queue, and answers with
 what the worker has found in the text: how many words. What a message costs is the same whatever the program
-does meanwhile; so there are long texts, short ones, and, as the worst case, queues alone.
+does meanwhile; so there are long texts, short ones, and, as the worst case, queues alone. The last ones are for what
+else may carry messages: one queue for all workers, and calls of methods.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 import platform
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from pairs import Pairs, pair
 
 import lawful
 from lawful import grammar
@@ -117,48 +121,138 @@ async def service(count: int, text: str) -> None:
     await pool.close()
 
 
-PROGRAMS: dict[str, tuple[Callable[[int], Coroutine[Any, Any, None]], int]] = {
-    "a service, 20 KB texts": (lambda count: service(count, TEXT * 200), 1),
-    "a service, 400 B texts": (lambda count: service(count, TEXT * 4), 2),
-    "queues and nothing else": (queues, 5),
+async def shared(count: int) -> None:
+    """Four workers read from one queue."""
+    inbox: asyncio.Queue[Any] = asyncio.Queue()
+    results: asyncio.Queue[Any] = asyncio.Queue()
+    waiting: dict[int, asyncio.Future[int]] = {}
+    tasks = [
+        asyncio.create_task(worker(inbox, results, lambda size: size), name=f"worker-{at}") for at in range(WORKERS)
+    ]
+    tasks.append(asyncio.create_task(collect(results, waiting), name="collector"))
+    loop = asyncio.get_running_loop()
+    for start in range(1, count + 1, 50):
+        numbers = range(start, start + 50)
+        waiting.update((number, loop.create_future()) for number in numbers)
+        futures = list(waiting.values())
+        for number in numbers:
+            inbox.put_nowait(("job", number, number))
+        await asyncio.gather(*futures)
+    for queue in (*[inbox] * WORKERS, results):
+        queue.put_nowait(None)
+    await asyncio.gather(*tasks)
+
+
+class Account:
+    """A group, that is called and calls."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.number = 0
+
+    def job(self, number: int, size: int) -> None:
+        self.number = number
+        self.check(size)
+        self.ledger.result(number, size % 7)
+
+    def check(self, size: int) -> None:
+        assert size >= 0
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self.sum = 0
+
+    def result(self, number: int, count: int) -> None:
+        self.sum += count
+
+
+async def calls(count: int) -> None:
+    ledger = Ledger()
+    accounts = [Account(ledger) for _ in range(WORKERS)]
+    for number in range(1, count + 1):
+        accounts[number % WORKERS].job(number, number)
+
+
+OF_TASKS = 'group Worker is task "worker-*";'
+OF_CALLS = "group Worker is class Account; class worker is Account; class collector is Ledger;"
+
+
+class Case(NamedTuple):
+    """A program, and how it is watched."""
+
+    run: Callable[[int], Coroutine[Any, Any, None]]
+    requests: int  # in a piece of work
+    limit: float | None = None
+    groups: str = OF_TASKS
+    raises: bool = False
+
+
+CASES = {
+    "a service, 20 KB texts": Case(lambda count: service(count, TEXT * 200), 300, 1.05),
+    "a service, 400 B texts": Case(lambda count: service(count, TEXT * 4), 2000, 1.05),
+    "queues and nothing else": Case(queues, 15_000, 1.05),
+    "the same, raise": Case(queues, 15_000, raises=True),
+    "one queue for all workers": Case(shared, 15_000),
+    "calls and nothing else": Case(calls, 50_000, groups=OF_CALLS),
 }
 
 
-WARM = 50
-"""Requests before time is taken: code is looked at when it first runs, once in a run."""
+def ratios(case: Case, count: int) -> dict[str, Any]:
+    """Of a case, in this process; and how long a request takes alone."""
+    law = grammar.compile(VIEW.replace(OF_TASKS, case.groups))
+
+    def run(rounds: int) -> None:
+        asyncio.run(case.run(case.requests if rounds == ROUNDS else WARM))
+
+    @contextmanager
+    def watch() -> Iterator[Any]:
+        mode = {"on_violation": "raise"} if case.raises else {}
+        with lawful.watch([law], project=__file__, **mode) as state:
+            yield state
+            judged = state.events
+        assert judged == 2 * (case.requests + 2 * WARM) and not state.findings and not state.warnings, state
+
+    found = [pair(number, run, ROUNDS, watch, lambda _: True) for number in range(count)]
+    began = time.process_time()
+    run(ROUNDS)
+    return {"ratios": found, "alone": (time.process_time() - began) / case.requests * 1e6}
 
 
-def once(program: Callable[[int], Coroutine[Any, Any, None]], count: int, law: Any) -> float:
-    """CPU seconds of the program, until the last of its messages is judged."""
-    gc.collect()
-    with lawful.watch([law], project=__file__) if law is not None else nullcontext() as watch:
-        asyncio.run(program(WARM))
-        began = time.process_time()
-        asyncio.run(program(count))
-        judged = 0 if watch is None else watch.events
-        seconds = time.process_time() - began
-    if watch is not None:
-        assert judged == 2 * (count + WARM) and not watch.findings and not watch.warnings, watch
-    return seconds
+ROUNDS = 3  # other numbers are for warming up:
+WARM = 100  # requests
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--requests", type=int, default=1000)
-    options.add_argument("--pairs", type=int, default=11)
+    options.add_argument("--processes", type=int, default=6)
+    options.add_argument("--pairs", type=int, default=12)
+    options.add_argument("--only", metavar="TEXT", default="", help="cases with this in their names")
+    options.add_argument("--child", help=argparse.SUPPRESS)
     given = options.parse_args()
-    law = grammar.compile(VIEW)
-    print(f"{platform.python_implementation()} {platform.python_version()}, two messages a request\n")
-    print("The least of each, their ratio, and the median of the ratios of neighbours.\n")
-    print(f"{'':26}{'requests':>9}{'alone':>13}{'with a view':>13}{'ratio':>8}{'neighbours':>11}")
-    for name, (program, times) in PROGRAMS.items():
-        count = given.requests * times
-        once(program, 100, None)
-        once(program, 100, law)
-        pairs = [(once(program, count, None), once(program, count, law)) for _ in range(given.pairs)]
-        alone, watched = (min(each) / count * 1e6 for each in zip(*pairs, strict=True))
-        middle = statistics.median(second / first for first, second in pairs)
-        print(f"{name:26}{count:>9,}{alone:>10.1f} µs{watched:>10.1f} µs{watched / alone:>8.3f}{middle:>11.3f}")
+    if given.child is not None:
+        json.dump(ratios(CASES[given.child], given.pairs), sys.stdout)
+        return
+    print(f"{platform.python_implementation()} {platform.python_version()}, two messages a request; ", end="")
+    print(f"medians of {given.processes} x {given.pairs} pairs, with 95 % intervals\n")
+    print(f"{'':27}{'alone':>11}{'with a view':>13}{'interval':>17}  {'by process':17}")
+    for name, case in CASES.items():
+        if given.only not in name:
+            continue
+        found = Pairs(name, "", case.limit)
+        alone = []
+        for _ in range(given.processes):
+            command = [sys.executable, __file__, "--child", name, "--pairs", str(given.pairs)]
+            answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            found.ratios.append(answer["ratios"])
+            alone.append(answer["alone"])
+        low, high = found.interval()
+        each = found.by_process()
+        print(
+            f"{name:27}{statistics.median(alone):>8.1f} µs{found.median():>13.3f}{low:>9.3f} - {high:.3f}  "
+            f"{min(each):.3f} - {max(each):.3f}  {found.verdict()}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -177,11 +177,13 @@ class Court:
     open: bool
     version: int
     spent: float
+    most: int
+    others: int
     @property
     def count(self) -> int: ...
     @property
     def thread(self) -> int: ...
-    def take(self, first: int, most: int, others: int) -> tuple[int, list[tuple[int, Letter]]]: ...
+    def take(self, first: int) -> tuple[int, list[tuple[int, Letter]]]: ...
 
 class Post:
     court: Court | None

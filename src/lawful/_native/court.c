@@ -78,6 +78,7 @@ typedef struct Note {
     Matter matter;
     PyObject *key; /* of the group; the event's beginning keeps it alive */
     int event;     /* -1: it is thrown away */
+    int number;    /* among those that came, from 0 */
 } Note;
 
 typedef struct {
@@ -156,57 +157,6 @@ PyTypeObject LetterType = {
 
 /* ---- the court ---------------------------------------------------------------------------------------------------------- */
 
-static void keep(Court *court, const Turn *turns, int count, const Matter *matter) {
-    for (int i = 0; i < count; i++) {
-        if (i && turns[i].event == turns[i - 1].event) continue;
-        Note *note = &court->notes[court->count++];
-        note->matter = *matter;
-        note->key = turns[i].key;
-        note->event = turns[i].event;
-        Py_INCREF(matter->heads);
-        Py_INCREF(matter->values);
-        Py_INCREF(matter->file);
-    }
-    if (matter->thread > court->thread) court->thread = matter->thread;
-}
-
-int court_judge(Court *court, Turn *turns, int count, const Matter *matter) {
-    if (court->count > MOST_NOTES - MOST_EVENTS) return 0;
-    GSource source = {.values = &PyTuple_GET_ITEM(matter->values, matter->first),
-                      .count = PyTuple_GET_SIZE(matter->values) - matter->first};
-    int taken = 0, result = 1;
-    for (; result == 1 && taken < count; taken += result == 1) {
-        Turn *turn = turns + taken;
-        source.head = PyTuple_GET_ITEM(matter->heads, turn->event);
-        result = grammar_message((GMachine *)turn->machine, turn->key, &turn->group, turn->terminal, &source);
-    }
-    if (result == 1) {
-        keep(court, turns, count, matter);
-        return 1;
-    }
-    while (taken)
-        if (grammar_take_back((GMachine *)turns[--taken].machine) < 0) result = -1;
-    if (result < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a message could not be taken back");
-    return result;
-}
-
-static PyObject *court_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    if (setup() < 0) return NULL;
-    Court *court = (Court *)type->tp_alloc(type, 0);
-    if (court == NULL) return NULL;
-    court->notes = PyMem_Malloc(MOST_NOTES * sizeof(Note));
-    if (court->notes != NULL) return (PyObject *)court;
-    Py_DECREF(court);
-    return PyErr_NoMemory();
-}
-
-static void court_dealloc(Court *court) {
-    while (court->count) note_drop(&court->notes[--court->count]);
-    PyMem_Free(court->notes);
-    PyMem_Free(court->spare);
-    Py_TYPE(court)->tp_free((PyObject *)court);
-}
-
 #define SEEN 256 /* groups that are told apart when letters are sorted out: a power of two */
 
 /* How many letters of a group were met. */
@@ -230,17 +180,74 @@ static int seen_before(Seen *seen, const PyObject *key) {
    the last ones of all. How many that are. */
 static int sort_out(Note *notes, int count, int most, int others) {
     Seen ahead = {0}, back = {0};
-    int kept = count;
     bool first[MOST_NOTES];
     for (int i = 0; i < count - others; i++) first[i] = seen_before(&ahead, notes[i].key) == 0;
     for (int i = count; i--;) {
         bool late = seen_before(&back, notes[i].key) < most;
-        if (i >= count - others || late || first[i]) continue;
-        note_drop(&notes[i]);
-        notes[i].event = -1;
-        kept--;
+        if (i < count - others && !late && !first[i]) notes[i].event = -1;
+    }
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        if (notes[i].event < 0) note_drop(&notes[i]);
+        else if (kept++ != i) notes[kept - 1] = notes[i];
     }
     return kept;
+}
+
+static void keep(Court *court, const Turn *turns, int count, const Matter *matter) {
+    for (int i = 0; i < count; i++) {
+        if (i && turns[i].event == turns[i - 1].event) continue;
+        Note *note = &court->notes[court->used++];
+        note->matter = *matter;
+        note->key = turns[i].key;
+        note->event = turns[i].event;
+        note->number = court->count++;
+        Py_INCREF(matter->heads);
+        Py_INCREF(matter->values);
+        Py_INCREF(matter->file);
+    }
+    if (matter->thread > court->thread) court->thread = matter->thread;
+    if (court->used < court->sort_at) return;
+    court->used = sort_out(court->notes, court->used, court->most, court->others);
+    court->sort_at = court->used < MANY_NOTES / 2 ? MANY_NOTES : 2 * court->used;
+}
+
+int court_judge(Court *court, Turn *turns, int count, const Matter *matter) {
+    if (court->used > MOST_NOTES - MOST_EVENTS) return 0;
+    GSource source = {.values = &PyTuple_GET_ITEM(matter->values, matter->first),
+                      .count = PyTuple_GET_SIZE(matter->values) - matter->first};
+    int taken = 0, result = 1;
+    for (; result == 1 && taken < count; taken += result == 1) {
+        Turn *turn = turns + taken;
+        source.head = PyTuple_GET_ITEM(matter->heads, turn->event);
+        result = grammar_message((GMachine *)turn->machine, turn->key, &turn->group, turn->terminal, &source);
+    }
+    if (result == 1) {
+        keep(court, turns, count, matter);
+        return 1;
+    }
+    while (taken)
+        if (grammar_take_back((GMachine *)turns[--taken].machine) < 0) result = -1;
+    if (result < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a message could not be taken back");
+    return result;
+}
+
+static PyObject *court_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    if (setup() < 0) return NULL;
+    Court *court = (Court *)type->tp_alloc(type, 0);
+    if (court == NULL) return NULL;
+    court->notes = PyMem_Malloc(MOST_NOTES * sizeof(Note));
+    court->sort_at = MANY_NOTES;
+    if (court->notes != NULL) return (PyObject *)court;
+    Py_DECREF(court);
+    return PyErr_NoMemory();
+}
+
+static void court_dealloc(Court *court) {
+    while (court->used) note_drop(&court->notes[--court->used]);
+    PyMem_Free(court->notes);
+    PyMem_Free(court->spare);
+    Py_TYPE(court)->tp_free((PyObject *)court);
 }
 
 static PyObject *entry_of(long long number, Note *note) { /* takes the note over */
@@ -257,22 +264,21 @@ static PyObject *entry_of(long long number, Note *note) { /* takes the note over
     return entry;
 }
 
-/* What is thrown away may be the last of its kind, and others may be judged while that is so: so there are other notes then. */
-static PyObject *court_take(Court *court, PyObject *args) {
-    long long first;
-    int most, others;
-    if (!PyArg_ParseTuple(args, "Lii:take", &first, &most, &others)) return NULL;
+/* Others may be judged while the letters are made: so there are other notes then. */
+static PyObject *court_take(Court *court, PyObject *argument) {
+    long long first = PyLong_AsLongLong(argument);
+    if (first == -1 && PyErr_Occurred()) return NULL;
     Note *more = court->spare ? court->spare : PyMem_Malloc(MOST_NOTES * sizeof(Note)), *notes = court->notes;
     if (more == NULL) return PyErr_NoMemory();
-    int count = court->count;
+    int count = court->count, kept = sort_out(notes, court->used, court->most, court->others);
     court->notes = more;
     court->spare = NULL;
-    court->count = 0;
-    PyObject *entries = PyList_New(sort_out(notes, count, most, others));
-    for (int i = 0, at = 0; i < count; i++) {
-        if (notes[i].event < 0) continue;
-        PyObject *entry = entries == NULL ? (note_drop(&notes[i]), NULL) : entry_of(first + i, &notes[i]);
-        if (entry != NULL) PyList_SET_ITEM(entries, at++, entry);
+    court->count = court->used = 0;
+    court->sort_at = MANY_NOTES;
+    PyObject *entries = PyList_New(kept);
+    for (int i = 0; i < kept; i++) {
+        PyObject *entry = entries == NULL ? (note_drop(&notes[i]), NULL) : entry_of(first + notes[i].number, &notes[i]);
+        if (entry != NULL) PyList_SET_ITEM(entries, i, entry);
         else Py_CLEAR(entries);
     }
     if (court->spare == NULL) court->spare = notes;
@@ -281,9 +287,9 @@ static PyObject *court_take(Court *court, PyObject *args) {
 }
 
 static PyMethodDef court_methods[] = {
-    {"take", (PyCFunction)court_take, METH_VARARGS,
-     "take(first, most, others)\n--\n\nHow many messages came since this was last asked, and letters of those that may be asked for, "
-     "with their numbers from the first one's on: the first of each group and `most` of its last, and the last `others` of all."},
+    {"take", (PyCFunction)court_take, METH_O,
+     "take(first)\n--\n\nHow many messages came since this was last asked, and letters of those that may be asked for, with "
+     "their numbers from the first one's on: the first of each group and `most` of its last, and the last `others` of all."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -292,6 +298,8 @@ static PyMemberDef court_members[] = {
     {"version", T_ULONG, offsetof(Court, version), 0, "Of the laws."},
     {"count", T_INT, offsetof(Court, count), READONLY, "Of messages that nobody has taken yet."},
     {"thread", T_INT, offsetof(Court, thread), READONLY, "The highest number of a thread that has sent something."},
+    {"most", T_INT, offsetof(Court, most), 0, "How many of the last messages of a group may be asked for."},
+    {"others", T_INT, offsetof(Court, others), 0, "The same, of all groups together."},
     {"spent", T_DOUBLE, offsetof(Court, spent), 0, "Seconds that judging took."},
     {NULL, 0, 0, 0, NULL},
 };

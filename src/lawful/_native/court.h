@@ -9,6 +9,7 @@
 #define MOST_EVENTS 8     /* of one message */
 #define MOST_TURNS 16     /* steps of laws that one message is */
 #define MOST_NOTES 4096   /* that wait until somebody asks for them */
+#define MANY_NOTES 512    /* so many are sorted out: what lies in few places stays near at hand */
 #define MOST_MARKED 64    /* arguments of a message with objects among them */
 
 /* A law's step for one of a message's events. */
@@ -37,7 +38,9 @@ typedef struct {
     unsigned long version;    /* of the laws: what was found out before it changed holds no more */
     struct Note *notes;       /* what letters are made of, if they may be asked for */
     struct Note *spare;       /* room for as many, or NULL */
-    int count;
+    int used, sort_at;        /* how many there are, and at how many they are sorted out */
+    int count;                /* of all that came since somebody has asked */
+    int most, others;         /* how many of each group, and of all, may be asked for */
     int thread;               /* the highest number so far */
     double spent;             /* seconds of judging, nearly */
 } Court;

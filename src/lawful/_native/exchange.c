@@ -27,7 +27,7 @@ static int setup(void) {
 
 /* ---- the post ------------------------------------------------------------------------------------------------------------ */
 
-#define RECENT 64        /* entries of a table that were met last, by the addresses of their objects: a power of two */
+#define RECENT 256       /* entries of a table that were met last, by the addresses of their objects: a power of two */
 #define HITS 64          /* ways that were found last: a power of two */
 
 /* Dicts as tables.py has them: */
@@ -63,6 +63,8 @@ struct Post {
     char sharing;        /* several read from a queue */
     PyObject *court;     /* where messages are judged without events, or None */
     unsigned judged, missed; /* there; and not there, only because events were waiting */
+    unsigned patience;   /* how many of these there may be */
+    unsigned hastened;   /* how many were judged when there were too many last */
 };
 
 static PyObject *post_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -89,6 +91,7 @@ static PyObject *post_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     self->get = Py_NewRef(Py_None);
     self->take = Py_NewRef(Py_None);
     self->court = Py_NewRef(Py_None);
+    self->patience = 1;
     return (PyObject *)self;
 }
 
@@ -283,7 +286,8 @@ static int tell(Tracer *tracer, Way *way, PyObject *const *values, Py_ssize_t co
 
 /* ---- without an event ---------------------------------------------------------------------------------------------------- */
 
-#define PATIENCE 256 /* messages that go by events because others have, until these are delivered */
+#define PATIENCE 256 /* messages that go by events because others have, at most, until these are delivered */
+#define CALM 1000    /* messages that need no event, until it is taken for granted that few will */
 #define TIMED 64     /* one message of so many is timed */
 
 /* The arguments, with ids in the place of objects; which these are, as a mask. */
@@ -313,6 +317,7 @@ static int judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_
     Py_ssize_t count = PyTuple_GET_SIZE(item) - first;
     if (way->turns == NULL || !court->open || tracer->deliverer || (objects && count > MOST_MARKED)) return 0;
     if (tracer->count) { /* what came before is judged before */
+        if (post->judged - post->hastened >= CALM) post->patience = 1;
         post->missed++;
         return 0;
     }
@@ -332,14 +337,16 @@ static int judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_
     }
     int result = court_judge(court, way->turns, way->turn_count, &matter);
     if (objects) Py_DECREF(matter.values);
-    if (result == 0 && court->count > MOST_NOTES - MOST_EVENTS) post->missed = PATIENCE;
+    if (result == 0 && court->used > MOST_NOTES - MOST_EVENTS) post->missed = post->patience;
     if (timed) court->spent += (double)(ticks() - tick) * tracer->tick * 1e-9 * TIMED;
     return result;
 }
 
-/* Deliver the events that keep others from being judged without, now and then. */
+/* Deliver the events that keep others from being judged without: soon, if that is seldom so. */
 static int hasten(Tracer *tracer, Post *post, int answer) {
-    if (answer != 1 || post->missed < PATIENCE || tracer->synchronous) return answer;
+    if (answer != 1 || post->missed < post->patience || tracer->synchronous) return answer;
+    if (post->patience < PATIENCE) post->patience *= 2;
+    post->hastened = post->judged;
     post->missed = 0;
     return record_flush(tracer, false) < 0 ? -1 : 1;
 }

@@ -95,6 +95,8 @@ class LiveRun:
         self._messages = messages
         # Where it began is told in any case. One more message than is shown tells whether there are more.
         self._recollection = Recollection(max(history, messages and messages + 1, 1), shown=max(history, 1))
+        if self._court is not None:
+            self._court.most, self._court.others = self._recollection.most, self._recollection.others
         self._heard: Heard | None = {} if lives is None else None
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
         self._recent: dict[Hashable, list[Numbered]] | None = None  # the same, by object, if somebody asked
@@ -439,7 +441,7 @@ class LiveRun:
     def _absorb(self) -> None:
         if self._court is None or not self._court.count:
             return
-        count, entries = self._court.take(self._number + 1, self._recollection.most, self._recollection.others)
+        count, entries = self._court.take(self._number + 1)
         self._events += count
         self._number += count
         self._recollection.add(entries)

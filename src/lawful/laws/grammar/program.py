@@ -12,7 +12,7 @@ All of it is numbers and small tuples, so that a machine in another language can
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -59,6 +59,7 @@ class Set(NamedTuple):
 class Assert(NamedTuple):
     condition: Operand
     number: int  # in `Grammar.assertions`
+    known: tuple[tuple[str, Operand], ...] = ()  # attributes that its rule, and those around it, have been given
 
 
 Instruction = Load | Set | Assert
@@ -435,9 +436,15 @@ class _Walk:
         for action in rule.actions[position]:
             operand = self.code.operand(action.term, values)
             if isinstance(action, Check):
-                self.code.instructions.append(Assert(operand, action.number))
+                self.code.instructions.append(Assert(operand, action.number, tuple(self._known(rule, values))))
             else:
                 values[action.ref] = Register(self.code.set(operand))
+
+    def _known(self, rule: Rule, values: dict[Ref, Any]) -> Iterator[tuple[str, Operand]]:
+        for each, its_values in ((rule, values), *((outer, theirs) for outer, _, theirs in reversed(self.above))):
+            for ref, value in its_values.items():
+                if ref.kind != MESSAGE and not isinstance(value, _Late):
+                    yield self.compiler._name(each, ref), value
 
     def _take(self, rule: Rule, position: int, values: dict[Ref, Any], terminal: int) -> None:
         self.message = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lawful.laws.grammar.evaluation import Evaluate, Failed, Run, Warn, expression, runner, steps_of
-from lawful.laws.grammar.program import NO_STEP, Ending, Program
+from lawful.laws.grammar.program import NO_STEP, Assert, Ending, Program
 from lawful.laws.protocol import Event
 from lawful.laws.rml.values import NoValue
 
@@ -33,6 +33,7 @@ class Failure(NamedTuple):
     error: Failed
     cell: Cell  # the frame in whose rule it stands
     results: tuple[Any, ...]  # what the symbol that has just ended gave to it
+    known: dict[str, Any]  # what was computed since then
 
 
 class _Transition(NamedTuple):
@@ -157,18 +158,19 @@ class Steps:
             registers = list(stack.values)
             failed = _failed(transition, registers, event)
             if failed is not None:
-                return Failure(failed, stack, ())
+                return Failure(failed, stack, (), self._known(number, registers, failed))
             below = stack.below
             if transition.frames:
                 return None
             taken = transition.taken
             while below is not None:
-                results = tuple(registers[number] for number in transition.results)
-                transition = self._transitions[self._resumes[below.state]]
+                results = tuple(registers[each] for each in transition.results)
+                number = self._resumes[below.state]
+                transition = self._transitions[number]
                 registers = [*below.values, *results] if transition.results_size else list(below.values)
                 failed = _failed(transition, registers, event)
                 if failed is not None:
-                    return Failure(failed, below, results)
+                    return Failure(failed, below, results, self._known(number, registers, failed))
                 below = below.below
                 if transition.frames:
                     below = _pushed(transition, registers, below)
@@ -177,6 +179,18 @@ class Steps:
             if taken:
                 return None
         return None
+
+    def _known(self, number: int, registers: list[Any], failed: Failed) -> dict[str, Any]:
+        """The attributes that were known where an assertion of a transition has failed."""
+        transition = self.program.transitions[number]
+        filled = transition.frame_size + transition.results_size
+        for each in transition.code:
+            if not isinstance(each, Assert):
+                filled += 1
+            elif filled == len(registers) and each.number == failed.assertion:
+                values = ((name, expression(self.program, value)(registers)) for name, value in each.known)
+                return dict(reversed(list(values)))  # of two of a name, the inner one
+        return {}
 
     def is_lost(self, stack: Stack) -> bool:
         """Do the values that are kept forbid every alternative there is?"""

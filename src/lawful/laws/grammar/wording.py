@@ -99,7 +99,8 @@ class Words:
         """The attributes in the rule whose assertion failed, and in those around it."""
         cell = failed.cell
         state = self._program.states[cell.state]
-        found = _defined(zip(state.names, cell.values, strict=True))
+        found = _defined(reversed(failed.known.items()))
+        found |= _defined(each for each in zip(state.names, cell.values, strict=True) if each[0] not in found)
         if failed.results and state.rule is not None:
             rule = self._grammar.rules[state.rule]
             symbol = rule.alternative.symbols[state.position]

@@ -192,6 +192,7 @@ class Post:
     take: CodeType | None
     rests: bool
     entries: bool
+    calls: bool
     sharing: bool
     def __init__(
         self,
@@ -204,6 +205,8 @@ class Post:
         strangers: dict[int, tuple[Any, type | tuple[type] | None]],
         matches: tuple[Callable[[str], Any], ...],
         plain_names: bool,
+        owners: dict[int, tuple[Any, Any]],
+        doors: dict[int, tuple[Any, Any]],
     ) -> None: ...
 
 class GrammarTables:

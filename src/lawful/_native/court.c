@@ -131,7 +131,7 @@ static PyObject *letter_open(Letter *letter, PyObject *unused) {
     if (event == NULL) return NULL;
     if (set_taken(event, text_args, list_of(matter, false)) < 0 ||
         (matter->objects && set_taken(event, text_argIds, list_of(matter, true)) < 0) ||
-        set_taken(event, text_task, PyLong_FromUnsignedLongLong(matter->task)) < 0 ||
+        (matter->task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(matter->task)) < 0) ||
         PyDict_SetItem(event, text_file, matter->file) < 0 ||
         set_taken(event, text_line, PyLong_FromLong(matter->line)) < 0 ||
         set_taken(event, text_thread, PyLong_FromLong(matter->thread)) < 0 ||

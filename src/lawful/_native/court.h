@@ -28,7 +28,7 @@ typedef struct {
     uint64_t objects;         /* which arguments are objects, as a mask */
     PyObject *file;
     int line, thread, process;
-    unsigned long long task;
+    unsigned long long task;  /* 0: there is none */
     double time;
 } Matter;
 

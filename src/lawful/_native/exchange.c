@@ -4,9 +4,9 @@
    The specification is lawful/sources/actors/tasks.py: what is told here is told there in the same words. */
 #include "exchange.h"
 
+#include "post.h"
 #include "quick.h"
 #include "tasks.h"
-#include "ways.h"
 
 #ifndef LAWFUL_NO_TRACER
 
@@ -27,54 +27,15 @@ static int setup(void) {
 
 /* ---- the post ------------------------------------------------------------------------------------------------------------ */
 
-#define RECENT 256       /* entries of a table that were met last, by the addresses of their objects: a power of two */
-#define HITS 64          /* ways that were found last: a power of two */
-
-/* Dicts as tables.py has them: */
-enum {
-    READERS,             /* of queues; */
-    PARTIES,             /* of tasks; */
-    CLASSES,               /* of classes whose objects stand in events by their ids; */
-    SHAPES,              /* of classes whose objects are messages: a tuple of a name and the names of fields */
-    STRANGERS,           /* of code whose tasks are in no group, unless by their names: the class of whose method it is; if it is
-                            nobody's, None, or a tuple of the class of its first argument, on which that depends */
-    TABLES
-};
-
-struct Post {
-    PyObject_HEAD
-    PyObject *tables[TABLES];
-    PyObject *recent[TABLES][RECENT];
-    struct {
-        PyObject *ways, *name, *party; /* strong references, only compared: the dict of dicts, and its keys */
-        Way *way;
-    } hits[HITS];
-    struct {
-        PyTypeObject *type; /* of queues, only compared */
-        unsigned deaths;
-    } plain[3];          /* where nothing else is wanted of `put`, `get` and `take` */
-    PyObject *specs;     /* a dict: what messages of a name may be; (): nothing */
-    PyObject *keys;      /* a tuple: by which of these a dict has the name of a message */
-    PyObject *matches;   /* a tuple: what tells whether the name of a task puts it into a group */
-    char plain_names;    /* is that so of none of the names that asyncio gives? */
-    PyObject *put, *get, *take; /* code of asyncio's queues, or None */
-    char rests;          /* Python must look at everything */
-    char entries;        /* some code of the program's own is told of as messages: what it puts may have been told already */
-    char sharing;        /* several read from a queue */
-    PyObject *court;     /* where messages are judged without events, or None */
-    unsigned judged, missed; /* there; and not there, only because events were waiting */
-    unsigned patience;   /* how many of these there may be */
-    unsigned hastened;   /* how many were judged when there were too many last */
-};
-
 static PyObject *post_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"specs", "readers", "parties", "kinds", "shapes", "keys", "strangers", "matches", "plain_names", NULL};
-    PyObject *specs, *readers, *parties, *kinds, *shapes, *keys, *strangers, *matches;
+    static char *names[] = {"specs", "readers", "parties", "kinds", "shapes", "keys", "strangers", "matches", "plain_names",
+                            "owners", "doors", NULL};
+    PyObject *specs, *readers, *parties, *kinds, *shapes, *keys, *strangers, *matches, *owners, *doors;
     int plain_names;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!O!O!O!O!p:Post", names, &PyDict_Type, &specs, &PyDict_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!O!O!O!O!pO!O!:Post", names, &PyDict_Type, &specs, &PyDict_Type,
                                      &readers, &PyDict_Type, &parties, &PyDict_Type, &kinds, &PyDict_Type, &shapes,
                                      &PyTuple_Type, &keys, &PyDict_Type, &strangers, &PyTuple_Type, &matches,
-                                     &plain_names) || setup() < 0)
+                                     &plain_names, &PyDict_Type, &owners, &PyDict_Type, &doors) || setup() < 0)
         return NULL;
     Post *self = (Post *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
@@ -84,6 +45,8 @@ static PyObject *post_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     self->tables[CLASSES] = Py_NewRef(kinds);
     self->tables[SHAPES] = Py_NewRef(shapes);
     self->tables[STRANGERS] = Py_NewRef(strangers);
+    self->tables[OWNERS] = Py_NewRef(owners);
+    self->tables[DOORS] = Py_NewRef(doors);
     self->keys = Py_NewRef(keys);
     self->matches = Py_NewRef(matches);
     self->plain_names = plain_names;
@@ -124,6 +87,7 @@ static int post_clear(Post *self) {
         Py_CLEAR(self->hits[i].party);
         Py_CLEAR(self->hits[i].way);
     }
+    crossings_clear(self);
     return 0;
 }
 
@@ -143,6 +107,7 @@ static PyMemberDef post_members[] = {
     {"take", T_OBJECT_EX, offsetof(Post, take), 0, "The code of `Queue.get_nowait`, or None."},
     {"rests", T_BOOL, offsetof(Post, rests), 0, "Must Python look at everything? (To compare.)"},
     {"entries", T_BOOL, offsetof(Post, entries), 0, "Is some code of the program's own told of as messages?"},
+    {"calls", T_BOOL, offsetof(Post, calls), 0, "Are there doors?"},
     {"sharing", T_BOOL, offsetof(Post, sharing), 0, "Do several read from a queue?"},
     {NULL, 0, 0, 0, NULL},
 };
@@ -167,7 +132,7 @@ PyTypeObject PostType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Post",
     .tp_basicsize = sizeof(Post),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "Post(specs, readers, parties, kinds, shapes, keys, strangers, matches, plain_names)\n--\n\nWhat is known of messages in queues.",
+    .tp_doc = "Post(specs, readers, parties, kinds, shapes, keys, strangers, matches, plain_names, owners, doors)\n--\n\nWhat is known of messages in queues.",
     .tp_new = post_new,
     .tp_dealloc = (destructor)post_dealloc,
     .tp_traverse = (traverseproc)post_traverse,
@@ -176,19 +141,14 @@ PyTypeObject PostType = {
     .tp_getset = post_getset,
 };
 
-static bool is_of(PyObject *entry, PyObject *key) {
-    PyObject *weak = PyTuple_GET_ITEM(entry, 0);
-    return PyWeakref_Check(weak) && ((PyWeakReference *)weak)->wr_object == key;
-}
-
 /* What a table has of an object; borrowed; NULL: nothing. An entry stays as it is as long as its object lives. */
-static PyObject *known(Post *post, int table, PyObject *key) {
+PyObject *post_known(Post *post, int table, PyObject *key) {
     PyObject **recent = &post->recent[table][identity_home(key, RECENT - 1)], *entry = *recent;
-    if (entry != NULL && is_of(entry, key)) return PyTuple_GET_ITEM(entry, 1);
+    if (entry != NULL && is_entry_of(entry, key)) return PyTuple_GET_ITEM(entry, 1);
     PyObject *number = PyLong_FromVoidPtr(key);
     entry = number ? PyDict_GetItemWithError(post->tables[table], number) : NULL;
     Py_XDECREF(number);
-    if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2 || !is_of(entry, key)) return NULL;
+    if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2 || !is_entry_of(entry, key)) return NULL;
     Py_INCREF(entry);
     Py_XSETREF(*recent, entry);
     return PyTuple_GET_ITEM(entry, 1);
@@ -220,12 +180,12 @@ static bool is_plain(PyObject *value) {
 }
 
 /* 1: with objects among them; 0: without; -1: Python must see to it. */
-static int look_through(Post *post, PyObject *const *values, Py_ssize_t count) {
+int post_look_through(Post *post, PyObject *const *values, Py_ssize_t count) {
     int objects = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         if (!identity_needed(values[i])) {
             if (!is_plain(values[i])) return -1;
-        } else if (known(post, CLASSES, (PyObject *)Py_TYPE(values[i])) == Py_True) {
+        } else if (post_known(post, CLASSES, (PyObject *)Py_TYPE(values[i])) == Py_True) {
             objects = 1;
         } else {
             return -1;
@@ -257,8 +217,7 @@ static PyObject *list_of(Tracer *tracer, PyObject *const *values, Py_ssize_t cou
     return list;
 }
 
-/* Something of ours failed. */
-static int fault(Tracer *tracer) {
+int post_fault(Tracer *tracer) {
     tracer_fault(tracer);
     return 0;
 }
@@ -266,7 +225,7 @@ static int fault(Tracer *tracer) {
 static int tell(Tracer *tracer, Way *way, PyObject *const *values, Py_ssize_t count, bool objects, uint32_t place, Id task) {
     if (PyTuple_GET_SIZE(way->heads) == 0) return 1; /* nothing that a view is about */
     Forms *forms = objects ? &way->objects : &way->plain;
-    if ((forms->place != place || forms->task != task) && way_forms(tracer, way, forms, place, task) < 0) return fault(tracer);
+    if ((forms->place != place || forms->task != task) && way_forms(tracer, way, forms, place, task) < 0) return post_fault(tracer);
     PyObject *args = list_of(tracer, values, count, false), *ids = args && objects ? list_of(tracer, values, count, true) : NULL;
     PyObject *events[MOST_EVENTS];
     int made = 0, failed = args == NULL || (objects && ids == NULL);
@@ -281,7 +240,7 @@ static int tell(Tracer *tracer, Way *way, PyObject *const *values, Py_ssize_t co
     Py_XDECREF(ids);
     if (!failed) return record_messages(tracer, events, made) < 0 ? -1 : 1;
     while (made) Py_DECREF(events[--made]);
-    return fault(tracer);
+    return post_fault(tracer);
 }
 
 /* ---- without an event ---------------------------------------------------------------------------------------------------- */
@@ -312,7 +271,7 @@ static double seconds(Tracer *tracer, int64_t tick) {
 }
 
 /* 1: nobody wants to see the event of this message; 0: somebody may; -1: a fault */
-static int judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_t first, bool objects, uint32_t place, Id task) {
+int post_judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_t first, bool objects, uint32_t place, Id task) {
     Court *court = (Court *)post->court;
     Py_ssize_t count = PyTuple_GET_SIZE(item) - first;
     if (way->turns == NULL || !court->open || tracer->deliverer || (objects && count > MOST_MARKED)) return 0;
@@ -343,7 +302,7 @@ static int judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_
 }
 
 /* Deliver the events that keep others from being judged without: soon, if that is seldom so. */
-static int hasten(Tracer *tracer, Post *post, int answer) {
+int post_hasten(Tracer *tracer, Post *post, int answer) {
     if (answer != 1 || post->missed < post->patience || tracer->synchronous) return answer;
     if (post->patience < PATIENCE) post->patience *= 2;
     post->hastened = post->judged;
@@ -428,7 +387,7 @@ static PyObject *stranger(Tracer *tracer, Post *post, PyObject *task) {
     PyObject *coroutine = tasks_coroutine(task), *kind = NULL, *alias = NULL;
     if (coroutine != NULL && PyCoro_CheckExact(coroutine)) {
         PyCodeObject *code = coroutine_code(coroutine);
-        kind = known(post, STRANGERS, (PyObject *)code);
+        kind = post_known(post, STRANGERS, (PyObject *)code);
         Py_DECREF(code);
     }
     if (kind == Py_None) {
@@ -446,16 +405,15 @@ static PyObject *stranger(Tracer *tracer, Post *post, PyObject *task) {
     return alias;
 }
 
-/* Have laws come or gone since? Then Python finds out anew what they make of it. */
-static bool is_old(Post *post, Way *way) {
-    return post->court != Py_None && ((Court *)post->court)->version != way->version;
+bool post_is_old(Post *post, unsigned long version) {
+    return post->court != Py_None && ((Court *)post->court)->version != version;
 }
 
 /* The way of a message of this name, from a dict of dicts of ways; a new reference, or NULL. */
 static Way *find_way(Post *post, QueueReader *reader, PyObject *all, PyObject *name, PyObject *party) {
     size_t home = ((uintptr_t)all >> 5 ^ (uintptr_t)name >> 4 ^ (uintptr_t)party >> 4 ^ (uintptr_t)party >> 10) & (HITS - 1);
     if (post->hits[home].ways == all && post->hits[home].name == name && post->hits[home].party == party &&
-        post->hits[home].way->shared == reader->shared && !is_old(post, post->hits[home].way))
+        post->hits[home].way->shared == reader->shared && !post_is_old(post, post->hits[home].way->version))
         return (Way *)Py_NewRef((PyObject *)post->hits[home].way);
     PyObject *ways = PyDict_GetItemWithError(all, name);
     if (ways == NULL || !PyDict_CheckExact(ways)) return NULL;
@@ -463,7 +421,7 @@ static Way *find_way(Post *post, QueueReader *reader, PyObject *all, PyObject *n
     if (alias == Py_False) Py_SETREF(alias, Py_NewRef(party));
     PyObject *way = alias == NULL || alias == Py_Ellipsis ? NULL : PyDict_GetItemWithError(ways, alias);
     Py_XDECREF(alias);
-    if (way == NULL || !Py_IS_TYPE(way, &WayType) || is_old(post, (Way *)way)) return NULL;
+    if (way == NULL || !Py_IS_TYPE(way, &WayType) || post_is_old(post, ((Way *)way)->version)) return NULL;
     ((Way *)way)->shared = reader->shared;
     Py_XSETREF(post->hits[home].ways, Py_NewRef(all));
     Py_XSETREF(post->hits[home].name, Py_NewRef(name));
@@ -474,7 +432,7 @@ static Way *find_way(Post *post, QueueReader *reader, PyObject *all, PyObject *n
 
 /* A new reference, or NULL. */
 static Way *way_of(Tracer *tracer, Post *post, QueueReader *reader, PyObject *name, PyObject *task) {
-    PyObject *sender = known(post, PARTIES, task);
+    PyObject *sender = post_known(post, PARTIES, task);
     if (sender != NULL) return sender == reader->party && !reader->shared ? NULL : find_way(post, reader, reader->ways, name, sender);
     PyObject *alias = stranger(tracer, post, task);
     Way *way = alias == NULL ? NULL : find_way(post, reader, reader->ways, name, alias);
@@ -483,7 +441,7 @@ static Way *way_of(Tracer *tracer, Post *post, QueueReader *reader, PyObject *na
 }
 
 static QueueReader *reader_of(Post *post, PyObject *queue) {
-    PyObject *reader = known(post, READERS, queue);
+    PyObject *reader = post_known(post, READERS, queue);
     return reader != NULL && Py_IS_TYPE(reader, &QueueReaderType) ? (QueueReader *)reader : NULL;
 }
 
@@ -503,7 +461,7 @@ static PyObject *name_of(Post *post, PyObject *item, PyObject **said_by) {
             if (name != NULL && !PyUnicode_Check(name)) name = NULL;
         }
     } else {
-        PyObject *shape = known(post, SHAPES, (PyObject *)Py_TYPE(item));
+        PyObject *shape = post_known(post, SHAPES, (PyObject *)Py_TYPE(item));
         if (shape == NULL || !PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != 2) return NULL;
         name = PyTuple_GET_ITEM(shape, 0);
         *said_by = PyTuple_GET_ITEM(shape, 1);
@@ -514,7 +472,7 @@ static PyObject *name_of(Post *post, PyObject *item, PyObject **said_by) {
 /* Is it certain that this is no future, to which an answer is to go? */
 static bool is_no_future(Post *post, PyObject *value) {
     return !identity_needed(value) || PyList_CheckExact(value) || PyTuple_CheckExact(value) || PyDict_CheckExact(value) ||
-           known(post, CLASSES, (PyObject *)Py_TYPE(value)) == Py_True;
+           post_known(post, CLASSES, (PyObject *)Py_TYPE(value)) == Py_True;
 }
 
 /* By the names of the view's parameters, if it has all of them; a new reference; NULL: Python must look. */
@@ -583,7 +541,7 @@ static PyObject *values_of(Post *post, PyObject *item, PyObject *said_by, Way *w
 }
 
 /* The place that its events have: as function_place, which is slow. */
-static uint32_t place_of_events(Tracer *tracer, RunFrame *frame) {
+uint32_t post_place(Tracer *tracer, RunFrame *frame) {
     RunFrame *caller = frame_caller(frame);
     for (int i = 0; caller != NULL && i < 10; caller = frame_caller(caller), i++) {
         uint32_t place = quick_place(tracer, caller);
@@ -612,14 +570,14 @@ static int send(Tracer *tracer, Post *post, RunFrame *frame, Way *way, PyObject 
     if (said == NULL) return POST_UNKNOWN;
     PyObject **values = ((PyTupleObject *)said)->ob_item + first;
     Py_ssize_t count = PyTuple_GET_SIZE(said) - first;
-    int objects = look_through(post, values, count), answer = POST_UNKNOWN;
+    int objects = post_look_through(post, values, count), answer = POST_UNKNOWN;
     Id id = objects < 0 || (!late && passes_on(tracer, frame, way->target)) ? 0 : identity_of(tracer, task);
-    uint32_t place = id ? place_of_events(tracer, frame) : 0;
+    uint32_t place = id ? post_place(tracer, frame) : 0;
     if (place && !tracer->broken && tracer->place_list[place - 1].line >= 0) {
-        int judged = post->court == Py_None ? 0 : judge(tracer, post, way, said, first, objects, place, id);
-        if (judged < 0) answer = fault(tracer);
+        int judged = post->court == Py_None ? 0 : post_judge(tracer, post, way, said, first, objects, place, id);
+        if (judged < 0) answer = post_fault(tracer);
         else if (judged) answer = 1;
-        else if (!late || !tracer->synchronous) answer = hasten(tracer, post, tell(tracer, way, values, count, objects, place, id));
+        else if (!late || !tracer->synchronous) answer = post_hasten(tracer, post, tell(tracer, way, values, count, objects, place, id));
     }
     Py_DECREF(said);
     return answer;
@@ -665,7 +623,7 @@ static int on_shared_take(Tracer *tracer, Post *post, RunFrame *frame, QueueRead
     if (specs != NULL && PyTuple_GET_SIZE(specs) == 0) {
         answer = 1;
     } else if (specs != NULL && PySet_GET_SIZE(reader->told) == 0 && (task = tasks_current(tracer)) != NULL) {
-        PyObject *party = known(post, PARTIES, task);
+        PyObject *party = post_known(post, PARTIES, task);
         way = party == NULL ? NULL : find_way(post, reader, reader->takes, name, party);
         if (way != NULL) answer = send(tracer, post, frame, way, item, said_by, task, true);
     }
@@ -696,8 +654,6 @@ static int on_take(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue,
     return same ? 1 : POST_UNKNOWN;
 }
 
-#define NOTHING_ELSE (~(WANT_HAND | WANT_HAND_END | WANT_SITE))
-
 /* 1: nothing else is wanted of this function with such a queue; 0: Python must look; -1: a fault */
 static int is_plain_function(Tracer *tracer, Post *post, int which, CodeInfo *info, PyTypeObject *type) {
     if (post->plain[which].type == type && post->plain[which].deaths == plan_deaths) return 1;
@@ -715,7 +671,7 @@ static int look_at(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     int which = code == post->put ? 0 : code == post->get ? 1 : 2, answer;
     if (queue == NULL || info->groups || post->rests) return POST_UNKNOWN;
     int plain = is_plain_function(tracer, post, which, info, Py_TYPE(queue));
-    if (plain <= 0) return plain < 0 ? fault(tracer) : POST_UNKNOWN;
+    if (plain <= 0) return plain < 0 ? post_fault(tracer) : POST_UNKNOWN;
     if (which == 0) answer = on_put(tracer, post, frame, queue, frame->localsplus[1]);
     else answer = on_take(tracer, post, frame, queue, which == 1);
     if (answer == POST_UNKNOWN && PyErr_Occurred()) PyErr_Clear(); /* whatever it was, Python meets it again */
@@ -726,16 +682,17 @@ static int look_at(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
 static int see_ends(Tracer *tracer, CodeInfo *info, PyObject *queue) {
     Callee *callee = queue == NULL ? NULL : plan_receiver(tracer, info, Py_TYPE(queue));
     if (queue == NULL) return POST_UNKNOWN;
-    if (callee == NULL) return fault(tracer);
+    if (callee == NULL) return post_fault(tracer);
     if (!(callee->wants & WANT_HAND_END)) return POST_UNKNOWN;
     info->callee = callee;
-    return delivery_plan(tracer, info) < 0 ? fault(tracer) : POST_UNKNOWN;
+    return delivery_plan(tracer, info) < 0 ? post_fault(tracer) : POST_UNKNOWN;
 }
 
 int post_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     Post *post = tracer->post;
     PyObject *code = (PyObject *)info->code;
-    if (code != post->put && code != post->get && code != post->take) return POST_UNKNOWN;
+    if (code != post->put && code != post->get && code != post->take)
+        return post->calls ? crossing_start(tracer, post, info, frame) : POST_UNKNOWN;
     int answer = look_at(tracer, info, frame);
     if (answer != POST_UNKNOWN || code != post->take || info->callee->wants & WANT_HAND_END) return answer;
     return see_ends(tracer, info, frame->localsplus[0]);

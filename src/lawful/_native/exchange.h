@@ -11,6 +11,7 @@ extern PyTypeObject PostType, QueueReaderType, WayType;
 
 /* A function of asyncio's queues starts. As in probe.c; POST_UNKNOWN: Python must look at it. */
 #define POST_UNKNOWN 2
+#define NOTHING_ELSE (~(WANT_HAND | WANT_HAND_END | WANT_SITE)) /* what may be wanted of a function that carries messages */
 int post_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
 
 #endif

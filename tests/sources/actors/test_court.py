@@ -222,8 +222,8 @@ ID = r"(?<![\w.])\d{6}(?![\w.])"
 
 
 def canonical(findings: Any) -> Any:
-    """Without times, and with ids by their order."""
-    text = json.dumps(findings)
+    """Without times, and with ids by their order. Which law spoke first depends on when events were delivered."""
+    text = json.dumps(sorted(findings, key=lambda each: str([each["rejected_at"], each["expected"]])))
     ids = sorted({int(each) for each in re.findall(ID, text)})
     renamed = json.loads(re.sub(ID, lambda found: str(-1 - ids.index(int(found[0]))), text))
 

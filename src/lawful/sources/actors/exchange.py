@@ -11,6 +11,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from lawful import core
+from lawful.sources.actors.crossings import Crossings
 from lawful.sources.actors.groups import NOBODY, Groups, Party, program_frame, self_of
 from lawful.sources.actors.specs import Spec, Specs, all_bindings, plain, views
 from lawful.sources.actors.tables import Table
@@ -113,7 +114,8 @@ class Exchange:
         self.identify: Callable[[object], Any] = id  # of the tracer, when there is one
         self.passport: Callable[[], str] | None = None  # makes a file by which processes of others join the run
         self.stand_ins: dict[type, Callable[[Any], Any]] = {}  # what has the id of another object, and which
-        self.post: Any = None  # the C core's memory of messages in queues
+        self.post: Any = None  # the C core's memory of messages
+        self.crossings = Crossings(self)  # and what it knows of calls
         self.bench: Bench | None = None  # judges messages without events
         self.serve: Callable[[], None] | None = None  # answers the questions of these
         self.at_once = at_once
@@ -144,6 +146,7 @@ class Exchange:
         from lawful.sources.actors.tasks import Tasks
 
         self._tasks = Tasks(self)
+        self.learn_kinds = self._tasks.learn_kinds
         for source in (self._tasks, Actors(self), RayActors(self)):
             source.register()
 
@@ -216,6 +219,8 @@ class Exchange:
             self._has_entries = True
             if self.post is not None:
                 self.post.entries = True  # what is put may have been told of as a call
+                if self.groups_of.plain_calls and not entry.waits and not ends:
+                    self.crossings.open(code, method=entry.function is None)
             plan = self._reporting(plan, code, module, _HAND | ends)
         return self._probed(plan, code) if own else plan
 
@@ -391,21 +396,30 @@ class Exchange:
                     if here[: len(each.args)] == each.args and each.coroutine() is not None:
                         del waiting[place]
                         return None if each.call is None else ([], each.call)
-        return self._crossing(entry, args, kwargs, self.groups_of.current(callee=entry.code))
+        return self._crossing(entry, args, kwargs, self.groups_of.current(callee=entry.code), learns=True)
 
     def _crossing(
-        self, entry: _Entry, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, sender: Party
+        self,
+        entry: _Entry,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] | None,
+        sender: Party,
+        *,
+        learns: bool = False,
     ) -> Answer:
         """A call: is it one from one group to another?"""
+        specs, target = entry.specs, None
         if entry.function is not None:
             receiver = self.groups_of.of_module(entry.function) or NOBODY
-            return self.message(entry.specs, sender, receiver, None, args, kwargs)
-        if not args:
+        elif args:
+            target, args = args[0], args[1:]
+            specs = tuple(spec for spec in specs if self.specs.is_class(spec.owner, type(target)))
+            receiver = self.groups_of.of_object(target)
+        else:
             return None
-        target = args[0]
-        kind = type(target)
-        specs = tuple(spec for spec in entry.specs if self.specs.is_class(spec.owner, kind))
-        return self.message(specs, sender, self.groups_of.of_object(target), target, args[1:], kwargs)
+        if learns and self.bench is not None:
+            self.crossings.learn(entry.code, specs, sender, receiver, target, args)
+        return self.message(specs, sender, receiver, target, args, kwargs)
 
     def told_by_call(self, specs: tuple[Spec, ...]) -> bool:
         """Is this about to happen inside a method that was told of as the same message?"""

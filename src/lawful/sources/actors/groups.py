@@ -94,6 +94,8 @@ class Groups:
         self.objects = bool(self._bindings.get("class"))
         self.walks = self._modules or self.objects
         """Does it depend on the stack who sends?"""
+        self.plain_calls = self.walks and not self.tasks and not self.actors
+        """Does it depend on nothing else?"""
         self._types: Table[tuple[tuple[str, ...], bool]] = Table()
         self._matches = {
             binding: re.compile(translate(binding.target)).match for _, binding in self._bindings.get("task", ())
@@ -108,7 +110,7 @@ class Groups:
 
     # -- objects ----------------------------------------------------------------------------------
 
-    def _type(self, kind: type) -> tuple[tuple[str, ...], bool]:
+    def of_type(self, kind: type) -> tuple[tuple[str, ...], bool]:
         """The groups that objects of a class are, and whether views speak of them as of somebody outside."""
         known = self._types.get(kind)
         if known is not None:
@@ -128,7 +130,7 @@ class Groups:
         if known is not None:
             return known
         kind = type(value)
-        groups, _ = self._type(kind)
+        groups, _ = self.of_type(kind)
         if groups:
             return self._of_objects.put(value, Party(groups, value, value))
         found = self.of_module(names.class_module(kind)) if self._modules else None
@@ -199,7 +201,7 @@ class Groups:
                 self.seen.add((group, binding))
         words = (name, _last(qualified), qualified)
         if not found:  # it may still be an object of a group that is doing something
-            groups = () if owner is None else self._type(type(owner))[0]
+            groups = () if owner is None else self.of_type(type(owner))[0]
             party = Party(groups, owner if groups else task, owner, words)
         else:
             party = Party(tuple(found), task if owner is None else owner, owner, words)
@@ -273,7 +275,7 @@ class Groups:
                 return None
             owner = self_of(frame)
             if owner is not None:
-                groups, outside = self._type(type(owner))
+                groups, outside = self.of_type(type(owner))
                 if groups:
                     return self.of_object(owner)
                 if outside:

@@ -85,6 +85,8 @@ class Tasks:
             self._strangers.entries,
             groups.matches,
             groups.plain_names,
+            exchange.crossings.owners.entries,
+            exchange.crossings.doors.entries,
         )
 
     def _reader(self, queue: Any) -> _Reader:
@@ -154,7 +156,7 @@ class Tasks:
         if task is None:
             return
         sender = self._exchange.groups_of.of_task(task)
-        self._learn_kinds(item)
+        self.learn_kinds((*item.args, *(item.kwargs or {}).values()))
         if not sender.names:
             self._learn_stranger(task, sender.object)
         if sender.alias is ...:
@@ -176,8 +178,9 @@ class Tasks:
         turns, version = (None, 0) if bench is None else bench.turns(heads)
         ways[known_by] = self._new_way(tuple(heads), target, parameters, turns, version)
 
-    def _learn_kinds(self, item: Item) -> None:
-        for value in (*item.args, *(item.kwargs or {}).values()):
+    def learn_kinds(self, values: Iterable[Any]) -> None:
+        """Whether objects of these classes stand in events by their ids."""
+        for value in values:
             kind = type(value)
             if self._kinds.get(kind) is None:
                 self._kinds.put(kind, is_object(kind) and self._has_own_id(kind))
@@ -328,7 +331,7 @@ class Tasks:
         target = party.object
         specs = self._receptions(item, party, target)
         heads = self._exchange.heads(specs, NOBODY, party, target) if specs else []
-        self._learn_kinds(item)
+        self.learn_kinds((*item.args, *(item.kwargs or {}).values()))
         if party.alias is ...:
             party.alias = self._exchange.identity(party.object)
         ways = reader.takes.setdefault(item.name, {})

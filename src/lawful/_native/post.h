@@ -1,0 +1,77 @@
+/* What is known of messages, as far as the C core sees to them itself (exchange.c, crossing.c). */
+#ifndef LAWFUL_POST_H
+#define LAWFUL_POST_H
+
+#include "exchange.h"
+#include "ways.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+#define RECENT 256       /* entries of a table that were met last, by the addresses of their objects: a power of two */
+#define HITS 64          /* ways that were found last: a power of two */
+
+/* Dicts as tables.py has them: */
+enum {
+    READERS,             /* of queues; */
+    PARTIES,             /* of tasks; */
+    CLASSES,               /* of classes whose objects stand in events by their ids; */
+    SHAPES,              /* of classes whose objects are messages: a tuple of a name and the names of fields */
+    STRANGERS,           /* of code whose tasks are in no group, unless by their names: the class of whose method it is; if it is
+                            nobody's, None, or a tuple of the class of its first argument, on which that depends */
+    OWNERS,              /* of code: a table of classes, of whose objects it is a method, perhaps (crossing.c); */
+    DOORS,               /* of code that is called with messages */
+    TABLES
+};
+
+struct Post {
+    PyObject_HEAD
+    PyObject *tables[TABLES];
+    PyObject *recent[TABLES][RECENT];
+    struct {
+        PyObject *ways, *name, *party; /* strong references, only compared: the dict of dicts, and its keys */
+        Way *way;
+    } hits[HITS];
+    struct Crossings *crossings; /* calls that were met last, or NULL */
+    struct {
+        PyTypeObject *type; /* of queues, only compared */
+        unsigned deaths;
+    } plain[3];          /* where nothing else is wanted of `put`, `get` and `take` */
+    PyObject *specs;     /* a dict: what messages of a name may be; (): nothing */
+    PyObject *keys;      /* a tuple: by which of these a dict has the name of a message */
+    PyObject *matches;   /* a tuple: what tells whether the name of a task puts it into a group */
+    char plain_names;    /* is that so of none of the names that asyncio gives? */
+    PyObject *put, *get, *take; /* code of asyncio's queues, or None */
+    char rests;          /* Python must look at everything */
+    char entries;        /* some code of the program's own is told of as messages: what it puts may have been told already */
+    char sharing;        /* several read from a queue */
+    PyObject *court;     /* where messages are judged without events, or None */
+    char calls;          /* there are doors */
+    unsigned judged, missed; /* there; and not there, only because events were waiting */
+    unsigned patience;   /* how many of these there may be */
+    unsigned hastened;   /* how many were judged when there were too many last */
+};
+
+/* What a table has of an object; borrowed; NULL: nothing. */
+PyObject *post_known(Post *post, int table, PyObject *key);
+/* Is this the entry of an object? */
+static inline bool is_entry_of(PyObject *entry, const void *key) {
+    PyObject *weak = PyTuple_GET_ITEM(entry, 0);
+    return PyWeakref_Check(weak) && ((PyWeakReference *)weak)->wr_object == key;
+}
+/* Of arguments. 1: with objects among them; 0: without; -1: Python must see to them. */
+int post_look_through(Post *post, PyObject *const *values, Py_ssize_t count);
+/* 1: nobody wants to see the event of this message; 0: somebody may; -1: a fault. Its arguments are in a tuple, from its place
+   `first` on; task: 0, if there is none */
+int post_judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_t first, bool objects, uint32_t place, Id task);
+/* Deliver the events that keep others from being judged without: soon, if that is seldom so. Passes an answer on. */
+int post_hasten(Tracer *tracer, Post *post, int answer);
+uint32_t post_place(Tracer *tracer, RunFrame *frame); /* as function_place, which is slow */
+int post_fault(Tracer *tracer);                       /* something of ours failed */
+bool post_is_old(Post *post, unsigned long version);  /* have laws come or gone since? Then Python finds out anew */
+
+/* A function of the program's own starts that may be a message. As post_start. */
+int crossing_start(Tracer *tracer, Post *post, CodeInfo *info, RunFrame *frame);
+void crossings_clear(Post *post);
+
+#endif
+#endif

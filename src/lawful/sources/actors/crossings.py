@@ -37,7 +37,7 @@ class Crossings:
         self.doors: Table[tuple[bool, dict[Side, dict[int, Any]]]] = Table()  # of code: methods? by sides and classes
         self._types: Table[Table[Side]] = Table()
         self._patterns: Table[dict[Side, Table[Pattern]]] = Table()
-        self._asked: Counter[int] = Counter()
+        self.asked: Counter[int] = Counter()  # by the ids of code objects
 
     def open(self, code: CodeType, *, method: bool) -> None:
         """Calls of this code may be messages."""
@@ -52,8 +52,8 @@ class Crossings:
     ) -> None:
         """From now on the C core sees to such calls."""
         door, bench = self.doors.get(code), self._exchange.bench
-        self._asked[id(code)] += 1
-        asked = self._asked[id(code)]
+        self.asked[id(code)] += 1
+        asked = self.asked[id(code)]
         if door is None or bench is None or (asked > _KEEN and asked % _SELDOM):
             return
         self._exchange.learn_kinds(args)

@@ -129,6 +129,8 @@ def test_who_says_nothing_of_groups_is_told(shop: Path) -> None:
     assert "cart.view is about CartGroup, and nothing says what that is in the program" in done.stderr
     done = lawful(shop, "run", "--law", "cart.view", "--group", "CartGroup=class:shop.Basket", "shop.py")
     assert "nothing in the program was a CartGroup (class shop.Basket)" in done.stderr.replace("\n", " ")
+    done = lawful(shop, "run", "--law", "cart.view", "--group", "CartGruop=class:shop.Cart", "shop.py")
+    assert "no view is about a group CartGruop: did you mean CartGroup?" in done.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize("words", [["--group", "CartGroup"], ["--group", "CartGroup=clas:x"]])

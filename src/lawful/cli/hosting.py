@@ -313,8 +313,10 @@ def warn_before(session: Session, both: config.Config) -> None:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
         say(f"watching with the slow core, in pure Python ({reasons})")
     if session.lookout.exchange is not None:
-        from lawful.sources.actors.exchange import unbound
+        from lawful.sources.actors.exchange import misnamed, unbound
 
+        for text in misnamed(session.laws, dict(session.settings.groups)):
+            say(text)
         for text in unbound(session.laws, dict(session.settings.groups)):
             say(f"{text}: only messages that it tells of by lawful.emit are seen; say it with --group, or in the view")
     scope = session.settings.scope

@@ -441,6 +441,43 @@ def test_a_reply_may_be_an_exception() -> None:
     assert law.check([asked(1), answered(1, exception=None, res=1)]).accepted
 
 
+@pytest.mark.parametrize("machine", ["native", "python"])
+def test_a_reply_that_is_no_exception_has_none(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if machine == "python":
+        monkeypatch.setattr("lawful.core.native", None)
+    law = compiled("S ::= ask answer {assert answer.exception == null && answer.result == 1;}")
+    for answer, verdict, told in (
+        (answered(1, res=1), Verdict.CURRENTLY_TRUE, False),
+        (answered(1, exception="builtins.KeyError"), Verdict.FALSE, False),
+        (answered(1), Verdict.FALSE, True),  # nobody knows
+    ):
+        monitor = law.monitor()
+        assert monitor.feed([asked(1), answer]) is verdict
+        assert bool(monitor.warnings()) == told
+
+
+@pytest.mark.parametrize("machine", ["native", "python"])
+def test_a_failed_assertion_shows_what_its_rule_was_given_on_the_way(
+    machine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if machine == "python":
+        monkeypatch.setattr("lawful.core.native", None)
+    law = grammar.compile("""
+    view V { send A.x(Int n) x, send A.y(Int n) y }
+    start S (S.top = 7;)
+    S ::= T (T.n = S.top - 4; T.name = "t";) U | epsilon
+    T ::= W (W.k = T.n + 1;) {assert size(T.name) == 1;}
+    W ::= x {assert x.n < W.k;}
+    U ::= y {assert y.n == 1;} U | epsilon
+    """)
+    monitor = law.monitor()
+    monitor.step({"event": "send", "name": "A.x", "args": [5]})
+    why = monitor.rejection()
+    assert why is not None
+    assert why.values == {"W.k": 4, "T.n": 3, "T.name": "t", "S.top": 7, "x.n": 5}
+    assert why.note == "W.k is 4, x.n is 5"
+
+
 # -- findings -------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lawful.laws.grammar.model import RESULT, Constant
+from lawful.laws.grammar.model import OF_REPLIES, RESULT, Constant
 from lawful.laws.grammar.program import (
     Application,
     Assert,
@@ -117,6 +117,8 @@ def loader(loaded: Loaded) -> Callable[[Event], Any]:
         assert loaded.name == RESULT
         return _result
     field = loaded.field
+    if field == OF_REPLIES["exception"]:
+        return _exception
     return lambda event: event.get(field, UNDEFINED)
 
 
@@ -135,6 +137,12 @@ def _parameter(position: int, name: str) -> Callable[[Event], Any]:
         return UNDEFINED
 
     return value_of
+
+
+def _exception(event: Event) -> Any:
+    """What has a result has no exception: that is null, so that a law can say so."""
+    has_result = "res" in event or "resultId" in event
+    return event.get("exception", None if has_result else UNDEFINED)
 
 
 def _result(event: Event) -> Any:

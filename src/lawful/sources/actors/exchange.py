@@ -11,6 +11,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from lawful import core
+from lawful.diagnostics import did_you_mean
 from lawful.sources.actors.crossings import Crossings
 from lawful.sources.actors.groups import NOBODY, Groups, Party, program_frame, self_of
 from lawful.sources.actors.specs import Spec, Specs, all_bindings, plain, views
@@ -544,3 +545,11 @@ def unbound(laws: Sequence[Any], given: Mapping[str, tuple[Binding, ...]]) -> li
         elif law.group is not None and law.group not in bindings:
             found.append(f"{law.name} is about {law.group}, and nothing says what that is in the program")
     return found
+
+
+def misnamed(laws: Sequence[Any], given: Iterable[str]) -> list[str]:
+    """Names that were given to groups, and that no view has, but nearly; in words. (Others may be for other views.)"""
+    known = {law.group for law in views(laws)}
+    names = [name for name in known if name is not None]
+    near = ((name, did_you_mean(name, names)) for name in given if None not in known and name not in known)
+    return [f"no view is about a group {name}: did you mean {other}?" for name, other in near if other is not None]

@@ -21,7 +21,12 @@ def deal(
     heard: dict[int | str, tuple[Any, ...]] | None,
 ) -> int: ...
 def recollect(
-    entries: list[tuple[int, dict[str, Any]]], start: int, objects: dict[Any, Any], plain: frozenset[str], most: int
+    entries: list[tuple[int, dict[str, Any]]],
+    start: int,
+    objects: dict[Any, Any],
+    plain: frozenset[str],
+    most: int,
+    keeps_gone: bool,
 ) -> int: ...
 def walk_code(
     code: CodeType,
@@ -171,6 +176,9 @@ class Way:
     ) -> None: ...
 
 class Letter:
+    def open(self) -> dict[str, Any]: ...
+
+class Brief:
     def open(self) -> dict[str, Any]: ...
 
 class Court:

@@ -2,6 +2,7 @@
 #include "core.h"
 
 #include "batch.h"
+#include "brief.h"
 #include "court.h"
 
 #define ROUTES 64 /* places for kinds and names that were met in a batch, by their hashes: a power of two */
@@ -14,6 +15,7 @@ typedef struct {
     Py_ssize_t count;
     PyObject **inboxes;      /* two lists of each law: numbers, events */
     char *aloof;             /* of each law: does the end of a stranger not concern it now? */
+    char *brief;             /* of each law: can it judge events in brief? */
     PyObject *hearing;       /* the laws that must hear of the end of each object that they have heard of; NULL: none */
 } Route;
 
@@ -21,21 +23,23 @@ typedef struct {
     PyObject *routes, *admit, *ways, *kept; /* admit and ways are None if there are no lives */
     PyObject *heard;                        /* by id the laws that have heard of an object; None: all are told of ends */
     PyObject *most_thread;                  /* the highest number, a reference of its own */
+    int brief_thread;                       /* the same of events in brief */
     int met;
     Route known[ROUTES];
 } Deal;
 
 static PyObject *text_event, *text_name, *text_target, *text_thread, *text_numbers, *text_events, *text_find, *text_group;
-static PyObject *text_args, *text_kwargs, *text_result, *text_exception, *text_task, *text_aloof, *text_hears;
+static PyObject *text_args, *text_kwargs, *text_result, *text_exception, *text_task, *text_aloof, *text_hears,
+    *text_brief;
 
 static int setup(void) {
-    if (text_hears != NULL) return 0;
+    if (text_brief != NULL) return 0;
     struct { PyObject **place; const char *text; } words[] = {
         {&text_event, "event"}, {&text_name, "name"}, {&text_target, "targetId"}, {&text_thread, "thread"},
         {&text_group, "groupId"},
         {&text_numbers, "numbers"}, {&text_events, "events"}, {&text_find, "find"}, {&text_args, "argIds"},
         {&text_kwargs, "kwargIds"}, {&text_result, "resultId"}, {&text_exception, "excId"}, {&text_task, "task"},
-        {&text_aloof, "aloof"}, {&text_hears, "hears"},
+        {&text_aloof, "aloof"}, {&text_hears, "hears"}, {&text_brief, "brief"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (*words[i].place == NULL && (*words[i].place = PyUnicode_InternFromString(words[i].text)) == NULL) return -1;
@@ -46,10 +50,21 @@ static PyObject *look_up(PyObject *dict, PyObject *key) { /* borrowed; NULL: the
     return PyDict_GetItemWithError(dict, key);
 }
 
+/* The id of the object that an event happened to, borrowed; NULL: there is none, or an error. */
+static PyObject *target_of(PyObject *event) {
+    return is_brief(event) ? brief_target((Brief *)event) : look_up(event, text_target);
+}
+
+static PyObject *part_of(PyObject *event, PyObject *key) { /* the same of fields that not all events have */
+    PyObject *fields = event_fields(event);
+    return fields == NULL ? NULL : look_up(fields, key);
+}
+
 static void route_clear(Route *route) {
     for (Py_ssize_t i = 0; i < 2 * route->count; i++) Py_XDECREF(route->inboxes[i]);
     PyMem_Free(route->inboxes);
     PyMem_Free(route->aloof);
+    PyMem_Free(route->brief);
     Py_XDECREF(route->hearing);
     Py_XDECREF(route->kind);
     Py_XDECREF(route->name);
@@ -75,19 +90,19 @@ static int is_so(PyObject *law, PyObject *what) {
     return result;
 }
 
-/* Which laws need not be told of the end of a stranger? */
-static int note_aloof(Route *route) {
-    route->aloof = PyMem_Calloc((size_t)(route->count + 1), 1);
-    if (route->aloof == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+/* Of which laws is it so? Say `aloof`: these need not be told of the end of a stranger. */
+static char *note_so(const Route *route, PyObject *what) {
+    char *found = PyMem_Calloc((size_t)(route->count + 1), 1);
+    if (found == NULL) return (char *)PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < route->count; i++) {
-        int aloof = is_so(PyTuple_GET_ITEM(route->concerned, i), text_aloof);
-        if (aloof < 0) return -1;
-        route->aloof[i] = (char)aloof;
+        int so = is_so(PyTuple_GET_ITEM(route->concerned, i), what);
+        if (so < 0) {
+            PyMem_Free(found);
+            return NULL;
+        }
+        found[i] = (char)so;
     }
-    return 0;
+    return found;
 }
 
 /* Which laws hear here of objects of whose end they must be told? */
@@ -128,8 +143,9 @@ static int route_fill(Deal *deal, Route *route, PyObject *kind, PyObject *name) 
         if (inbox_of(PyTuple_GET_ITEM(route->concerned, i), route->inboxes + 2 * i) < 0) return -1;
     if (deal->heard != Py_None) {
         bool ends = PyUnicode_CompareWithASCIIString(kind, "gone") == 0;
-        if ((ends ? note_aloof(route) : note_hearing(route)) < 0) return -1;
+        if (ends ? (route->aloof = note_so(route, text_aloof)) == NULL : note_hearing(route) < 0) return -1;
     }
+    if ((route->brief = note_so(route, text_brief)) == NULL) return -1;
     if (deal->ways != Py_None) {
         route->lives = PyObject_CallFunctionObjArgs(deal->ways, kind, of_name, route->concerned, NULL);
         if (route->lives == NULL) return -1;
@@ -171,7 +187,7 @@ static Route *route_of(Deal *deal, PyObject *kind, PyObject *name) {
 static int followed(PyObject *lives, PyObject *event) {
     if (!PyTuple_Check(lives)) return 0;
     if (PyTuple_GET_SIZE(lives) == 0) return 1;
-    PyObject *target = look_up(event, text_target);
+    PyObject *target = target_of(event);
     if (target == NULL) return PyErr_Occurred() ? -1 : 0;
     if (!PyLong_CheckExact(target) && !PyUnicode_CheckExact(target)) return 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(lives); i++) {
@@ -181,8 +197,14 @@ static int followed(PyObject *lives, PyObject *event) {
     return 1;
 }
 
-static int give(PyObject *numbers, PyObject *events, PyObject *number, PyObject *event) {
-    return PyList_Append(numbers, number) < 0 || PyList_Append(events, event) < 0 ? -1 : 0;
+/* To a law that can judge it in brief, or cannot. */
+static int give(PyObject *const *inbox, PyObject *number, PyObject *event, bool brief) {
+    if (PyList_Append(inbox[0], number) < 0) return -1;
+    if (brief || !is_brief(event)) return PyList_Append(inbox[1], event);
+    PyObject *made = brief_event(event);
+    int result = made == NULL ? -1 : PyList_Append(inbox[1], made);
+    Py_XDECREF(made);
+    return result;
 }
 
 /* To laws that were not looked up before. */
@@ -191,7 +213,8 @@ static int give_all(PyObject *laws, PyObject *number, PyObject *event) {
     for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(laws); i++) {
         PyObject *lists[2] = {NULL, NULL};
         result = inbox_of(PyTuple_GET_ITEM(laws, i), lists);
-        if (result == 0) result = give(lists[0], lists[1], number, event);
+        int brief = result == 0 ? is_so(PyTuple_GET_ITEM(laws, i), text_brief) : -1;
+        result = brief < 0 ? -1 : give(lists, number, event, brief);
         Py_XDECREF(lists[0]);
         Py_XDECREF(lists[1]);
     }
@@ -212,8 +235,11 @@ static int introduce(PyObject *heard, PyObject *event, PyObject *laws);
 
 /* The laws that a strange event concerns, or one about an object that may not be followed. */
 static int deal_slowly(Deal *deal, PyObject *laws, PyObject *number, PyObject *event) { /* takes the reference to laws */
-    if (laws != NULL && deal->admit != Py_None)
-        Py_SETREF(laws, PyObject_CallFunctionObjArgs(deal->admit, event, laws, NULL));
+    if (laws != NULL && deal->admit != Py_None) {
+        PyObject *made = brief_event(event);
+        Py_SETREF(laws, made == NULL ? NULL : PyObject_CallFunctionObjArgs(deal->admit, made, laws, NULL));
+        Py_XDECREF(made);
+    }
     if (laws == NULL) return -1;
     int result = 0;
     if (!PyTuple_Check(laws)) {
@@ -228,6 +254,10 @@ static int deal_slowly(Deal *deal, PyObject *laws, PyObject *number, PyObject *e
 }
 
 static int note_thread(Deal *deal, PyObject *event) {
+    if (is_brief(event)) {
+        if (((Brief *)event)->thread > deal->brief_thread) deal->brief_thread = ((Brief *)event)->thread;
+        return 0;
+    }
     PyObject *thread = look_up(event, text_thread);
     if (thread == NULL) return PyErr_Occurred() ? -1 : 0;
     if (thread == deal->most_thread || !PyLong_CheckExact(thread)) return 0;
@@ -268,10 +298,10 @@ static int acquaint(PyObject *heard, PyObject *id, PyObject *laws) {
 static int introduce(PyObject *heard, PyObject *event, PyObject *laws) {
     PyObject *alone[] = {text_target, text_result, text_exception, text_task};
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
-        PyObject *id = look_up(event, alone[i]);
+        PyObject *id = alone[i] == text_target ? target_of(event) : part_of(event, alone[i]);
         if (id == NULL ? PyErr_Occurred() != NULL : acquaint(heard, id, laws) < 0) return -1;
     }
-    PyObject *args = look_up(event, text_args), *named = look_up(event, text_kwargs);
+    PyObject *args = part_of(event, text_args), *named = part_of(event, text_kwargs);
     if (PyErr_Occurred()) return -1;
     if (args != NULL && (PyList_Check(args) || PyTuple_Check(args)))
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); i++)
@@ -306,19 +336,21 @@ static int deal_end(Deal *deal, Route *route, PyObject *target, PyObject *number
             !(known && PyTuple_CheckExact(laws) && has_law(laws, PyTuple_GET_ITEM(route->concerned, i))))
             continue;
         taken = true;
-        result = give(lists[0], lists[1], number, event);
+        result = give(lists, number, event, route->brief[i]);
     }
     Py_XDECREF(laws);
     return result == 0 && (taken || known) ? keep(deal, number, event) : result;
 }
 
 static int deal_event(Deal *deal, PyObject *event, long long at) {
-    if (!PyDict_Check(event)) {
+    const Brief *brief = is_brief(event) ? (Brief *)event : NULL;
+    if (brief == NULL && !PyDict_Check(event)) {
         PyErr_Format(PyExc_TypeError, "an event is a dict, not %s", Py_TYPE(event)->tp_name);
         return -1;
     }
     if (note_thread(deal, event) < 0) return -1;
-    PyObject *kind = look_up(event, text_event), *name = look_up(event, text_name);
+    PyObject *kind = brief ? event_kinds[brief->kind] : look_up(event, text_event);
+    PyObject *name = brief ? brief->name : look_up(event, text_name);
     if (PyErr_Occurred()) return -1;
     if (name == Py_None) name = NULL;
     if (kind == NULL || !PyUnicode_CheckExact(kind) || (name != NULL && !PyUnicode_CheckExact(name))) {
@@ -336,7 +368,7 @@ static int deal_event(Deal *deal, PyObject *event, long long at) {
     PyObject *number = PyLong_FromLongLong(at);
     if (number == NULL) return -1;
     int result;
-    PyObject *target = route->aloof == NULL ? NULL : look_up(event, text_target);
+    PyObject *target = route->aloof == NULL ? NULL : target_of(event);
     if (target == NULL && PyErr_Occurred()) {
         result = -1;
     } else if (!all) {
@@ -346,11 +378,23 @@ static int deal_event(Deal *deal, PyObject *event, long long at) {
     } else {
         result = keep(deal, number, event);
         for (Py_ssize_t i = 0; result == 0 && i < route->count; i++)
-            result = give(route->inboxes[2 * i], route->inboxes[2 * i + 1], number, event);
+            result = give(route->inboxes + 2 * i, number, event, route->brief[i]);
         if (result == 0 && route->hearing != NULL) result = introduce(deal->heard, event, route->hearing);
     }
     Py_DECREF(number);
     return result;
+}
+
+/* The highest thread; NULL: error */
+static PyObject *highest(Deal *deal, int result) {
+    PyObject *brief = result == 0 ? PyLong_FromLong(deal->brief_thread) : NULL, *other = deal->most_thread;
+    if (brief == NULL || other == NULL) {
+        Py_XDECREF(other);
+        return brief;
+    }
+    bool more = PyObject_RichCompareBool(other, brief, Py_GT) > 0; /* of two ints */
+    Py_DECREF(more ? brief : other);
+    return more ? other : brief;
 }
 
 PyObject *deal_batch(PyObject *module, PyObject *args) {
@@ -372,9 +416,7 @@ PyObject *deal_batch(PyObject *module, PyObject *args) {
         Py_DECREF(event);
     }
     forget_routes(&deal);
-    if (result == 0) return deal.most_thread != NULL ? deal.most_thread : PyLong_FromLong(0);
-    Py_XDECREF(deal.most_thread);
-    return NULL;
+    return highest(&deal, result);
 }
 
 /* ---- the last events of objects ------------------------------------------------------------------------------------- */
@@ -400,7 +442,7 @@ static int mention(Mentioned *mentioned, PyObject *id) {
 }
 
 static int mention_others(Mentioned *mentioned, PyObject *event) {
-    PyObject *args = look_up(event, text_args), *result = look_up(event, text_result), *named = look_up(event, text_kwargs);
+    PyObject *args = part_of(event, text_args), *result = part_of(event, text_result), *named = part_of(event, text_kwargs);
     int done = 1;
     if (args != NULL && PyTuple_Check(args)) return 0;
     if (args != NULL && PyList_Check(args))
@@ -419,12 +461,22 @@ static bool is_message(PyObject *kind) {
     return PyUnicode_CompareWithASCIIString(kind, "send") == 0 || PyUnicode_CompareWithASCIIString(kind, "receive") == 0;
 }
 
+/* An object is gone of which nobody will ask any more: the same answers. */
+static int forget_object(PyObject *event, PyObject *objects) {
+    PyObject *target = brief_target((Brief *)event);
+    PyObject *events = target == NULL ? NULL : look_up(objects, target);
+    if (events == NULL) return PyErr_Occurred() ? -1 : 0;
+    return PyDict_DelItem(objects, target) < 0 ? -1 : 1;
+}
+
 /* 1: the entry is with the others of its objects; 0: the Python side must see to it; -1: error */
-static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most) {
+static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most, bool keeps_gone) {
     PyObject *event = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
     bool letter = event != NULL && Py_IS_TYPE(event, &LetterType);
-    if (event == NULL || (!letter && !PyDict_Check(event))) return 0;
-    PyObject *kind = letter ? NULL : look_up(event, text_event);
+    bool brief = event != NULL && is_brief(event);
+    if (event == NULL || (!letter && !brief && !PyDict_Check(event))) return 0;
+    if (brief && !keeps_gone && ((Brief *)event)->kind == KIND_GONE) return forget_object(event, objects);
+    PyObject *kind = letter ? NULL : brief ? event_kinds[((Brief *)event)->kind] : look_up(event, text_event);
     if (!letter && (kind == NULL || !PyUnicode_CheckExact(kind))) return PyErr_Occurred() ? -1 : 0;
     int done = letter ? 0 : PySet_Contains(plain, kind);
     Mentioned mentioned = {.objects = objects};
@@ -436,7 +488,7 @@ static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssi
         if (group == NULL) return PyErr_Occurred() ? -1 : 0;
         done = PyLong_CheckExact(group) || PyUnicode_CheckExact(group) ? mention(&mentioned, group) : 0;
     } else {
-        PyObject *target = look_up(event, text_target);
+        PyObject *target = target_of(event);
         if (done == 1 && target != NULL && target != Py_None)
             done = PyLong_CheckExact(target) || PyUnicode_CheckExact(target) ? mention(&mentioned, target) : 0;
         if (done == 1) done = mention_others(&mentioned, event);
@@ -453,11 +505,13 @@ static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssi
 PyObject *recollect_entries(PyObject *module, PyObject *args) {
     PyObject *entries, *objects, *plain;
     Py_ssize_t place, most;
-    if (!PyArg_ParseTuple(args, "O!nO!On:recollect", &PyList_Type, &entries, &place, &PyDict_Type, &objects, &plain, &most))
+    int keeps_gone;
+    if (!PyArg_ParseTuple(args, "O!nO!Onp:recollect", &PyList_Type, &entries, &place, &PyDict_Type, &objects, &plain, &most,
+                          &keeps_gone))
         return NULL;
     if (setup() < 0) return NULL;
     for (; place < PyList_GET_SIZE(entries); place++) {
-        int done = recollect(PyList_GET_ITEM(entries, place), objects, plain, most);
+        int done = recollect(PyList_GET_ITEM(entries, place), objects, plain, most, keeps_gone);
         if (done < 0) return NULL;
         if (!done) break;
     }

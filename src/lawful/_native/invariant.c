@@ -6,6 +6,7 @@
 
 #define END_OF_TIME 1e15
 #define MOST_PLANS 64 /* they are bits of a word */
+#define LATELY 64     /* objects that had the last events, and names of these: powers of two */
 
 /* How it was before the last event. */
 typedef struct {
@@ -32,6 +33,12 @@ typedef struct {
     double within;         /* 0: it knows no time */
 
     PyObject *objects;     /* by id, Known */
+    Known *lately[LATELY]; /* some of them, by number: borrowed; or NULL */
+    struct {
+        PyObject *name;    /* or NULL */
+        int kind;
+        Plan *plan;        /* NULL: it has none for these events */
+    } names_lately[LATELY]; /* of events in brief, whose names are the same objects again and again */
     Known *first, *last;   /* of those that owe something, the next deadline first */
     bool timed;
     double now;            /* the latest time that was seen */
@@ -65,11 +72,33 @@ PyTypeObject KnownType = {
     .tp_dealloc = (destructor)known_dealloc,
 };
 
+static Known **lately(Invariant *self, Id number) { return &self->lately[number % LATELY]; }
+
+static int known_remove(Invariant *self, const Known *known) {
+    if (*lately(self, known->number) == known) *lately(self, known->number) = NULL;
+    return PyDict_DelItem(self->objects, known->id);
+}
+
+/* A new reference, or NULL. */
+static Known *known_find(Invariant *self, PyObject *event, PyObject *id) {
+    Id number = is_brief(event) ? ((Brief *)event)->target : 0;
+    Known *known = *lately(self, number);
+    if (number && known != NULL && known->number == number) return (Known *)Py_NewRef(known);
+    known = (Known *)Py_XNewRef(look_up(self->objects, id));
+    if (number && known != NULL) *lately(self, number) = known;
+    return known;
+}
+
 /* Puts a new one into the table, and gives a reference. */
 static Known *known_new(Invariant *self, PyObject *id) {
     Known *known = PyObject_NewVar(Known, &KnownType, self->name_count);
     if (known == NULL) return NULL;
     known->id = Py_NewRef(id);
+    known->number = PyLong_CheckExact(id) ? PyLong_AsUnsignedLongLong(id) : 0;
+    if (PyErr_Occurred()) { /* it is none of a tracer's */
+        PyErr_Clear();
+        known->number = 0;
+    }
     known->begun = self->starts_begun;
     known->over = known->broken = known->doubted = false;
     known->snapshot = known->asked = NULL;
@@ -149,12 +178,14 @@ static PyObject *step_tuple(Invariant *self, const Step *step) {
     PyObject *all = replaced == NULL ? PyTuple_New(0) : PyTuple_Pack(1, replaced);
     Py_XDECREF(replaced);
     PyObject *values = all == NULL ? NULL : values_dict(self, step->known);
+    PyObject *event = values == NULL ? NULL : brief_event(step->event);
     PyObject *field = writes < 0 ? PyUnicode_FromString("") : Py_NewRef(self->names[writes]);
     PyObject *found = NULL;
-    if (values != NULL && field != NULL)
-        found = PyTuple_Pack(6, step->plan->key, step->event, values, field, all,
+    if (event != NULL && field != NULL)
+        found = PyTuple_Pack(6, step->plan->key, event, values, field, all,
                              step->snapshot == NULL ? Py_None : step->snapshot);
     Py_XDECREF(all);
+    Py_XDECREF(event);
     Py_XDECREF(values);
     Py_XDECREF(field);
     return found;
@@ -207,7 +238,10 @@ static int offend(Invariant *self, int expression, const Step *step) {
 }
 
 /* Takes the reference to the event. */
-static int owed(Invariant *self, PyObject *id, PyObject *event, bool gone) {
+static int owed(Invariant *self, PyObject *id, PyObject *asked, bool gone) {
+    PyObject *event = brief_event(asked);
+    Py_DECREF(asked);
+    if (event == NULL) return -1;
     int result = told(self, PyObject_CallMethod(self->host, "owe", "OOO", id, event, gone ? Py_True : Py_False));
     Py_DECREF(event);
     return result;
@@ -216,6 +250,10 @@ static int owed(Invariant *self, PyObject *id, PyObject *event, bool gone) {
 /* ---- events -------------------------------------------------------------------------------------------------------- */
 
 static bool time_of(PyObject *event, double *time) {
+    if (is_brief(event)) {
+        *time = ((Brief *)event)->time;
+        return true;
+    }
     PyObject *found = look_up(event, key_time);
     if (found == NULL) return false;
     if (PyFloat_CheckExact(found)) {
@@ -249,10 +287,8 @@ static int pass_time(Invariant *self, PyObject *event) {
 
 static inline bool same_text(PyObject *a, PyObject *b) { return a == b || PyUnicode_Compare(a, b) == 0; }
 
-static Plan *plan_of(Invariant *self, PyObject *event) {
-    PyObject *kind = look_up(event, key_event);
+static Plan *plan_for(Invariant *self, PyObject *kind, PyObject *name) {
     if (kind == NULL || !PyUnicode_CheckExact(kind)) return NULL;
-    PyObject *name = look_up(event, key_name);
     if (name != NULL && PyUnicode_CheckExact(name)) {
         PyObject *number = look_up(self->by_name, name);
         Plan *plan = number == NULL ? NULL : self->plans + PyLong_AsLong(number);
@@ -260,6 +296,19 @@ static Plan *plan_of(Invariant *self, PyObject *event) {
             if (same_text(plan->kind, kind)) return plan;
     }
     return same_text(self->gone->kind, kind) ? self->gone : NULL;
+}
+
+static Plan *plan_of(Invariant *self, PyObject *event) {
+    if (!is_brief(event)) return plan_for(self, look_up(event, key_event), look_up(event, key_name));
+    PyObject *name = ((Brief *)event)->name;
+    int kind = ((Brief *)event)->kind;
+    size_t home = (((uintptr_t)name >> 4) ^ ((uintptr_t)name >> 10) ^ (size_t)kind << 2) % LATELY;
+    if (self->names_lately[home].name != name || self->names_lately[home].kind != kind) {
+        self->names_lately[home].plan = plan_for(self, event_kinds[kind], name);
+        self->names_lately[home].kind = kind;
+        Py_XSETREF(self->names_lately[home].name, Py_NewRef(name));
+    }
+    return self->names_lately[home].plan;
 }
 
 static int judge_state(Invariant *self, const Plan *plan, Known *known, Step *step) {
@@ -338,7 +387,7 @@ static int doubt(Invariant *self, PyObject *id) {
 static int depart(Invariant *self, Known *known) {
     PyObject *event = pay(self, known);
     if (event != NULL && owed(self, known->id, event, true) < 0) return -1;
-    if (PyDict_DelItem(self->objects, known->id) < 0) PyErr_Clear();
+    if (known_remove(self, known) < 0) PyErr_Clear();
     for (int i = 0; self->plain && i < self->name_count; i++) {
         if (known->values[i] != UNKNOWN_FIELD) continue;
         if (doubt(self, known->id) < 0) return -1;
@@ -378,15 +427,16 @@ static int step_object(Invariant *self, Plan *plan, Known *known, PyObject *even
 
 /* The event in `at`. -1: error */
 static int take(Invariant *self, PyObject *event) {
-    if (!PyDict_Check(event)) {
+    if (!PyDict_Check(event) && !is_brief(event)) {
         PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s", Py_TYPE(event)->tp_name);
         return -1;
     }
     if (self->within > 0 && pass_time(self, event) < 0) return -1;
     Plan *plan = plan_of(self, event);
-    PyObject *target = plan == NULL ? NULL : look_up(event, key_target);
-    if (target == NULL || (!PyLong_CheckExact(target) && !PyUnicode_CheckExact(target))) return 0;
-    Known *known = (Known *)Py_XNewRef(look_up(self->objects, target));
+    PyObject *target = plan == NULL ? NULL : is_brief(event) ? brief_target((Brief *)event) : look_up(event, key_target);
+    if (target == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (!PyLong_CheckExact(target) && !PyUnicode_CheckExact(target)) return 0;
+    Known *known = known_find(self, event, target);
     if (known == NULL) {
         if (plan->gone) /* another object's, or that of one of which nothing was seen */
             return self->plain && self->tells_ends ? doubt(self, target) : 0;
@@ -480,7 +530,7 @@ static PyObject *invariant_forget(Invariant *self, PyObject *id) {
     Known *known = (Known *)PyDict_GetItemWithError(self->objects, id);
     if (known == NULL) return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     Py_XDECREF(pay(self, known));
-    if (PyDict_DelItem(self->objects, id) < 0) return NULL;
+    if (known_remove(self, known) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -525,7 +575,8 @@ static PyObject *invariant_dump(Invariant *self, PyObject *unused) {
     if (usable(self) < 0) return NULL;
     PyObject *objects = dump_objects(self), *debts = objects == NULL ? NULL : PyDict_New();
     for (Known *known = self->first; debts != NULL && known != NULL; known = known->later) {
-        PyObject *debt = Py_BuildValue("(dO)", known->deadline, known->asked);
+        PyObject *event = brief_event(known->asked);
+        PyObject *debt = event == NULL ? NULL : Py_BuildValue("(dN)", known->deadline, event);
         if (debt == NULL || PyDict_SetItem(debts, known->id, debt) < 0) Py_CLEAR(debts);
         Py_XDECREF(debt);
     }
@@ -700,6 +751,7 @@ static PyObject *invariant_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 
 static void invariant_dealloc(Invariant *self) {
     self->first = self->last = NULL;
+    for (int i = 0; i < LATELY; i++) Py_XDECREF(self->names_lately[i].name);
     Py_CLEAR(self->objects);
     before_clear(&self->before);
     Py_CLEAR(self->number);

@@ -2,6 +2,7 @@
 #ifndef LAWFUL_INVARIANT_H
 #define LAWFUL_INVARIANT_H
 
+#include "brief.h"
 #include "core.h"
 
 /* ---- values of fields ------------------------------------------------------------------------------------------ */
@@ -24,6 +25,7 @@ typedef struct Known Known;
 struct Known {
     PyObject_VAR_HEAD
     PyObject *id;
+    Id number;                /* the same, if it is one; or 0 */
     bool begun, over, broken; /* judged now; not any more, for good; its state */
     bool doubted;             /* the Python side was asked about it, and may have noted something */
     PyObject *snapshot;       /* a dict: its values when a transition was last judged; or NULL */
@@ -75,6 +77,12 @@ static inline PyObject *look_up(PyObject *dict, PyObject *key) {
     PyObject *found = PyDict_GetItemWithError(dict, key);
     if (found == NULL && PyErr_Occurred()) PyErr_Clear();
     return found;
+}
+
+/* The same in what an event has beside its head. */
+static inline PyObject *event_part(PyObject *event, PyObject *key) {
+    PyObject *fields = event_fields(event);
+    return fields == NULL ? NULL : look_up(fields, key);
 }
 
 extern PyTypeObject InvariantType, KnownType;

@@ -22,7 +22,7 @@ typedef enum {
     X_MINUS, X_PLUS, X_ADD, X_SUBTRACT, X_MULTIPLY, X_DIVIDE, X_FLOOR_DIVIDE, X_MODULO, X_ABS, X_LEN, X_MIN, X_MAX,
 } Kind;
 
-static const char *const KINDS[] = {
+static const char *const EXPRESSION_KINDS[] = {
     "constant", "new", "old", "key", "result", "argument", "named", "all", "any", "not", "if", "compare", "choices",
     "minus", "plus", "+", "-", "*", "/", "//", "%", "abs", "len", "min", "max",
 };
@@ -91,9 +91,11 @@ static inline bool is_id(PyObject *object) { return PyLong_Check(object) || PyUn
 static inline bool is_compound(PyObject *object) { return PyDict_Check(object) || PyList_Check(object); }
 
 Field event_value(PyObject *event) {
-    PyObject *id = look_up(event, key_result_id);
+    PyObject *alone = is_brief(event) ? brief_result((Brief *)event) : NULL;
+    if (alone != NULL) return (Field)alone;
+    PyObject *id = event_part(event, key_result_id);
     if (id != NULL && id != Py_None) return is_id(id) ? (Field)id | 1 : UNKNOWN_FIELD;
-    PyObject *value = look_up(event, key_res);
+    PyObject *value = event_part(event, key_res);
     return value == NULL || is_compound(value) ? UNKNOWN_FIELD : (Field)value;
 }
 
@@ -316,12 +318,12 @@ static Value argument(const Expression *x, const Step *step) {
     if (!step->plan->calls) return LATER;
     PyObject *value, *id = NULL;
     if (x->kind == X_NAMED) {
-        PyObject *values = look_up(step->event, key_kwargs), *ids = look_up(step->event, key_kwarg_ids);
+        PyObject *values = event_part(step->event, key_kwargs), *ids = event_part(step->event, key_kwarg_ids);
         if (values == NULL || !PyDict_CheckExact(values)) return ASK;
         if (ids != NULL && PyDict_Check(ids) && (id = look_up(ids, x->name)) == NULL) return ASK;
         value = look_up(values, x->name);
     } else {
-        PyObject *values = look_up(step->event, key_args), *ids = look_up(step->event, key_arg_ids);
+        PyObject *values = event_part(step->event, key_args), *ids = event_part(step->event, key_arg_ids);
         if (values == NULL || !PyList_CheckExact(values) || x->number >= PyList_GET_SIZE(values)) return ASK;
         if (ids != NULL && PyList_Check(ids)) {
             if (x->number >= PyList_GET_SIZE(ids)) return ASK;
@@ -419,7 +421,7 @@ Expression *expression_parse(Arena *arena, PyObject *tree, int fields) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "an expression is a tuple");
         return NULL;
     }
-    int number = find(KINDS, sizeof KINDS / sizeof *KINDS, kind);
+    int number = find(EXPRESSION_KINDS, sizeof EXPRESSION_KINDS / sizeof *EXPRESSION_KINDS, kind);
     Expression *x = number < 0 ? NULL : arena_alloc(arena, sizeof *x);
     if (x == NULL || PyList_Append(arena->keep, more) < 0) return NULL;
     x->kind = (Kind)number;

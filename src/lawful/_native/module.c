@@ -2,6 +2,7 @@
 #include "core.h"
 #include "automata.h"
 #include "batch.h"
+#include "brief.h"
 #include "court.h"
 #include "exchange.h"
 #include "grammar.h"
@@ -56,7 +57,7 @@ PyMODINIT_FUNC PyInit__core(void) {
         PyModule_AddType(module, &GrammarTablesType) < 0 || PyModule_AddType(module, &VigilType) < 0 ||
         PyModule_AddType(module, &SieveType) < 0 ||
         PyModule_AddType(module, &GrammarMachineType) < 0 || PyModule_AddType(module, &CourtType) < 0 ||
-        PyModule_AddType(module, &LetterType) < 0 || add_tracer(module) < 0) {
+        PyModule_AddType(module, &LetterType) < 0 || PyModule_AddType(module, &BriefType) < 0 || add_tracer(module) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -19,6 +19,9 @@ static PyObject *end_payload(const Pending *pending) {
 
 PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *pending, PyObject *result) {
     if (!(callee->wants & WANT_RESULT)) return pending ? Py_XNewRef(pending->payload) : NULL;
+    /* Of most there is nothing else to tell. */
+    if (!identity_needed(result) && (pending == NULL || (pending->payload == NULL && pending->target)))
+        return encode_primitive(result);
     PyObject *payload = end_payload(pending);
     if (payload != NULL && encode_value(tracer, payload, result, text_res, text_resultId) < 0) Py_CLEAR(payload);
     return payload;

@@ -39,6 +39,7 @@ int pending_offset(Tracer *tracer, RunFrame *frame);
 
 extern PyObject *text_exception;
 /* NULL: none is needed, or there is an exception. */
+/* Without a pending call: of an object that has an id. */
 PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *pending, PyObject *result);
 
 /* Of a class, itself: class methods belong to it, and not to its metaclass. */

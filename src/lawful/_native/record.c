@@ -1,4 +1,5 @@
 /* The buffer of compact records, and the events that are made from them when somebody wants them. */
+#include "brief.h"
 #include "tracer.h"
 
 #ifndef LAWFUL_NO_TRACER
@@ -6,24 +7,17 @@
 #include <sys/mman.h>
 #include <time.h>
 
-static PyObject *kinds[KINDS];
-static PyObject *text_event, *text_name, *text_class, *text_targetId, *text_file, *text_line, *text_thread, *text_task,
-    *text_time, *text_process;
+static PyObject *text_file, *text_line, *text_thread, *text_task, *text_time, *text_process;
 
 static bool constant_rate(void);
 
 int record_setup(void) {
-    static const char *const names[KINDS] = {"func_pre", "func_post", "func_raise", "new", "gone", "field_write",
-                                             "field_read", "iter_next", "yield", "resume", "born", "emit"};
-    if (text_event != NULL) return 0;
+    if (text_process != NULL) return 0;
     ticks_counted = constant_rate();
-    for (int i = 0; i < KINDS; i++)
-        if ((kinds[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(name) TEXT(class) TEXT(targetId) TEXT(file) TEXT(line) TEXT(thread) TEXT(task) TEXT(time) TEXT(process)
-    TEXT(event)
+    TEXT(file) TEXT(line) TEXT(thread) TEXT(task) TEXT(time) TEXT(process)
 #undef TEXT
-    return 0;
+    return brief_setup();
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------------- */
@@ -200,13 +194,13 @@ static Id current_task(Tracer *tracer) {
     return id;
 }
 
-/* The payload with the task. */
-static PyObject *with_task(Tracer *tracer, PyObject *payload) {
+/* The payload with the task. If it is one value alone, that has this key. */
+static PyObject *with_task(Tracer *tracer, PyObject *payload, PyObject *key) {
     Id task = current_task(tracer);
     if (task == 0) return payload;
     PyObject *number = PyLong_FromUnsignedLongLong(task), *extended = payload && PyDict_CheckExact(payload) ? PyDict_Copy(payload) : PyDict_New();
     if (number == NULL || extended == NULL || PyDict_SetItem(extended, text_task, number) < 0 ||
-        (payload != NULL && !PyDict_CheckExact(payload) && PyDict_SetItem(extended, text_target, payload) < 0)) {
+        (payload != NULL && !PyDict_CheckExact(payload) && PyDict_SetItem(extended, key, payload) < 0)) {
         PyErr_Clear();
         Py_CLEAR(extended);
     }
@@ -227,7 +221,7 @@ static int deliver_all(Tracer *tracer);
     return !tracer->synchronous && tracer->count >= tracer->flush_at ? record_flush(tracer, false) : 0;
 
 int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place) {
-    if (tracer->tasks) payload = with_task(tracer, payload);
+    if (tracer->tasks) payload = with_task(tracer, payload, target ? text_res : text_target);
     BEGIN_ADDING
     push(tracer, kind, callee->number, target, payload, place);
     END_ADDING
@@ -254,7 +248,7 @@ int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group) {
 
 int record_emit(Tracer *tracer, PyObject *event) {
     BEGIN_ADDING
-    push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, Py_NewRef(event)) : Py_NewRef(event), 0);
+    push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, Py_NewRef(event), NULL) : Py_NewRef(event), 0);
     END_ADDING
 }
 
@@ -265,7 +259,7 @@ int record_emit_all(Tracer *tracer, PyObject *events, uint32_t place) {
         PyObject *event = Py_NewRef(PyList_GET_ITEM(events, i));
         int placed = PyDict_Contains(event, text_file);
         if (placed < 0) PyErr_Clear();
-        push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, event) : event, placed ? 0 : place);
+        push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, event, NULL) : event, placed ? 0 : place);
     }
     END_ADDING
 }
@@ -339,43 +333,45 @@ static int set_place(Tracer *tracer, PyObject *event, uint32_t place) {
     return line < 0 ? 0 : set_taken(event, text_line, PyLong_FromLong(line));
 }
 
-static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payload, int64_t tick) {
-    PyObject *event;
-    if (record->kind != KIND_EMIT) event = PyDict_New();
-    else event = Py_REFCNT(payload) == 1 ? Py_NewRef(payload) : PyDict_Copy(payload); /* is it ours alone? */
+/* Seconds since the beginning. */
+static double time_of(Tracer *tracer, int64_t tick) {
+    double passed = (double)tracer->first_time + (double)(tick - tracer->first_tick) * tracer->tick;
+    /* The length of a tick is measured again and again. */
+    if (passed < tracer->last_time) passed = tracer->last_time;
+    tracer->last_time = passed;
+    return passed * 1e-9;
+}
+
+/* One that was made elsewhere gets what it lacks. */
+static PyObject *emitted(Tracer *tracer, const Record *record, PyObject *payload, int64_t tick) {
+    PyObject *event = Py_REFCNT(payload) == 1 ? Py_NewRef(payload) : PyDict_Copy(payload); /* is it ours alone? */
     if (event == NULL) return NULL;
-    int failed = 0;
-    if (record->kind == KIND_GONE) {
-        failed = PyDict_SetItem(event, text_event, kinds[KIND_GONE]) || PyDict_SetItem(event, text_name, payload) ||
-                 set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
-    } else if (record->kind != KIND_EMIT) {
-        Callee *callee = tracer->callee_list[record->callee - 1];
-        bool born = record->kind == KIND_BORN; /* it has the name of its class, whoever tells of it */
-        failed = PyDict_SetItem(event, text_event, kinds[record->kind]) ||
-                 PyDict_SetItem(event, text_name, born ? callee->class_name : callee->name);
-        if (!failed && record->target) {
-            failed = (callee->class_name != NULL && PyDict_SetItem(event, text_class, callee->class_name)) ||
-                     set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(record->target));
-        }
-        if (!failed && payload != NULL && !PyDict_CheckExact(payload)) {
-            failed = PyDict_SetItem(event, text_target, payload);
-        } else if (!failed && payload != NULL) {
-            PyObject *target = PyDict_GetItemWithError(payload, text_target);
-            failed = (target != NULL && PyDict_SetItem(event, text_target, target)) || PyDict_Update(event, payload);
-        }
-    }
-    if (!failed && record->place) failed = set_place(tracer, event, record->place);
+    int failed = record->place ? set_place(tracer, event, record->place) : 0;
     if (!failed) failed = set_taken(event, text_thread, PyLong_FromLong(record->thread));
-    if (!failed) {
-        double passed = (double)tracer->first_time + (double)(tick - tracer->first_tick) * tracer->tick;
-        /* The length of a tick is measured again and again. */
-        if (passed < tracer->last_time) passed = tracer->last_time;
-        tracer->last_time = passed;
-        failed = set_taken(event, text_time, PyFloat_FromDouble(passed * 1e-9));
-    }
+    if (!failed) failed = set_taken(event, text_time, PyFloat_FromDouble(time_of(tracer, tick)));
     if (!failed && tracer->process) failed = set_taken(event, text_process, PyLong_FromLong(tracer->process));
     if (failed) Py_CLEAR(event);
     return event;
+}
+
+static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payload, int64_t tick) {
+    if (record->kind == KIND_EMIT) return emitted(tracer, record, payload, tick);
+    Brief brief = {.kind = record->kind, .target = record->target, .thread = record->thread, .process = tracer->process,
+                   .time = time_of(tracer, tick), .line = -1};
+    if (record->kind == KIND_GONE) {
+        brief.name = payload;
+    } else {
+        const Callee *callee = tracer->callee_list[record->callee - 1];
+        /* A birth has the name of its class, whoever tells of it. */
+        brief.name = record->kind == KIND_BORN ? callee->class_name : callee->name;
+        brief.class_name = record->target ? callee->class_name : NULL;
+        brief.payload = payload;
+    }
+    if (record->place) {
+        brief.file = tracer->place_list[record->place - 1].file;
+        brief.line = tracer->place_list[record->place - 1].line;
+    }
+    return tracer->brief ? brief_new(&brief) : brief_dict(&brief);
 }
 
 /* How far a chunk has been delivered. */

@@ -382,7 +382,16 @@ static int set_flush_at(Tracer *self, PyObject *value, void *unused) {
     return 0;
 }
 
+static PyObject *get_brief(Tracer *self, void *unused) { return PyBool_FromLong(self->brief); }
+static int set_brief(Tracer *self, PyObject *value, void *unused) {
+    int brief = value == NULL ? -1 : PyObject_IsTrue(value);
+    if (brief >= 0) self->brief = brief;
+    else if (value == NULL) PyErr_SetString(PyExc_TypeError, "brief cannot be deleted");
+    return brief < 0 ? -1 : 0;
+}
+
 static PyGetSetDef properties[] = {
+    {"brief", (getter)get_brief, (setter)set_brief, "Are events delivered in brief, as objects that make them when asked?", NULL},
     {"flush_at", (getter)get_flush_at, (setter)set_flush_at, "How many events are gathered before they are delivered.", NULL},
     {"name", (getter)get_name, NULL, "Which core this is.", NULL},
     {"fault", (getter)get_fault, NULL, "What stopped it, if something inside Lawful failed.", NULL},

@@ -73,8 +73,8 @@ typedef struct RecordChunk {
     uint64_t start;        /* how many words may have been written before it */
     uint32_t high;         /* see record_pack */
     bool large;
-    /* In the order of their records: dicts with further fields, or only the receiver, which is a value; gone: the class
-       name; emit: the event. */
+    /* In the order of their records: dicts with further fields, or one value alone, which is the result of what happened to
+       an object, or the receiver if that is none; gone: the class name; emit: the event. */
     PyObject **payloads;
     size_t payload_count, payload_room;
     uint64_t words[];
@@ -231,6 +231,7 @@ struct Tracer {
     uint64_t position;         /* no chunk that was begun later starts before this */
     uint64_t dropped;
     bool synchronous, gone;
+    bool brief;                /* events are delivered in brief: no dicts are made (brief.h) */
     bool escaped;              /* what is wanted may be called through variables */
     PyObject *called;          /* by which names something was called that is wanted, or NULL */
     int64_t first_tick, first_time; /* ticks, and nanoseconds since `began`, at the start */

@@ -10,7 +10,7 @@ from typing import Any
 
 from lawful import core
 from lawful.engine.findings import MESSAGES, Event, Numbered, has_place, is_message
-from lawful.events.model import EVENT_KINDS, mentioned_ids
+from lawful.events.model import EVENT_KINDS, mentioned_ids, opened
 from lawful.laws.protocol import Expectation, Monitor
 
 _MOST_MET = 10
@@ -70,11 +70,6 @@ def _scalars(value: Any) -> Iterator[Any]:
             yield value
 
 
-def opened(event: Any) -> Event:
-    """An event, also of a message that was judged without one."""
-    return event if event.__class__ is dict else event.open()
-
-
 def _open(entries: list[tuple[int, Event]] | deque[tuple[int, Event]]) -> None:
     for place, (number, event) in enumerate(entries):
         if event.__class__ is not dict:
@@ -85,7 +80,7 @@ class Recollection:
     """The last events of each object, and its first; and the last events of all. Memory is bounded.
 
     Objects that nothing happened to for long are forgotten first, and before them those that are gone. Of messages that
-    were judged without an event there are letters, which are opened when somebody asks.
+    were judged without an event there are letters, and others may have come in brief: they are opened when somebody asks.
     """
 
     def __init__(self, most: int, *, shown: int | None = None, objects: int = 10_000, others: int = 200) -> None:
@@ -100,6 +95,7 @@ class Recollection:
         self._half = max(1, objects // 2)
         self._last: deque[tuple[int, Event]] = deque(maxlen=others)
         self.others = others
+        self.keeps_gone = True  # may somebody still ask for objects that are gone?
         self.forgot = False  # were objects dropped that may be alive?
 
     def __len__(self) -> int:
@@ -116,7 +112,7 @@ class Recollection:
             return
         place = 0
         while True:
-            place = core.native.recollect(entries, place, self._young, _ABOUT_TARGET, self.most)
+            place = core.native.recollect(entries, place, self._young, _ABOUT_TARGET, self.most, self.keeps_gone)
             if place == len(entries):
                 return
             self._add(entries[place])
@@ -143,6 +139,8 @@ class Recollection:
 
     def _departed(self, key: Hashable, events: list[tuple[int, Event]]) -> None:
         """Of objects that are gone, only the last ones are remembered: there may be few others for ever."""
+        if not self.keeps_gone:
+            return
         self._gone[key] = events
         if len(self._gone) > self._half:
             for each in list(self._gone)[: self._half // 2 + 1]:
@@ -238,7 +236,8 @@ def _with_link(
 def by_object(entries: Sequence[tuple[int, Event]]) -> dict[Hashable, list[Numbered]]:
     """Events under each of the objects that they mention."""
     found: dict[Hashable, list[Numbered]] = {}
-    for number, event in entries:
+    for number, brief in entries:
+        event = opened(brief)
         for each in dict.fromkeys(_all_ids(event)):
             found.setdefault(each, []).append(Numbered(number, event))
     return found

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lawful.engine.findings import Event
+from lawful.events.model import opened
 from lawful.laws.protocol import Law, Monitor, Verdict
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class LiveLaw:
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
         self.hears = bool(getattr(law, "acquainted", False))  # must it be told of the end of what it has heard of?
         self.aloof = self._is_aloof()  # now: the end of a stranger does not concern it
+        self.brief = bool(getattr(self.monitor, "brief", False))  # can it judge events of which no dict was made?
         self.paused = False
         self.first: list[Event] = []  # in a child: the first that it was given there, for the next child's sake
         self.notes = 0  # how many of these are still to be noted
@@ -112,11 +114,12 @@ class LiveLaw:
             place = monitor.rejected_at if monitor.doomed_at is None else monitor.doomed_at
             assert isinstance(place, int)
             index = bisect_left(numbers, place, start)
-            broken(self, events[index], place)
+            event = opened(events[index])
+            broken(self, event, place)
             if not monitor.forgive():
                 self.over = True
                 return
             while monitor.again():
-                broken(self, events[index], place)
+                broken(self, event, place)
                 monitor.forgive()
             start, span = index + 1, 1

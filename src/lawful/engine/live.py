@@ -18,7 +18,7 @@ from lawful.engine.judged import LiveLaw
 from lawful.engine.routing import Routes
 from lawful.engine.violations import AFTER, AT_ONCE, OnViolation, Stop, Violation
 from lawful.errors import TraceError
-from lawful.events.model import mentioned_ids
+from lawful.events.model import mentioned_ids, opened
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ class LiveRun:
         self._findings: dict[tuple[object, ...], Finding] = {}
         self._by_law: dict[str, int] = {}
         self._warnings: dict[str, None] = {}
-        self._routes = self._awake()
         self._history = history
         self._messages = messages
         # Where it began is told in any case. One more message than is shown tells whether there are more.
         self._recollection = Recollection(max(history, messages and messages + 1, 1), shown=max(history, 1))
         if self._court is not None:
             self._court.most, self._court.others = self._recollection.most, self._recollection.others
+        self._routes = self._awake()
         self._heard: Heard | None = {} if lives is None else None
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
         self._recent: dict[Hashable, list[Numbered]] | None = None  # the same, by object, if somebody asked
@@ -240,7 +240,7 @@ class LiveRun:
     def _write(self, batch: list[Event]) -> None:
         if self._writer is not None:
             try:
-                self._writer.write_many(batch)
+                self._writer.write_many([opened(event) for event in batch])
             except (TraceError, OSError) as error:
                 self._writer = None
                 message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
@@ -505,6 +505,8 @@ class LiveRun:
                 self._reopen()
 
     def _awake(self) -> Routes[LiveLaw]:
+        # A law that tells at once which object has broken it has nothing to say of one that is gone.
+        self._recollection.keeps_gone = not all(each.tells_offenders for each in self.laws)
         return Routes((each, each.law) for each in self.laws if not (each.over or each.paused))
 
     def record(self, writer: TraceWriter | None) -> TraceWriter | None:

@@ -111,6 +111,13 @@ class Session:
         if exchange is not None and settings.judge and not settings.refers and self.learner is None:
             exchange.convene(self.live)
 
+    def _be_brief(self) -> None:
+        """Let no dicts be made of events if nobody wants to see these but laws that can do without."""
+        others = self.learner is not None or self._client is not None or self.settings.at_once or bool(self._late)
+        tracer: Any = self.tracer
+        if not others and any(each.brief for each in self.live.laws) and hasattr(tracer, "brief"):
+            tracer.brief = True
+
     # -- begin and end ----------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -122,6 +129,7 @@ class Session:
             self.learner.start(self.tracer)
         if self.sampler is not None:
             self.sampler.begin()
+        self._be_brief()
         self.tracer.start()
         self._started = time.monotonic()
         children.join(self)
@@ -221,6 +229,7 @@ class Session:
         self._retired.append(old.tracer)
         self.lookout = self._membership.lookout = new
         self._convene()
+        self._be_brief()
         if self.learner is not None:
             self.learner.goes_on_with(new.tracer)
 

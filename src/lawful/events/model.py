@@ -75,3 +75,8 @@ def mentioned_ids(event: Mapping[str, Any]) -> Iterator[int | str]:
     result = event.get("resultId")
     if isinstance(result, int | str):
         yield result
+
+
+def opened(event: Any) -> Event:
+    """An event, also if it has come in brief, or as the letter of a message that was judged without one."""
+    return event if event.__class__ is dict else event.open()

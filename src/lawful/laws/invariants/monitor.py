@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from lawful import core
+from lawful.events.model import opened
 from lawful.laws.invariants.native import NativeTracker
 from lawful.laws.invariants.tracker import ObjectId, Offence, PythonTracker, Tracker, key_of
 from lawful.laws.protocol import Event, Expectation, Outcome, Verdict
@@ -65,13 +66,18 @@ class InvariantMonitor:
         """The place of the first event with which something is broken, or -1."""
         if len(self._trackers) == 1 and not self._offences:
             return self._trackers[0].feed(events, numbers)
-        for place, event in enumerate(events):
+        for place, event in enumerate(map(opened, events)):
             key = key_of(event)
             for each in self._trackers:
                 each.take(event, key, numbers[place])
             if self._offences:
                 return place
         return -1
+
+    @property
+    def brief(self) -> bool:
+        """Can it be fed with events of the C core's tracer of which no dict was made?"""
+        return all(isinstance(each, NativeTracker) for each in self._trackers)
 
     def forgive(self) -> bool:
         """Go on after the violation: the write or call that broke the invariant has happened."""

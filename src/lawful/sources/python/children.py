@@ -19,6 +19,7 @@ from itertools import count
 from types import CodeType
 from typing import Protocol
 
+from lawful.events.model import opened
 from lawful.sources.python import unseen
 from lawful.sources.python.model import Callee, CodePlan, Event, Operation, Want, Wanted
 from lawful.sources.python.sites import probes
@@ -204,7 +205,7 @@ class Watching:
         if not self._noted:
             return batch, []
         wanted, ours = [], []
-        for event in batch:
+        for event in map(opened, batch):
             name, others = self._noted.get(event.get("name", ""), ("", _ALL))
             if name:
                 ours.append((name, event))

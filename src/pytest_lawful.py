@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+from decimal import Decimal
 
 import pytest
 
 _MARK = pytest.StashKey[bool]()
+
+
+def _share(text: str) -> float:
+    return float(text) if not text.endswith("%") else float(Decimal(text[:-1]) / 100)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -81,13 +86,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--lawful-confidence",
-        metavar="P",
-        type=float,
-        help="be so sure of laws about objects, and follow no more of these than that takes",
+        metavar="SHARE",
+        type=_share,
+        help="be so sure of laws about objects, as 0.999 or 99.9%%, and follow no more of these than that takes",
     )
     group.addoption(
-        "--lawful-error-rate", metavar="P", type=float, help="the share of objects that may break a law, to be excluded"
+        "--lawful-error-rate",
+        metavar="RATE",
+        type=_share,
+        help="the share of objects that may break a law, to be excluded",
     )
+    group.addoption(
+        "--lawful-policy",
+        metavar="NAME|FILE",
+        help="how many objects are followed, and when: off, taper, taper(8), coverage, or a .policy file",
+    )
+    group.addoption("--lawful-overhead", metavar="SHARE", help="follow as many objects as this cost allows, as 5%%")
+    group.addoption("--lawful-seed", metavar="N", type=int, help="of the coins that decide which objects are followed")
     group.addoption(
         "--lawful-store",
         metavar="FILE",

@@ -71,3 +71,40 @@ def test_what_says_nothing_is_refused(folder: Path):
     assert done.returncode == 4 and "nothing is learned or sampled" in done.stdout + done.stderr
     done = run(folder, "--lawful-law", "law.toml", "--lawful-confidence", "2")
     assert done.returncode == 4 and "confidence" in done.stdout + done.stderr
+    done = run(folder, "--lawful-law", "law.toml", "--lawful-seed", "1")
+    assert done.returncode == 4 and "nothing is sampled" in done.stdout + done.stderr
+
+
+def followed(text: str) -> tuple[str, str]:
+    found = re.search(r"objects\s+([\d,]+) seen made, ([\d,]+) followed", text)
+    assert found is not None, text
+    return found[1], found[2]
+
+
+def test_a_policy_and_a_seed_decide_who_is_followed(folder: Path):
+    (folder / "some.policy").write_text("policy some\nstart on\nstate on: sample 1 in 4\n")
+    words = ("--lawful-law", "law.toml", "--lawful-policy", "some.policy", "--lawful-seed", "7")
+    first, again = run(folder, *words), run(folder, *words)
+    assert first.returncode == 0 and "(policy: on)" in first.stdout
+    made, taken = followed(first.stdout)
+    assert made == "600" and 100 < int(taken) < 200
+    assert followed(again.stdout) == (made, taken)
+
+
+def test_an_overhead_is_held_and_shares_may_be_percents(folder: Path):
+    law = ("--lawful-law", "law.toml")
+    done = run(folder, *law, "--lawful-confidence", "99%", "--lawful-error-rate", "2%")
+    assert samples(done.stdout) == 228 and "reached" in done.stdout
+    done = run(folder, *law, "--lawful-overhead", "5%")
+    assert done.returncode == 0 and "(policy: " in done.stdout
+    done = run(folder, *law, "--lawful-overhead", "5%", "--lawful-policy", "taper")
+    assert done.returncode == 4 and "an overhead to hold is a policy of its own" in done.stdout + done.stderr
+    done = run(folder, *law, "--lawful-confidence", "sure")
+    assert done.returncode == 4 and "lawful-confidence" in done.stdout + done.stderr
+
+
+def test_the_project_can_ask_for_samples(folder: Path):
+    table = "[tool.lawful.sampling]\nconfidence = 0.99\nerror-rate = 0.02\nseed = 1\n"
+    (folder / "pyproject.toml").write_text(f'[tool.lawful]\nlaws = ["law.toml"]\n{table}')
+    done = run(folder)
+    assert done.returncode == 0 and samples(done.stdout) == 228 and "reached" in done.stdout

@@ -80,7 +80,7 @@ class Recollection:
     """The last events of each object, and its first; and the last events of all. Memory is bounded.
 
     Objects that nothing happened to for long are forgotten first, and before them those that are gone. Of messages that
-    were judged without an event there are letters, and others may have come in brief: they are opened when somebody asks.
+    were judged without an event there are letters, and others may have come in brief: all are opened when one asks.
     """
 
     def __init__(self, most: int, *, shown: int | None = None, objects: int = 10_000, others: int = 200) -> None:

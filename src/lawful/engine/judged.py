@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lawful.engine.findings import Event
 from lawful.events.model import opened
-from lawful.laws.protocol import Law, Monitor, Verdict
+from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
     from lawful.engine.sampling import Lives
@@ -50,6 +50,12 @@ class LiveLaw:
         if offender is None and event is not None:
             return self.subjects.of(event)
         return offender
+
+    def offenders_of(self, expectation: Expectation) -> list[int | str]:
+        """The objects, or the group, that lack what is expected."""
+        bound: str | None = getattr(self.subjects, "bound", None)  # the one name, if others stand for data
+        values = [value for name, value in expectation.bindings.items() if bound is None or name == bound]
+        return [value for value in values if isinstance(value, int | str)]
 
     @property
     def tells_offenders(self) -> bool:

@@ -13,7 +13,7 @@ from lawful import core
 from lawful.engine.dealing import Heard, deal
 from lawful.engine.evidence import Recollection, by_object, values_of
 from lawful.engine.faults import in_words, is_programs
-from lawful.engine.findings import Event, Finding, Numbered, finding_key, has_place, time_of
+from lawful.engine.findings import Event, Finding, Numbered, finding_key, has_place, is_message, time_of
 from lawful.engine.judged import LiveLaw
 from lawful.engine.routing import Routes
 from lawful.engine.violations import AFTER, AT_ONCE, OnViolation, Stop, Violation
@@ -285,7 +285,7 @@ class LiveRun:
                 last_time=time_of(event),
                 contexts=contexts,
                 origin=origin,
-                made=None if life is None else life.birth,
+                made=None if life is None or is_message(life.birth) else life.birth,
             )
             explain = getattr(monitor, "rejection", None)
             if explain is not None and not lost:
@@ -566,8 +566,8 @@ class LiveRun:
             most = max(most, self.lives.seemed_clean(live))
         for expectation in monitor.pending(most) or (monitor.expectation(),):
             if self.lives is not None and live.subjects is not None:
-                for value in expectation.bindings.values():
-                    self.lives.violated(live, value if isinstance(value, int | str) else None)
+                for target in live.offenders_of(expectation):
+                    self.lives.violated(live, target)
                 if self.on_violation == "count":
                     continue
             finding = Finding("end", None, expectation, None, None, law=live.law.name, contexts=dict(contexts))

@@ -36,7 +36,9 @@ class Sampler:
             if part.subjects is not None:
                 for each in part.subjects.classes:
                     classes.setdefault(each, self.numbers[self.lives.class_of(part)])
-        content = [law for law in laws if all(part.subjects is not None for part in law.parts)]
+        # Of views all messages are seen: which group one belongs to is known only then.
+        sampled = [law for law in laws if not hasattr(law, "view")]
+        content = [law for law in sampled if all(part.subjects is not None for part in law.parts)]
         self.sampling = Sampling(classes, laws=content, stacks=True)
         self._tracer: Any = None
         self._steers = False  # can the tracer be told what to do?

@@ -78,9 +78,10 @@ class Lives:
 
     @staticmethod
     def class_of(law: Law) -> str:
-        """What the objects of a law are called: their class, or, if it does not say one, the law."""
+        """What the objects of a law are called: their class or group, or, if it does not say one, the law."""
         assert law.subjects is not None
-        return ", ".join(law.subjects.classes) or law.name
+        title: str = getattr(law.subjects, "title", "")
+        return ", ".join(law.subjects.classes) or title or law.name
 
     def look_after(self, laws: Sequence[LiveLaw]) -> None:
         """These are the laws: of them it is asked what objects owe."""

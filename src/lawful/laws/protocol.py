@@ -64,7 +64,10 @@ class Watch:
 
 
 class Subjects(Protocol):
-    """The objects that a law is about, if each of its instances is one object's life."""
+    """The objects, or groups, that a law is about, if each of its instances is the life of one.
+
+    One that is no class's may have a `title`, under which its lives are counted; otherwise it is the law's name.
+    """
 
     @property
     def classes(self) -> tuple[str, ...]:

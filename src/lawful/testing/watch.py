@@ -56,7 +56,12 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         fail_on="finding" if options.lawful_fail else None,
         learn=config.Learn(store=options.lawful_store),
         sampling=config.Sampling(
-            confidence=options.lawful_confidence, error_rate=options.lawful_error_rate, store=options.lawful_store
+            confidence=options.lawful_confidence,
+            error_rate=options.lawful_error_rate,
+            policy=options.lawful_policy,
+            overhead=options.lawful_overhead,
+            seed=options.lawful_seed,
+            store=options.lawful_store,
         ),
     )
     both = config.combined(config.load(os.fspath(project)), given)
@@ -85,6 +90,9 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
     if options.lawful_store is not None and not both.sampling.asked:
         hint = "add --lawful-learn, or --lawful-confidence"
         raise LawfulError("usage", "there is a store, but nothing is learned or sampled", hint=hint)
+    if options.lawful_seed is not None and not both.sampling.asked:
+        hint = "add --lawful-confidence, --lawful-error-rate, --lawful-policy or --lawful-overhead"
+        raise LawfulError("usage", "there is a seed, but nothing is sampled", hint=hint)
     return choice
 
 

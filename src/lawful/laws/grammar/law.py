@@ -105,10 +105,9 @@ class GrammarLaw(Shown):
     def selective(self) -> bool:
         return True
 
-    @property
-    def subjects(self) -> None:
-        """It is about groups, not about objects."""
-        return None
+    @cached_property
+    def subjects(self) -> GroupSubjects:
+        return GroupSubjects(self)
 
     @property
     def every(self) -> None:
@@ -125,6 +124,31 @@ class GrammarLaw(Shown):
     def check(self, events: Iterable[Event]) -> Outcome:
         """Check a whole trace."""
         return check_trace(self.monitor(), events)
+
+
+class GroupSubjects:
+    """The groups that a view is about, each for itself: a life is one group, from its first message on.
+
+    It ends when the object is gone, or the task, that stands for the group. Messages that do not name their group
+    belong to no life.
+    """
+
+    classes: tuple[str, ...] = ()
+    """Groups are told by their messages; no class of Python's is looked at."""
+
+    bound = "groupId"
+    """By this name an expectation says of which group it is; its other bindings are data."""
+
+    def __init__(self, law: GrammarLaw) -> None:
+        self.title = "" if law.group is None else f"group {law.group}"
+        self._find = law.dispatch.find
+
+    def of(self, event: Event) -> int | str | None:
+        if event.get("event") == "gone":
+            key = event.get("targetId")
+        else:
+            key = None if self._find(event) is None else group_key(event)
+        return key if key.__class__ in (int, str) else None
 
 
 def _recompiled(
@@ -240,7 +264,7 @@ class GrammarMonitor(MachineMonitor[Machine | NativeMachine]):
             self.doomed_at = None if self.doomed_at == number else self.doomed_at
 
     def forget(self, object_id: int | str) -> bool:
-        return False  # objects are not followed, groups are
+        return False  # what a group that ended here still lacks is told at the end
 
     # -- out and in -------------------------------------------------------------------------------
 

@@ -106,8 +106,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--lawful-store",
         metavar="FILE",
-        help="begin with what this file knows of earlier runs, and add to it what was counted",
+        help="begin with what this file knows of earlier runs, and add to it what was counted; only what is new is found",
     )
+    group.addoption("--lawful-known", action="store_true", help="show what earlier runs had, too")
 
 
 # The program's modules may be imported by a conftest.py: the watch begins before the first of them.

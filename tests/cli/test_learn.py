@@ -245,15 +245,47 @@ def test_what_was_learned_is_enforced_from_the_first_event(inputs: Path, capsys:
     assert rule(found) == (40, 1)
 
 
-def test_the_same_mistake_is_reported_in_every_run(inputs: Path, capsys: Capture) -> None:
+def test_the_same_mistake_is_new_once_and_known_in_every_later_run(inputs: Path, capsys: Capture) -> None:
     runs = 5
     for number in range(1, runs + 1):
         (inputs / "run.jsonl").write_text(lines(uses(range(42), without=9) + OTHERS[number:]))  # each is another trace
         found = learned(capsys, "run.jsonl", "--store", "s.db")
-        assert [anomaly["sites"] for anomaly in found["anomalies"]] == [["db.py:10"]]
+        key, other = ("known", "anomalies") if number > 1 else ("anomalies", "known")
+        assert [anomaly["sites"] for anomaly in found[key]] == [["db.py:10"]]
+        assert found[other] == []
         assert rule(found) == (41 * number, number)
     found = learned(capsys, "good.jsonl", "--store", "s.db")  # it is mended
-    assert (found["anomalies"], rule(found)) == ([], (41 * runs + 40, runs))
+    assert (found["anomalies"], found["known"], rule(found)) == ([], [], (41 * runs + 40, runs))
+
+
+def test_what_is_known_is_counted_and_shown_if_asked_for(inputs: Path, capsys: Capture) -> None:
+    assert main(["learn", "bad.jsonl", "--store", "s.db"]) == 1
+    assert "earlier runs" not in capsys.readouterr().out
+    (inputs / "again.jsonl").write_text((inputs / "bad.jsonl").read_text() + lines(OTHERS))
+    assert main(["learn", "again.jsonl", "--store", "s.db"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("0 anomalies in ")
+    assert text.endswith("\n1 anomaly that earlier runs had, too; --known shows it\n")
+    (inputs / "third.jsonl").write_text((inputs / "bad.jsonl").read_text() + lines(OTHERS[1:]))
+    assert main(["learn", "third.jsonl", "--store", "s.db", "--known"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Earlier runs had these, too:\n\n1. ")
+    assert text.endswith("\n1 anomaly that earlier runs had, too\n")
+    assert main(["learn", "third.jsonl", "--store", "s.db", "--format", "html", "-o", "page.html"]) == 0
+    capsys.readouterr()
+    page = (inputs / "page.html").read_text()
+    assert "1 anomaly that earlier runs had, too" in page and "Nothing new was found." in page
+
+
+def test_known_anomalies_take_no_room_from_the_budget(inputs: Path, capsys: Capture) -> None:
+    both = uses(range(42), without=9) + [
+        {**event, "name": event["name"].replace("Cursor", "Port"), "targetId": event["targetId"] + 1000, "line": 500}
+        for event in uses(range(42), without=9)
+    ]
+    for number, expected in ((1, (1, 1, 0)), (2, (1, 0, 1)), (3, (0, 0, 2))):
+        (inputs / "run.jsonl").write_text(lines(both + OTHERS[number:]))
+        found = learned(capsys, "run.jsonl", "--store", "s.db", "--budget", "1", "--no-tune")
+        assert (len(found["anomalies"]), found["omitted"], len(found["known"])) == expected
 
 
 def test_only_the_own_counts_are_added(inputs: Path, capsys: Capture) -> None:

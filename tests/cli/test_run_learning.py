@@ -232,8 +232,24 @@ def test_a_store_teaches_later_runs(folder: Path) -> None:
     ]
     assert "dead" not in {rule["state"] for rule in found["learned"]["rules"]}
     again = report(folder, "--store", "history.db", "once.py")
-    [anomaly] = again["learned"]["anomalies"]
+    assert messages(again) == again["learned"]["anomalies"] == []
+    [anomaly] = again["learned"]["known"]
     assert (anomaly["satisfied"], anomaly["failed"]) == (120, 2)
+
+
+def test_what_earlier_runs_had_too_is_known_though_its_line_has_moved(folder: Path) -> None:
+    (folder / "app.py").write_text(PROGRAM + "work()\n")
+    first = hosted(folder, "run", "--store", "history.db", "app.py")
+    assert first.code == 1 and "earlier runs" not in first.err
+    (folder / "app.py").write_text("# one line\n\n# and more\n" + PROGRAM + "work()\n")
+    again = hosted(folder, "run", "--store", "history.db", "app.py")
+    assert again.code == 0
+    assert again.err.startswith("nothing new in ")
+    assert again.err.endswith("\n1 anomaly that earlier runs had, too; --known shows it\n")
+    shown = hosted(folder, "run", "--store", "history.db", "--known", "app.py")
+    assert shown.code == 0
+    assert "Earlier runs had these, too:\n\n1. " in shown.err
+    assert shown.err.endswith("\n1 anomaly that earlier runs had, too\n")
 
 
 def test_a_store_that_cannot_be_written_in_the_end_is_told(folder: Path) -> None:

@@ -99,7 +99,7 @@ def test_runs_of_other_files_tell_nothing_new() -> None:
 
 def test_no_news_without_earlier_runs_of_the_file() -> None:
     past = Past({"app.py"})
-    assert past.news("app.py", 5, 0) is True
-    assert past.news("app.py", 5, 1) is False
-    assert past.news("app.py", 0, 0) is None
-    assert past.news("b.py", 5, 0) is None
+    assert past.news("app.py", (), 5, 0) is True
+    assert past.news("app.py", (), 5, 1) is False
+    assert past.news("app.py", (), 0, 0) is None
+    assert past.news("b.py", (), 5, 0) is None

@@ -144,6 +144,20 @@ def test_a_store_teaches_later_sessions(project: pytest.Pytester) -> None:
     store.close()
     alone = section(run(project, "--lawful-store", "history.db", "test_late.py"))
     assert alone[0].endswith("in 130 of 131 uses; not at `app.py:20`")
+    again = section(workers(project, "--lawful-store", "history.db", "test_late.py"))
+    assert again[0].startswith("nothing new in ")
+    assert again[1] == "1 anomaly that earlier runs had, too; --lawful-known shows it"
+    known = section(workers(project, "--lawful-store", "history.db", "--lawful-known", "test_late.py"))
+    assert known[0] == "Earlier runs had these, too:"
+    assert known[2].endswith("not at `app.py:20`")
+
+
+def test_workers_find_what_is_new(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_late="import app\ndef test_it():\n    app.slips()\n    for _ in range(40):\n        app.one()\n"
+    )
+    project.makefile(".toml", pyproject=PYPROJECT + "[tool.lawful.learn]\nthresholds = {'count.enforce' = 45}\n")
+    workers(project, "--lawful-store", "history.db", "test_it.py", "--deselect", "test_it.py::test_slips")
     together = section(workers(project, "--lawful-store", "history.db", "test_late.py"))
     assert together[0].endswith("not at `app.py:20`")
 

@@ -344,8 +344,12 @@ def write_report(
     details: bool = False,
     *,
     known: KnownFindings | None = None,
+    earlier: bool = False,
 ) -> None:
-    """The report, to standard error if there is no file: standard output is the program's."""
+    """The report, to standard error if there is no file: standard output is the program's.
+
+    With `earlier`, it has anomalies that earlier runs had, too.
+    """
     run, folder = session.live, session.settings.scope.project
     if known is not None:
         _settle(known, run)
@@ -368,9 +372,9 @@ def write_report(
         return
     target = outlets.standard_error() if file is None else None
     if target is not None and target.isatty():
-        _in_colour(live.report_lines(run, folder=folder, details=details), target)
+        _in_colour(live.report_lines(run, folder=folder, details=details, known=earlier), target)
     else:
-        _put(file, live.render_text(run, folder=folder, details=details))
+        _put(file, live.render_text(run, folder=folder, details=details, known=earlier))
 
 
 def _settle(known: KnownFindings, run: LiveRun) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from time import perf_counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -22,9 +23,10 @@ from lawful.reports.formats import format_of
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner
-    from lawful.learning.model import Known, KnownLife
+    from lawful.learning.model import Known, KnownLife, Word
     from lawful.learning.parameters import Parameters
     from lawful.learning.store import Store
+    from lawful.learning.told import Earlier, FunctionOf
 
 _INTERRUPTED = 130
 _MERGE = "merge"
@@ -108,6 +110,7 @@ def command(
     update_baseline: bool,
     skip_bad: bool,
     no_progress: bool,
+    known: bool,
     **flags: Any,
 ) -> int:
     """Learn rules from traces, and report what breaks them.
@@ -130,14 +133,14 @@ def command(
     reading.look_at_traces(traces)
     options.look_at_export(export)
     reading.look_at_output(output, (*traces, asked.store, both.baseline))
-    known = KnownFindings(both.baseline, folder, update=update_baseline)
+    accepted = KnownFindings(both.baseline, folder, update=update_baseline)
     reading.look_at_output(export, (*traces, asked.store, output))
     work = _Work(told, skip_bad=skip_bad, progress=not no_progress)
     failed: LawfulError | None = None
     with _opened_store(asked.store) as store:
         try:
             with reading.rare_collections():
-                learner = work.run(traces) if store is None else work.run_with(store, traces)
+                learner = work.run(traces) if store is None else work.run_with(store, traces, accepted.source.function)
         except KeyboardInterrupt:
             click.echo(f"interrupted after {work.events:,} events; nothing was kept of them", err=True)
             return _INTERRUPTED
@@ -149,8 +152,8 @@ def command(
     learner.change(all_rules=all_rules)
     if export is not None:
         options.export(learner, export)
-    told_how = _Told(format_of(form, output), output, rules=all_rules, moves=moves, seconds=work.seconds)
-    code = _tell(learner, work.names, told_how, known, folder)
+    told_how = _Told(format_of(form, output), output, rules=all_rules, moves=moves, known=known, seconds=work.seconds)
+    code = _tell(learner, work.names, told_how, accepted, folder)
     if failed is not None:
         raise failed
     return code
@@ -182,13 +185,22 @@ class _Work:
     def events(self) -> int:
         return self._learner.events if self._learner is not None else 0
 
-    def run(self, traces: Sequence[str], known: Iterable[Known] = (), lives: Iterable[KnownLife] = ()) -> Learner:
+    def run(
+        self,
+        traces: Sequence[str],
+        known: Iterable[Known] = (),
+        lives: Iterable[KnownLife] = (),
+        earlier: Earlier | None = None,
+        novelty: Mapping[Word, tuple[int, int]] = MappingProxyType({}),
+    ) -> Learner:
         """Read all traces, beginning with what is known."""
         from lawful.learning.learner import Learner
 
         learner = self._learner = Learner(self._told)
+        learner.earlier = earlier
         learner.remember(known)
         learner.remember_lives(lives)
+        learner.remember_novelty(novelty)
         self.names = []
         began = perf_counter()
         for at, trace in enumerate(traces):
@@ -203,14 +215,15 @@ class _Work:
         self.seconds = perf_counter() - began
         return learner
 
-    def run_with(self, store: Store, traces: Sequence[str]) -> Learner:
+    def run_with(self, store: Store, traces: Sequence[str], function: FunctionOf) -> Learner:
         """The same with a store, beginning with what it knows.
 
         Traces that it has already are counted for themselves first, and taken out of what it knows and of what will be
-        added: nothing counts twice.
+        added: nothing counts twice. Nor is what they have told known by that.
         """
         from lawful.learning import stored_lives
         from lawful.learning.store import minus
+        from lawful.learning.told import Earlier
 
         runs: dict[str, str] = {}
         for trace in traces:
@@ -225,7 +238,8 @@ class _Work:
             self._again, self._again_lives = list(learner.knowledge()), list(learner.known_lives())
         self._fresh = [run for run in runs if not store.has(run)]
         known = minus(store.known(self._told.templates), self._again)
-        return self.run(traces, known, stored_lives.minus(store.lives(), self._again_lives))
+        lives = stored_lives.minus(store.lives(), self._again_lives)
+        return self.run(traces, known, lives, Earlier(store.told(without=runs), function), store.novelty())
 
     def add_to(self, store: Store, learner: Learner) -> None:
         """Add what was counted in traces that the store does not have."""
@@ -237,7 +251,8 @@ class _Work:
             events = [learner.events, *(0 for _ in self._fresh[1:])]
             runs = [Run(run, number, self._told.window) for run, number in zip(self._fresh, events, strict=True)]
             lives = stored_lives.minus(learner.known_lives(), self._again_lives)
-            store.add(runs, self._told.templates, minus(learner.knowledge(), self._again), lives)
+            counted = minus(learner.knowledge(), self._again)
+            store.add(runs, self._told.templates, counted, lives, learner.told(), learner.novelty())
 
 
 def _run_id(trace: str) -> str:
@@ -257,6 +272,7 @@ class _Told(NamedTuple):
     output: str | None
     rules: bool
     moves: bool
+    known: bool
     seconds: float
 
 
@@ -273,7 +289,7 @@ def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings,
     hidden = known.known(findings)
     gone = {id(finding) for finding in hidden}
     left = [at for at, finding in enumerate(findings) if id(finding) not in gone]
-    news = Report((every[at] for at in left), every.omitted)
+    news = Report((every[at] for at in left), every.omitted, every.known)
     with reading.opened(how.output) as target:
         if how.form == "json":
             away = [mark for at, mark in enumerate(found) if at not in left]
@@ -288,7 +304,14 @@ def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings,
             show, width = reading.printer(target)
             show(
                 learned.report_lines(
-                    learner, news, width=width, folder=folder, rules=how.rules, moves=how.moves, hidden=len(hidden)
+                    learner,
+                    news,
+                    width=width,
+                    folder=folder,
+                    rules=how.rules,
+                    moves=how.moves,
+                    hidden=len(hidden),
+                    known=how.known,
                 )
             )
     reporting.tell_written(known.path, written)

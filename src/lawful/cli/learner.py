@@ -78,8 +78,9 @@ def learner_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--store",
                 metavar="FILE",
                 type=click.Path(readable=False),
-                help="Begin with what this file knows, and add to it what was counted.",
+                help="Begin with what this file knows, and add to it what was counted. Only what is new is reported.",
             ),
+            click.option("--known", is_flag=True, help="With a store: show what earlier runs had, too."),
         )
     ):
         command = option(command)
@@ -112,7 +113,8 @@ def export(learner: Learner, path: str) -> None:
     """Write the enforced rules as a law."""
     from lawful.learning.export import to_rml
 
-    spoken = [anomaly.rule for anomaly in learner.anomalies()]
+    found = learner.anomalies()
+    spoken = [anomaly.rule for anomaly in (*found, *found.known)]
     text = to_rml(learner.rules(), spoken, window=learner.parameters.window, lives=learner.study().rules())
     with opened(path) as target:
         target.write(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -114,6 +115,7 @@ def command(
     picture: str | None,
     serve: str | None,
     diagram: str | None,
+    known: bool,
     **flags: Any,
 ) -> Callable[[], int]:
     """Run a program under watch: judge what it does, or learn what it does.
@@ -147,12 +149,12 @@ def command(
         shared = sampling.SHARED if samples else ()
         _refuse({name: told[name] for name in told if name not in shared}, export, laws=bool(both.laws))
     laws = hosting.load_laws(both.laws, both.functions)
-    memory = _memory(both.learn.store) if learns else None
+    memory = _memory(both.learn.store, settings) if learns else None
     surety = sampling.surety(both.sampling.store, laws) if samples else None
     needed = [*both.laws, settings.trace, both.learn.store, both.sampling.store]
     export = options.look_at_export(export, [*needed, output])
     picture = sampling.look_at_picture(picture, [*needed, output, export])
-    known = _known(both, settings, update=update_baseline)
+    accepted = _known(both, settings, update=update_baseline)
     file = hosting.open_report(output, [*needed, export, picture, both.baseline])
     shown = format_of(form, output)
     diagrams = _diagrams(diagram, [*needed, output, export, picture, both.baseline], both.history)
@@ -168,7 +170,7 @@ def command(
             sampling.keep(session.sampler.confidence, surety, picture)
         if diagrams is not None and not diagrams.draw_live(session.live, settings.main or "") and not quiet:
             hosting.say(f"no view was broken: {diagram} is not written")
-        hosting.write_report(session, file, shown, quiet, verbose, known=known)
+        hosting.write_report(session, file, shown, quiet, verbose, known=accepted, earlier=known)
         if not (quiet or told_what or session.live.findings or session.learner is None or shown != "text"):
             _help(session.learner.learner)
 
@@ -239,12 +241,13 @@ def _learning(settings: Settings, asked: config.Learn) -> Settings:
     return replace(settings, scope=teaching.widened(settings.scope), learn=told)
 
 
-def _memory(path: str | None) -> Memory | None:
+def _memory(path: str | None, settings: Settings) -> Memory | None:
     if path is None:
         return None
     from lawful.engine.teaching import Memory
+    from lawful.reports.sources import SourceLines
 
-    return Memory(path)
+    return Memory(path, SourceLines(os.path.abspath(settings.scope.project)).function)
 
 
 def _keep(learner: Learner, memory: Memory | None, export: str | None) -> None:

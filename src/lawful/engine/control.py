@@ -136,6 +136,7 @@ class Control:
                 for number, rule in enumerate(self._rules)
             ],
             "moves": [move._asdict() for move in list(learner.moves)[-MOST_MOVES:]],
+            "known": 0 if learner.earlier is None else len(learner.anomalies().known),
         }
 
     def _sampling(self) -> dict[str, Any]:

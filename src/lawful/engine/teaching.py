@@ -10,6 +10,7 @@ from lawful.config import Learn
 from lawful.errors import LawfulError
 from lawful.learning import templates
 from lawful.learning.parameters import Parameters
+from lawful.learning.told import Earlier, FunctionOf
 from lawful.sources.python.scope import Scope
 
 if TYPE_CHECKING:
@@ -63,27 +64,34 @@ def widened(scope: Scope) -> Scope:
 class Memory:
     """A store of earlier runs. It is open only while it is used: what a program forks must not inherit it."""
 
-    def __init__(self, path: str) -> None:
-        """Whatever is wrong with the file comes out here, before the program begins."""
+    def __init__(self, path: str, function: FunctionOf) -> None:
+        """Whatever is wrong with the file comes out here, before the program begins.
+
+        `function` says in which function a line is: what was told is known by that.
+        """
         from lawful.learning.store import Store  # SQLite is for those who use it
 
         Store(path).close()
         self._path = os.path.abspath(path)  # the program may change the folder
+        self._function = function
 
     def recall(self, learner: Learner) -> None:
-        """Tell the learner what earlier runs have counted."""
+        """Tell the learner what earlier runs have counted, and told."""
         from lawful.learning.store import Store
 
         with Store(self._path) as store:
             known, lives = store.known(learner.parameters.templates), store.lives()
+            learner.earlier = Earlier(store.told(), self._function)
+            learner.remember_novelty(store.novelty())
         learner.remember(known)
         learner.remember_lives(lives)
 
     def keep(self, learner: Learner) -> None:
-        """Add what this run has counted."""
+        """Add what this run has counted, and tells."""
         from lawful.learning.store import Run, Store, new_run_id
 
         told = learner.parameters
         with Store(self._path) as store:
             run = Run(new_run_id(), learner.events, told.window)
-            store.add([run], told.templates, learner.knowledge(), learner.known_lives())
+            counted, lives = learner.knowledge(), learner.known_lives()
+            store.add([run], told.templates, counted, lives, learner.told(), learner.novelty())

@@ -35,13 +35,13 @@ class _Case(NamedTuple):
     way: Way
     evidence: Evidence
     score: float
-    changed: bool = False  # earlier runs kept it at this very place
+    changed: bool = False  # all earlier runs kept it at this very place
 
 
 def find(view: View, survey: Survey) -> list[Anomaly]:
     """What is worth a look, the best first. What has one cause is one anomaly."""
     cases = [*_cases(view, survey.candidates, 0.0), *_changes(view)]
-    cases.sort(key=lambda case: (-case.score, case.candidate))
+    cases.sort(key=lambda case: (not case.changed, -case.score, case.candidate))
     return [_anomaly(view, group) for group in _groups(view, cases)]
 
 
@@ -100,7 +100,7 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
 
 
 def _changes(view: View) -> Iterator[_Case]:
-    """Where earlier runs kept a rule and this one never does, however often it is kept elsewhere."""
+    """Where all earlier runs kept a rule and this one never does, however often it is kept elsewhere."""
     product, known_ways = view.product, ways.of(view.product)
     for (first, second), places in view.past.places.items():
         pair = view.window.pair(first, second)
@@ -114,7 +114,8 @@ def _changes(view: View) -> Iterator[_Case]:
                 unsure |= product.satisfied[ending.kind]
             for example in ending.examples:
                 still[example.site] = still.get(example.site, 0) | product.satisfied[ending.kind]
-        places = {site: rules & ~unsure for site, rules in places.items()}
+        broken = view.past.broken.get((first, second), {})  # there it is kept sometimes
+        places = {site: rules & ~unsure & ~broken.get(site, 0) for site, rules in places.items()}
         before = view.past.endings[first, second]
         for each in pair.endings:
             ending = each._replace(examples=ranking.countable(view, pair, each))
@@ -210,6 +211,7 @@ def _anomaly(view: View, cases: list[_Case]) -> Anomaly:
         _good(view, best),
         wording.sentence(rule, shape, best.way, kept, kept + broken, scenes, best.changed),
         tuple(view.rule(*other) for other in list(others)[:MOST_OTHERS]),
+        best.changed,
     )
 
 

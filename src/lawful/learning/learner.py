@@ -21,14 +21,17 @@ from lawful.learning.model import (
     KnownLife,
     Life,
     LifeExample,
+    Pair,
     Product,
     Rule,
     Scene,
     State,
     Survey,
     Window,
+    Word,
 )
 from lawful.learning.parameters import Parameters
+from lawful.learning.told import Earlier, Told
 from lawful.learning.tuner import Move, Tuner
 from lawful.learning.view import Past, View
 
@@ -44,15 +47,19 @@ MOST_HANDED_ON = 100
 MOST_SCENES = 8
 """How many failing scenarios of one rule are taken over from other processes."""
 
+RESTLESS = 1 / 3
+"""In so many of the earlier runs something new happened to an event: then it is chance if it does again."""
+
 MOST_VERDICTS = 100_000  # that are kept, to be quick
 
 
 class Report(list[Anomaly]):
-    """The anomalies that are worth a look, the best first, and how many more there are."""
+    """The anomalies that are worth a look, the best first; how many more there are, and which are no news."""
 
-    def __init__(self, found: Iterable[Anomaly] = (), omitted: int = 0) -> None:
+    def __init__(self, found: Iterable[Anomaly] = (), omitted: int = 0, known: Iterable[Anomaly] = ()) -> None:
         super().__init__(found)
         self.omitted = omitted
+        self.known = list(known)  # earlier runs had them, too
 
 
 class Learner:
@@ -68,6 +75,8 @@ class Learner:
         self.intake = Intake(self._parameters.joins)
         self.renewed: Callable[[Window], None] | None = None
         """Is told the new window when there is one: for those who feed it themselves."""
+        self.earlier: Earlier | None = None
+        """What earlier runs have told, if there is a store of them."""
         self._lock = RLock()
         self._product = templates.compile(self._parameters.templates)
         self._window = _window(self._parameters, self._product)
@@ -89,6 +98,7 @@ class Learner:
         self._drained_at = -1  # events of the window then
         self._parts = 1
         self._other_lives: list[Life] = []  # of other processes
+        self._other_breaches: dict[tuple[int, int], dict[int, int]] = {}
         self._past_lives: list[Life] = []  # of other runs
         self.intake.reach(self._parameters.window)
 
@@ -141,6 +151,7 @@ class Learner:
         self._past = Past()
         self._foreign.clear()
         self._lives, self._other_lives, self._past_lives = [], [], []
+        self._other_breaches.clear()
         self._lived, self._met = {}, {}
         self._ended_at = self._kept_at = self._drained_at = -1
         if self.renewed is not None:
@@ -312,9 +323,12 @@ class Learner:
     def anomalies(self) -> Report:
         """Where rules are broken, as far as it is worth a look: the best ones, as many as the budget has."""
         with self._lock:
-            found = self._anomalies()
+            found: list[Anomaly] = []
+            known: list[Anomaly] = []
+            for anomaly in self._anomalies():
+                (known if self.earlier is not None and self.earlier.knows(anomaly) else found).append(anomaly)
             budget = self._parameters.budget
-            return Report(found[:budget], max(0, len(found) - budget))
+            return Report(found[:budget], max(0, len(found) - budget), known)
 
     def study(self) -> protocols.Study:
         """What whole lives say, as far as they are over: when the stream was last drained."""
@@ -363,6 +377,7 @@ class Learner:
                 "anomalies": [self.anomaly_json(anomaly) for anomaly in found],
                 "life_rules": [rule_json(rule) for rule in self.study().rules()],
                 "omitted": found.omitted,
+                "known": [self.anomaly_json(anomaly) for anomaly in found.known],
                 "passed_over": dict(self.intake.passed),
                 "pruned_pairs": self._window.pruned,
                 "given_up_pairs": self._window.given_up,
@@ -383,6 +398,7 @@ class Learner:
             "sites": [str(site) for site in anomaly.sites],
             "events": _events_json(bad),
             "message": anomaly.message,
+            "changed": anomaly.changed,
             "contexts": anomaly.rule.contexts,
             "bad": [self._scene_json(scene) for scene in anomaly.bad],
             "good": self._scene_json(anomaly.good) if anomaly.good else None,
@@ -412,8 +428,11 @@ class Learner:
             with self._lock:
                 pair = window.pair(first, second)
                 prior = priors.get((first, second), {})
+                broken = dict(self._other_breaches.get((first, second), {}))
             if pair is None:
                 continue
+            for site, rules in _broken_at(pair, product):
+                broken[site] = broken.get(site, 0) | rules
             counted = [(each.kind, each.count - prior.get(each.kind, 0)) for each in pair.endings]
             if not any(number for _, number in counted):
                 continue
@@ -422,6 +441,7 @@ class Learner:
                 words[second],
                 tuple((product.satisfied[kind], product.letters[kind], number) for kind, number in counted if number),
                 tuple((sites[site], rules) for site, rules in pair.contexts),
+                tuple((sites[site], rules) for site, rules in broken.items()),
             )
 
     def remember(self, known: Iterable[Known]) -> None:
@@ -438,6 +458,17 @@ class Learner:
                     self._past.files.add(self.intake.sites[site].file)
                 for kind, number in endings:
                     prior[kind] = prior.get(kind, 0) + number
+                self._add_breaches(self._past.broken, pair, each)
+
+    def _add_breaches(
+        self, found: dict[tuple[int, int], dict[int, int]], pair: tuple[int, int], known: Known
+    ) -> None:
+        """Where rules of a pair were broken."""
+        known = known if self.intake.word(*known.first) == pair[0] else known.turned()
+        broken = found.setdefault(pair, {})
+        for place, rules in known.breaches:
+            site = self.intake.site(*place)
+            broken[site] = broken.get(site, 0) | rules
 
     def _add(self, known: Known) -> tuple[tuple[int, int], list[tuple[int, int]], list[tuple[int, int]]]:
         first, second = self.intake.word(*known.first), self.intake.word(*known.second)
@@ -488,6 +519,38 @@ class Learner:
         )
         return Life(order, known.count, tuple(examples))
 
+    def novelty(self) -> dict[Word, bool]:
+        """Of the events that earlier runs had, too: did something happen to their objects that never did before?
+
+        That is another way of life, or a scenario that ended in another way.
+        """
+        with self._lock:
+            past = {life.order for life in self._past_lives}
+            known = {code >> 1 for order in past for code in order}.union(*self._past.endings)
+            new: set[int] = set()
+            met: set[int] = set()
+            for life in self._lives:
+                names = {code >> 1 for code in life.order}
+                met |= names
+                if life.order not in past:
+                    new |= names
+            for (first, second), prior in self._past.endings.items():
+                pair = self._window.pair(first, second)
+                if pair is not None and any(each.kind not in prior for each in pair.endings):
+                    new |= {first, second}
+            return {self.intake.words[name]: name in new for name in met & known}
+
+    def remember_novelty(self, known: Mapping[Word, tuple[int, int]]) -> None:
+        """Add how many runs had an event as others before them did, and in how many of these something was new."""
+        with self._lock:
+            self._past.restless.update(
+                self.intake.word(*word) for word, (runs, news) in known.items() if news and news >= RESTLESS * runs
+            )
+
+    def told(self) -> dict[Told, int]:
+        """What this run tells, for later ones, if it has been told of earlier ones."""
+        return {} if self.earlier is None else self.earlier.told(self.anomalies())
+
     def snapshot(self) -> dict[str, Any]:
         """What another process has to know of this one, in JSON types."""
         with self._lock:
@@ -511,8 +574,9 @@ class Learner:
                 self._kept_at = self._window.events
                 for anomaly in anomalies.find(self.view(), self._survey(prune=False)):
                     _unite(self._foreign, anomaly)
-            for known in snapshot["known"]:
-                self._add(msgspec.convert(known, Known))
+            for each in snapshot["known"]:
+                known = msgspec.convert(each, Known)
+                self._add_breaches(self._other_breaches, self._add(known)[0], known)
             self._other_lives += (self._life(msgspec.convert(each, KnownLife)) for each in snapshot["lives"])
             for found in snapshot["anomalies"]:
                 _unite(self._foreign, msgspec.convert(found, Anomaly))
@@ -540,6 +604,14 @@ def rule_json(rule: Rule) -> dict[str, Any]:
 def _life_json(rule: Rule) -> dict[str, Any]:
     """What only rules about whole lives have."""
     return {"life": True, "or": [word.label for word in rule.more]} if rule.life else {}
+
+
+def _broken_at(pair: Pair, product: Product) -> Iterator[tuple[int, int]]:
+    """Places, and the rules that were broken by scenarios which began there, as far as examples tell."""
+    every = (1 << len(product.size)) - 1
+    for ending in pair.endings:
+        for example in ending.examples:
+            yield example.site, every & ~product.satisfied[ending.kind]
 
 
 def _rank(one: int, other: int) -> int:

@@ -287,12 +287,15 @@ class Known(NamedTuple):
     second: Word
     endings: tuple[tuple[int, int, int], ...]  # rules that were satisfied, as bits; letters, as bits; how many
     contexts: tuple[tuple[Site, int], ...]  # places, each with the rules that were satisfied there, as bits
+    breaches: tuple[tuple[Site, int], ...] = ()  # the same of rules that were broken, as far as examples tell
 
     def turned(self) -> Known:
         """The same with its two events in the other order."""
         endings = ((turned(rules), turned(letters), number) for rules, letters, number in self.endings)
-        contexts = ((site, turned(rules)) for site, rules in self.contexts)
-        return Known(self.second, self.first, tuple(endings), tuple(contexts))
+        contexts, breaches = (
+            tuple((site, turned(rules)) for site, rules in each) for each in (self.contexts, self.breaches)
+        )
+        return Known(self.second, self.first, tuple(endings), contexts, breaches)
 
 
 def turned(bits: int) -> int:
@@ -334,6 +337,7 @@ class Anomaly(NamedTuple):
     good: Scene | None  # one that keeps the rule
     message: str  # one sentence
     others: tuple[Rule, ...] = ()  # further rules that are broken for the same cause
+    changed: bool = False  # all earlier runs kept the rule at this place
 
     @property
     def sites(self) -> list[Site]:

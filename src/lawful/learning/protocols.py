@@ -105,7 +105,7 @@ class Study:
             if isinstance(key, int) and vocabulary.is_call(self._words[key]) and not vocabulary.makes(self._words[key]):
                 for other in self._company(key, pool):
                     found += self._beginning(key, other, pool)
-        found.sort(key=lambda case: -case.score)
+        found.sort(key=lambda case: (not case.changed, -case.score))
         return found
 
     def rules(self) -> Iterator[Rule]:
@@ -253,11 +253,13 @@ class Study:
         """Those that are excused count only if that is new against earlier runs."""
         if changed := self._changed(key, good, bad):
             yield self._change(key, others, breach, good, bad, changed)
-        if not (news := self._news(key, good, bad)):
+        if not (news := self._news(key, others, good, bad)):
             bad = [way for way in bad if way.order not in excused]
-            news = self._news(key, good, bad)
+            news = self._news(key, others, good, bad)
         examples = [(way, example) for way in bad for example in way.examples]
         kept, broken = number_of(good), number_of(bad)
+        if news is False:  # earlier runs that went the same ways are no further witnesses
+            kept, broken = (sum(way.count - way.before for way in ways) for ways in (good, bad))
         good_places = self._places(key, good)
         bad_places = {way.place(key, example) for way, example in examples}
         fresh = bad_places - good_places
@@ -285,13 +287,16 @@ class Study:
         shown = tuple(examples)
         yield Case(key, others, breach, kept, broken, len(good_places), shown, tuple(good), score)
 
-    def _news(self, key: int | str, good: list[WayOfLife], bad: list[WayOfLife]) -> bool | None:
+    def _news(
+        self, key: int | str, others: tuple[int, ...], good: list[WayOfLife], bad: list[WayOfLife]
+    ) -> bool | None:
         """Is it new that the rule is broken in these ways?"""
         place = next((way.place(key, example) for way in bad for example in way.examples), None)
         if place is None:
             return None
         before, alike = sum(way.before for way in good), sum(way.before for way in bad)
-        return self._past_runs.news(self._sites[place].file, before, alike)
+        events = others if isinstance(key, str) else (key, *others)
+        return self._past_runs.news(self._sites[place].file, events, before, alike)
 
     def _elsewhere(self, key: int | str, others: tuple[int, ...], breach: Breach, good: list[WayOfLife]) -> bool:
         """Is the second event always at one place, and the first one not?"""
@@ -386,7 +391,7 @@ class Study:
         rule, *others = rules
         bad = tuple(scenes.values())[:MOST_SCENES]
         message = wording.of_life(rule, best.breach, best.kept, best.kept + best.broken, bad, best.changed)
-        return Anomaly(rule, best.score, bad, self._good(best), message, tuple(others[:MOST_OTHERS]))
+        return Anomaly(rule, best.score, bad, self._good(best), message, tuple(others[:MOST_OTHERS]), best.changed)
 
     def _rule_of(self, case: Case) -> Rule:
         pattern = BEGINS if case.breach is Breach.FIRST else ENDS

@@ -40,6 +40,7 @@ _CUT_OFF = 0.85  # it might have come still
 RAISED = 0.4  # what failed need not be finished
 CHANGE = 0.9  # of a place: it may be meant
 _OLD = 0.4  # of what is above the bar: what earlier runs of the program did as well is no news
+_SURELY = 0.05  # so much above the bar it must be then
 ELSEWHERE = 0.85  # who uses the object at many places never writes the second event: it is done at one place for all
 _LOOP = 0.7  # of a place, for each power of ten of uses there
 _FEW_PAIRS = 10  # of events; with more of them, names count
@@ -106,12 +107,15 @@ def score(evidence: Evidence) -> float:
 
 
 def heard(value: float, news: bool | None) -> float:
-    """A score, by what earlier runs of the program did: the same again, or never that. What is told stays so."""
+    """A score, by what earlier runs of the program did: never that, or the same.
+
+    What is the same again deserves it clearly, or it would come and go from run to run.
+    """
     if news is None:
         return value
     if news:
         return sqrt(value)
-    return BAR + _OLD * (value - BAR) if value > BAR else value
+    return BAR + _OLD * (value - BAR - _SURELY) if value > BAR else value
 
 
 def of_change(evidence: Evidence, trusted: float) -> float:
@@ -252,17 +256,24 @@ def late(view: View, pair: Pair, turned: int, instead: Instead) -> Late:
 def weigh(
     view: View, candidate: Candidate, pair: Pair, counts: Counts, ending: Ending, way: Way, late: Late
 ) -> Evidence:
-    """All that is known about a rule and an ending that breaks it. Objects that are late prove nothing."""
+    """All that is known about a rule and an ending that breaks it. Objects that are late prove nothing.
+
+    Nor do earlier runs of the program that broke it alike: they went the same ways, and are no further witnesses.
+    """
     rule, product = candidate.rule, view.product
     kept = idle = known = 0
     unknown = 0.0
+    news = is_news(view, pair, ending)
+    repeated = view.past.endings[pair.first, pair.second] if news is False else {}
     broken = counts.total - counts.satisfied[rule]
+    broken -= sum(number for kind, number in repeated.items() if not product.satisfied[kind] >> rule & 1)
     broken_at: dict[int, int] = defaultdict(int)
     for each in pair.endings:
         alone = product.letters[each.kind] != BOTH
         if product.satisfied[each.kind] >> rule & 1:
-            idle += each.count * alone
-            kept += each.count * (not alone)
+            number = each.count - repeated.get(each.kind, 0)
+            idle += number * alone
+            kept += number * (not alone)
             continue
         shown = 0
         for example in each.examples:
@@ -281,7 +292,6 @@ def weigh(
     more = unknown * len(broken_at) / known if known else unknown
     files = {view.sites[site].file for site in good}
     examples = ending.examples
-    news = is_news(view, pair, ending)
     goes_on = way.breach is Breach.LAST or (way.breach is Breach.MISSING and way.letter == 1)
     return Evidence(
         kept,
@@ -319,7 +329,8 @@ def is_news(view: View, pair: Pair, ending: Ending) -> bool | None:
     examples = countable(view, pair, ending) if before else ()
     if not before or not examples:
         return None
-    return view.past.news(view.sites[examples[0].site].file, sum(before.values()), before.get(ending.kind, 0))
+    file = view.sites[examples[0].site].file
+    return view.past.news(file, (pair.first, pair.second), sum(before.values()), before.get(ending.kind, 0))
 
 
 def countable(view: View, pair: Pair, ending: Ending) -> tuple[Example, ...]:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from lawful.database import Database
 from lawful.diagnostics import encodable
 from lawful.errors import LawfulError
 from lawful.learning import stored_lives
 from lawful.learning.model import Known, KnownLife, Site, Word
+from lawful.learning.told import Lines, Told
 
 _MOST_LINE = 1 << 63
 
@@ -43,6 +45,22 @@ CREATE TABLE contexts (
     PRIMARY KEY (pair, site)
 ) WITHOUT ROWID;
 """
+
+_TOLD = "run, a, b, file, function, lines"
+
+_LATER = """
+CREATE TABLE IF NOT EXISTS breaches (
+    pair INTEGER NOT NULL REFERENCES pairs, site INTEGER NOT NULL REFERENCES sites, rules INTEGER NOT NULL,
+    PRIMARY KEY (pair, site)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS told (
+    run TEXT NOT NULL REFERENCES runs, a TEXT NOT NULL, b TEXT NOT NULL, file TEXT NOT NULL, function TEXT NOT NULL,
+    lines INTEGER NOT NULL, PRIMARY KEY (a, b, file, function, run)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS novelty (
+    word INTEGER PRIMARY KEY REFERENCES words, runs INTEGER NOT NULL, news INTEGER NOT NULL
+)
+"""  # which a store from before there were these gets when it needs them
 
 
 class Run(NamedTuple):
@@ -94,12 +112,38 @@ class Store(Database):
     def _lives(self) -> list[KnownLife]:
         return stored_lives.read(self._rows)
 
+    def told(self, without: Collection[str] = ()) -> dict[Told, int]:
+        """What was told in all runs but these."""
+        found: dict[Told, int] = {}
+        for run, *told, lines in self._later("told", _TOLD):
+            if run not in without:
+                found[Told(*told)] = max(lines, found.get(Told(*told), 0))
+        return found
+
+    def novelty(self) -> dict[Word, tuple[int, int]]:
+        """By event: how many runs had it as others before them did, and in how many of these something was new."""
+        with self._reading():
+            return self._novelty()
+
+    def _novelty(self) -> dict[Word, tuple[int, int]]:
+        counted = {word: (runs, news) for word, runs, news in self._later("novelty", "word, runs, news")}
+        words = self._rows("SELECT id, event, name, role FROM words") if counted else ()
+        return {Word(*row[1:]): counted[row[0]] for row in words if row[0] in counted}
+
+    def _later(self, table: str, columns: str) -> list[tuple[Any, ...]]:
+        """All rows of a table that older stores do not have."""
+        there = self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        return self._rows(f"SELECT {columns} FROM {table}") if there else []
+
     def _of_set(self, template_set: int) -> Iterator[Known]:
         words = {row[0]: Word(*row[1:]) for row in self._rows("SELECT id, event, name, role FROM words")}
         sites = {
             number: Site(file or None, line if line >= 0 else None)
             for number, file, line in self._rows("SELECT id, file, line FROM sites")
         }
+        breaches: dict[int, list[tuple[Site, int]]] = {}
+        for pair, site, rules in self._later("breaches", "pair, site, rules"):
+            breaches.setdefault(pair, []).append((sites[site], _unsigned(rules)))
         pairs = self._rows("SELECT id, first, second FROM pairs WHERE template_set = ?", (template_set,))
         for pair, first, second in pairs:
             endings = self._rows("SELECT rules, letters, number FROM endings WHERE pair = ?", (pair,))
@@ -109,24 +153,37 @@ class Store(Database):
                 words[second],
                 tuple((_unsigned(rules), letters, number) for rules, letters, number in endings),
                 tuple((sites[site], _unsigned(rules)) for site, rules in contexts),
+                tuple(breaches.get(pair, ())),
             )
 
     # -- adding --------------------------------------------------------------------------------------------------------
 
     def add(
-        self, runs: Sequence[Run], templates: Sequence[str], counted: Iterable[Known], lives: Iterable[KnownLife] = ()
+        self,
+        runs: Sequence[Run],
+        templates: Sequence[str],
+        counted: Iterable[Known],
+        lives: Iterable[KnownLife] = (),
+        told: Lines = MappingProxyType({}),
+        novelty: Mapping[Word, bool] = MappingProxyType({}),
     ) -> None:
-        """Add what these runs have counted, all of it or, if something goes wrong, nothing."""
+        """Add what these runs have counted, and what they have told: all or, if something goes wrong, nothing."""
         with self._transaction() as connection:
             self._prepare(connection)
+            for statement in _LATER.split(";"):
+                connection.execute(statement)
             self._add_runs(connection, runs)
             self._add_counts(connection, templates, counted)
             stored_lives.add(connection, lives, _add_word, _add_site)
+            _add_told(connection, [(runs[0].id, *each, lines) for each, lines in told.items()])
+            _add_novelty(connection, {word: (1, int(new)) for word, new in novelty.items()})
 
     def merge(self, others: Sequence[Store]) -> None:
         """Add all that the other stores have."""
         with self._transaction() as connection:
             self._prepare(connection)
+            for statement in _LATER.split(";"):
+                connection.execute(statement)
             for other in others:
                 with other._reading():
                     self._add_runs(connection, other.runs(), other.path)
@@ -134,6 +191,8 @@ class Store(Database):
                         templates = text.split("\n")
                         self._add_counts(connection, templates, other._of_set(number))
                     stored_lives.add(connection, other._lives(), _add_word, _add_site)
+                    _add_told(connection, other._later("told", _TOLD))
+                    _add_novelty(connection, other._novelty())
 
     def _add_runs(self, connection: sqlite3.Connection, runs: Sequence[Run], source: str | None = None) -> None:
         for run in runs:
@@ -175,13 +234,14 @@ class Store(Database):
                 "INSERT INTO endings VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET number = number + excluded.number",
                 [(pair, _signed(rules), letters, number) for rules, letters, number in known.endings],
             )
-            for site, _ in known.contexts:
-                if site not in sites:
-                    sites[site] = _add_site(connection, site)
-            connection.executemany(
-                "INSERT INTO contexts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET rules = rules | excluded.rules",
-                [(pair, sites[site], _signed(rules)) for site, rules in known.contexts],
-            )
+            for table, places in (("contexts", known.contexts), ("breaches", known.breaches)):
+                for site, _ in places:
+                    if site not in sites:
+                        sites[site] = _add_site(connection, site)
+                connection.executemany(
+                    f"INSERT INTO {table} VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET rules = rules | excluded.rules",
+                    [(pair, sites[site], _signed(rules)) for site, rules in places],
+                )
 
 
 class _Sum:
@@ -190,17 +250,21 @@ class _Sum:
     def __init__(self) -> None:
         self.endings: Counter[tuple[int, int]] = Counter()
         self.contexts: dict[Site, int] = {}
+        self.breaches: dict[Site, int] = {}
 
     def add(self, known: Known) -> None:
         for rules, letters, number in known.endings:
             self.endings[rules, letters] += number
-        for site, rules in known.contexts:
-            self.contexts[site] = self.contexts.get(site, 0) | rules
+        for mine, places in ((self.contexts, known.contexts), (self.breaches, known.breaches)):
+            for site, rules in places:
+                mine[site] = mine.get(site, 0) | rules
 
     def known(self, first: Word, second: Word) -> Known:
         endings = sorted((*signature, number) for signature, number in self.endings.items())
-        places = sorted(self.contexts.items(), key=lambda item: str(item[0]))
-        return Known(first, second, tuple(endings), tuple(places))
+        contexts, breaches = (
+            tuple(sorted(places.items(), key=lambda item: str(item[0]))) for places in (self.contexts, self.breaches)
+        )
+        return Known(first, second, tuple(endings), contexts, breaches)
 
 
 def _renumbered(known: Known, old: Sequence[str], new: Sequence[str]) -> Known:
@@ -211,6 +275,7 @@ def _renumbered(known: Known, old: Sequence[str], new: Sequence[str]) -> Known:
     return known._replace(
         endings=tuple((_moved(rules, moved), letters, number) for rules, letters, number in known.endings),
         contexts=tuple((site, _moved(rules, moved)) for site, rules in known.contexts),
+        breaches=tuple((site, _moved(rules, moved)) for site, rules in known.breaches),
     )
 
 
@@ -234,8 +299,22 @@ def minus(counted: Iterable[Known], others: Iterable[Known]) -> Iterator[Known]:
         # Under another window the runs were counted otherwise: there is never less than nothing.
         left = ((rules, letters, number - taken.get((rules, letters), 0)) for rules, letters, number in known.endings)
         endings = tuple(ending for ending in left if ending[2] > 0)
+        mine = dict(other.breaches)
+        breaches = tuple((site, rules & ~mine.get(site, 0)) for site, rules in known.breaches)
         if endings:
-            yield known._replace(endings=endings)
+            yield known._replace(endings=endings, breaches=breaches)
+
+
+def _add_told(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    connection.executemany(f"INSERT INTO told ({_TOLD}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def _add_novelty(connection: sqlite3.Connection, counted: Mapping[Word, tuple[int, int]]) -> None:
+    connection.executemany(
+        "INSERT INTO novelty VALUES (?, ?, ?) ON CONFLICT DO UPDATE "
+        "SET runs = runs + excluded.runs, news = news + excluded.news",
+        [(_add_word(connection, word), *numbers) for word, numbers in counted.items()],
+    )
 
 
 def _add_word(connection: sqlite3.Connection, word: Word) -> int:

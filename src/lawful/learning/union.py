@@ -25,7 +25,7 @@ def combined(lives: list[Anomaly], others: Iterable[Anomaly]) -> list[Anomaly]:
             told[at] = _united(anomaly._replace(score=max(anomaly.score, told[at].score)), told[at])
         else:
             told[at] = _united(told[at], anomaly)
-    return sorted(told + alone, key=lambda anomaly: -anomaly.score)
+    return sorted(told + alone, key=lambda anomaly: (not anomaly.changed, -anomaly.score))
 
 
 def _united(main: Anomaly, other: Anomaly) -> Anomaly:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lawful.learning.model import Counts, Product, Rule, Site, State, Window, Word
@@ -21,13 +21,19 @@ class Past:
     endings: dict[tuple[int, int], dict[int, int]] = field(default_factory=dict)  # by pair and kind: how many
     places: dict[tuple[int, int], dict[int, int]] = field(default_factory=dict)
     """By pair and place: the rules that scenarios with both events kept which began there, as bits."""
+    broken: dict[tuple[int, int], dict[int, int]] = field(default_factory=dict)
+    """The same of rules that were broken, in one run or another."""
+    restless: set[int] = field(default_factory=set)
+    """Events to which something new happened in some of the earlier runs, too: that is chance, as with threads."""
 
-    def news(self, file: str | None, before: int, alike: int) -> bool | None:
+    def news(self, file: str | None, events: Iterable[int], before: int, alike: int) -> bool | None:
         """Is it new that a rule is broken so, in this file? Scenarios or lives of earlier runs, and those alike.
 
         None: they do not tell.
         """
-        return not alike if before and file in self.files else None
+        if not before or file not in self.files:
+            return None
+        return False if alike else True if self.restless.isdisjoint(events) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ class Report:
     omitted: int = 0  # violations at further places
     suppressed: int = 0  # violations that are meant
     over_budget: int = 0  # further anomalies
+    known: list[Item] = field(default_factory=list)  # anomalies that earlier runs had, too: they are no news
     hidden: int = 0  # findings that a baseline knows
     baseline: str | None = None
     faults: list[str] = field(default_factory=list)
@@ -116,6 +117,8 @@ class Report:
         parts = [f"{count(len(self.items), 'finding')} in {count(self.events, 'event')}"]
         if self.hidden:
             parts.append(f"{self.hidden:,} known and hidden")
+        if self.known:
+            parts.append(known_before(len(self.known)))
         if self.omitted:
             parts.append(f"{count(self.omitted, 'violation')} at further places not listed")
         if self.over_budget:
@@ -123,6 +126,11 @@ class Report:
         if self.dropped:
             parts.append(f"{count(self.dropped, 'event')} dropped")
         return "; ".join(parts)
+
+
+def known_before(known: int) -> str:
+    """How many anomalies a store knows from earlier runs."""
+    return f"{count(known, 'anomaly', 'anomalies')} that earlier runs had, too"
 
 
 def ranked(items: list[Item]) -> list[Item]:

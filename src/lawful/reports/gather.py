@@ -47,6 +47,7 @@ def of_live(
         omitted=run.omitted,
         suppressed=run.suppressed,
         over_budget=0 if learner is None else learner.anomalies().omitted,
+        known=_known(learner, source),
         hidden=len(run.hidden),
         baseline=baseline,
         faults=list(run.faults),
@@ -149,11 +150,22 @@ def of_learner(
         events=learner.events,
         seconds=seconds,
         over_budget=anomalies.omitted,
+        known=_known(learner, source),
         hidden=len(hidden),
         baseline=baseline,
         traces=[TraceRead(name, 0, None) for name in traces],
         learner=learner,
     )
+
+
+def _known(learner: Learner | None, source: SourceLines) -> list[Item]:
+    """Anomalies that earlier runs had, too."""
+    if learner is None or learner.earlier is None:
+        return []
+    from lawful.engine.learned import as_finding
+
+    findings = [as_finding(each) for each in learner.anomalies().known]
+    return [Item(each, mark, wording.message(each)) for each, mark in zip(findings, marks(findings, source), strict=True)]
 
 
 def _overhead(confidence: Sequence[ClassSummary]) -> float | None:

@@ -39,6 +39,7 @@ def render(report: Report, *, title: str | None = None, now: datetime | None = N
         "facts": list(_facts(report)),
         "notes": list(_notes(report)),
         "plain": [(item.title, _where(item), item.message) for item in report.items[:_PLAIN]],
+        "known": [(item.title, _where(item), item.message) for item in report.known],
         "unshown": max(0, len(report.items) - _PLAIN),
         "confidence": [_class(summary) for summary in report.confidence],
         "picture": _picture(report.confidence),
@@ -71,6 +72,8 @@ def _facts(report: Report) -> Iterator[tuple[str, str, str]]:
     """Numbers of the run: a label, the number, and what more is to be said."""
     hidden = f"{report.hidden:,} known, hidden" if report.hidden else ""
     yield "findings", f"{len(report.items):,}", hidden
+    if report.known:
+        yield "known", f"{len(report.known):,}", "of earlier runs"
     if report.laws:
         broken = len({judged.law.name for judged in report.laws if judged.state == "broken"})
         yield "laws", f"{len({judged.law.name for judged in report.laws}):,}", f"{broken:,} broken"

@@ -12,7 +12,7 @@ from lawful.diagnostics import printable
 from lawful.learning import strategies
 from lawful.learning.intake import NO_OBJECT
 from lawful.learning.model import State
-from lawful.reports.core import count
+from lawful.reports.core import count, known_before
 from lawful.reports.json import known_json, opening
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled
@@ -86,10 +86,12 @@ def report_lines(
     rules: bool = False,
     moves: bool = False,
     hidden: int = 0,
+    known: bool = False,
 ) -> Iterator[Line]:
     """The whole report. `folder`: that of the project, below which the files of events are.
 
-    `hidden`: how many anomalies are known, and not among those that were found.
+    `hidden`: how many anomalies a baseline knows; they are not among those that were found. With `known`, those are
+    shown, too, that earlier runs had.
     """
     if rules:
         yield from rule_lines(learner)
@@ -98,10 +100,30 @@ def report_lines(
     for number, anomaly in enumerate(found, 1):
         yield from anomaly_lines(number, anomaly, source, width)
         yield []
+    if known:
+        yield from known_lines(found.known, len(found), source, width)
     if moves:
         yield from move_lines(learner)
         yield []
     yield from summary_lines(learner, found, width, hidden=hidden)
+    yield from no_news(found.known, "" if known else "--known", width)
+
+
+def known_lines(known: Sequence[Anomaly], before: int, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:
+    """Anomalies that earlier runs had, too. So many others stand before them."""
+    if known:
+        yield [Span("Earlier runs had these, too:", "bold")]
+        yield []
+    for number, anomaly in enumerate(known, before + 1):
+        yield from anomaly_lines(number, anomaly, source, width)
+        yield []
+
+
+def no_news(known: Sequence[Anomaly], option: str, width: int = WIDTH) -> Iterator[Line]:
+    """How many anomalies earlier runs had, too. If there is an option that shows them, they are not shown."""
+    if known:
+        shows = f"; {option} shows {'it' if len(known) == 1 else 'them'}" if option else ""
+        yield from ([Span(part)] for part in folded(known_before(len(known)) + shows, width))
 
 
 def anomaly_lines(number: int, anomaly: Anomaly, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lawful.engine.findings import Finding, Numbered
     from lawful.engine.live import LiveRun
     from lawful.learning.learner import Learner
+    from lawful.learning.model import Anomaly
 
 _MOST_CONTEXTS = 5
 _INDENT = 4
@@ -26,16 +27,30 @@ _INDENT = 4
 
 
 def render_text(
-    run: LiveRun, *, width: int = WIDTH, folder: str | os.PathLike[str] = ".", details: bool = False
+    run: LiveRun,
+    *,
+    width: int = WIDTH,
+    folder: str | os.PathLike[str] = ".",
+    details: bool = False,
+    known: bool = False,
 ) -> str:
     """The whole report without colour. `folder`: that of the project, below which the files of events are."""
-    return plain(report_lines(run, width=width, folder=folder, details=details))
+    return plain(report_lines(run, width=width, folder=folder, details=details, known=known))
 
 
 def report_lines(
-    run: LiveRun, *, width: int = WIDTH, folder: str | os.PathLike[str] = ".", details: bool = False
+    run: LiveRun,
+    *,
+    width: int = WIDTH,
+    folder: str | os.PathLike[str] = ".",
+    details: bool = False,
+    known: bool = False,
+    option: str = "--known",
 ) -> Iterator[Line]:
-    """The whole report: all findings, then the summary; with `details`, also which rules were learned, and how."""
+    """The whole report: all findings, then the summary; with `details`, also which rules were learned, and how.
+
+    With `known`, anomalies are shown, too, that earlier runs had; `option` is how one asks for that.
+    """
     source = SourceLines(folder)
     number = 0
     for finding in run.findings:
@@ -47,6 +62,11 @@ def report_lines(
         else:
             yield from finding_lines(finding, source, width)
         yield []
+    earlier = [] if run.learner is None else _known(run.learner.learner)
+    if known and earlier:
+        from lawful.reports.learned import known_lines
+
+        yield from known_lines(earlier, number, source, width)
     if run.lives is not None:
         from lawful.reports import confidence
 
@@ -61,6 +81,10 @@ def report_lines(
         yield from rule_lines(run.learner.learner, enforced=True)
         yield []
     yield from summary_lines(run, width, details=details)
+    if earlier:
+        from lawful.reports.learned import no_news
+
+        yield from no_news(earlier, "" if known else option, width)
 
 
 def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:
@@ -107,12 +131,18 @@ def _learned_summary(run: LiveRun, learner: Learner, width: int, details: bool) 
     if not (run.findings or run.hidden or run.laws or learner.events):
         yield [Span("nothing was learned: there were no events of objects", "yellow")]
         return
-    parts = _total(run) if run.findings or run.hidden or run.laws else [Span("nothing unusual", "green")]
+    nothing = "nothing new" if _known(learner) else "nothing unusual"
+    parts = _total(run) if run.findings or run.hidden or run.laws else [Span(nothing, "green")]
     anomalies = sum(finding.anomaly is not None for finding in run.findings)
     parts += learned.over_budget(learner, anomalies)
     counted = _counted(run) if run.laws else [count(learner.events, "event"), *_processes(run)]
     yield [*parts, Span(f" in {', '.join(counted)}; {learned.number_of_rules(learner)}")]
     yield from learned.learned_lines(learner, width) if details else learned.warning_lines(learner, width)
+
+
+def _known(learner: Learner) -> Sequence[Anomaly]:
+    """Anomalies that earlier runs had, too."""
+    return [] if learner.earlier is None else learner.anomalies().known
 
 
 def _total(run: LiveRun) -> list[Span]:

@@ -233,7 +233,11 @@ class Plugin:
             return
         folder = self._choice.settings.scope.project
         details = self._config.option.verbose >= _DETAILS
-        for line in report_lines(live, width=writer.fullwidth, folder=folder, details=details):
+        known = self._config.option.lawful_known
+        lines = report_lines(
+            live, width=writer.fullwidth, folder=folder, details=details, known=known, option="--lawful-known"
+        )
+        for line in lines:
             for span in line:
                 writer.write(span.text, **_markup(span.style))
             writer.line()

@@ -19,6 +19,7 @@ from lawful.errors import LawfulError
 from lawful.laws.loader import find_laws, load_laws
 from lawful.laws.protocol import Law
 from lawful.reports.formats import format_of
+from lawful.reports.sources import SourceLines
 from lawful.sources.python.scope import Scope, find_project
 
 if TYPE_CHECKING:
@@ -126,7 +127,10 @@ def _learning(choice: Choice, asked: config.Learn) -> Choice:
     # What a store should keep must not be pruned away.
     told = teaching.parameters(asked, all_rules=asked.store is not None)
     settings = replace(choice.settings, scope=teaching.widened(choice.settings.scope), learn=told)
-    memory = None if asked.store is None else teaching.Memory(asked.store)
+    memory = None
+    if asked.store is not None:
+        source = SourceLines(os.path.abspath(settings.scope.project))
+        memory = teaching.Memory(asked.store, source.function)
     return replace(choice, settings=settings, memory=memory)
 
 

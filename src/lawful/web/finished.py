@@ -89,6 +89,7 @@ def _learning(learned: dict[str, Any]) -> dict[str, Any]:
             for number, rule in enumerate(rules)
         ],
         "moves": list(learned.get("moves", ()))[-MOST_MOVES:],
+        "known": len(learned.get("known", ())),
     }
 
 

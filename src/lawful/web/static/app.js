@@ -193,7 +193,8 @@ function showRules() {
 function showLearning(learning) {
   byId("learning").hidden = !learning;
   if (!learning) return;
-  byId("rules-count").textContent = `${number(learning.counts.enforcing)} enforced, ${number(learning.counts.learning)} being learned`;
+  const known = learning.known ? `; ${number(learning.known)} ${learning.known === 1 ? "anomaly" : "anomalies"} that earlier runs had, too` : "";
+  byId("rules-count").textContent = `${number(learning.counts.enforcing)} enforced, ${number(learning.counts.learning)} being learned${known}`;
   fields(byId("parameters"), { window: "number", budget: "number", strategy: "text", tune: "checkbox", tune_every: "number",
     seed: "number", most_pairs: "number", all_rules: "checkbox" }, learning.parameters,
     learning.parameters.thresholds);

@@ -8,8 +8,9 @@ There are two sets: faults of `suites` are in packages' tests, those of `program
 at work. The learner may be improved by looking at the suites, and at the first, third ... of the programs' faults.
 The others are held out: nothing is chosen by looking at them.
 
-Each faulty run is learned from three times: alone; with a store that was taught by the other programs, without faults;
-and with a store that was taught by one earlier run of the same program, without the fault, as a CI would have it.
+Each faulty run is learned from four times: alone; with a store that was taught by the other programs, without faults;
+and with stores that were taught by one and by three earlier runs of the same program, without the fault, as a CI would
+have them. With these, what earlier runs had at the same place, too, is known, and does not count as reported.
 """
 
 from __future__ import annotations
@@ -48,7 +49,13 @@ EXAMPLES = "EXAMPLES"  # in a command: the script that runs all scripts of a fol
 DRIVER = "drive.py"  # its name in a project; what it does itself is not watched
 INTERPRETER = "CPython"  # as a package: the standard library
 SETS = {"programs": "every second one held out", "suites": "for training"}
-COLUMNS = {"alone": "alone", "others": "taught by others", "own": "taught by an earlier run"}
+COLUMNS = {
+    "alone": "alone",
+    "others": "taught by others",
+    "own": "taught by an earlier run",
+    "later": "taught by three earlier runs",
+}
+EARLIER = ("", ".third", ".fourth")  # runs of a program without a fault that teach; one more is judged
 LEARN = TABLES / "learn.py"  # learns from a trace in all these ways
 LIMIT = 900  # seconds
 BUDGET = 10  # anomalies that a person looks at
@@ -56,6 +63,7 @@ LEAST_USES, LEAST_KEPT = 5, 0.8  # that there is a protocol
 FOUND_TARGET = 2 / 3
 WORTH_TARGET = 1 / 2
 Entry = TypeVar("Entry")
+Stores = dict[str, Path | None]  # by column
 
 VERDICTS = {"true": True, "worth a look": True, "false": False}
 
@@ -277,11 +285,12 @@ class Environment(real_packages.Environment):
             unfinished.rename(trace)
         return trace
 
-    def teach(self, subject: Subject, trace: Path) -> Path:
-        """A store with what one run has taught."""
-        store = trace.with_suffix(".db")
+    def teach(self, subject: Subject, traces: Sequence[Path], name: str = "") -> Path:
+        """A store with what some runs have taught, one after the other."""
+        store = self.traces / f"{subject.name}{name}.db"
         store.unlink(missing_ok=True)
-        self._lawful("learn", str(trace), "--store", str(store), "--format", "json")
+        for trace in traces:
+            self._learn(trace, {"teach": str(store), "folder": str(self.unpacked(subject))})
         return store
 
     def merge(self, name: str, stores: Sequence[Path]) -> Path:
@@ -295,10 +304,23 @@ class Environment(real_packages.Environment):
         if done.returncode not in (0, 1):
             raise RuntimeError(f"lawful {' '.join(arguments[:3])} ended with {done.returncode}")
 
-    def learn(self, trace: Path, stores: dict[str, Path | None], joins: str) -> dict[str, dict[str, Any]]:
+    def learn(
+        self, subject: Subject, trace: Path, stores: Stores, joins: str, fault: Fault | None = None
+    ) -> dict[str, dict[str, Any]]:
         """What the learner says about a trace, by column."""
-        told = {name: str(store) if store else None for name, store in stores.items()}
-        command = [str(self.python), str(LEARN), str(trace), json.dumps({"stores": told, "joins": joins})]
+        source = self.unpacked(subject)
+        told: dict[str, Any] = {"joins": joins, "folder": str(source)}
+        told["stores"] = {name: str(store) if store else None for name, store in stores.items()}
+        if fault is None:
+            return self._learn(trace, told)
+        with tempfile.TemporaryDirectory(prefix="lawful-bench-") as changed:
+            file = Path(changed, fault.file)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(fault.apply((source / fault.file).read_text(encoding="utf-8")), encoding="utf-8")
+            return self._learn(trace, told | {"changed": changed})
+
+    def _learn(self, trace: Path, told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        command = [str(self.python), str(LEARN), str(trace), json.dumps(told)]
         done = subprocess.run(command, stdout=subprocess.PIPE, timeout=2 * LIMIT, check=False)
         if done.returncode:
             raise RuntimeError(f"learning from {trace.name} ended with {done.returncode}")
@@ -683,30 +705,39 @@ def studied(
     environment.ready(every)
 
     def taught(subject: Subject) -> Path:
-        return environment.teach(subject, environment.record(subject, None, again))
+        return environment.teach(subject, [environment.record(subject, None, again)])
+
+    def taught_again(subject: Subject) -> Path:
+        runs = [environment.record(subject, None, again and bool(suffix), suffix=suffix) for suffix in EARLIER]
+        return environment.teach(subject, runs, ".later")
 
     def as_it_is(subject: Subject) -> dict[str, dict[str, Any]]:
         trace = environment.traces / f"{subject.name}.jsonl"
-        answers = environment.learn(trace, {"alone": None, "others": others[subject.name]}, joins)
+        answers = environment.learn(subject, trace, asked_for({"alone": None, "others": others[subject.name]}), joins)
         # Its own store has this very run: what is said of another one counts.
-        later = environment.record(subject, None, again, suffix=".again")
-        answers |= environment.learn(later, {"own": stores[subject.name]}, joins)
+        last = environment.record(subject, None, again, suffix=".again")
+        known: Stores = {"own": stores[subject.name], "later": later[subject.name]}
+        answers |= environment.learn(subject, last, asked_for(known), joins)
         say(f"{subject.name}: {' + '.join(str(len(each['anomalies'])) for each in answers.values())} anomalies")
         return {column: answers[column] for column in COLUMNS}
 
     def with_fault(fault: Fault) -> dict[str, dict[str, Any]]:
-        trace = environment.record(named[fault.subject], fault, again)
-        known = {"alone": None, "others": others[fault.subject], "own": stores[fault.subject]}
-        answers = environment.learn(trace, known, joins)
+        subject = named[fault.subject]
+        trace = environment.record(subject, fault, again)
+        known: Stores = {"alone": None, "others": others[subject.name]}
+        known |= {"own": stores[subject.name], "later": later[subject.name]}
+        answers = environment.learn(subject, trace, asked_for(known), joins, fault)
         say(f"{fault.name}: {' + '.join(str(len(each['anomalies'])) for each in answers.values())} anomalies")
         return answers
 
     with ThreadPoolExecutor(options.jobs) as pool:
         stores = dict(zip((each.name for each in every), pool.map(taught, every), strict=True))
+        later = dict(zip(named, pool.map(taught_again, subjects), strict=True))
         strangers = {
             each.name: [stores[other.name] for other in every if not related(each, other)] for each in subjects
         }
-        merged = pool.map(lambda item: environment.merge(*item) if item[1] else None, strangers.items())
+        asked = "others" in COLUMNS
+        merged = pool.map(lambda item: environment.merge(*item) if item[1] and asked else None, strangers.items())
         others = dict(zip(strangers, merged, strict=True))
         plain = dict(zip(named, pool.map(as_it_is, subjects), strict=True))
         faulty = list(zip(faults, pool.map(with_fault, faults), strict=True))
@@ -728,6 +759,11 @@ def studied(
     return results, plain
 
 
+def asked_for(known: Stores) -> Stores:
+    """The stores of the columns that are wanted."""
+    return {column: store for column, store in known.items() if column in COLUMNS}
+
+
 def related(one: Subject, other: Subject) -> bool:
     """Is it the same program, or a part of it? Those of the standard library are told apart by what is theirs."""
     if one.package != other.package:
@@ -745,12 +781,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--set", choices=SETS, help="only these faults")
     parser.add_argument("--join", metavar="WORDS", help="let the learner join objects; not the figure that counts")
     parser.add_argument("--all-teach", action="store_true", help="programs that are not named teach, too")
+    parser.add_argument("--without", choices=("others", "own", "later"), action="append", default=[], help="a column")
     parser.add_argument("--protocols", action="store_true", help="only count what keeps the protocols")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     subjects = read(Subject, TABLES / "subjects.toml")
     faults = read(Fault, TABLES / "faults.toml")
     verdicts = read(Verdict, TABLES / "verdicts.toml")
+    for column in options.without:
+        COLUMNS.pop(column, None)
     if options.set:
         faults = [each for each in faults if each.set == options.set]
     if options.names:

@@ -106,7 +106,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--lawful-store",
         metavar="FILE",
-        help="begin with what this file knows of earlier runs, and add to it what was counted; only what is new is found",
+        help="begin with what this file knows of earlier runs, and add what was counted; only what is new is reported",
     )
     group.addoption("--lawful-known", action="store_true", help="show what earlier runs had, too")
 

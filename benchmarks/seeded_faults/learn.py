@@ -1,25 +1,34 @@
-"""Learn from one trace in several ways at once: without a store, and with each that is named. The answers are JSON."""
+"""Learn from one trace in several ways at once: without a store, and with each that is named. The answers are JSON.
+
+With `teach`, add it to a store instead, as a run of the program does.
+"""
 
 import json
 import sys
 
+from lawful.engine.teaching import Memory
 from lawful.events.reader import open_trace
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
-from lawful.learning.store import Store
+from lawful.reports.sources import SourceLines
+
+
+def functions(told):
+    """In which function a line of the program is; `changed` is a folder with the files that are not as in `folder`."""
+    source, changed = SourceLines(told["folder"]), SourceLines(told.get("changed") or told["folder"])
+    return lambda file, line: (changed if changed.line(file, 1) is not None else source).function(file, line)
 
 
 def main(trace, told):
     told = json.loads(told)
-    joins = frozenset(filter(None, told["joins"].split(",")))
-    learners = {}
-    for name, path in told["stores"].items():
-        parameters = Parameters(joins=joins, all_rules=path is not None)  # as the command does
-        learner = learners[name] = Learner(parameters)
+    joins = frozenset(filter(None, told.get("joins", "").split(",")))
+    stores = {"teach": told["teach"]} if "teach" in told else told["stores"]
+    learners, memories = {}, {}
+    for name, path in stores.items():
+        learners[name] = Learner(Parameters(joins=joins, all_rules=path is not None))  # as the command does
         if path is not None:
-            with Store(path) as store:
-                learner.remember(store.known(parameters.templates))
-                learner.remember_lives(store.lives())
+            memories[name] = Memory(path, functions(told))
+            memories[name].recall(learners[name])
     with open_trace(trace) as reader:
         for batch in reader.batches():
             for learner in learners.values():
@@ -28,7 +37,13 @@ def main(trace, told):
     for name, learner in learners.items():
         learner.finish()
         found = learner.anomalies()
-        answers[name] = {"events": learner.events, "anomalies": [learner.anomaly_json(each) for each in found]}
+        answers[name] = {
+            "events": learner.events,
+            "anomalies": [learner.anomaly_json(each) for each in found],
+            "known": len(found.known),
+        }
+    if "teach" in told:
+        memories["teach"].keep(learners["teach"])
     json.dump(answers, sys.stdout)
 
 

@@ -647,8 +647,8 @@ def test_what_there_was_no_room_for_is_not_taken_for_remembered() -> None:
 def test_knowledge_is_in_words() -> None:
     learner = told([("f", 1, 3), ("g", 1, 4)], templates=["ab", "a+b"])
     (known,) = learner.knowledge()
-    place = (Site("app.py", 3), 0b0101)
-    assert known == Known(Word("func_pre", "f"), Word("func_pre", "g"), ((0b0101, 0b11, 1),), (place,))
+    place, broken = (Site("app.py", 3), 0b0101), (Site("app.py", 3), 0b1010)
+    assert known == Known(Word("func_pre", "f"), Word("func_pre", "g"), ((0b0101, 0b11, 1),), (place,), (broken,))
     assert known.turned() == Known(known.second, known.first, ((0b1010, 0b11, 1),), ((place[0], 0b1010),))
 
 

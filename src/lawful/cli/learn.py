@@ -252,7 +252,7 @@ class _Work:
             runs = [Run(run, number, self._told.window) for run, number in zip(self._fresh, events, strict=True)]
             lives = stored_lives.minus(learner.known_lives(), self._again_lives)
             counted = minus(learner.knowledge(), self._again)
-            store.add(runs, self._told.templates, counted, lives, learner.told(), learner.novelty())
+            store.add(runs, self._told.templates, counted, lives, learner.tellings(), learner.novelty())
 
 
 def _run_id(trace: str) -> str:

@@ -94,4 +94,4 @@ class Memory:
         with Store(self._path) as store:
             run = Run(new_run_id(), learner.events, told.window)
             counted, lives = learner.knowledge(), learner.known_lives()
-            store.add([run], told.templates, counted, lives, learner.told(), learner.novelty())
+            store.add([run], told.templates, counted, lives, learner.tellings(), learner.novelty())

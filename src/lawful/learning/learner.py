@@ -31,7 +31,7 @@ from lawful.learning.model import (
     Word,
 )
 from lawful.learning.parameters import Parameters
-from lawful.learning.told import Earlier, Told
+from lawful.learning.told import Earlier, Tellings
 from lawful.learning.tuner import Move, Tuner
 from lawful.learning.view import Past, View
 
@@ -323,10 +323,10 @@ class Learner:
     def anomalies(self) -> Report:
         """Where rules are broken, as far as it is worth a look: the best ones, as many as the budget has."""
         with self._lock:
-            found: list[Anomaly] = []
+            found = self._anomalies()
             known: list[Anomaly] = []
-            for anomaly in self._anomalies():
-                (known if self.earlier is not None and self.earlier.knows(anomaly) else found).append(anomaly)
+            if self.earlier is not None:
+                found, known = self.earlier.split(found)
             budget = self._parameters.budget
             return Report(found[:budget], max(0, len(found) - budget), known)
 
@@ -460,9 +460,7 @@ class Learner:
                     prior[kind] = prior.get(kind, 0) + number
                 self._add_breaches(self._past.broken, pair, each)
 
-    def _add_breaches(
-        self, found: dict[tuple[int, int], dict[int, int]], pair: tuple[int, int], known: Known
-    ) -> None:
+    def _add_breaches(self, found: dict[tuple[int, int], dict[int, int]], pair: tuple[int, int], known: Known) -> None:
         """Where rules of a pair were broken."""
         known = known if self.intake.word(*known.first) == pair[0] else known.turned()
         broken = found.setdefault(pair, {})
@@ -547,9 +545,14 @@ class Learner:
                 self.intake.word(*word) for word, (runs, news) in known.items() if news and news >= RESTLESS * runs
             )
 
-    def told(self) -> dict[Told, int]:
+    def tellings(self) -> Tellings | None:
         """What this run tells, for later ones, if it has been told of earlier ones."""
-        return {} if self.earlier is None else self.earlier.told(self.anomalies())
+        if self.earlier is None:
+            return None
+        found = self.anomalies()
+        lives = [*self._lives, *self._other_lives]
+        places = {site for life in lives for example in life.examples for site in example.sites}
+        return self.earlier.tellings(found, found.known, {self.intake.sites[site].file for site in places})
 
     def snapshot(self) -> dict[str, Any]:
         """What another process has to know of this one, in JSON types."""

@@ -19,7 +19,7 @@ from lawful.diagnostics import encodable
 from lawful.errors import LawfulError
 from lawful.learning import stored_lives
 from lawful.learning.model import Known, KnownLife, Site, Word
-from lawful.learning.told import Lines, Told
+from lawful.learning.told import Tellings, Told
 
 _MOST_LINE = 1 << 63
 
@@ -46,7 +46,9 @@ CREATE TABLE contexts (
 ) WITHOUT ROWID;
 """
 
-_TOLD = "run, a, b, file, function, lines"
+FORGOTTEN = 5  # runs of the file without it: then what was told is mended, and news if it comes again
+
+_TOLD = "run, a, b, file, function, lines, missed"
 
 _LATER = """
 CREATE TABLE IF NOT EXISTS breaches (
@@ -55,7 +57,7 @@ CREATE TABLE IF NOT EXISTS breaches (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS told (
     run TEXT NOT NULL REFERENCES runs, a TEXT NOT NULL, b TEXT NOT NULL, file TEXT NOT NULL, function TEXT NOT NULL,
-    lines INTEGER NOT NULL, PRIMARY KEY (a, b, file, function, run)
+    lines INTEGER NOT NULL, missed INTEGER NOT NULL, PRIMARY KEY (a, b, file, function, run)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS novelty (
     word INTEGER PRIMARY KEY REFERENCES words, runs INTEGER NOT NULL, news INTEGER NOT NULL
@@ -113,10 +115,10 @@ class Store(Database):
         return stored_lives.read(self._rows)
 
     def told(self, without: Collection[str] = ()) -> dict[Told, int]:
-        """What was told in all runs but these."""
+        """What was told in all runs but these, as far as it still comes up."""
         found: dict[Told, int] = {}
-        for run, *told, lines in self._later("told", _TOLD):
-            if run not in without:
+        for run, *told, lines, missed in self._later("told", _TOLD):
+            if run not in without and missed < FORGOTTEN:
                 found[Told(*told)] = max(lines, found.get(Told(*told), 0))
         return found
 
@@ -164,7 +166,7 @@ class Store(Database):
         templates: Sequence[str],
         counted: Iterable[Known],
         lives: Iterable[KnownLife] = (),
-        told: Lines = MappingProxyType({}),
+        told: Tellings | None = None,
         novelty: Mapping[Word, bool] = MappingProxyType({}),
     ) -> None:
         """Add what these runs have counted, and what they have told: all or, if something goes wrong, nothing."""
@@ -175,7 +177,9 @@ class Store(Database):
             self._add_runs(connection, runs)
             self._add_counts(connection, templates, counted)
             stored_lives.add(connection, lives, _add_word, _add_site)
-            _add_told(connection, [(runs[0].id, *each, lines) for each, lines in told.items()])
+            if told is not None:
+                _age(connection, told)
+                _add_told(connection, [(runs[0].id, *each, lines, 0) for each, lines in told.new.items()])
             _add_novelty(connection, {word: (1, int(new)) for word, new in novelty.items()})
 
     def merge(self, others: Sequence[Store]) -> None:
@@ -306,7 +310,17 @@ def minus(counted: Iterable[Known], others: Iterable[Known]) -> Iterator[Known]:
 
 
 def _add_told(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-    connection.executemany(f"INSERT INTO told ({_TOLD}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany(f"INSERT INTO told ({_TOLD}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _age(connection: sqlite3.Connection, told: Tellings) -> None:
+    """What did not come up in a run of its file was missed once more."""
+    connection.executemany(
+        "UPDATE told SET missed = missed + 1 WHERE file = ?", [(encodable(file or ""),) for file in told.files]
+    )
+    connection.executemany(
+        "UPDATE told SET missed = 0 WHERE a = ? AND b = ? AND file = ? AND function = ?", list(told.again)
+    )
 
 
 def _add_novelty(connection: sqlite3.Connection, counted: Mapping[Word, tuple[int, int]]) -> None:

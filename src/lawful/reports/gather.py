@@ -165,7 +165,8 @@ def _known(learner: Learner | None, source: SourceLines) -> list[Item]:
     from lawful.engine.learned import as_finding
 
     findings = [as_finding(each) for each in learner.anomalies().known]
-    return [Item(each, mark, wording.message(each)) for each, mark in zip(findings, marks(findings, source), strict=True)]
+    pairs = zip(findings, marks(findings, source), strict=True)
+    return [Item(each, mark, wording.message(each)) for each, mark in pairs]
 
 
 def _overhead(confidence: Sequence[ClassSummary]) -> float | None:

@@ -649,7 +649,8 @@ def test_knowledge_is_in_words() -> None:
     (known,) = learner.knowledge()
     place, broken = (Site("app.py", 3), 0b0101), (Site("app.py", 3), 0b1010)
     assert known == Known(Word("func_pre", "f"), Word("func_pre", "g"), ((0b0101, 0b11, 1),), (place,), (broken,))
-    assert known.turned() == Known(known.second, known.first, ((0b1010, 0b11, 1),), ((place[0], 0b1010),))
+    turned_places = ((place[0], 0b1010),), ((place[0], 0b0101),)
+    assert known.turned() == Known(known.second, known.first, ((0b1010, 0b11, 1),), *turned_places)
 
 
 @given(st.integers(0, 2**64 - 1))

@@ -279,7 +279,7 @@ def test_what_is_known_is_counted_and_shown_if_asked_for(inputs: Path, capsys: C
 
 def test_known_anomalies_take_no_room_from_the_budget(inputs: Path, capsys: Capture) -> None:
     both = uses(range(42), without=9) + [
-        {**event, "name": event["name"].replace("Cursor", "Port"), "targetId": event["targetId"] + 1000, "line": 500}
+        {**event, "name": event["name"].replace("db", "io"), "targetId": 1000 + event["targetId"], "file": "io.py"}
         for event in uses(range(42), without=9)
     ]
     for number, expected in ((1, (1, 1, 0)), (2, (1, 0, 1)), (3, (0, 0, 2))):

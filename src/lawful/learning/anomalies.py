@@ -212,6 +212,7 @@ def _anomaly(view: View, cases: list[_Case]) -> Anomaly:
         wording.sentence(rule, shape, best.way, kept, kept + broken, scenes, best.changed),
         tuple(view.rule(*other) for other in list(others)[:MOST_OTHERS]),
         best.changed,
+        best.evidence.news is False,
     )
 
 

@@ -327,6 +327,7 @@ class Learner:
             known: list[Anomaly] = []
             if self.earlier is not None:
                 found, known = self.earlier.split(found)
+                found = [each for each in found if not each.old or each.score >= ranking.OLD_BAR]
             budget = self._parameters.budget
             return Report(found[:budget], max(0, len(found) - budget), known)
 

@@ -338,6 +338,7 @@ class Anomaly(NamedTuple):
     message: str  # one sentence
     others: tuple[Rule, ...] = ()  # further rules that are broken for the same cause
     changed: bool = False  # all earlier runs kept the rule at this place
+    old: bool = False  # earlier runs broke the rule alike
 
     @property
     def sites(self) -> list[Site]:

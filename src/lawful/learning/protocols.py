@@ -55,7 +55,8 @@ class Case(NamedTuple):
     bad: tuple[tuple[WayOfLife, LifeExample], ...]
     good: tuple[WayOfLife, ...]
     score: float
-    changed: bool = False  # earlier runs kept it at this very place
+    changed: bool = False  # all earlier runs kept it at this very place
+    old: bool = False  # they broke it alike
 
 
 class Study:
@@ -285,7 +286,7 @@ class Study:
         score = heard(score, news)
         examples.sort(key=lambda each: each[0].place(key, each[1]) in good_places)  # the surprising ones first
         shown = tuple(examples)
-        yield Case(key, others, breach, kept, broken, len(good_places), shown, tuple(good), score)
+        yield Case(key, others, breach, kept, broken, len(good_places), shown, tuple(good), score, old=news is False)
 
     def _news(
         self, key: int | str, others: tuple[int, ...], good: list[WayOfLife], bad: list[WayOfLife]
@@ -391,7 +392,8 @@ class Study:
         rule, *others = rules
         bad = tuple(scenes.values())[:MOST_SCENES]
         message = wording.of_life(rule, best.breach, best.kept, best.kept + best.broken, bad, best.changed)
-        return Anomaly(rule, best.score, bad, self._good(best), message, tuple(others[:MOST_OTHERS]), best.changed)
+        more = tuple(others[:MOST_OTHERS])
+        return Anomaly(rule, best.score, bad, self._good(best), message, more, best.changed, best.old)
 
     def _rule_of(self, case: Case) -> Rule:
         pattern = BEGINS if case.breach is Breach.FIRST else ENDS

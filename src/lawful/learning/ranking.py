@@ -40,7 +40,9 @@ _CUT_OFF = 0.85  # it might have come still
 RAISED = 0.4  # what failed need not be finished
 CHANGE = 0.9  # of a place: it may be meant
 _OLD = 0.4  # of what is above the bar: what earlier runs of the program did as well is no news
-_SURELY = 0.05  # so much above the bar it must be then
+OLD_BAR = BAR + _OLD * 0.05
+"""The bar for what earlier runs did as well and did not tell: a little higher, or it would come and go with each run."""
+
 ELSEWHERE = 0.85  # who uses the object at many places never writes the second event: it is done at one place for all
 _LOOP = 0.7  # of a place, for each power of ten of uses there
 _FEW_PAIRS = 10  # of events; with more of them, names count
@@ -107,15 +109,12 @@ def score(evidence: Evidence) -> float:
 
 
 def heard(value: float, news: bool | None) -> float:
-    """A score, by what earlier runs of the program did: never that, or the same.
-
-    What is the same again deserves it clearly, or it would come and go from run to run.
-    """
+    """A score, by what earlier runs of the program did: the same again, or never that. What is told stays so."""
     if news is None:
         return value
     if news:
         return sqrt(value)
-    return BAR + _OLD * (value - BAR - _SURELY) if value > BAR else value
+    return BAR + _OLD * (value - BAR) if value > BAR else value
 
 
 def of_change(evidence: Evidence, trusted: float) -> float:

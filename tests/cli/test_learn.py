@@ -277,17 +277,6 @@ def test_what_is_known_is_counted_and_shown_if_asked_for(inputs: Path, capsys: C
     assert "1 anomaly that earlier runs had, too" in page and "Nothing new was found." in page
 
 
-def test_known_anomalies_take_no_room_from_the_budget(inputs: Path, capsys: Capture) -> None:
-    both = uses(range(42), without=9) + [
-        {**event, "name": event["name"].replace("db", "io"), "targetId": 1000 + event["targetId"], "file": "io.py"}
-        for event in uses(range(42), without=9)
-    ]
-    for number, expected in ((1, (1, 1, 0)), (2, (1, 0, 1)), (3, (0, 0, 2))):
-        (inputs / "run.jsonl").write_text(lines(both + OTHERS[number:]))
-        found = learned(capsys, "run.jsonl", "--store", "s.db", "--budget", "1", "--no-tune")
-        assert (len(found["anomalies"]), found["omitted"], len(found["known"])) == expected
-
-
 def test_only_the_own_counts_are_added(inputs: Path, capsys: Capture) -> None:
     learned(capsys, "good.jsonl", "--store", "s.db")
     learned(capsys, "more.jsonl", "--store", "s.db")

@@ -41,7 +41,7 @@ RAISED = 0.4  # what failed need not be finished
 CHANGE = 0.9  # of a place: it may be meant
 _OLD = 0.4  # of what is above the bar: what earlier runs of the program did as well is no news
 OLD_BAR = BAR + _OLD * 0.05
-"""The bar for what earlier runs did as well and did not tell: a little higher, or it would come and go with each run."""
+"""The bar for what earlier runs did as well and did not tell: a little higher, or it would come and go by chance."""
 
 ELSEWHERE = 0.85  # who uses the object at many places never writes the second event: it is done at one place for all
 _LOOP = 0.7  # of a place, for each power of ten of uses there

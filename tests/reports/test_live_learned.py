@@ -11,8 +11,12 @@ from lawful.engine.learned import LiveLearner
 from lawful.engine.live import LiveRun
 from lawful.laws.rml import compile
 from lawful.learning.parameters import Parameters
+from lawful.learning.told import Earlier, Told
+from lawful.reports import formats, gather
 from lawful.reports.live import render_json, render_text, report_lines
+from lawful.reports.sources import SourceLines
 from lawful.reports.text import plain
+from lawful.web import finished
 
 MESSAGE = "`Lock.acquire` is followed by `Lock.release` in 40 of 41 uses; not at `app.py:61`"
 LAW = compile("a matches {event: 'never'}; Main = a?;", name="never.rml")
@@ -22,8 +26,11 @@ def call(name: str, target: int, line: int, file: str = "app.py") -> dict[str, A
     return {"event": "func_pre", "name": name, "targetId": target, "file": file, "line": line}
 
 
-def a_run(*, slips: bool = True, laws: bool = False, file: str = "app.py", **told: Any) -> LiveRun:
+def a_run(
+    *, slips: bool = True, laws: bool = False, file: str = "app.py", earlier: Earlier | None = None, **told: Any
+) -> LiveRun:
     live = LiveLearner(Parameters(**told))
+    live.learner.earlier = earlier
     for number in range(40):
         place = 10 * (number % 5)
         used = [call("Lock.acquire", number, place + 1, file), call("Lock.release", number, place + 2, file)]
@@ -53,6 +60,30 @@ def test_what_was_found_and_what_the_curious_see() -> None:
     assert "enforcing  ab         Lock.acquire Lock.release" in details
     assert "  window    25\n" in details
     assert "learning  " not in details
+
+
+def test_what_earlier_runs_had_too_is_told_by_all_reports(tmp_path: Path) -> None:
+    told = Told("Lock.acquire", "Lock.release", "app.py", "")
+    run = a_run(earlier=Earlier({told: 1}, lambda file, line: ""))
+    assert run.findings == [] and not run.failed
+    assert render_text(run) == (
+        "nothing new in 81 events; 1 rule learned\n1 anomaly that earlier runs had, too; --known shows it\n"
+    )
+    shown = render_text(run, known=True)
+    assert shown.startswith(
+        "Earlier runs had these, too:\n\n1. `Lock.acquire` is followed by `Lock.release` in 40 of 41"
+    )
+    assert shown.endswith("\n1 anomaly that earlier runs had, too\n")
+    data = json.loads(render_json(run))
+    assert data["findings"] == data["learned"]["anomalies"] == []
+    assert [each["message"] for each in data["learned"]["known"]] == [MESSAGE]
+    report = gather.of_live(run, SourceLines(tmp_path))
+    assert report.items == [] and report.summary == "0 findings in 0 events; 1 anomaly that earlier runs had, too"
+    page = formats.render(report, "html")
+    assert "<summary>1 anomaly that earlier runs had, too</summary>" in page and "Nothing new was found." in page
+    (tmp_path / "run.json").write_bytes(render_json(run))
+    side = finished.load(str(tmp_path / "run.json"))
+    assert side.state["learning"]["known"] == 1
 
 
 def test_few_events_and_none() -> None:

@@ -292,7 +292,7 @@ COLUMNS = [
     Column("off", "none of them any more", lambda *job: Sampled(*job, 0), 1.02),
     Column("learning", "calls, learning", Learning, 2),
     Column("public", "public functions", lambda program, project: Lawful(program, project, "public"), 1.25),
-    Column("public-starts", "public functions, starts", lambda program, project: Lawful(program, project, "starts"), 1.25),
+    Column("public-starts", "public functions, starts", lambda *job: Lawful(*job, "starts"), 1.25),
     Column("public-nothing", "public functions, nothing done", lambda *job: Nothing(*job, "public"), since=(3, 12)),
     Column("cprofile", "cProfile", lambda *_: Profile()),
     Column("viztracer", "viztracer", lambda *_: Viztracer(), needs=(VIZTRACER,)),

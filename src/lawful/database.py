@@ -42,10 +42,7 @@ class Database:
         if os.path.lexists(self.path):
             self._look()
             try:
-                # Nothing is changed: this asks whether it could be.
-                with self._transaction() as connection:
-                    connection.execute("SELECT count(*) FROM sqlite_master")
-                    self._look_inside(connection)
+                self._ask()
             except LawfulError:
                 self.close()
                 raise
@@ -93,6 +90,17 @@ class Database:
 
     def _look_inside(self, connection: sqlite3.Connection) -> None:
         """Refuse tables that cannot be used; asked before anything is read or changed."""
+
+    def _ask(self) -> None:
+        """Could it be changed? Nothing is: of an empty file even a commit would make a database that is nobody's."""
+        connection = self._connect()
+        with self._told():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_master")
+                self._look_inside(connection)
+            finally:
+                connection.execute("ROLLBACK")
 
     def _not_ours(self, message: str) -> LawfulError:
         return LawfulError("store-not-ours", message, where=self.path, hint="nothing was changed; name another file")

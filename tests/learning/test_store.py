@@ -295,6 +295,8 @@ def test_nothing_is_made_before_something_is_added(tmp_path: Path) -> None:
         assert (store.runs(), store.known(TEMPLATES), store.has("x")) == ([], [], False)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "empty.db").touch()  # as mktemp makes it
+    Store(tmp_path / "empty.db").close()
+    assert not (tmp_path / "empty.db").stat().st_size  # else another process would refuse it
     with Store(tmp_path / "empty.db") as store:
         assert store.known(TEMPLATES) == []
         store.add([run(1)], TEMPLATES, [])

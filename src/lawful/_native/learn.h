@@ -262,7 +262,8 @@ typedef struct {
     uint32_t to;
     uint32_t count, last;     /* how often it was taken since all was settled; when, from then on */
     uint32_t effects;         /* the first of them */
-    uint32_t run;             /* the position of the run that is over, from 1; or 0 */
+    uint16_t run;             /* the position of the run that is over, from 1; or 0 */
+    uint16_t worth;           /* what is saved if it is known, as `credit` counts */
 } MemoStep;
 
 typedef struct {
@@ -286,7 +287,7 @@ typedef struct {
     Effect *effects;
     uint32_t effect_count, effect_room;
     uint64_t since;           /* events that had left the window when all was settled */
-    int32_t credit;           /* of steps that were known, to be spent on those that are not; below 0 it rests */
+    int32_t credit;           /* what was saved, about, and can be spent on steps that are not known; below 0 it rests */
     uint32_t resting, rested; /* events for which it rests; for which it has */
     uint64_t woken;           /* events that had been taken in when it had last rested */
     /* What is noted while a step is taken that is not known: */
@@ -294,7 +295,7 @@ typedef struct {
     int noted;
     Effect notes[MOST_STEP_EFFECTS];
 } WindowMemo;
-#define MOST_CREDIT (1 << 15)
+#define MOST_CREDIT (1 << 18)
 
 typedef struct LearnChunk {
     struct LearnChunk *next;
@@ -379,7 +380,9 @@ static inline MemoStep *memo_find(const WindowMemo *memo, uint32_t from, uint32_
     }
 }
 
-static inline void memo_used(WindowMemo *memo) { memo->credit += memo->credit < MOST_CREDIT; }
+static inline void memo_used(WindowMemo *memo, const MemoStep *step) {
+    memo->credit += memo->credit < MOST_CREDIT ? step->worth : 0;
+}
 static inline bool memo_rests(WindowMemo *memo) { return memo->credit < 0 && ++memo->rested < memo->resting; }
 /* A step that is not known is to be taken: the subject is written out, and effects are noted from now on. -1: no memory. */
 int memo_begin(Window *window, Subject *subject);

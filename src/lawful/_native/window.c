@@ -308,7 +308,7 @@ static int expire(Window *window) {
         step->count++;
         step->last = (uint32_t)(window->expired - memo->since);
         if (step->run) window->names[event.name].alone[step->run - 1]++;
-        memo_used(memo);
+        memo_used(memo, step);
     } else if (leave(window, subject, event) < 0) {
         return -1;
     }
@@ -354,7 +354,7 @@ int window_take(Window *window, LearnEvent event) {
     MemoStep *step = subject->state ? memo_find(&window->memo, 2 * subject->state, event.name, 0) : NULL;
     if (step != NULL) {
         subject->state = step->to;
-        memo_used(&window->memo);
+        memo_used(&window->memo, step);
     } else if (come(window, subject, event.name) < 0) {
         window->broken = true;
         return -1;

@@ -210,13 +210,15 @@ static int tell(Tracer *tracer, Post *post, RunFrame *frame, PyObject *pattern, 
     PyObject *said = way == NULL || way->turns == NULL ? NULL : arguments(frame, target != NULL);
     if (said == NULL) return POST_UNKNOWN;
     Py_INCREF(way);
-    int objects = post_look_through(post, ((PyTupleObject *)said)->ob_item, PyTuple_GET_SIZE(said)), judged = 0;
-    uint32_t place = objects < 0 ? 0 : post_place(tracer, frame);
+    Py_ssize_t first = 0;
+    uint64_t objects;
+    int judged = 0;
+    uint32_t place = post_read(post, &said, &first, &objects, false) ? post_place(tracer, frame) : 0;
     if (place && !tracer->broken && tracer->place_list[place - 1].line >= 0) {
-        judged = post_judge(tracer, post, way, said, 0, objects, place, caller->task);
+        judged = post_judge(tracer, post, way, said, first, objects, place, caller->task);
         if (judged == 0 && tracer->count && post_hasten(tracer, post, 1) < 0) judged = -2;
         else if (judged == 0 && tracer->count == 0 && !tracer->broken)
-            judged = post_judge(tracer, post, way, said, 0, objects, place, caller->task);
+            judged = post_judge(tracer, post, way, said, first, objects, place, caller->task);
     }
     Py_DECREF(way);
     Py_DECREF(said);

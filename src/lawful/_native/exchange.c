@@ -179,19 +179,65 @@ static bool is_plain(PyObject *value) {
     return value == Py_None || type == &PyBool_Type;
 }
 
-/* 1: with objects among them; 0: without; -1: Python must see to it. */
-int post_look_through(Post *post, PyObject *const *values, Py_ssize_t count) {
-    int objects = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (!identity_needed(values[i])) {
-            if (!is_plain(values[i])) return -1;
-        } else if (post_known(post, CLASSES, (PyObject *)Py_TYPE(values[i])) == Py_True) {
-            objects = 1;
-        } else {
-            return -1;
-        }
+#define DEEPEST_DATA 8 /* as values.py has it */
+
+static PyObject *data_of(PyObject *value, int depth);
+
+static PyObject *data_of_mapping(PyObject *mapping, int depth) {
+    PyObject *data = PyDict_New(), *key, *value;
+    Py_ssize_t place = 0;
+    while (data != NULL && PyDict_Next(mapping, &place, &key, &value)) {
+        PyObject *found = PyUnicode_CheckExact(key) && is_plain(key) ? data_of(value, depth + 1) : NULL;
+        if (found == NULL || PyDict_SetItem(data, key, found) < 0) Py_CLEAR(data);
+        Py_XDECREF(found);
     }
-    return objects;
+    return data;
+}
+
+/* A value in JSON's types, which nobody else can change: a new reference; NULL: Python must see to it. It has only data in it. */
+static PyObject *data_of(PyObject *value, int depth) {
+    if (!identity_needed(value)) return is_plain(value) ? Py_NewRef(value) : NULL;
+    if (depth > DEEPEST_DATA) return NULL;
+    if (PyDict_CheckExact(value)) return data_of_mapping(value, depth);
+    if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value)) return NULL;
+    PyObject *data = PyList_New(PySequence_Fast_GET_SIZE(value));
+    for (Py_ssize_t i = 0; data != NULL && i < PyList_GET_SIZE(data); i++) {
+        PyObject *found = data_of(PySequence_Fast_GET_ITEM(value, i), depth + 1);
+        if (found == NULL) Py_CLEAR(data);
+        else PyList_SET_ITEM(data, i, found);
+    }
+    return data;
+}
+
+/* The same as a tuple of arguments, with data as it is in events. */
+static PyObject *with_data(Post *post, PyObject *const *values, Py_ssize_t count, uint64_t *objects, bool spreads) {
+    PyObject *tuple = count > MOST_MARKED ? NULL : PyTuple_New(count);
+    for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
+        PyObject *value = NULL;
+        if (identity_needed(values[i]) && post_known(post, CLASSES, (PyObject *)Py_TYPE(values[i])) == Py_True) {
+            value = Py_NewRef(values[i]);
+            *objects |= UINT64_C(1) << i;
+        } else if (!spreads || !PyTuple_CheckExact(values[i])) { /* a tuple of arguments is no argument */
+            value = data_of(values[i], 0);
+        }
+        if (value == NULL) Py_CLEAR(tuple);
+        else PyTuple_SET_ITEM(tuple, i, value);
+    }
+    if (tuple != NULL && !*objects && PyObject_GC_IsTracked(tuple)) PyObject_GC_UnTrack(tuple);
+    return tuple;
+}
+
+bool post_read(Post *post, PyObject **said, Py_ssize_t *first, uint64_t *objects, bool spreads) {
+    PyObject **values = ((PyTupleObject *)*said)->ob_item + *first;
+    Py_ssize_t count = PyTuple_GET_SIZE(*said) - *first, plain = 0;
+    while (plain < count && !identity_needed(values[plain]) && is_plain(values[plain])) plain++;
+    *objects = 0;
+    if (plain == count) return true;
+    PyObject *data = with_data(post, values, count, objects, spreads);
+    if (data == NULL) return false;
+    Py_SETREF(*said, data);
+    *first = 0;
+    return true;
 }
 
 /* Nothing in an event leads back to it, so that no collection of cycles needs to look at it. */
@@ -199,10 +245,10 @@ static void leave_alone(PyObject *object) {
     if (PyObject_GC_IsTracked(object)) PyObject_GC_UnTrack(object);
 }
 
-static PyObject *list_of(Tracer *tracer, PyObject *const *values, Py_ssize_t count, bool ids) {
+static PyObject *list_of(Tracer *tracer, PyObject *const *values, Py_ssize_t count, uint64_t objects, bool ids) {
     PyObject *list = PyList_New(count);
     for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
-        bool object = identity_needed(values[i]);
+        bool object = i < MOST_MARKED && objects >> i & 1;
         PyObject *value;
         if (object && ids) {
             Id id = identity_of(tracer, values[i]);
@@ -222,11 +268,12 @@ int post_fault(Tracer *tracer) {
     return 0;
 }
 
-static int tell(Tracer *tracer, Way *way, PyObject *const *values, Py_ssize_t count, bool objects, uint32_t place, Id task) {
+static int tell(Tracer *tracer, Way *way, PyObject *const *values, Py_ssize_t count, uint64_t objects, uint32_t place, Id task) {
     if (PyTuple_GET_SIZE(way->heads) == 0) return 1; /* nothing that a view is about */
     Forms *forms = objects ? &way->objects : &way->plain;
     if ((forms->place != place || forms->task != task) && way_forms(tracer, way, forms, place, task) < 0) return post_fault(tracer);
-    PyObject *args = list_of(tracer, values, count, false), *ids = args && objects ? list_of(tracer, values, count, true) : NULL;
+    PyObject *args = list_of(tracer, values, count, objects, false);
+    PyObject *ids = args && objects ? list_of(tracer, values, count, objects, true) : NULL;
     PyObject *events[MOST_EVENTS];
     int made = 0, failed = args == NULL || (objects && ids == NULL);
     for (; !failed && made < PyTuple_GET_SIZE(way->heads); made++) {
@@ -249,14 +296,13 @@ static int tell(Tracer *tracer, Way *way, PyObject *const *values, Py_ssize_t co
 #define CALM 1000    /* messages that need no event, until it is taken for granted that few will */
 #define TIMED 64     /* one message of so many is timed */
 
-/* The arguments, with ids in the place of objects; which these are, as a mask. */
-static PyObject *with_ids(Tracer *tracer, PyObject *const *values, Py_ssize_t count, uint64_t *objects) {
+/* The arguments, with ids in the place of objects. */
+static PyObject *with_ids(Tracer *tracer, PyObject *const *values, Py_ssize_t count, uint64_t objects) {
     PyObject *tuple = PyTuple_New(count);
     for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
-        bool object = identity_needed(values[i]);
+        bool object = objects >> i & 1;
         Id id = object ? identity_of(tracer, values[i]) : 0;
         PyObject *value = !object ? Py_NewRef(values[i]) : id ? PyLong_FromUnsignedLongLong(id) : NULL;
-        *objects |= (uint64_t)object << i;
         if (value == NULL) Py_CLEAR(tuple);
         else PyTuple_SET_ITEM(tuple, i, value);
     }
@@ -271,10 +317,9 @@ static double seconds(Tracer *tracer, int64_t tick) {
 }
 
 /* 1: nobody wants to see the event of this message; 0: somebody may; -1: a fault */
-int post_judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_t first, bool objects, uint32_t place, Id task) {
+int post_judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_t first, uint64_t objects, uint32_t place, Id task) {
     Court *court = (Court *)post->court;
-    Py_ssize_t count = PyTuple_GET_SIZE(item) - first;
-    if (way->turns == NULL || !court->open || tracer->deliverer || (objects && count > MOST_MARKED)) return 0;
+    if (way->turns == NULL || !court->open || tracer->deliverer) return 0;
     if (tracer->count) { /* what came before is judged before */
         if (post->judged - post->hastened >= CALM) post->patience = 1;
         post->missed++;
@@ -290,7 +335,8 @@ int post_judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_t 
         .task = task, .time = seconds(tracer, tick),
     };
     if (objects) {
-        matter.values = with_ids(tracer, &PyTuple_GET_ITEM(item, first), count, &matter.objects);
+        matter.values = with_ids(tracer, &PyTuple_GET_ITEM(item, first), PyTuple_GET_SIZE(item) - first, objects);
+        matter.objects = objects;
         matter.first = 0;
         if (matter.values == NULL) return -1;
     }
@@ -567,11 +613,13 @@ static bool may_be_told(Tracer *tracer, RunFrame *frame) {
 static int send(Tracer *tracer, Post *post, RunFrame *frame, Way *way, PyObject *item, PyObject *said_by, PyObject *task, bool late) {
     Py_ssize_t first;
     PyObject *said = values_of(post, item, said_by, way, &first);
+    uint64_t objects;
     if (said == NULL) return POST_UNKNOWN;
+    int answer = POST_UNKNOWN;
+    bool readable = post_read(post, &said, &first, &objects, PyTuple_CheckExact(item));
     PyObject **values = ((PyTupleObject *)said)->ob_item + first;
     Py_ssize_t count = PyTuple_GET_SIZE(said) - first;
-    int objects = post_look_through(post, values, count), answer = POST_UNKNOWN;
-    Id id = objects < 0 || (!late && passes_on(tracer, frame, way->target)) ? 0 : identity_of(tracer, task);
+    Id id = !readable || (!late && passes_on(tracer, frame, way->target)) ? 0 : identity_of(tracer, task);
     uint32_t place = id ? post_place(tracer, frame) : 0;
     if (place && !tracer->broken && tracer->place_list[place - 1].line >= 0) {
         int judged = post->court == Py_None ? 0 : post_judge(tracer, post, way, said, first, objects, place, id);

@@ -14,7 +14,7 @@
 enum {
     READERS,             /* of queues; */
     PARTIES,             /* of tasks; */
-    CLASSES,               /* of classes whose objects stand in events by their ids; */
+    CLASSES,             /* of classes whose objects stand in events by their ids; */
     SHAPES,              /* of classes whose objects are messages: a tuple of a name and the names of fields */
     STRANGERS,           /* of code whose tasks are in no group, unless by their names: the class of whose method it is; if it is
                             nobody's, None, or a tuple of the class of its first argument, on which that depends */
@@ -58,11 +58,12 @@ static inline bool is_entry_of(PyObject *entry, const void *key) {
     PyObject *weak = PyTuple_GET_ITEM(entry, 0);
     return PyWeakref_Check(weak) && ((PyWeakReference *)weak)->wr_object == key;
 }
-/* Of arguments. 1: with objects among them; 0: without; -1: Python must see to them. */
-int post_look_through(Post *post, PyObject *const *values, Py_ssize_t count);
+/* Arguments, in a tuple from its place `first` on, with data as it is in events: in another tuple, if need be. `objects`: which of
+   them are objects, as a mask. If it `spreads`, a tuple among them is not one argument. false: Python must see to them */
+bool post_read(Post *post, PyObject **said, Py_ssize_t *first, uint64_t *objects, bool spreads);
 /* 1: nobody wants to see the event of this message; 0: somebody may; -1: a fault. Its arguments are in a tuple, from its place
    `first` on; task: 0, if there is none */
-int post_judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_t first, bool objects, uint32_t place, Id task);
+int post_judge(Tracer *tracer, Post *post, Way *way, PyObject *item, Py_ssize_t first, uint64_t objects, uint32_t place, Id task);
 /* Deliver the events that keep others from being judged without: soon, if that is seldom so. Passes an answer on. */
 int post_hasten(Tracer *tracer, Post *post, int answer);
 uint32_t post_place(Tracer *tracer, RunFrame *frame); /* as function_place, which is slow */

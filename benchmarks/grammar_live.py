@@ -189,12 +189,12 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "a service, 20 KB texts": Case(lambda count: service(count, TEXT * 200), 300, 1.05),
-    "a service, 400 B texts": Case(lambda count: service(count, TEXT * 4), 2000, 1.05),
-    "queues and nothing else": Case(queues, 15_000, 1.05),
-    "the same, raise": Case(queues, 15_000, raises=True),
-    "one queue for all workers": Case(shared, 15_000),
-    "calls and nothing else": Case(calls, 50_000, groups=OF_CALLS),
+    "a service, 20 KB texts": Case(lambda count: service(count, TEXT * 200), 600, 1.05),
+    "a service, 400 B texts": Case(lambda count: service(count, TEXT * 4), 6000, 1.05),
+    "queues and nothing else": Case(queues, 40_000, 1.05),
+    "the same, raise": Case(queues, 40_000, raises=True),
+    "one queue for all workers": Case(shared, 60_000),
+    "calls and nothing else": Case(calls, 100_000, groups=OF_CALLS),
 }
 
 

@@ -271,13 +271,15 @@ def test_objects_are_not_kept_alive(run: Any) -> None:
     alive: list[Any] = []
 
     class Shop(Program):
+        def sell(self) -> None:
+            cart = Cart(self)
+            cart.add(3)
+            cart.pay_all()
+            alive.append(weakref.ref(cart))
+
         def run(self) -> None:
             for _ in range(50):
-                cart = Cart(self)
-                cart.add(3)
-                cart.pay_all()
-                alive.append(weakref.ref(cart))
-            del cart
+                self.sell()
             gc.collect()
             assert not [each for each in alive if each() is not None]
 

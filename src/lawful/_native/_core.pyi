@@ -27,6 +27,7 @@ def recollect(
     plain: frozenset[str],
     most: int,
     keeps_gone: bool,
+    room: int,
 ) -> int: ...
 def walk_code(
     code: CodeType,

@@ -469,8 +469,18 @@ static int forget_object(PyObject *event, PyObject *objects) {
     return PyDict_DelItem(objects, target) < 0 ? -1 : 1;
 }
 
+/* An object of which nothing was heard before, as a brief tells. There may be so many of them altogether. */
+static int hear_of(PyObject *event, PyObject *objects, Py_ssize_t room) {
+    PyObject *target = brief_target((Brief *)event);
+    if (target == NULL || PyDict_GET_SIZE(objects) >= room || look_up(objects, target) != NULL) return PyErr_Occurred() ? -1 : 0;
+    PyObject *events = PyErr_Occurred() ? NULL : PyList_New(0);
+    int result = events == NULL ? -1 : PyDict_SetItem(objects, target, events);
+    Py_XDECREF(events);
+    return result;
+}
+
 /* 1: the entry is with the others of its objects; 0: the Python side must see to it; -1: error */
-static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most, bool keeps_gone) {
+static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most, bool keeps_gone, Py_ssize_t room) {
     PyObject *event = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
     bool letter = event != NULL && Py_IS_TYPE(event, &LetterType);
     bool brief = event != NULL && is_brief(event);
@@ -488,6 +498,7 @@ static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssi
         if (group == NULL) return PyErr_Occurred() ? -1 : 0;
         done = PyLong_CheckExact(group) || PyUnicode_CheckExact(group) ? mention(&mentioned, group) : 0;
     } else {
+        if (brief && done == 1 && hear_of(event, objects, room) < 0) return -1;
         PyObject *target = target_of(event);
         if (done == 1 && target != NULL && target != Py_None)
             done = PyLong_CheckExact(target) || PyUnicode_CheckExact(target) ? mention(&mentioned, target) : 0;
@@ -504,14 +515,15 @@ static int recollect(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssi
 
 PyObject *recollect_entries(PyObject *module, PyObject *args) {
     PyObject *entries, *objects, *plain;
-    Py_ssize_t place, most;
+    Py_ssize_t place, most, room;
     int keeps_gone;
-    if (!PyArg_ParseTuple(args, "O!nO!Onp:recollect", &PyList_Type, &entries, &place, &PyDict_Type, &objects, &plain, &most,
-                          &keeps_gone))
+    if (!PyArg_ParseTuple(args, "O!nO!Onpn:recollect", &PyList_Type, &entries, &place, &PyDict_Type, &objects, &plain, &most,
+                          &keeps_gone, &room))
         return NULL;
+    room += PyDict_GET_SIZE(objects);
     if (setup() < 0) return NULL;
     for (; place < PyList_GET_SIZE(entries); place++) {
-        int done = recollect(PyList_GET_ITEM(entries, place), objects, plain, most, keeps_gone);
+        int done = recollect(PyList_GET_ITEM(entries, place), objects, plain, most, keeps_gone, room);
         if (done < 0) return NULL;
         if (!done) break;
     }

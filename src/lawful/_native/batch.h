@@ -9,6 +9,6 @@ PyObject *recollect_entries(PyObject *module, PyObject *args);
     {"deal", deal_batch, METH_VARARGS,                                                                                 \
      "deal(batch, first, routes, kept, admit, ways, heard)\n--\n\nGive events to the laws; the highest thread."},      \
     {"recollect", recollect_entries, METH_VARARGS,                                                                     \
-     "recollect(entries, start, objects, plain, most, keeps_gone)\n--\n\nPut entries with those of their objects; where that ends."},
+     "recollect(entries, start, objects, plain, most, keeps_gone, room)\n--\n\nPut entries with those of their objects; where that ends."},
 
 #endif

@@ -173,6 +173,13 @@ class Confidence:
         kind.last_end = self.now
         kind.lasted += kind.last_end - began
         broken, unclear = set(violated), set(unknown)
+        if not broken and not unclear:  # the usual case, and a quick one
+            for tally in kind.laws.values():
+                tally.clean += 1
+            if kind.walk.clean():
+                self._require(kind)  # in another state, the target may be another
+                self._tell(kind)
+            return
         for law, tally in kind.laws.items():
             if law in broken:
                 tally.violated += 1
@@ -182,11 +189,8 @@ class Confidence:
                 tally.clean += 1
         if broken:  # of which the policy was told when it happened
             kind.lacking = True
-        elif unclear:
+        else:
             self._after(kind, kind.walk.unknown())
-        elif kind.walk.clean():
-            self._require(kind)  # in another state, the target may be another
-            self._tell(kind)
 
     def settle(self) -> None:
         """Some lives have ended. What the claims lack after violations takes a while to find out: it is done once."""

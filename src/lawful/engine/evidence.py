@@ -112,11 +112,18 @@ class Recollection:
             return
         place = 0
         while True:
-            place = core.native.recollect(entries, place, self._young, _ABOUT_TARGET, self.most, self.keeps_gone)
+            place = core.native.recollect(
+                entries, place, self._young, _ABOUT_TARGET, self.most, self.keeps_gone, self._room
+            )
             if place == len(entries):
                 return
             self._add(entries[place])
             place += 1
+
+    @property
+    def _room(self) -> int:
+        """How many objects that were not heard of may come without asking for older ones."""
+        return 0 if self._old or self._gone else max(0, self._half - len(self._young))
 
     def _add(self, entry: tuple[int, Event]) -> None:
         event = opened(entry[1])

@@ -23,7 +23,7 @@ CONFIDENCE = 0.999
 ERROR_RATE = 0.001
 POLICY = "off"
 
-_TURNS = frozenset({"born", "new", "gone", "tick"})  # in lives, and what is in none
+_TURNS = frozenset({"born", "gone", "tick"})  # in lives, and what is in none
 
 _FAMILY = 2**32
 """Ids of a child process begin at its number times this."""
@@ -136,6 +136,10 @@ class Lives:
         for share, _, laws in _shares(concerned):
             if not getattr(laws[0].subjects, "by_target", False):
                 return None
+            if (
+                kind == "new" and share not in self.flipped
+            ):  # it may tell more of how a life began than what came before
+                return None
             found.append(self._lives[share])
         return tuple(found)
 
@@ -159,12 +163,12 @@ class Lives:
         return life
 
     def _gone(self, target: Any, concerned: tuple[LiveLaw, ...]) -> tuple[LiveLaw, ...]:
-        left = tuple(each for each in concerned if each.subjects is None or target in self._lives[each.kind])
-        for name, lives in self._lives.items():
-            if target in lives:
-                self._end(name, target)
-            self._passed[name].discard(target)
-        return left
+        ended = [name for name, lives in self._lives.items() if target in lives]
+        for name in ended:
+            self._end(name, target)
+        for passed in self._passed.values():
+            passed.discard(target)
+        return tuple([each for each in concerned if each.subjects is None or each.kind in ended])
 
     def _end(self, name: str, target: ObjectId) -> None:
         life = self._lives[name].pop(target)
@@ -199,16 +203,16 @@ class Lives:
                         self._end(each.kind, target)
                         self._passed[each.kind].add(target)
         over, self._over = self._over, []
-        by_kind: dict[str, list[LiveLaw]] = {}
+        by_kind: dict[str, list[_Judge]] = {}
         for each in laws if over else ():
             if each.subjects is not None:
-                by_kind.setdefault(each.kind, []).append(each)
+                by_kind.setdefault(each.kind, []).append((each.law.name, each.monitor.forget, each.tells_offenders))
         for kind, target, life in over:
-            concerned = by_kind.get(kind.name, ())
-            unknown = [each.law.name for each in concerned if each.monitor.forget(target)]
-            for each in concerned:
-                if not each.tells_offenders and each.law.name not in (*life.violated, *unknown):
-                    self._clean.setdefault(each.law.name, set()).add(target)
+            judges = by_kind.get(kind.name, ())
+            unknown = [law for law, forget, _ in judges if forget(target)]
+            for law, _, tells_offenders in judges:
+                if not tells_offenders and law not in life.violated and law not in unknown:
+                    self._clean.setdefault(law, set()).add(target)
             self.confidence.ended(kind, life.began, life.violated, unknown)
         if over:
             self.confidence.settle()
@@ -254,6 +258,9 @@ class Lives:
         self._clean.clear()
         self.confidence.after_fork_in_child()
 
+
+_Judge = tuple[str, Callable[[ObjectId], bool], bool]
+"""A law's name, how it forgets an object, and whether it tells at once who has broken it."""
 
 _Share = tuple[str, Callable[[Event], ObjectId | None], tuple[Any, ...]]
 

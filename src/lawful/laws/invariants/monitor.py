@@ -126,6 +126,8 @@ class InvariantMonitor:
 
     def forget(self, object_id: ObjectId) -> bool:
         """Stop following an object; was there something of it that could not be judged?"""
+        if len(self._trackers) == 1:  # as nearly always, and it is asked for each object
+            return self._trackers[0].forget(object_id)
         unknown = [each.forget(object_id) for each in self._trackers]
         return any(unknown)
 

@@ -56,7 +56,7 @@ class NativeTracker(Tracker):
 
     def forget(self, target: ObjectId) -> bool:
         self._core.forget(target)
-        return super().forget(target)
+        return bool(self.unknown or self.departed) and super().forget(target)
 
     def owes(self, target: ObjectId) -> bool:
         return self._core.owes(target)

@@ -220,3 +220,12 @@ def test_a_watch_that_learns_samples_too() -> None:
             use()
     assert {law.samples for law in only(run).laws} == {30}
     assert run.learner is not None
+
+
+def test_a_field_that_nothing_writes_is_told_of_samples_too() -> None:
+    law = lawful.invariant(NODE, always="o.missing >= 0", name="wrong")
+    with lawful.watch([law], confidence=0.9, error_rate=0.1, project=Path(__file__).parent) as run:
+        for _ in range(5):
+            use()
+    assert only(run).laws[0].unknown == 5
+    assert any("invariant-field-unseen" in text for text in run.warnings), run.warnings

@@ -32,7 +32,7 @@ _MOST_PENDING = 10_000  # instances that were left open at the end, of one law
 _MOST_TURNS = 16  # that laws may take for a message without an event
 _MOST_TAKEN_BACK = 2  # of these, that one law can take back
 _NOTHING = Expectation((), {})
-_UNSEEN = re.compile(r"invariant-\w+-unseen:")
+_UNSEEN = re.compile(r"invariant-(\w+)-unseen:")
 
 
 class LiveRun:
@@ -151,16 +151,19 @@ class LiveRun:
             f"{each.law.name}: {text}"
             for each in self.laws
             for text in each.monitor.warnings()
-            if not (_UNSEEN.match(text) and self._seen_elsewhere(each))
+            if not ((unseen := _UNSEEN.match(text)) and self._seen_elsewhere(each, unseen[1]))
         ]
         return list(dict.fromkeys([*own, *self._warnings]))
 
-    def _seen_elsewhere(self, live: LiveLaw) -> bool:
-        """May what a law has not seen here have been seen in another process, or in an earlier run that was enough?"""
+    def _seen_elsewhere(self, live: LiveLaw, what: str) -> bool:
+        """May what a law has not seen here have been seen in another process, or in an earlier run that was enough?
+
+        Of the objects that were followed nothing may have come but that they were born.
+        """
         if self.processes > 1:
             return True
         kind = None if self.lives is None else self.lives.confidence.kinds.get(live.kind)
-        return kind is not None and bool(kind.before or kind.taken)
+        return kind is not None and bool(kind.before or (kind.taken and what == "class"))
 
     def warn(self, message: str) -> None:
         """Note something that the report should say, once."""

@@ -32,6 +32,7 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "watching"
 VIZTRACER = "viztracer==1.1.1"
 NEVER = 1 << 40  # more events than there can be: they stay in memory until watching stops
 BATCH = 4096
+WARM = 5  # rounds at least until a program has been adapted again: large ones take several
 
 # -- ways of watching --------------------------------------------------------------------------------------------------
 
@@ -313,7 +314,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     run = program.load(project)
     way = column.make(program, project)
     rounds = job["rounds"]
-    warm = max(1, rounds // 4)
+    warm = max(WARM, rounds // 4)
     run(rounds)
     gc.collect()
     gc.disable()

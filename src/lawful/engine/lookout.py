@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from lawful.sources.python.model import Event, Tracer
 
 
+_BRIEFLY = 1024
+"""Events in brief are judged so fast that it pays to do it while they are still near the processor."""
+
+
 class Lookout:
     """Who looks at the program for certain laws, and tells `deliver` what there is to see.
 
@@ -40,6 +44,7 @@ class Lookout:
         self._settings = settings
         self._laws = laws
         self._core = core
+        self._brief = False
         self._drops = settings.drop and core.name != "python"  # which always lets the program wait
         # What is written into a trace, and what joins objects, is told with all its parts.
         detail = settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
@@ -59,7 +64,7 @@ class Lookout:
             synchronous=settings.at_once,
             gone=self.watched.gone or sampler is not None,
             learner=None if detail else learner,
-            flush_at=self._gathered,
+            flush_at=self.gathered,
             **({"limit": settings.buffer} if self._drops else {}),
         )
         if self.exchange is not None:
@@ -97,8 +102,18 @@ class Lookout:
         return (*self.watched.warnings, *(() if self.exchange is None else self.exchange.warnings))
 
     @property
-    def _gathered(self) -> int:
-        return self._settings.buffer + self._drops  # a buffer that may overflow is not emptied when it is full
+    def gathered(self) -> int:
+        """How many events are gathered before they are judged, if the clock does not come first."""
+        if self._drops:
+            return self._settings.buffer + 1  # a buffer that may overflow is not emptied when it is full
+        return min(self._settings.buffer, _BRIEFLY) if self._brief else self._settings.buffer
+
+    def be_brief(self) -> None:
+        """Let no dicts be made of events, if the tracer can do without."""
+        tracer: Any = self.tracer
+        if hasattr(tracer, "brief"):
+            tracer.brief = self._brief = True
+            self.take_time()
 
     def tell_rest(self) -> None:
         """What other processes have sent, as far as it was not told yet."""
@@ -111,7 +126,7 @@ class Lookout:
 
     def take_time(self) -> None:
         """Tell of events when there are many, as in the beginning."""
-        self._gather(self._gathered)
+        self._gather(self.gathered)
 
     def _gather(self, number: int) -> None:
         tracer: Any = self.tracer

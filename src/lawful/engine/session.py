@@ -114,9 +114,8 @@ class Session:
     def _be_brief(self) -> None:
         """Let no dicts be made of events if nobody wants to see these but laws that can do without."""
         others = self.learner is not None or self._client is not None or self.settings.at_once or bool(self._late)
-        tracer: Any = self.tracer
-        if not others and any(each.brief for each in self.live.laws) and hasattr(tracer, "brief"):
-            tracer.brief = True
+        if not others and any(each.brief for each in self.live.laws):
+            self.lookout.be_brief()
 
     # -- begin and end ----------------------------------------------------------------------------
 
@@ -275,7 +274,7 @@ class Session:
             self.live.judging += time.perf_counter() - began
 
     def _take(self, batch: list[Event]) -> None:
-        whole = len(batch) >= self.settings.buffer
+        whole = len(batch) >= min(self.settings.buffer, self.lookout.gathered)
         batch, ours = self.lookout.watching.part(batch)
         woken = not self._membership.busy
         self._membership.stir()

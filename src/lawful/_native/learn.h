@@ -397,6 +397,10 @@ int memo_write_out(Window *window, Subject *subject); /* nothing, if it is. -1: 
 /* A subject's names, and what it has of each, wherever that is; how many. */
 int memo_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals);
 void memo_settle(Window *window); /* all counts are right then */
+/* Before many events: a step counts in 32 bits. */
+static inline void memo_settle_in_time(Window *window) {
+    if (window->expired - window->memo.since > UINT32_MAX / 2) memo_settle(window);
+}
 int memo_clear(Window *window);   /* all subjects are written out, and no pair is known here. -1: no memory */
 void memo_free(WindowMemo *memo);
 

@@ -176,6 +176,7 @@ static PyObject *window_feed(Window *window, PyObject *args) {
         int failed = 0;
         Py_BEGIN_ALLOW_THREADS
         pthread_mutex_lock(&window->lock);
+        memo_settle_in_time(window);
         const uint32_t *name = names.buf, *site = sites.buf;
         const uint64_t *object = objects.buf;
         for (Py_ssize_t i = 0; i < count && !failed; i++) {

@@ -8,7 +8,7 @@
 #ifndef LAWFUL_NO_TRACER
 
 #define RECENT 256       /* entries of a table that were met last, by the addresses of their objects: a power of two */
-#define HITS 64          /* ways that were found last: a power of two */
+#define HITS 256         /* ways that were found last: a power of two */
 
 /* Dicts as tables.py has them: */
 enum {

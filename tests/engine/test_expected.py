@@ -1,4 +1,4 @@
-"""Where tests ask for an error."""
+"""Where tests ask for an error, and where programs have an answer to one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lawful.engine.expected import expected_lines
+from lawful.engine.expected import answered_lines, expected_lines
 from lawful.engine.suppressions import Suppressions
 
 SOURCE = b"""
@@ -71,3 +71,82 @@ def test_a_suite_that_asks_for_errors_has_no_findings(tmp_path: Path) -> None:
         timeout=120,
     )
     assert done.returncode == 0 and "0 findings" in done.stdout, done.stdout
+
+
+ANSWERING = b"""
+import io
+def gone(stream):
+    try:
+        return stream.read()                        # ValueError, OSError
+    except (OSError, io.ValueError) as error:
+        return str(error)
+def passed_over(stream):
+    try:
+        stream.read()
+    except ValueError:
+        pass
+    try:
+        stream.read()                               # OSError
+    except ValueError:
+        "not now"
+        raise
+    except OSError:
+        return None
+    try:
+        def later():
+            stream.read()
+        with stream:                                # UnsupportedOperation
+            stream.write(                           # UnsupportedOperation
+                "x")                                # UnsupportedOperation
+    except io.UnsupportedOperation:
+        raise RuntimeError("read only") from None
+    finally:
+        stream.read()
+    for _ in "x":
+        try:
+            stream.read()
+        except ValueError:
+            continue
+    try:
+        stream.read()
+    except:
+        print()
+"""
+
+
+def test_errors_that_are_turned_into_something_else_are_answered(tmp_path: Path) -> None:
+    marked = {
+        number: {word.strip() for word in line.decode().split("#")[1].split(",")}
+        for number, line in enumerate(ANSWERING.splitlines(), 1)
+        if b"#" in line
+    }
+    found = answered_lines(ANSWERING)
+    assert found.pop(21) == {"UnsupportedOperation"}  # the line in which a function is made
+    assert found == marked
+    (tmp_path / "program.py").write_bytes(ANSWERING)
+    suppressions = Suppressions(folder=tmp_path)
+    covered = {line for line in range(1, 45) if suppressions.cover("files/use-after-close", "program.py", line)}
+    assert covered == {5}
+    assert not any(suppressions.cover("files/left-open", "program.py", line) for line in range(1, 45))
+
+
+@pytest.mark.parametrize("content", [b"", b"except", b"try:\n  x\nexcept (:\n", b"except \0", b"\xff except"])
+def test_what_cannot_be_read_answers_nothing(content: bytes) -> None:
+    assert answered_lines(content) == {}
+
+
+@pytest.mark.parametrize(("answer", "code"), [("print('gone')", 0), ("pass", 1)])
+def test_a_program_that_has_an_answer_breaks_no_law(tmp_path: Path, answer: str, code: int) -> None:
+    (tmp_path / "program.py").write_text(
+        "import io\n"
+        "stream = io.BytesIO()\n"
+        "stream.close()\n"
+        "try:\n"
+        "    stream.readinto(bytearray(3))\n"
+        "except (OSError, ValueError):\n"
+        f"    {answer}\n"
+    )
+    command = [sys.executable, "-m", "lawful", "run", "--law", "std", "--on-violation", "report", "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    assert ("use-after-close" in done.stderr) == bool(code)

@@ -1,9 +1,10 @@
-"""Places where a test asks for an error: what is done there is meant."""
+"""Places where an error is asked for by a test, or answered by the program: what is done there is meant."""
 
 from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 from typing import Final
 
 # `pytest.raises`, and those of unittest.
@@ -13,21 +14,73 @@ _HINTS: Final = (b"raises(", b"assertRaises")
 
 def expected_lines(content: bytes) -> frozenset[int]:
     """The lines of a Python file in `with pytest.raises(...)` and the like; none if it cannot be read."""
-    if not any(hint in content for hint in _HINTS):
-        return frozenset()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
+    tree = _tree(content) if any(hint in content for hint in _HINTS) else None
     found: set[int] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.With) and any(_asks(item.context_expr) for item in node.items):
             found.update(range(node.body[0].lineno, (node.end_lineno or node.body[-1].lineno) + 1))
         elif isinstance(node, ast.Expr) and _asks(node.value):  # it is given what to call
             found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return frozenset(found)
+
+
+def answered_lines(content: bytes) -> dict[int, frozenset[str]]:
+    """The lines in `try` whose errors the program turns into something else, with the names by which it catches them.
+
+    Who only passes over an error, or passes it on, has no answer to it.
+    """
+    tree = _tree(content) if b"except" in content else None
+    found: dict[int, frozenset[str]] = {}
+    for node in ast.walk(tree) if tree else ():
+        if not isinstance(node, ast.Try):
+            continue
+        names = frozenset(name for each in node.handlers if _answers(each) for name in _caught(each.type))
+        if names:
+            for line in _own_lines(node.body):
+                found[line] = found.get(line, frozenset()) | names
+    return found
+
+
+def _tree(content: bytes) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _answers(handler: ast.ExceptHandler) -> bool:
+    def is_idle(statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.Raise):
+            return statement.exc is None
+        if isinstance(statement, ast.Expr):
+            return isinstance(statement.value, ast.Constant)
+        return isinstance(statement, ast.Pass | ast.Continue | ast.Break)
+
+    return not all(map(is_idle, handler.body))
+
+
+def _caught(node: ast.expr | None) -> Iterator[str]:
+    """The names of exceptions, without their modules."""
+    if isinstance(node, ast.Tuple):
+        for each in node.elts:
+            yield from _caught(each)
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.Name):
+        yield node.id
+
+
+def _own_lines(body: list[ast.stmt]) -> set[int]:
+    """Without those of functions that are only made there."""
+    lines: set[int] = set()
+    for statement in body:
+        lines.update(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+        for node in ast.walk(statement):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines.difference_update(range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1))
+    return lines
 
 
 def _asks(node: ast.expr) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from lawful.engine.expected import expected_lines
+from lawful.engine.expected import answered_lines, expected_lines
 from lawful.errors import LawfulError
 
 # `# lawful: ignore[files/left-open, locks]`, or `# lawful: ignore` for all laws.
@@ -70,6 +70,7 @@ class Suppressions:
         self._words: dict[str, dict[str, None]] = {each.law: {_PROJECT: None} for each in self._patterns}
         self._folder = os.path.abspath(folder)
         self._comments: dict[str, dict[int, tuple[str, ...]]] = {}
+        self._answers: dict[str, dict[int, frozenset[str]]] = {}
 
     def cover(self, law: str, file: str | None, line: int | None) -> bool:
         """Is a finding at this place not wanted?"""
@@ -77,7 +78,14 @@ class Suppressions:
             return True
         if file is None or line is None:
             return False
-        return any(means(word, law) for word in self._of(file).get(line, ()))
+        return any(means(word, law) for word in self._of(file).get(line, ())) or self._answered(law, file, line)
+
+    def _answered(self, law: str, file: str, line: int) -> bool:
+        """Does the program know that this law is broken here, and has an answer to it?"""
+        from lawful.laws import catalog
+
+        raises = catalog.raises(law)
+        return bool(raises) and not raises.isdisjoint(self._answers[file].get(line, ()))
 
     def _of(self, file: str) -> dict[int, tuple[str, ...]]:
         """The lines of a file where something is ignored: by a comment, or because a test asks for an error."""
@@ -85,6 +93,7 @@ class Suppressions:
         if found is None:
             if len(self._comments) >= _MOST_FILES:
                 self._comments.clear()
+                self._answers.clear()
             found = self._comments[file] = self._read(file)
         return found
 
@@ -109,11 +118,13 @@ class Suppressions:
                 yield f"{first}: no law is called {word!r}, so nothing is ignored by it{rest}{hint}"
 
     def _read(self, name: str) -> dict[int, tuple[str, ...]]:
+        self._answers[name] = {}
         try:
             with open(os.path.join(self._folder, name), "rb") as file:
                 content = file.read()
         except (OSError, ValueError):
             return {}
+        self._answers[name] = answered_lines(content)
         asked = expected_lines(content) if self._in_tests else ()
         found: dict[int, tuple[str, ...]] = dict.fromkeys(asked, ("*",))
         if b"lawful:" not in content:

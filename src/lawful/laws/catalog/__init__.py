@@ -27,6 +27,7 @@ _SUFFIX = ".rml"
 _DOCS = "https://docs.python.org/3/"
 _TEXTS = ("title", "rule", "docs", "fix")
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"severity": SEVERITIES, "cost": COSTS, "profile": PROFILES}
+_RAISES = "raises"  # which need not be there
 _ENTRY = re.compile(r"//\s*(\w+)\s*:\s*(.*?)\s*")
 
 
@@ -43,6 +44,7 @@ class CatalogLaw:
     severity: str
     cost: str
     profile: str
+    raises: frozenset[str] = frozenset()  # as what who breaks it can catch that, without modules
 
     @property
     def area(self) -> str:
@@ -80,6 +82,12 @@ def load(name: str) -> CatalogLaw:
     """The law of this name with its facts. Raises LawError if its file does not give them."""
     path = find(name)
     return describe(path.read_text(encoding="utf-8"), name=name, path=path)
+
+
+@cache
+def raises(name: str) -> frozenset[str]:
+    """As what a program can catch that it breaks the law of this name; nothing, if that is no law of the catalogue."""
+    return load(name).raises if name in _paths() else frozenset()
 
 
 def groups() -> dict[str, list[str]]:
@@ -124,7 +132,8 @@ def knows(word: str) -> bool:
 def describe(text: str, *, name: str, path: Path) -> CatalogLaw:
     """The facts that a law's text opens with."""
     facts = _facts(text, os.fspath(path))
-    return CatalogLaw(name=name, path=path, **facts)
+    raises = frozenset(filter(None, map(str.strip, facts.pop(_RAISES, "").split(","))))
+    return CatalogLaw(name=name, path=path, raises=raises, **facts)
 
 
 def _facts(text: str, where: str) -> dict[str, str]:
@@ -135,8 +144,9 @@ def _facts(text: str, where: str) -> dict[str, str]:
             break
         key, value = entry.groups()
         place = f"{where}:{number}"
-        if key not in _TEXTS and key not in _CHOICES:
-            raise LawError("law-header", f"a law has no `{key}`", where=place, hint=_similar(key, [*_TEXTS, *_CHOICES]))
+        keys = (*_TEXTS, *_CHOICES, _RAISES)
+        if key not in keys:
+            raise LawError("law-header", f"a law has no `{key}`", where=place, hint=_similar(key, keys))
         if key in facts:
             raise LawError("law-header", f"`{key}` is given twice", where=place)
         choices = _CHOICES.get(key)

@@ -220,7 +220,7 @@ def ratios(case: Case, count: int) -> dict[str, Any]:
 
 
 ROUNDS = 3  # other numbers are for warming up:
-WARM = 100  # requests
+WARM = 1000  # requests, in which the interpreter adapts the code to what is watched
 
 
 def main() -> None:

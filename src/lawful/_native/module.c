@@ -1,5 +1,6 @@
 /* The module lawful._native._core. */
 #include "core.h"
+#include "alarm.h"
 #include "automata.h"
 #include "batch.h"
 #include "brief.h"
@@ -55,7 +56,7 @@ PyMODINIT_FUNC PyInit__core(void) {
     if (module == NULL || PyModule_AddType(module, &MachineType) < 0 ||
         PyModule_AddType(module, &WindowType) < 0 || PyModule_AddType(module, &InvariantType) < 0 ||
         PyModule_AddType(module, &GrammarTablesType) < 0 || PyModule_AddType(module, &VigilType) < 0 ||
-        PyModule_AddType(module, &SieveType) < 0 ||
+        PyModule_AddType(module, &SieveType) < 0 || PyModule_AddType(module, &AlarmType) < 0 ||
         PyModule_AddType(module, &GrammarMachineType) < 0 || PyModule_AddType(module, &CourtType) < 0 ||
         PyModule_AddType(module, &LetterType) < 0 || PyModule_AddType(module, &BriefType) < 0 || add_tracer(module) < 0) {
         Py_XDECREF(module);

@@ -269,3 +269,16 @@ def test_a_scope_can_be_sent_to_another_process(project: Path) -> None:
     again = pickle.loads(pickle.dumps(scope))
     assert again == scope
     assert again.own("src/app/main.py")
+
+
+def test_links_on_the_way_to_lawful_itself_are_not_looked_up(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of ours plan code of ours: they would wait for the interpreter's lock at each step of the way."""
+    scope = Scope(project=project)
+    own = os.path.realpath(lawful.__file__)
+    assert scope.own("main.py")  # what is looked up once and for all has been
+    looked_up: list[str] = []
+    monkeypatch.setattr(os.path, "realpath", lambda path: looked_up.append(path) or path)
+    assert scope.lawful(own) and not scope.own(own)
+    assert looked_up == []
+    assert not scope.lawful(os.path.join(os.path.dirname(own), "..", "other.py"))
+    assert len(looked_up) == 1

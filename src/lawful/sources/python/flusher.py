@@ -8,10 +8,25 @@ import signal
 import time
 from collections.abc import Callable
 
+from lawful.core import native
 from lawful.sources.python import unseen
 
 INTERVAL = 0.1
 _PATIENCE = 1.0
+
+
+class _Alarm:
+    """What wakes a thread after a while, or at once; the twin of the C core's."""
+
+    def __init__(self) -> None:
+        self._silence = _thread.allocate_lock()
+        self._silence.acquire()
+
+    def wait(self, seconds: float, /) -> bool:
+        return self._silence.acquire(timeout=seconds)
+
+    def ring(self) -> None:
+        self._silence.release()
 
 
 class Flusher:
@@ -24,7 +39,7 @@ class Flusher:
         self._flush = flush
         self._interval = interval
         self._ready = ready
-        self._stop: _thread.LockType | None = None
+        self._stop: _Alarm | None = None
         self._stopped = _thread.allocate_lock()
         self._native: int | None = None
 
@@ -36,8 +51,8 @@ class Flusher:
         """Begin; nothing happens if it has begun, or if the system allows no more threads."""
         if self._stop is not None:
             return
-        stop, stopped = _thread.allocate_lock(), _thread.allocate_lock()
-        stop.acquire()
+        stop: _Alarm = native.Alarm() if native else _Alarm()
+        stopped = _thread.allocate_lock()
         stopped.acquire()
         self._native = None
         try:
@@ -50,7 +65,7 @@ class Flusher:
         """End, and wait until the thread is gone; not if the caller itself is what the thread may be waiting for."""
         if self._stop is None:
             return
-        self._stop.release()
+        self._stop.ring()
         self._stop = None
         if not wait:
             return
@@ -61,12 +76,12 @@ class Flusher:
         """In a child process the thread does not exist."""
         self._stop = None
 
-    def _loop(self, stop: _thread.LockType, stopped: _thread.LockType) -> None:
+    def _loop(self, stop: _Alarm, stopped: _thread.LockType) -> None:
         self._native = _thread.get_native_id()
         # Signals are the program's, and come to its own threads.
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            while not stop.acquire(timeout=self._interval):
+            while not stop.wait(self._interval):
                 if self._ready is not None and not self._ready():
                     continue
                 # A collection could free objects of the program, and run its finalisers on this thread.

@@ -179,6 +179,8 @@ class _Sieve:
             return ()
         if filename.startswith(self._stdlib) and not any(each in filename for each in _INSTALLED):
             return (filename,)  # there are many of these, and to resolve links takes long
+        if _within(filename, _LAWFUL) and ".." not in filename:
+            return (filename,)  # the same: threads of ours would wait for the interpreter's lock at each step
         path = os.path.normpath(os.path.join(self._start, filename))
         return tuple(dict.fromkeys((path, os.path.realpath(path))))
 

@@ -1,19 +1,11 @@
 /* What is known about code objects. Python is asked once (the protocol `Wanted` of model.py), and the answer is kept as long
    as the code lives. */
 #include "plan.h"
+
+#include "notes.h"
 #include "sieve.h"
 
 #ifndef LAWFUL_NO_TRACER
-
-#if PY_VERSION_HEX >= 0x030C0000
-#  define get_extra PyUnstable_Code_GetExtra
-#  define set_extra PyUnstable_Code_SetExtra
-#  define request_extra PyUnstable_Eval_RequestCodeExtraIndex
-#else
-#  define get_extra _PyCode_GetExtra
-#  define set_extra _PyCode_SetExtra
-#  define request_extra _PyEval_RequestCodeExtraIndex
-#endif
 
 Py_ssize_t plan_index = PY_SSIZE_T_MAX;
 static PyObject *text_plan, *text_dunder_name, *text_on_seen;

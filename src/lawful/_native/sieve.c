@@ -2,20 +2,11 @@
    more than it runs: it is told by its file and a few names. `Watched` of wanted.py says which, and is asked about all else. */
 #include "sieve.h"
 
+#include "notes.h"
 #include "standing.h"
 
 #include <stddef.h>
 #include <structmember.h>
-
-#if PY_VERSION_HEX >= 0x030C0000
-#  define get_extra PyUnstable_Code_GetExtra
-#  define set_extra PyUnstable_Code_SetExtra
-#  define request_extra PyUnstable_Eval_RequestCodeExtraIndex
-#else
-#  define get_extra _PyCode_GetExtra
-#  define set_extra _PyCode_SetExtra
-#  define request_extra _PyEval_RequestCodeExtraIndex
-#endif
 
 typedef struct {
     PyObject_HEAD

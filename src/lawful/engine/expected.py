@@ -16,7 +16,7 @@ def expected_lines(content: bytes) -> frozenset[int]:
     """The lines of a Python file in `with pytest.raises(...)` and the like; none if it cannot be read."""
     tree = _tree(content) if any(hint in content for hint in _HINTS) else None
     found: set[int] = set()
-    for node in ast.walk(tree) if tree else ():
+    for node in _walk(tree) if tree else ():
         if isinstance(node, ast.With) and any(_asks(item.context_expr) for item in node.items):
             found.update(range(node.body[0].lineno, (node.end_lineno or node.body[-1].lineno) + 1))
         elif isinstance(node, ast.Expr) and _asks(node.value):  # it is given what to call
@@ -27,11 +27,11 @@ def expected_lines(content: bytes) -> frozenset[int]:
 def answered_lines(content: bytes) -> dict[int, frozenset[str]]:
     """The lines in `try` whose errors the program turns into something else, with the names by which it catches them.
 
-    Who only passes over an error, or passes it on, has no answer to it.
+    Who only passes over an error, tells of it or passes it on has no answer to it.
     """
     tree = _tree(content) if b"except" in content else None
     found: dict[int, frozenset[str]] = {}
-    for node in ast.walk(tree) if tree else ():
+    for node in _walk(tree) if tree else ():
         if not isinstance(node, ast.Try):
             continue
         names = frozenset(name for each in node.handlers if _answers(each) for name in _caught(each.type))
@@ -39,6 +39,15 @@ def answered_lines(content: bytes) -> dict[int, frozenset[str]]:
             for line in _own_lines(node.body):
                 found[line] = found.get(line, frozenset()) | names
     return found
+
+
+def _walk(tree: ast.AST) -> Iterator[ast.AST]:
+    """As `ast.walk`, which imports something each time: the program may have seen to it that this fails."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(ast.iter_child_nodes(node))
 
 
 def _tree(content: bytes) -> ast.Module | None:
@@ -51,14 +60,12 @@ def _tree(content: bytes) -> ast.Module | None:
 
 
 def _answers(handler: ast.ExceptHandler) -> bool:
-    def is_idle(statement: ast.stmt) -> bool:
-        if isinstance(statement, ast.Raise):
-            return statement.exc is None
-        if isinstance(statement, ast.Expr):
-            return isinstance(statement.value, ast.Constant)
-        return isinstance(statement, ast.Pass | ast.Continue | ast.Break)
-
-    return not all(map(is_idle, handler.body))
+    """Does the function end otherwise than it would have: with a result of its own, or another error?"""
+    return any(
+        isinstance(node, ast.Return) or (isinstance(node, ast.Raise) and node.exc is not None)
+        for statement in handler.body
+        for node in _walk(statement)
+    )
 
 
 def _caught(node: ast.expr | None) -> Iterator[str]:
@@ -77,7 +84,7 @@ def _own_lines(body: list[ast.stmt]) -> set[int]:
     lines: set[int] = set()
     for statement in body:
         lines.update(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
-        for node in ast.walk(statement):
+        for node in _walk(statement):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines.difference_update(range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1))
     return lines

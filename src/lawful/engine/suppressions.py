@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from lawful.engine.expected import answered_lines, expected_lines
 from lawful.errors import LawfulError
+from lawful.laws import catalog  # not when it is needed: the program may have changed how modules are imported
 
 # `# lawful: ignore[files/left-open, locks]`, or `# lawful: ignore` for all laws.
 _COMMENT = re.compile(r"#\s*lawful:\s*ignore(?:\[([^\]]*)\])?")
@@ -82,8 +83,6 @@ class Suppressions:
 
     def _answered(self, law: str, file: str, line: int) -> bool:
         """Does the program know that this law is broken here, and has an answer to it?"""
-        from lawful.laws import catalog
-
         raises = catalog.raises(law)
         return bool(raises) and not raises.isdisjoint(self._answers[file].get(line, ()))
 
@@ -102,7 +101,6 @@ class Suppressions:
         if not self._words:
             return
         from lawful.diagnostics import did_you_mean
-        from lawful.laws import catalog
 
         known = [*dict.fromkeys((*laws, _LEARNED, *catalog.names()))]
         unknown = [word for word in self._words if not any(means(word, law) for law in known)]

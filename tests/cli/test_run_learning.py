@@ -298,7 +298,9 @@ def test_exit_codes(ends: str, options: str, code: int, folder: Path) -> None:
 
 
 def test_ctrl_c(folder: Path) -> None:
-    (folder / "app.py").write_text(PROGRAM + "import time\nwork()\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    # One long sleep would miss a signal that comes just in front of it, as it does without Lawful.
+    naps = "for _ in range(1200): time.sleep(0.05)\n"
+    (folder / "app.py").write_text(PROGRAM + f"import time\nwork()\nprint('ready', flush=True)\n{naps}")
     words = [*LAWFUL, "run", "--store", "history.db", "app.py"]
     with subprocess.Popen(
         words, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

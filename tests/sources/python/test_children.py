@@ -6,7 +6,8 @@ import json
 import os
 import signal
 import tempfile
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -289,18 +290,37 @@ def test_many_numbers_are_given_without_gaps(tmp_path: Path) -> None:
     assert [folder.enter() for _ in range(70)] == list(range(1, 71))
 
 
-def test_who_is_condemned(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+@contextmanager
+def member_to_be(folder: Folder) -> Iterator[tuple[int, Callable[[], int]]]:
+    """A process of a group of its own, and what makes it a member of the folder: that has its number."""
+    begin, begun = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
+        os.read(begin[0], 1)
+        os.write(begun[1], bytes([folder.enter()]))
         signal.pause()
         os._exit(0)
+    with suppress(OSError):
+        os.setpgid(child, child)
+
+    def enter() -> int:
+        os.write(begin[1], b".")
+        return os.read(begun[0], 1)[0]
+
     try:
-        with suppress(OSError):
-            os.setpgid(child, child)
-        number = folder.enter()
-        Path(folder.file(number, ".pid")).write_text(str(child))
+        yield child, enter
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        for end in (*begin, *begun):
+            os.close(end)
+
+
+def test_who_is_condemned(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    with member_to_be(folder) as (child, enter):
+        number = enter()
         for mild in (0, signal.SIGCONT, signal.SIGWINCH):
             folder.condemn(child, mild)
         folder.condemn(0, 15)  # another group
@@ -308,13 +328,16 @@ def test_who_is_condemned(tmp_path: Path) -> None:
         assert not folder.is_condemned(number)
         folder.condemn(-child, None)
         assert folder.is_condemned(number)
-        Path(folder.file(number, ".pid")).write_text(str(child))
-        later = os.stat(folder.file(number, ".pid")).st_mtime + 1
-        os.utime(folder.file(number, ".pid"), (later, later))
+        Path(folder.file(number, ".pid")).write_text(f"{child} 1")
         assert not folder.is_condemned(number)  # that was another process with the same id
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+
+
+def test_one_may_be_condemned_before_it_is_known(tmp_path: Path) -> None:
+    """A pool that has all its answers ends workers that have only just begun."""
+    folder = Folder(str(tmp_path))
+    with member_to_be(folder) as (child, enter):
+        folder.condemn(child, signal.SIGTERM)
+        assert folder.is_condemned(enter())
 
 
 def test_traces_are_merged_by_time_and_keep_their_order(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 """Child processes of the watched program: forked ones, and those that multiprocessing starts. They are watched too.
 
 What a child has seen lies in the folder of the run, which the first process makes before it has its first child:
-`NUMBER.pid` says that there is (or was) a child process and which, and by its mode how far it is; whatever else a child
-leaves there also begins with its number. Numbers are 1, 2, ... in the order in which children, and children of
-children, begin. `kill.PID` is left by a process that is about to end another one, `halt` by one after which all are to
-end; those who want to be told of that leave `halt.PID`.
+`NUMBER.pid` says that there is (or was) a child process, which, and when it began, and by its mode how far it is;
+whatever else a child leaves there also begins with its number. Numbers are 1, 2, ... in the order in which children,
+and children of children, begin. `kill.PID` is left by a process that is about to end another one, and says when that
+began; `halt` by one after which all are to end; those who want to be told of that leave `halt.PID`.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ _KINDS = {"func_pre": Want.PRE, "func_post": Want.POST, "func_raise": Want.RAISE
 _ALL = ~Want(0)
 
 _PID = ".pid"
+_NEW = "new."
 _KILL = "kill."
 _HALT = "halt"
 
@@ -66,6 +67,8 @@ _HALT = "halt"
 _RESTS = 0o600
 _BUSY = 0o700
 _LEFT = 0o400
+
+_BEGUN = 19  # the place of a process's beginning in what Linux says of its state
 
 _BATCH = 1000
 
@@ -285,15 +288,18 @@ class Folder:
 
     def enter(self) -> int:
         """Say that this process is there; its number."""
-        for number in count(self._free()):
-            try:
-                file = os.open(self.file(number, _PID), os.O_CREAT | os.O_EXCL | os.O_WRONLY, _RESTS)
-            except FileExistsError:
-                continue
-            os.write(file, str(os.getpid()).encode())
-            os.close(file)
-            return number
-        raise AssertionError
+        pid = os.getpid()
+        path = os.path.join(self.path, f"{_NEW}{pid}")
+        _write(path, f"{pid} {_begun(pid)}")
+        # A process may be killed at any moment: what the others see of it is whole.
+        try:
+            for number in count(self._free()):
+                with suppress(FileExistsError):
+                    os.link(path, self.file(number, _PID))
+                    return number
+            raise AssertionError
+        finally:
+            os.unlink(path)
 
     def _free(self) -> int:
         """A number before which there is none that is free, and which may be so itself. They are given without gaps."""
@@ -338,17 +344,18 @@ class Folder:
             pids = [each for each in map(self._pid, self.members()) if each and group in (1, _group(each))]
         for each in pids:
             if each != os.getpid() and _is_alive(each):
-                path = os.path.join(self.path, f"{_KILL}{each}")
                 with suppress(OSError):  # the run may be over
-                    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-                    os.utime(path)
+                    _write(os.path.join(self.path, f"{_KILL}{each}"), _begun(each))
 
     def is_condemned(self, number: int) -> bool:
-        """Has a process of the program sent it a signal of which it may have died?"""
+        """Has a process of the program sent it a signal of which it may have died?
+
+        That may have been before it was known here. Another process may have had the same id before.
+        """
+        pid, begun = self._who(number)
         try:
-            # Another process may have had the same id before.
-            begun = os.stat(self.file(number, _PID)).st_mtime_ns
-            return os.stat(os.path.join(self.path, f"{_KILL}{self._pid(number)}")).st_mtime_ns >= begun
+            with open(os.path.join(self.path, f"{_KILL}{pid}"), encoding="ascii") as file:
+                return file.read() == begun
         except OSError:
             return False
 
@@ -393,11 +400,16 @@ class Folder:
 
     def _pid(self, number: int) -> int:
         """Its process id, or 0."""
+        return self._who(number)[0]
+
+    def _who(self, number: int) -> tuple[int, str]:
+        """Its process id, or 0, and when it began."""
         try:
-            with open(self.file(number, _PID), "rb") as file:
-                return int(file.read() or b"0")
+            with open(self.file(number, _PID), encoding="ascii") as file:
+                pid, _, begun = file.read().partition(" ")
+                return int(pid), begun
         except (OSError, ValueError):
-            return 0
+            return 0, ""
 
     def remove(self) -> None:
         import shutil
@@ -420,11 +432,29 @@ def _is_alive(pid: int) -> bool:
         pass
     except OSError:
         return False
+    return not _state(pid).startswith("Z")
+
+
+def _begun(pid: int) -> str:
+    """When the process with this id began, in the system's words; empty if it does not tell."""
+    return "".join(_state(pid).split()[_BEGUN : _BEGUN + 1])
+
+
+def _state(pid: int) -> str:
+    """What Linux says of a process behind its name, which may have blanks and parentheses."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] != b"Z"
-    except (OSError, IndexError):
-        return True
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].lstrip()
+    except OSError:
+        return ""
+
+
+def _write(path: str, text: str) -> None:
+    file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _RESTS)
+    try:
+        os.write(file, text.encode("ascii"))
+    finally:
+        os.close(file)
 
 
 def merge_traces(parts: list[str], write: Callable[[list[Event]], None]) -> None:

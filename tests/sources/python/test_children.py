@@ -96,6 +96,15 @@ def test_grandchildren(tmp_path: Path) -> None:
     assert (counted(report), report["processes"]) == (3, 3)
 
 
+RESTS = """\
+import os, pathlib, signal, subprocess, sys, time
+def rests(pid):
+    # Has this child, which has done something, handed in all of it?
+    for path in pathlib.Path(os.environ["TMPDIR"]).glob("lawful-*/*.pid"):
+        if path.read_text().split()[0] == str(pid):
+            return path.stat().st_mode & 0o700 == 0o600
+"""
+REST = "while not os.path.exists('used') or not rests(child): time.sleep(0.01)\n"
 KILL = "subprocess.run([sys.executable, '-c', f'import os; os.kill({child}, 9)'])"  # somebody does
 KILLED = "a child process ended before it could say so: the last of what it did may be missing here"
 ENDED = "a child process was ended by the program: the last of what it did may be missing here"
@@ -114,9 +123,8 @@ ENDED = "a child process was ended by the program: the last of what it did may b
 )
 def test_a_killed_child_leaves_what_it_did(kill: str, warnings: list[str], tmp_path: Path) -> None:
     text = (
-        f"import os, signal, subprocess, sys, time\n{USE}child = os.fork()\n"
-        "if child == 0:\n    os.setpgid(0, 0)\n    use()\n    time.sleep(60)\n"
-        f"time.sleep(1)\n{kill}\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+        f"{RESTS}{USE}child = os.fork()\nif child == 0:\n    os.setpgid(0, 0)\n    use()\n    os.mkdir('used')\n"
+        f"    time.sleep(60)\n{REST}{kill}\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
     )
     result, report, trace = run(tmp_path, text)
     assert result.out == f"{-signal.SIGKILL}\n"
@@ -125,28 +133,30 @@ def test_a_killed_child_leaves_what_it_did(kill: str, warnings: list[str], tmp_p
     assert report["warnings"] == warnings
 
 
-TWO = """\
-import multiprocessing, os, signal, subprocess, sys, time
-def wait(use_more):
+THREE = """\
+import multiprocessing
+def wait(is_stopped):
     use()
-    time.sleep(0.5)
     ready.release()
-    if use_more:
+    while is_stopped:
         use()
         signal.raise_signal(signal.SIGSTOP)
     time.sleep(60)
 context = multiprocessing.get_context("fork")
 ready = context.Semaphore(0)
-children = [context.Process(target=wait, args=(more,)) for more in (False, True, False)]
+children = [context.Process(target=wait, args=(is_stopped,)) for is_stopped in (False, True, False)]
 for process in children: process.start()
 for process in children: ready.acquire()
-time.sleep(0.01)
+for process in children[::2]:
+    while not rests(process.pid): time.sleep(0.01)
+while os.waitpid(children[1].pid, os.WUNTRACED) and rests(children[1].pid):
+    os.kill(children[1].pid, signal.SIGCONT)
 """
 
 
 def test_it_is_told_apart_who_killed_which_child(tmp_path: Path) -> None:
     text = (
-        f"{USE}{TWO}children[0].terminate()\nchildren[1].kill()\nchild = children[2].pid\n{KILL}\n"
+        f"{RESTS}{USE}{THREE}children[0].terminate()\nchildren[1].kill()\nchild = children[2].pid\n{KILL}\n"
         "for process in children: process.join()\nprint([process.exitcode for process in children])\n"
     )
     result, report, trace = run(tmp_path, text)
@@ -159,9 +169,8 @@ def test_it_is_told_apart_who_killed_which_child(tmp_path: Path) -> None:
 
 def test_a_child_that_was_dead_already_was_not_killed_by_the_program(tmp_path: Path) -> None:
     text = (
-        f"import os, signal, subprocess, sys, time\n{USE}child = os.fork()\nif child == 0:\n    use()\n"
-        f"    time.sleep(60)\ntime.sleep(1)\n{KILL}\nos.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)\n"
-        "os.kill(child, 9)\nos.wait()\n"
+        f"{RESTS}{USE}child = os.fork()\nif child == 0:\n    use()\n    os.mkdir('used')\n    time.sleep(60)\n"
+        f"{REST}{KILL}\nos.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)\nos.kill(child, 9)\nos.wait()\n"
     )
     _, report, _ = run(tmp_path, text)
     assert report["warnings"] == [KILLED]

@@ -58,7 +58,8 @@ class Membership:
         self._telling = 0.0  # seconds that this took
         self.busy = False  # is it said that there is something that was not handed in?
         self._settled = 0.0  # when that was last taken back
-        self._before = 0  # events for the learner, when the clock last ticked
+        self._taken = 0  # how often events were judged
+        self._before = (0, 0)  # the same when the clock last ticked, and events for the learner
         self._forking = False
         self._looked_at = 0  # the number of the last child from which was learned
         self._gone = False  # is it said that this process has ended, by becoming another program?
@@ -146,6 +147,7 @@ class Membership:
         """
         if not self.number or self.over or children.EXIT in names:
             return
+        self._taken += 1
         if some:
             self.hand_in()
         calm = not whole and (not woken or time.monotonic() > self._settled + _CALM)
@@ -173,19 +175,18 @@ class Membership:
 
     def progress(self) -> None:
         """On a thread of ours, which must not wait for those of the program while these wait for it."""
-        learner = self._learner
-        if learner is None or not self.number or not self.handing.acquire(blocking=False):
+        if not self.number or not self.handing.acquire(blocking=False):
             return
         try:
             if self.over:
                 return
-            reached = learner.reached
+            reached = 0 if self._learner is None else self._learner.reached
             if reached != self._handed:
                 self.stir()
                 self._tell()
-            elif reached == self._before:  # nothing has happened for a while
+            elif self.busy and self._before == (self._taken, reached):  # nothing has happened for a while
                 self._settle()
-            self._before = reached
+            self._before = self._taken, reached
         finally:
             self.handing.release()
 

@@ -104,7 +104,7 @@ def rests(pid):
         if path.read_text().split()[0] == str(pid):
             return path.stat().st_mode & 0o700 == 0o600
 """
-REST = "while not os.path.exists('used') or not rests(child): time.sleep(0.01)\n"
+REST = "for _ in range(3000):\n    if os.path.exists('used') and rests(child): break\n    time.sleep(0.01)\n"
 KILL = "subprocess.run([sys.executable, '-c', f'import os; os.kill({child}, 9)'])"  # somebody does
 KILLED = "a child process ended before it could say so: the last of what it did may be missing here"
 ENDED = "a child process was ended by the program: the last of what it did may be missing here"
@@ -138,17 +138,19 @@ import multiprocessing
 def wait(is_stopped):
     use()
     ready.release()
+    go.acquire()
     while is_stopped:
         use()
         signal.raise_signal(signal.SIGSTOP)
     time.sleep(60)
 context = multiprocessing.get_context("fork")
-ready = context.Semaphore(0)
+ready, go = context.Semaphore(0), context.Semaphore(0)
 children = [context.Process(target=wait, args=(is_stopped,)) for is_stopped in (False, True, False)]
 for process in children: process.start()
 for process in children: ready.acquire()
-for process in children[::2]:
+for process in children:
     while not rests(process.pid): time.sleep(0.01)
+for process in children: go.release()
 while os.waitpid(children[1].pid, os.WUNTRACED) and rests(children[1].pid):
     os.kill(children[1].pid, signal.SIGCONT)
 """
@@ -165,6 +167,17 @@ def test_it_is_told_apart_who_killed_which_child(tmp_path: Path) -> None:
     # The second one was stopped in the middle of its work: there are events of which it has not told.
     assert report["warnings"] == [KILLED, ENDED]
     assert {1, 2, 3} == processes(trace).keys()
+
+
+def test_a_child_whose_last_event_came_by_itself_has_told_all(tmp_path: Path) -> None:
+    """It came so soon after others that more were expected."""
+    text = (
+        f"{RESTS}child = os.fork()\nif child == 0:\n    f = open(__file__)\n    time.sleep(0.3)\n    f.close()\n"
+        f"    os.mkdir('used')\n    time.sleep(60)\n{REST}os.kill(child, 9)\nos.wait()\n"
+    )
+    _, report, trace = run(tmp_path, text)
+    assert report["warnings"] == []
+    assert [event["name"] for event in trace if event["event"] == "func_pre"][-1].endswith("close")
 
 
 def test_a_child_that_was_dead_already_was_not_killed_by_the_program(tmp_path: Path) -> None:

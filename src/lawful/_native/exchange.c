@@ -64,8 +64,12 @@ static int post_traverse(Post *self, visitproc visit, void *arg) {
     Py_VISIT(self->matches);
     for (int table = 0; table < TABLES; table++) {
         Py_VISIT(self->tables[table]);
-        for (int i = 0; i < RECENT; i++) Py_VISIT(self->recent[table][i]);
+        for (int i = 0; i < RECENT; i++) {
+            Py_VISIT(self->recent[table][i].weak);
+            Py_VISIT(self->recent[table][i].value);
+        }
     }
+    for (int i = 0; i < RECENT_NAMES; i++) Py_VISIT(self->names[i].specs);
     for (int i = 0; i < HITS; i++) {
         Py_VISIT(self->hits[i].ways);
         Py_VISIT(self->hits[i].party);
@@ -79,8 +83,16 @@ static int post_clear(Post *self) {
     Py_CLEAR(self->matches);
     for (int table = 0; table < TABLES; table++) {
         Py_CLEAR(self->tables[table]);
-        for (int i = 0; i < RECENT; i++) Py_CLEAR(self->recent[table][i]);
+        for (int i = 0; i < RECENT; i++) {
+            Py_CLEAR(self->recent[table][i].weak);
+            Py_CLEAR(self->recent[table][i].value);
+        }
     }
+    for (int i = 0; i < RECENT_NAMES; i++) {
+        Py_CLEAR(self->names[i].name);
+        Py_CLEAR(self->names[i].specs);
+    }
+    for (int i = 0; i < RECENT_IDS; i++) Py_CLEAR(self->ids[i]);
     for (int i = 0; i < HITS; i++) {
         Py_CLEAR(self->hits[i].ways);
         Py_CLEAR(self->hits[i].name);
@@ -143,15 +155,16 @@ PyTypeObject PostType = {
 
 /* What a table has of an object; borrowed; NULL: nothing. An entry stays as it is as long as its object lives. */
 PyObject *post_known(Post *post, int table, PyObject *key) {
-    PyObject **recent = &post->recent[table][identity_home(key, RECENT - 1)], *entry = *recent;
-    if (entry != NULL && is_entry_of(entry, key)) return PyTuple_GET_ITEM(entry, 1);
-    PyObject *number = PyLong_FromVoidPtr(key);
-    entry = number ? PyDict_GetItemWithError(post->tables[table], number) : NULL;
+    size_t home = identity_home(key, RECENT - 1);
+    PyObject *weak = post->recent[table][home].weak;
+    if (weak != NULL && ((PyWeakReference *)weak)->wr_object == key) return post->recent[table][home].value;
+    PyObject *number = PyLong_FromVoidPtr(key), *entry = number ? PyDict_GetItemWithError(post->tables[table], number) : NULL;
     Py_XDECREF(number);
     if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2 || !is_entry_of(entry, key)) return NULL;
-    Py_INCREF(entry);
-    Py_XSETREF(*recent, entry);
-    return PyTuple_GET_ITEM(entry, 1);
+    PyObject *value = PyTuple_GET_ITEM(entry, 1);
+    Py_XSETREF(post->recent[table][home].weak, Py_NewRef(PyTuple_GET_ITEM(entry, 0)));
+    Py_XSETREF(post->recent[table][home].value, Py_NewRef(value));
+    return value;
 }
 
 static bool has_surrogates(PyObject *text) {
@@ -358,8 +371,26 @@ int post_hasten(Tracer *tracer, Post *post, int answer) {
 
 /* ---- what is seen --------------------------------------------------------------------------------------------------------- */
 
+/* Is it clear at first sight that a queue takes whatever comes? */
+static bool is_boundless(Post *post, PyObject *queue) {
+    PyTypeObject *type = Py_TYPE(queue);
+    if (post->bound.version == 0 || post->bound.version != type->tp_version_tag) return false;
+    PyObject *most = object_field(queue, post->bound.index);
+    return most != NULL && PyLong_CheckExact(most) && PyObject_IsTrue(most) == 0;
+}
+
+/* From now on that can be seen of queues of this class. */
+static void learn_bound(Post *post, QueueReader *reader, PyTypeObject *type) {
+    int index = reader->standard && _PyType_Lookup(type, text_maxsize) == NULL ? object_field_index(type, text_maxsize) : -1;
+    if (index < 0) return;
+    post->bound.version = type->tp_version_tag;
+    post->bound.index = index;
+}
+
 /* Is a queue full? -1: Python must look. */
-static int is_full(QueueReader *reader, PyObject *queue) {
+static int is_full(Post *post, QueueReader *reader, PyObject *queue) {
+    if (is_boundless(post, queue)) return 0;
+    learn_bound(post, reader, Py_TYPE(queue));
     PyObject *size = PyObject_GetAttr(queue, text_maxsize), *inside = NULL;
     Py_ssize_t most = size != NULL && PyLong_CheckExact(size) ? PyLong_AsSsize_t(size) : -1;
     bool known = most >= 0 || (size != NULL && !PyErr_Occurred() && PyLong_CheckExact(size));
@@ -427,6 +458,17 @@ static PyCodeObject *coroutine_code(PyObject *coroutine) { /* a new reference */
 #endif
 }
 
+/* An id as a number, mostly the same object as last time; a new reference, or NULL. */
+static PyObject *id_number(Post *post, Id id) {
+    PyObject **known = &post->ids[id & (RECENT_IDS - 1)];
+    if (*known == NULL || PyLong_AsUnsignedLongLong(*known) != id) {
+        PyObject *number = PyLong_FromUnsignedLongLong(id);
+        if (number == NULL) return NULL;
+        Py_XSETREF(*known, number);
+    }
+    return Py_NewRef(*known);
+}
+
 /* By what the ways of a task are known that was not met before, if it is in no group: None, or the id of the object whose
    method it runs. A new reference; NULL: Python must look at it. */
 static PyObject *stranger(Tracer *tracer, Post *post, PyObject *task) {
@@ -444,7 +486,7 @@ static PyObject *stranger(Tracer *tracer, Post *post, PyObject *task) {
         if (nobodys) kind = PyTuple_GET_ITEM(kind, 0);
         if (first != NULL && (PyObject *)Py_TYPE(first) == kind && !has_telling_name(post, task)) {
             Id id = nobodys ? 0 : identity_of(tracer, first);
-            alias = nobodys ? Py_NewRef(Py_None) : id ? PyLong_FromUnsignedLongLong(id) : NULL;
+            alias = nobodys ? Py_NewRef(Py_None) : id ? id_number(post, id) : NULL;
         }
     }
     Py_XDECREF(coroutine);
@@ -631,18 +673,33 @@ static int send(Tracer *tracer, Post *post, RunFrame *frame, Way *way, PyObject 
     return answer;
 }
 
-/* What messages of this name may be; borrowed; NULL: Python must look. */
-static PyObject *specs_of(Post *post, PyObject *name) {
-    PyObject *specs = name == NULL ? NULL : PyDict_GetItemWithError(post->specs, name);
-    return specs != NULL && PyTuple_CheckExact(specs) ? specs : NULL;
+static Py_hash_t text_hash(PyObject *text) {
+    Py_hash_t hash = ((PyASCIIObject *)text)->hash;
+    return hash == -1 ? PyObject_Hash(text) : hash;
 }
 
-static int on_put(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, PyObject *item) {
-    PyObject *said_by, *name = item == NULL ? NULL : name_of(post, item, &said_by), *specs = specs_of(post, name);
-    if (specs == NULL) return POST_UNKNOWN;
-    if (PyTuple_GET_SIZE(specs) == 0) return 1; /* no view speaks of it */
+/* What messages of this name may be; borrowed; NULL: Python must look. That never changes. Texts that say the same are one from here
+   on, however many of them a program makes. */
+static PyObject *specs_of(Post *post, PyObject **name) {
+    if (*name == NULL) return NULL;
+    Py_hash_t hash = text_hash(*name);
+    size_t home = (size_t)hash & (RECENT_NAMES - 1);
+    PyObject *known = post->names[home].name;
+    if (known == *name || (known != NULL && text_hash(known) == hash && PyUnicode_Compare(known, *name) == 0)) {
+        *name = known;
+        return post->names[home].specs;
+    }
+    PyObject *specs = PyDict_GetItemWithError(post->specs, *name);
+    if (specs == NULL || !PyTuple_CheckExact(specs)) return NULL;
+    Py_XSETREF(post->names[home].name, Py_NewRef(*name));
+    Py_XSETREF(post->names[home].specs, Py_NewRef(specs));
+    return specs;
+}
+
+/* A message that a view speaks of. */
+static int put_known(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, PyObject *item, PyObject *name, PyObject *said_by) {
     QueueReader *reader = reader_of(post, queue);
-    int full = reader == NULL || !tracer->tasks ? -1 : is_full(reader, queue);
+    int full = reader == NULL || !tracer->tasks ? -1 : is_full(post, reader, queue);
     if (full) return full < 0 ? POST_UNKNOWN : 1; /* it will not get in */
     if (post->entries && may_be_told(tracer, frame)) return POST_UNKNOWN;
     PyObject *task = tasks_current(tracer);
@@ -650,6 +707,16 @@ static int on_put(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, 
     int answer = way == NULL ? POST_UNKNOWN : send(tracer, post, frame, way, item, said_by, task, false);
     Py_XDECREF(way);
     Py_XDECREF(task);
+    return answer;
+}
+
+static int on_put(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, PyObject *item) {
+    PyObject *said_by, *name = item == NULL ? NULL : name_of(post, item, &said_by), *specs = specs_of(post, &name);
+    if (specs == NULL) return POST_UNKNOWN;
+    if (PyTuple_GET_SIZE(specs) == 0) return 1; /* no view speaks of it */
+    Py_INCREF(name);
+    int answer = put_known(tracer, post, frame, queue, item, name, said_by);
+    Py_DECREF(name);
     return answer;
 }
 
@@ -665,9 +732,10 @@ static PyObject *next_of(QueueReader *reader, PyObject *queue) {
    as well be told now. */
 static int on_shared_take(Tracer *tracer, Post *post, RunFrame *frame, QueueReader *reader, PyObject *queue) {
     PyObject *item = next_of(reader, queue), *said_by, *name = item == NULL ? NULL : name_of(post, item, &said_by);
-    PyObject *specs = specs_of(post, name), *task = NULL;
+    PyObject *specs = specs_of(post, &name), *task = NULL;
     Way *way = NULL;
     int answer = POST_UNKNOWN;
+    Py_XINCREF(name);
     if (specs != NULL && PyTuple_GET_SIZE(specs) == 0) {
         answer = 1;
     } else if (specs != NULL && PySet_GET_SIZE(reader->told) == 0 && (task = tasks_current(tracer)) != NULL) {
@@ -677,6 +745,7 @@ static int on_shared_take(Tracer *tracer, Post *post, RunFrame *frame, QueueRead
     }
     Py_XDECREF(way);
     Py_XDECREF(task);
+    Py_XDECREF(name);
     Py_XDECREF(item);
     return answer;
 }
@@ -702,32 +771,48 @@ static int on_take(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue,
     return same ? 1 : POST_UNKNOWN;
 }
 
+enum { PUT, GET, TAKE, NONE_OF_THEM };
+
+static int which_of(const Post *post, const PyCodeObject *code) {
+    const PyObject *known = (const PyObject *)code;
+    return known == post->put ? PUT : known == post->get ? GET : known == post->take ? TAKE : NONE_OF_THEM;
+}
+
+static bool is_known_plain(const Post *post, int which, const PyTypeObject *type) {
+    return post->plain[which].type == type && post->plain[which].deaths == plan_deaths;
+}
+
 /* 1: nothing else is wanted of this function with such a queue; 0: Python must look; -1: a fault */
 static int is_plain_function(Tracer *tracer, Post *post, int which, CodeInfo *info, PyTypeObject *type) {
-    if (post->plain[which].type == type && post->plain[which].deaths == plan_deaths) return 1;
+    if (is_known_plain(post, which, type)) return 1;
     Callee *callee = plan_receiver(tracer, info, type);
     if (callee == NULL) return -1;
     if (callee->name == NULL || callee->wants & NOTHING_ELSE || callee->group != NULL) return 0;
+    if (info->own) return 1; /* that it starts is of interest in itself */
     post->plain[which].type = type;
     post->plain[which].deaths = plan_deaths;
     return 1;
 }
 
-static int look_at(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
-    Post *post = tracer->post;
-    PyObject *code = (PyObject *)info->code, *queue = frame->localsplus[0];
-    int which = code == post->put ? 0 : code == post->get ? 1 : 2, answer;
-    if (queue == NULL || info->groups || post->rests) return POST_UNKNOWN;
-    int plain = is_plain_function(tracer, post, which, info, Py_TYPE(queue));
-    if (plain <= 0) return plain < 0 ? post_fault(tracer) : POST_UNKNOWN;
-    if (which == 0) answer = on_put(tracer, post, frame, queue, frame->localsplus[1]);
-    else answer = on_take(tracer, post, frame, queue, which == 1);
+static int see(Tracer *tracer, Post *post, int which, RunFrame *frame, PyObject *queue) {
+    int answer = which == PUT ? on_put(tracer, post, frame, queue, frame->localsplus[1])
+                              : on_take(tracer, post, frame, queue, which == GET);
     if (answer == POST_UNKNOWN && PyErr_Occurred()) PyErr_Clear(); /* whatever it was, Python meets it again */
     return answer;
 }
 
+static int look_at(Tracer *tracer, int which, CodeInfo *info, RunFrame *frame) {
+    Post *post = tracer->post;
+    PyObject *queue = frame->localsplus[0];
+    if (queue == NULL || info->groups || post->rests) return POST_UNKNOWN;
+    int plain = is_plain_function(tracer, post, which, info, Py_TYPE(queue));
+    if (plain <= 0) return plain < 0 ? post_fault(tracer) : POST_UNKNOWN;
+    return see(tracer, post, which, frame, queue);
+}
+
 /* Python may want to know what was taken. Nobody was told of ends until now: hardly anybody asks. */
 static int see_ends(Tracer *tracer, CodeInfo *info, PyObject *queue) {
+    if (info->callee->wants & WANT_HAND_END) return POST_UNKNOWN;
     Callee *callee = queue == NULL ? NULL : plan_receiver(tracer, info, Py_TYPE(queue));
     if (queue == NULL) return POST_UNKNOWN;
     if (callee == NULL) return post_fault(tracer);
@@ -738,12 +823,24 @@ static int see_ends(Tracer *tracer, CodeInfo *info, PyObject *queue) {
 
 int post_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     Post *post = tracer->post;
-    PyObject *code = (PyObject *)info->code;
-    if (code != post->put && code != post->get && code != post->take)
-        return post->calls ? crossing_start(tracer, post, info, frame) : POST_UNKNOWN;
-    int answer = look_at(tracer, info, frame);
-    if (answer != POST_UNKNOWN || code != post->take || info->callee->wants & WANT_HAND_END) return answer;
-    return see_ends(tracer, info, frame->localsplus[0]);
+    int which = which_of(post, info->code);
+    if (which == NONE_OF_THEM) return post->calls ? crossing_start(tracer, post, info, frame) : POST_UNKNOWN;
+    int answer = look_at(tracer, which, info, frame);
+    return answer == POST_UNKNOWN && which == TAKE ? see_ends(tracer, info, frame->localsplus[0]) : answer;
+}
+
+int post_begin(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
+    Post *post = tracer->post;
+    int which = which_of(post, code);
+    if (which == NONE_OF_THEM || !tracer->running || tracer->broken || post->rests || is_aside(tracer)) return POST_OTHER;
+    PyObject *queue = frame->localsplus[0];
+    if (queue == NULL || !is_known_plain(post, which, Py_TYPE(queue))) return POST_OTHER;
+    int answer = see(tracer, post, which, frame, queue);
+    if (answer != POST_UNKNOWN) return answer;
+    CodeInfo *info = plan_find(tracer, code);
+    if (info == NULL) return POST_OTHER;
+    if (which == TAKE) answer = see_ends(tracer, info, queue);
+    return answer == POST_UNKNOWN ? function_begin(tracer, info, frame) : answer;
 }
 
 #endif

@@ -13,6 +13,9 @@ extern PyTypeObject PostType, QueueReaderType, WayType;
 #define POST_UNKNOWN 2
 #define NOTHING_ELSE (~(WANT_HAND | WANT_HAND_END | WANT_SITE)) /* what may be wanted of a function that carries messages */
 int post_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
+/* The same, where nothing was found out about the function yet. POST_OTHER: it is none of those, or something is new. */
+#define POST_OTHER 3
+int post_begin(Tracer *tracer, PyCodeObject *code, RunFrame *frame);
 
 #endif
 #endif

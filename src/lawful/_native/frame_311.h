@@ -50,3 +50,8 @@ static inline void signals_again(PyThreadState *thread) {
         _Py_atomic_load_relaxed(&thread->interp->ceval.pending.calls_to_do))
         _Py_atomic_store_relaxed(&thread->interp->ceval.eval_breaker, 1);
 }
+
+/* Fields of objects are asked for by their names. */
+static inline int object_field_index(PyTypeObject *type, PyObject *name) { return -1; }
+static inline PyObject *object_field(PyObject *object, int index) { return NULL; }
+

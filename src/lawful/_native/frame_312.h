@@ -43,6 +43,10 @@ static inline bool object_is_bare(PyObject *object) {
            _PyDictOrValues_IsValues(*_PyObject_DictOrValuesPointer(object));
 }
 
+/* Fields of objects are asked for by their names. */
+static inline int object_field_index(PyTypeObject *type, PyObject *name) { return -1; }
+static inline PyObject *object_field(PyObject *object, int index) { return NULL; }
+
 /* The calls in progress before a program starts. */
 #define BARE_DEPTH 0
 

@@ -1,6 +1,10 @@
 /* Frames of CPython 3.13. */
 #define Py_BUILD_CORE 1
 #include "internal/pycore_ceval.h"
+#pragma GCC diagnostic push /* what it keeps for others, and nobody here asks for */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#include "internal/pycore_dict.h"
+#pragma GCC diagnostic pop
 #include "internal/pycore_frame.h"
 #include "internal/pycore_interp.h"
 #include "internal/pycore_object.h"
@@ -41,6 +45,22 @@ static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->cur
 /* Has it still no dict of its own, so that nobody can have seen it? */
 static inline bool object_is_bare(PyObject *object) {
     return Py_TYPE(object)->tp_flags & Py_TPFLAGS_INLINE_VALUES && _PyObject_GetManagedDict(object) == NULL;
+}
+
+/* Which of the fields that objects of a class have in themselves has this name, an interned text; -1: none. */
+static inline int object_field_index(PyTypeObject *type, PyObject *name) {
+    if (!(type->tp_flags & Py_TPFLAGS_INLINE_VALUES) || type->tp_version_tag == 0) return -1;
+    PyDictKeysObject *keys = ((PyHeapTypeObject *)type)->ht_cached_keys;
+    if (keys == NULL || keys->dk_kind != DICT_KEYS_SPLIT) return -1;
+    for (int i = 0; i < keys->dk_nentries; i++)
+        if (DK_UNICODE_ENTRIES(keys)[i].me_key == name) return i;
+    return -1;
+}
+
+/* What it has there, borrowed; NULL: nobody knows. As long as the class stays the same. */
+static inline PyObject *object_field(PyObject *object, int index) {
+    PyDictValues *values = _PyObject_InlineValues(object);
+    return values->valid && index < values->capacity ? values->values[index] : NULL;
 }
 
 /* The calls in progress before a program starts. */

@@ -271,9 +271,11 @@ uint32_t function_place(Tracer *tracer, RunFrame *frame) {
     return place_number(tracer, code, offset);
 }
 
+int function_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame) { return enter(tracer, info, frame, KIND_PRE, WANT_PRE); }
+
 int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     int answer = tracer->post != NULL ? post_start(tracer, info, frame) : POST_UNKNOWN;
-    return answer == POST_UNKNOWN ? enter(tracer, info, frame, KIND_PRE, WANT_PRE) : answer;
+    return answer == POST_UNKNOWN ? function_begin(tracer, info, frame) : answer;
 }
 
 int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {

@@ -4,6 +4,7 @@
    What was disabled at a place comes back if the tool's event is switched off and on for this code object alone. That does
    not help with starts, which are asked for everywhere. So functions whose starts sleep now and then tell them to a
    second tool, which asks for nothing else. */
+#include "exchange.h"
 #include "quick.h"
 
 #if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX >= 0x030C0000
@@ -92,8 +93,10 @@ TIMED_CALLBACK(on_start) {
     Tracer *tracer = TRACER;
     bool second = ((Callback *)self)->second;
     PyCodeObject *code = (PyCodeObject *)args[0];
-    CodeInfo *info = plan_find(tracer, code);
     RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
+    int posted = tracer->post != NULL && !second ? post_begin(tracer, code, frame) : POST_OTHER;
+    if (posted != POST_OTHER) return keep(posted);
+    CodeInfo *info = plan_find(tracer, code);
     if (info != NULL && info->plain && !info->unseen && !second && quick_ready(tracer) && !is_aside(tracer) &&
         quick_begin(tracer, info, frame, true))
         Py_RETURN_NONE;

@@ -9,6 +9,8 @@
 
 #define RECENT 256       /* entries of a table that were met last, by the addresses of their objects: a power of two */
 #define HITS 256         /* ways that were found last: a power of two */
+#define RECENT_NAMES 64  /* names of messages that were met last: a power of two */
+#define RECENT_IDS 16    /* ids of objects whose methods tasks run, as numbers of Python: a power of two */
 
 /* Dicts as tables.py has them: */
 enum {
@@ -23,32 +25,43 @@ enum {
     TABLES
 };
 
+/* What each message asks for lies together, in front. */
 struct Post {
     PyObject_HEAD
-    PyObject *tables[TABLES];
-    PyObject *recent[TABLES][RECENT];
-    struct {
-        PyObject *ways, *name, *party; /* strong references, only compared: the dict of dicts, and its keys */
-        Way *way;
-    } hits[HITS];
-    struct Crossings *crossings; /* calls that were met last, or NULL */
+    PyObject *put, *get, *take; /* code of asyncio's queues, or None */
+    PyObject *court;     /* where messages are judged without events, or None */
+    char rests;          /* Python must look at everything */
+    char entries;        /* some code of the program's own is told of as messages: what it puts may have been told already */
+    char sharing;        /* several read from a queue */
+    char calls;          /* there are doors */
+    char plain_names;    /* do none of the names that asyncio gives put a task into a group? */
+    unsigned judged, missed; /* there; and not there, only because events were waiting */
+    unsigned patience;   /* how many of these there may be */
+    unsigned hastened;   /* how many were judged when there were too many last */
     struct {
         PyTypeObject *type; /* of queues, only compared */
         unsigned deaths;
     } plain[3];          /* where nothing else is wanted of `put`, `get` and `take` */
+    struct {
+        unsigned version; /* of the class of queues; 0: none yet */
+        int index;
+    } bound;             /* where queues of this class keep how much they hold at most */
+    struct {
+        PyObject *name, *specs; /* strong references; what it may be */
+    } names[RECENT_NAMES];
+    struct {
+        PyObject *ways, *name, *party; /* strong references, only compared: the dict of dicts, and its keys */
+        Way *way;
+    } hits[HITS];
+    struct {
+        PyObject *weak, *value; /* strong references: what an entry of the table has */
+    } recent[TABLES][RECENT];
+    PyObject *ids[RECENT_IDS]; /* or NULL */
+    PyObject *tables[TABLES];
+    struct Crossings *crossings; /* calls that were met last, or NULL */
     PyObject *specs;     /* a dict: what messages of a name may be; (): nothing */
     PyObject *keys;      /* a tuple: by which of these a dict has the name of a message */
     PyObject *matches;   /* a tuple: what tells whether the name of a task puts it into a group */
-    char plain_names;    /* is that so of none of the names that asyncio gives? */
-    PyObject *put, *get, *take; /* code of asyncio's queues, or None */
-    char rests;          /* Python must look at everything */
-    char entries;        /* some code of the program's own is told of as messages: what it puts may have been told already */
-    char sharing;        /* several read from a queue */
-    PyObject *court;     /* where messages are judged without events, or None */
-    char calls;          /* there are doors */
-    unsigned judged, missed; /* there; and not there, only because events were waiting */
-    unsigned patience;   /* how many of these there may be */
-    unsigned hastened;   /* how many were judged when there were too many last */
 };
 
 /* What a table has of an object; borrowed; NULL: nothing. */

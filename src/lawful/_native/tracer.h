@@ -178,6 +178,7 @@ int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception);
 int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
+int function_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame); /* the same, and it is no message that the core knows */
 uint32_t function_place(Tracer *tracer, RunFrame *frame); /* that its events have; 0: none */
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result);
 int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload); /* takes it over */

@@ -14,10 +14,18 @@
 
 #define LONGEST 10000    /* as in encode.c */
 
-static PyObject *text_args, *text_argIds, *text_kwargs, *text_alias, *text_maxsize, *text_queue;
+/* What is seldom needed stays out of what often is: the fewer lines of memory, the faster. */
+#if defined(__GNUC__)
+#  define NOT_INLINE __attribute__((noinline))
+#else
+#  define NOT_INLINE
+#endif
+
+static PyObject *text_args, *text_argIds, *text_kwargs, *text_alias, *text_maxsize, *text_queue, *zero;
 
 static int setup(void) {
     if (text_queue != NULL) return 0;
+    if ((zero = PyLong_FromLong(0)) == NULL) return -1; /* there is only one */
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
     TEXT(args) TEXT(argIds) TEXT(kwargs) TEXT(alias)
 #undef TEXT
@@ -376,7 +384,7 @@ static bool is_boundless(Post *post, PyObject *queue) {
     PyTypeObject *type = Py_TYPE(queue);
     if (post->bound.version == 0 || post->bound.version != type->tp_version_tag) return false;
     PyObject *most = object_field(queue, post->bound.index);
-    return most != NULL && PyLong_CheckExact(most) && PyObject_IsTrue(most) == 0;
+    return most == zero;
 }
 
 /* From now on that can be seen of queues of this class. */
@@ -388,8 +396,7 @@ static void learn_bound(Post *post, QueueReader *reader, PyTypeObject *type) {
 }
 
 /* Is a queue full? -1: Python must look. */
-static int is_full(Post *post, QueueReader *reader, PyObject *queue) {
-    if (is_boundless(post, queue)) return 0;
+static NOT_INLINE int is_full_slowly(Post *post, QueueReader *reader, PyObject *queue) {
     learn_bound(post, reader, Py_TYPE(queue));
     PyObject *size = PyObject_GetAttr(queue, text_maxsize), *inside = NULL;
     Py_ssize_t most = size != NULL && PyLong_CheckExact(size) ? PyLong_AsSsize_t(size) : -1;
@@ -404,6 +411,10 @@ static int is_full(Post *post, QueueReader *reader, PyObject *queue) {
     }
     PyErr_Clear();
     return known ? 0 : -1;
+}
+
+static int is_full(Post *post, QueueReader *reader, PyObject *queue) {
+    return is_boundless(post, queue) ? 0 : is_full_slowly(post, reader, queue);
 }
 
 /* Is a message put by a method of its own receiver? Then its place is elsewhere. */
@@ -661,7 +672,7 @@ static int send(Tracer *tracer, Post *post, RunFrame *frame, Way *way, PyObject 
     bool readable = post_read(post, &said, &first, &objects, PyTuple_CheckExact(item));
     PyObject **values = ((PyTupleObject *)said)->ob_item + first;
     Py_ssize_t count = PyTuple_GET_SIZE(said) - first;
-    Id id = !readable || (!late && passes_on(tracer, frame, way->target)) ? 0 : identity_of(tracer, task);
+    Id id = !readable || (!late && passes_on(tracer, frame, way->target)) ? 0 : tasks_id(tracer, task);
     uint32_t place = id ? post_place(tracer, frame) : 0;
     if (place && !tracer->broken && tracer->place_list[place - 1].line >= 0) {
         int judged = post->court == Py_None ? 0 : post_judge(tracer, post, way, said, first, objects, place, id);
@@ -697,7 +708,7 @@ static PyObject *specs_of(Post *post, PyObject **name) {
 }
 
 /* A message that a view speaks of. */
-static int put_known(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, PyObject *item, PyObject *name, PyObject *said_by) {
+static NOT_INLINE int put_known(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, PyObject *item, PyObject *name, PyObject *said_by) {
     QueueReader *reader = reader_of(post, queue);
     int full = reader == NULL || !tracer->tasks ? -1 : is_full(post, reader, queue);
     if (full) return full < 0 ? POST_UNKNOWN : 1; /* it will not get in */
@@ -730,7 +741,7 @@ static PyObject *next_of(QueueReader *reader, PyObject *queue) {
 
 /* One of several readers takes a message. It is told of when that is done; but if nobody can have something against it, it may
    as well be told now. */
-static int on_shared_take(Tracer *tracer, Post *post, RunFrame *frame, QueueReader *reader, PyObject *queue) {
+static NOT_INLINE int on_shared_take(Tracer *tracer, Post *post, RunFrame *frame, QueueReader *reader, PyObject *queue) {
     PyObject *item = next_of(reader, queue), *said_by, *name = item == NULL ? NULL : name_of(post, item, &said_by);
     PyObject *specs = specs_of(post, &name), *task = NULL;
     Way *way = NULL;
@@ -794,7 +805,7 @@ static int is_plain_function(Tracer *tracer, Post *post, int which, CodeInfo *in
     return 1;
 }
 
-static int see(Tracer *tracer, Post *post, int which, RunFrame *frame, PyObject *queue) {
+static NOT_INLINE int see(Tracer *tracer, Post *post, int which, RunFrame *frame, PyObject *queue) {
     int answer = which == PUT ? on_put(tracer, post, frame, queue, frame->localsplus[1])
                               : on_take(tracer, post, frame, queue, which == GET);
     if (answer == POST_UNKNOWN && PyErr_Occurred()) PyErr_Clear(); /* whatever it was, Python meets it again */
@@ -829,18 +840,23 @@ int post_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     return answer == POST_UNKNOWN && which == TAKE ? see_ends(tracer, info, frame->localsplus[0]) : answer;
 }
 
+/* It was seen, and Python must look. */
+static NOT_INLINE int begin_slowly(Tracer *tracer, PyCodeObject *code, int which, RunFrame *frame) {
+    CodeInfo *info = plan_find(tracer, code);
+    if (info == NULL) return POST_OTHER;
+    int answer = which == TAKE ? see_ends(tracer, info, frame->localsplus[0]) : POST_UNKNOWN;
+    return answer == POST_UNKNOWN ? function_begin(tracer, info, frame) : answer;
+}
+
 int post_begin(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
     Post *post = tracer->post;
     int which = which_of(post, code);
     if (which == NONE_OF_THEM || !tracer->running || tracer->broken || post->rests || is_aside(tracer)) return POST_OTHER;
     PyObject *queue = frame->localsplus[0];
     if (queue == NULL || !is_known_plain(post, which, Py_TYPE(queue))) return POST_OTHER;
+    if (which == TAKE && !post->sharing && is_called_by_get(post, frame)) return 1;
     int answer = see(tracer, post, which, frame, queue);
-    if (answer != POST_UNKNOWN) return answer;
-    CodeInfo *info = plan_find(tracer, code);
-    if (info == NULL) return POST_OTHER;
-    if (which == TAKE) answer = see_ends(tracer, info, queue);
-    return answer == POST_UNKNOWN ? function_begin(tracer, info, frame) : answer;
+    return answer == POST_UNKNOWN ? begin_slowly(tracer, code, which, frame) : answer;
 }
 
 #endif

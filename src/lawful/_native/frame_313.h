@@ -63,6 +63,14 @@ static inline PyObject *object_field(PyObject *object, int index) {
     return values->valid && index < values->capacity ? values->values[index] : NULL;
 }
 
+/* What a dict has of this key, borrowed, if it was put in last; or NULL. */
+static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {
+    PyDictKeysObject *keys = ((PyDictObject *)dict)->ma_keys;
+    if (keys->dk_kind != DICT_KEYS_GENERAL || keys->dk_nentries == 0) return NULL;
+    PyDictKeyEntry *entry = &DK_ENTRIES(keys)[keys->dk_nentries - 1];
+    return entry->me_key == key ? entry->me_value : NULL;
+}
+
 /* The calls in progress before a program starts. */
 #define BARE_DEPTH 0
 

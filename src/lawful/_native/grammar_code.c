@@ -121,7 +121,8 @@ static inline void drop(Operands *operands) {
 
 /* In the place of the topmost ones; takes the value over if it is owned. */
 static inline void put(Operands *operands, int count, PyObject *value, bool owned) {
-    while (count--) drop(operands);
+    if (operands->owned) while (count--) drop(operands);
+    else operands->depth -= count; /* nearly always */
     push(operands, value, owned);
 }
 
@@ -218,6 +219,17 @@ elsewhere:
     return NULL;
 }
 
+/* A comparison of two values and nothing else, which most assertions are: does it hold? -1: it is not that simple. */
+static int compares(const GTables *tables, const GInstruction *instruction, PyObject **registers) {
+    const int *code = instruction->code;
+    if (instruction->count != 5 && (instruction->count != 6 || code[5] != G_CONDITION)) return -1;
+    if (code[0] > G_CONSTANT || code[2] > G_CONSTANT || code[4] < G_EQUAL || code[4] > G_GREATER_EQUAL) return -1;
+    PyObject *left = code[0] == G_REGISTER ? registers[code[1]] : PyTuple_GET_ITEM(tables->constants, code[1]);
+    PyObject *right = code[2] == G_REGISTER ? registers[code[3]] : PyTuple_GET_ITEM(tables->constants, code[3]);
+    int answer = code[4] <= G_UNEQUAL ? equal(tables, left, right) : compare((GOp)code[4], left, right);
+    return answer < 0 || code[4] != G_UNEQUAL ? answer : !answer;
+}
+
 static PyObject *slow(GMachine *machine, int number, int index, PyObject **registers, int filled, PyObject *event) {
     PyObject *list = PyList_New(filled);
     if (list == NULL) return NULL;
@@ -236,12 +248,17 @@ int grammar_run(GMachine *machine, int number, PyObject **registers, const GSour
     if (setup() < 0) return -1;
     for (int i = 0; i < transition->count; i++) {
         const GInstruction *instruction = transition->instructions + i;
+        bool asserts = instruction->kind == G_ASSERT;
+        if (asserts && (result = compares(tables, instruction, registers)) >= 0) {
+            if (result) continue;
+            break;
+        }
         PyObject *value;
+        result = 1;
         if (instruction->kind == G_LOAD)
             value = Py_XNewRef(load(tables->attribute + instruction->attribute, source));
         else
             value = evaluate(tables, instruction->code, instruction->count, registers, source->event != NULL);
-        bool asserts = instruction->kind == G_ASSERT;
         if (value == NULL || (asserts && !PyBool_Check(value))) {
             Py_XDECREF(value);
             value = NULL;

@@ -323,9 +323,14 @@ Id identity_simple(Tracer *tracer, PyObject *object) {
 Id identity_anew(Tracer *tracer, PyObject *object) {
     size_t at = note(tracer, object);
     if (at == NONE) return 0;
-    if (objects.entries[at].id == 0) objects.entries[at].id = ++last;
+    if (objects.entries[at].id == 0) {
+        Id brief = identity_brief(object);
+        objects.entries[at].id = brief ? brief : ++last;
+    }
     return objects.entries[at].id;
 }
+
+Id identity_next(void) { return ++last; }
 
 int identity_name(Tracer *tracer, PyObject *object) {
     PyObject *name = plan_class_name(tracer, Py_TYPE(object));
@@ -361,6 +366,7 @@ void identity_unwatch(Tracer *tracer) {
     tracer->slot = -1;
     if (--watching) return;
     unwatch_types();
+    identity_brief_end();
     Table gone = objects;
     memset(&objects, 0, sizeof objects);
     identity_entries = NULL;

@@ -13,15 +13,13 @@ static int setup(void) {
 }
 
 PyObject *tasks_current(Tracer *tracer) {
-    PyObject *get_loop = tracer->get_loop, *running = tracer->running_tasks, *loop, *task;
-    if (get_loop == NULL || running == NULL || !PyCFunction_CheckExact(get_loop) || PyDict_GET_SIZE(running) != 1 ||
-        PyCFunction_GET_FLAGS(get_loop) != METH_NOARGS)
+    PyObject *get_loop = tracer->get_loop, *running = tracer->running_tasks;
+    if (get_loop == NULL || running == NULL || !PyCFunction_CheckExact(get_loop) || PyCFunction_GET_FLAGS(get_loop) != METH_NOARGS)
         return record_task(tracer);
-    Py_ssize_t place = 0;
     PyObject *here = PyCFunction_GET_FUNCTION(get_loop)(PyCFunction_GET_SELF(get_loop), NULL);
-    bool same = here != NULL && PyDict_Next(running, &place, &loop, &task) && loop == here && task != Py_None;
+    PyObject *task = here == NULL ? NULL : dict_newest(running, here);
     Py_XDECREF(here); /* whoever runs it keeps it alive */
-    return same ? Py_NewRef(task) : record_task(tracer);
+    return task != NULL && task != Py_None ? Py_NewRef(task) : record_task(tracer);
 }
 
 /* ---- what a task made in C has ---------------------------------------------------------------------------------------- */
@@ -78,6 +76,87 @@ PyObject *tasks_name(PyObject *task) {
     if (found != NULL && PyUnicode_CheckExact(found)) return Py_NewRef(found);
     if (found != NULL && PyLong_CheckExact(found)) return Py_NewRef(Py_None);
     return ask(&names, task, text_get_name);
+}
+
+/* ---- ids ---------------------------------------------------------------------------------------------------------------- */
+
+/* Many a task sends one message and is gone. To be told of its end costs more than to see, when another one lies where it was, that it
+   is gone: a weak reference says so. Open addressing, by where tasks lie. */
+typedef struct {
+    PyObject *task; /* only compared; NULL: free */
+    PyObject *weak; /* a strong reference */
+    Id id;
+} BriefId;
+
+static BriefId *briefs;
+static size_t brief_mask, brief_count;
+
+static bool is_of(const BriefId *brief, const PyObject *task) { return ((PyWeakReference *)brief->weak)->wr_object == task; }
+
+/* Where a task is, or could be. */
+static BriefId *brief_at(const PyObject *task) {
+    size_t i = identity_home(task, brief_mask);
+    while (briefs[i].task != NULL && briefs[i].task != task) i = (i + 1) & brief_mask;
+    return &briefs[i];
+}
+
+/* Room for more, and those that are gone are thrown away. */
+static int brief_room(void) {
+    if (briefs != NULL && 2 * (brief_count + 1) <= brief_mask + 1) return 0;
+    BriefId *old = briefs;
+    size_t size = old ? brief_mask + 1 : 0, alive = 0;
+    for (size_t i = 0; i < size; i++) alive += old[i].task != NULL && is_of(&old[i], old[i].task);
+    size_t room = 256;
+    while (room < 4 * (alive + 1)) room *= 2;
+    BriefId *made = PyMem_Calloc(room, sizeof(BriefId));
+    if (made == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    briefs = made;
+    brief_mask = room - 1;
+    brief_count = alive;
+    for (size_t i = 0; i < size; i++) {
+        if (old[i].task == NULL) continue;
+        if (is_of(&old[i], old[i].task)) *brief_at(old[i].task) = old[i];
+        else Py_DECREF(old[i].weak);
+    }
+    PyMem_Free(old);
+    return 0;
+}
+
+Id identity_brief(const PyObject *object) {
+    const BriefId *brief = briefs ? brief_at(object) : NULL;
+    return brief != NULL && brief->task != NULL && is_of(brief, object) ? brief->id : 0;
+}
+
+void identity_brief_end(void) {
+    BriefId *old = briefs;
+    size_t size = old ? brief_mask + 1 : 0;
+    briefs = NULL;
+    brief_mask = brief_count = 0;
+    for (size_t i = 0; i < size; i++) Py_XDECREF(old[i].weak);
+    PyMem_Free(old);
+}
+
+/* Objects of classes made in Python must not get a weak reference: it would show. */
+Id tasks_id(Tracer *tracer, PyObject *task) {
+    Id id = identity_known(task);
+    if (id == 0) id = identity_brief(task);
+    if (id) return id;
+    if (tracer->gone || coroutines.type != Py_TYPE(task)) return identity_of(tracer, task);
+    PyObject *weak = PyWeakref_NewRef(task, NULL);
+    if (weak == NULL || brief_room() < 0) {
+        Py_XDECREF(weak);
+        return 0;
+    }
+    BriefId *brief = brief_at(task);
+    PyObject *before = brief->weak; /* of one that is gone */
+    brief_count += brief->task == NULL;
+    *brief = (BriefId){task, weak, identity_next()};
+    id = brief->id;
+    Py_XDECREF(before);
+    return id;
 }
 
 #endif

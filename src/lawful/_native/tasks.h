@@ -7,6 +7,8 @@
 #ifndef LAWFUL_NO_TRACER
 
 PyObject *tasks_current(Tracer *tracer);     /* as record_task */
+/* The id of a task that may be gone soon: the same as identity_of gives, but nobody is told of its end. 0 with an exception set. */
+Id tasks_id(Tracer *tracer, PyObject *task);
 PyObject *tasks_coroutine(PyObject *task);   /* a new reference, or NULL with an exception */
 /* Its name, a new reference; NULL with an exception; None: it has the one that asyncio gives, as `Task-7`. */
 PyObject *tasks_name(PyObject *task);

@@ -33,13 +33,12 @@ typedef struct {
     PyObject *heads;       /* a tuple of dicts: how the events begin */
     PyObject *parameters;  /* a tuple: how the view calls the arguments */
     const void *target;    /* the address of who is called, only compared; NULL: nobody knows */
-    Forms plain, objects;  /* without objects among the arguments, and with some */
     Turn *turns;           /* what laws make of it, if it can be judged without an event */
     int turn_count;
     char shared;           /* several read from the queue that it leads to */
     unsigned long version; /* of the laws */
+    Forms plain, objects;  /* without objects among the arguments, and with some; behind what each message needs */
 } Way;
-
 
 /* The forms, as they are at this place and in this task. */
 int way_forms(Tracer *tracer, Way *way, Forms *forms, uint32_t place, Id task);

@@ -7,7 +7,7 @@ import gc
 import random
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -221,12 +221,94 @@ def test_python_is_asked_once_for_what_is_always_the_same(run: Any) -> None:
         inbox.put_nowait(None)
         await task
 
-    found = run(lambda: asyncio.run(program()), VIEW.replace("group Clerk is task Clerk.work;", ""))
+    found = run(lambda: asyncio.run(program()), NO_CLERKS)
     assert [event["args"][0] for event in found.events] == list(range(500))
     assert len({event["task"] for event in found.events}) == 500
     assert len({event["callerId"] for event in found.events}) == 1
     assert found.handed["put_nowait"] <= 3
     assert found.handed["get"] + found.handed["get_nowait"] <= 3
+
+
+NO_CLERKS = VIEW.replace("group Clerk is task Clerk.work;", "")
+
+
+def drained(inbox: asyncio.Queue[Any]) -> Coroutine[Any, Any, None]:
+    async def worker() -> None:
+        while await inbox.get() is not None:
+            pass
+
+    return worker()
+
+
+def test_a_task_in_no_group_keeps_its_id_whatever_it_is_called(run: Any) -> None:
+    async def ask(inbox: asyncio.Queue[Any], number: int) -> None:
+        for again in range(4):
+            inbox.put_nowait(("job", number, again))
+            task = asyncio.current_task()
+            assert task is not None
+            if again == number % 3:
+                task.set_name(f"other-{number}") if number % 2 else task.get_name()
+            if number == 7:  # the same object as an argument, which Python sees to
+                inbox.put_nowait(("job", number, task))
+            await asyncio.sleep(0)
+
+    async def program() -> None:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+        task = asyncio.create_task(drained(inbox), name="worker-1")
+        await asyncio.sleep(0)
+        for wave in (1, 2):  # the second ones lie where the first ones have lain
+            await asyncio.gather(*(ask(inbox, number) for number in range(300 * wave)))
+        inbox.put_nowait(None)
+        await task
+
+    found = run(lambda: asyncio.run(program()), NO_CLERKS)
+    slow = run(lambda: asyncio.run(program()), NO_CLERKS, rests=True)
+    assert canonical(found.events) == canonical(slow.events)
+    assert sorted(Counter(event["task"] for event in found.events).values()) == [4] * 898 + [8] * 2
+    assert found.handed["put_nowait"] < 300
+
+
+def test_a_queue_that_gets_a_bound_refuses_what_is_too_much(run: Any) -> None:
+    async def program() -> None:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+        task = asyncio.create_task(drained(inbox), name="worker-1")
+        await asyncio.sleep(0)
+        for number in range(12):
+            inbox._maxsize = [0, 2, -1][number // 4]  # type: ignore[attr-defined]
+            try:
+                inbox.put_nowait(("job", number, "x"))
+            except asyncio.QueueFull:
+                assert number in (4, 5, 6, 7)
+        vars(inbox)["_maxsize"] = 1
+        with pytest.raises(asyncio.QueueFull):
+            inbox.put_nowait(("job", 12, "x"))
+        vars(inbox)["_maxsize"] = 0
+        inbox.put_nowait(("job", 13, "x"))
+        inbox.put_nowait(None)
+        await task
+
+    found = run(lambda: asyncio.run(program()), NO_CLERKS)
+    assert [event["args"][0] for event in found.events] == [0, 1, 2, 3, 8, 9, 10, 11, 13]
+
+
+def test_a_name_is_the_same_in_whatever_text_it_stands(run: Any) -> None:
+    async def program() -> None:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+        task = asyncio.create_task(drained(inbox), name="worker-1")
+        await asyncio.sleep(0)
+        for number in range(300):
+            name = "".join(["jo", "b"] if number % 2 else ["no", "te"])
+            other = "".join(["un", f"known{number % 70}"])
+            inbox.put_nowait((name, number, "x") if number % 2 else (name,))
+            inbox.put_nowait((other, number))
+        inbox.put_nowait(None)
+        await task
+
+    found = run(lambda: asyncio.run(program()), NO_CLERKS)
+    slow = run(lambda: asyncio.run(program()), NO_CLERKS, rests=True)
+    assert len(found.events) == 300
+    assert canonical(found.events) == canonical(slow.events)
+    assert found.handed["put_nowait"] < 80
 
 
 SHARED = """
@@ -399,6 +481,6 @@ def test_readers_that_are_gone_are_not_kept(run: Any) -> None:
         del alive[-3:]  # asyncio itself may still have the last task
         assert not [each for each in alive if each() is not None]
 
-    found = run(lambda: asyncio.run(program()), VIEW.replace("group Clerk is task Clerk.work;", ""))
+    found = run(lambda: asyncio.run(program()), NO_CLERKS)
     assert len(found.events) == 60
     assert len({event["groupId"] for event in found.events}) == 20

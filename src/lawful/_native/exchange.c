@@ -761,15 +761,9 @@ static NOT_INLINE int on_shared_take(Tracer *tracer, Post *post, RunFrame *frame
     return answer;
 }
 
-/* Does asyncio itself call, for who waits? That was looked at when it began. */
-static bool is_called_by_get(Post *post, RunFrame *frame) {
-    RunFrame *caller = frame_caller(frame);
-    return caller != NULL && (PyObject *)frame_code(caller) == post->get;
-}
-
 /* Somebody takes a message, or waits for one. Is it who always does? */
 static int on_take(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue, bool waits) {
-    bool by_get = !waits && is_called_by_get(post, frame);
+    bool by_get = !waits && post_is_called_by_get(post, frame);
     if (by_get && !post->sharing) return 1;
     QueueReader *reader = reader_of(post, queue);
     if (reader == NULL) return POST_UNKNOWN;
@@ -782,20 +776,14 @@ static int on_take(Tracer *tracer, Post *post, RunFrame *frame, PyObject *queue,
     return same ? 1 : POST_UNKNOWN;
 }
 
-enum { PUT, GET, TAKE, NONE_OF_THEM };
-
 static int which_of(const Post *post, const PyCodeObject *code) {
     const PyObject *known = (const PyObject *)code;
     return known == post->put ? PUT : known == post->get ? GET : known == post->take ? TAKE : NONE_OF_THEM;
 }
 
-static bool is_known_plain(const Post *post, int which, const PyTypeObject *type) {
-    return post->plain[which].type == type && post->plain[which].deaths == plan_deaths;
-}
-
 /* 1: nothing else is wanted of this function with such a queue; 0: Python must look; -1: a fault */
 static int is_plain_function(Tracer *tracer, Post *post, int which, CodeInfo *info, PyTypeObject *type) {
-    if (is_known_plain(post, which, type)) return 1;
+    if (post_is_plain(post, which, type)) return 1;
     Callee *callee = plan_receiver(tracer, info, type);
     if (callee == NULL) return -1;
     if (callee->name == NULL || callee->wants & NOTHING_ELSE || callee->group != NULL) return 0;
@@ -853,8 +841,7 @@ int post_begin(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
     int which = which_of(post, code);
     if (which == NONE_OF_THEM || !tracer->running || tracer->broken || post->rests || is_aside(tracer)) return POST_OTHER;
     PyObject *queue = frame->localsplus[0];
-    if (queue == NULL || !is_known_plain(post, which, Py_TYPE(queue))) return POST_OTHER;
-    if (which == TAKE && !post->sharing && is_called_by_get(post, frame)) return 1;
+    if (queue == NULL || !post_is_plain(post, which, Py_TYPE(queue))) return POST_OTHER;
     int answer = see(tracer, post, which, frame, queue);
     return answer == POST_UNKNOWN ? begin_slowly(tracer, code, which, frame) : answer;
 }

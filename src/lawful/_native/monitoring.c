@@ -4,7 +4,7 @@
    What was disabled at a place comes back if the tool's event is switched off and on for this code object alone. That does
    not help with starts, which are asked for everywhere. So functions whose starts sleep now and then tell them to a
    second tool, which asks for nothing else. */
-#include "exchange.h"
+#include "post.h"
 #include "quick.h"
 
 #if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX >= 0x030C0000
@@ -89,7 +89,7 @@ PyObject *delivery_nothing(void) {
     return PyType_Ready(&CallbackType) < 0 ? NULL : new_callback(NULL, on_anything, false);
 }
 
-TIMED_CALLBACK(on_start) {
+TIMED_CALLBACK(on_any_start) {
     Tracer *tracer = TRACER;
     bool second = ((Callback *)self)->second;
     PyCodeObject *code = (PyCodeObject *)args[0];
@@ -119,6 +119,15 @@ TIMED_CALLBACK(on_start) {
     if (!info->apart) return keep(second ? 0 : function_start(tracer, info, frame));
     if (second) return keep(function_start(tracer, info, frame));
     return keep(first && function_start(tracer, info, frame) < 0 ? -1 : 0);
+}
+
+CALLBACK(on_start) {
+    Tracer *tracer = TRACER;
+    if (tracer->until > 1 && tracer->post != NULL && !((Callback *)self)->second && post_passes(tracer, args[0])) {
+        tracer->until--;
+        Py_RETURN_NONE;
+    }
+    return on_any_start(self, args, count, keywords);
 }
 
 /* Signals that have waited for us strike in front of the instruction: it may wait itself, and be woken only by signals

@@ -12,6 +12,8 @@
 #define RECENT_NAMES 64  /* names of messages that were met last: a power of two */
 #define RECENT_IDS 16    /* ids of objects whose methods tasks run, as numbers of Python: a power of two */
 
+enum { PUT, GET, TAKE, NONE_OF_THEM }; /* functions of asyncio's queues */
+
 /* Dicts as tables.py has them: */
 enum {
     READERS,             /* of queues; */
@@ -82,6 +84,25 @@ int post_hasten(Tracer *tracer, Post *post, int answer);
 uint32_t post_place(Tracer *tracer, RunFrame *frame); /* as function_place, which is slow */
 int post_fault(Tracer *tracer);                       /* something of ours failed */
 bool post_is_old(Post *post, unsigned long version);  /* have laws come or gone since? Then Python finds out anew */
+
+static inline bool post_is_plain(const Post *post, int which, const PyTypeObject *type) {
+    return post->plain[which].type == type && post->plain[which].deaths == plan_deaths;
+}
+
+/* Does asyncio itself call `take`, for who waits? That was looked at when it began. */
+static inline bool post_is_called_by_get(const Post *post, RunFrame *frame) {
+    RunFrame *caller = frame_caller(frame);
+    return caller != NULL && (PyObject *)frame_code(caller) == post->get;
+}
+
+/* Is nothing to be seen where this code starts? Only what it takes to say yes in the most frequent case. */
+static inline bool post_passes(Tracer *tracer, const PyObject *code) {
+    const Post *post = tracer->post;
+    if (code != post->take || post->sharing || post->rests || !tracer->running || tracer->broken) return false;
+    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
+    const PyObject *queue = frame->localsplus[0];
+    return queue != NULL && post_is_plain(post, TAKE, Py_TYPE(queue)) && post_is_called_by_get(post, frame) && !is_aside(tracer);
+}
 
 /* A function of the program's own starts that may be a message. As post_start. */
 int crossing_start(Tracer *tracer, Post *post, CodeInfo *info, RunFrame *frame);

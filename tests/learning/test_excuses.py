@@ -209,3 +209,14 @@ def test_what_ways_of_life_say_is_what_the_histories_say(seed: int) -> None:
     found = lifeways.closing(start, {id(way): way for way in pool}.values(), (), words)
     assert {words[name].name for name in found} == {end for end, number in after.items() if number >= 2}
     assert all(vocabulary.ends(words[name]) for name in found)
+
+
+def test_the_window_knows_of_a_with_that_failed() -> None:
+    """One that was entered, and not left, has failed, by the language: nothing is missing."""
+    assert told(odd("F.prepare F.__enter__ F.__exit__", "F.prepare F.__enter__")) == []
+    assert told(odd("F.prepare F.__enter__ F.__exit__", "F.prepare"))
+
+
+def test_that_an_object_is_made_last_is_no_rule() -> None:
+    """What its `__init__` calls comes before the object is there; it may be called again."""
+    assert told(odd("F.prepare +F F.use", "F.prepare +F F.prepare F.use")) == []

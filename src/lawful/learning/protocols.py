@@ -41,6 +41,9 @@ MOST_OTHERS = 8  # rules that are broken for the same cause
 _OTHER_FILE = 0.92  # another file may have other customs
 _SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
 _LOOP = 0.7  # of a place, for each power of ten of uses there
+_LONE_BAR = 0.3
+"""The bar for what looks like a slip by more than its counts, see `Study._lone`."""
+_LONE_SHARE = 3  # of lives that are ended, for each that is not
 
 
 class Case(NamedTuple):
@@ -57,6 +60,7 @@ class Case(NamedTuple):
     score: float
     changed: bool = False  # all earlier runs kept it at this very place
     old: bool = False  # they broke it alike
+    lone: bool = False  # it looks like a slip, however few lives there are
 
 
 class Study:
@@ -264,7 +268,9 @@ class Study:
         good_places = self._places(key, good)
         bad_places = {way.place(key, example) for way, example in examples}
         fresh = bad_places - good_places
-        if not examples or not self._enforced(kept, broken, len(good_places), len(fresh)):
+        lone = (news is False or not self._past_runs.files) and self._lone(key, others, breach, examples, good_places)
+        few = lone and kept >= _LONE_SHARE * broken and len(good_places) >= LEAST_ENDED
+        if not examples or not (few or self._enforced(kept, broken, len(good_places), len(fresh))):
             return
         # Someone wrote each place; that a loop went through it a thousand times proves little more.
         places = len(good_places) * (1 + _LOOP * log10(max(1.0, kept / len(good_places))))
@@ -285,8 +291,30 @@ class Study:
             score *= (1 - self._doubt) ** (2 if made or breach is Breach.LAST else 1)
         score = heard(score, news)
         examples.sort(key=lambda each: each[0].place(key, each[1]) in good_places)  # the surprising ones first
-        shown = tuple(examples)
-        yield Case(key, others, breach, kept, broken, len(good_places), shown, tuple(good), score, old=news is False)
+        shown, kept_at = tuple(examples), len(good_places)
+        yield Case(key, others, breach, kept, broken, kept_at, shown, tuple(good), score, old=news is False, lone=lone)
+
+    def _lone(
+        self,
+        key: int | str,
+        others: tuple[int, ...],
+        breach: Breach,
+        examples: list[tuple[WayOfLife, LifeExample]],
+        good_places: set[int],
+    ) -> bool:
+        """Is it what slips look like? Then a few lives are enough: three threads that are joined, and one that is not.
+
+        By its name something begins, and its end is missing, at one place only, where it is never ended; it is at
+        others. Nothing failed there. Where earlier runs are known, they tell better what is a slip.
+        """
+        if breach is not Breach.MISSING or not vocabulary.ends_life(self._words[others[0]]):
+            return False
+        if isinstance(key, int) and not (vocabulary.makes(self._words[key]) or vocabulary.begins(self._words[key])):
+            return False
+        places = {way.place(key, example) for way, example in examples}
+        if len(places) != 1 or not places.isdisjoint(good_places):
+            return False
+        return not all(self._raised(way, example) for way, example in examples)
 
     def _news(
         self, key: int | str, others: tuple[int, ...], good: list[WayOfLife], bad: list[WayOfLife]
@@ -366,7 +394,7 @@ class Study:
             left = tuple((way, each) for way, each in case.bad if _life(each) not in told)
             if known:
                 known[0].append(case)
-            if not left or case.score < BAR:
+            if not left or case.score < (_LONE_BAR if case.lone else BAR):
                 continue
             groups.append(group := [case._replace(bad=left)])
             told.update((_life(each), group) for _, each in left)

@@ -168,7 +168,7 @@ def possible(view: View, candidate: Candidate, way: Way) -> bool:
         return not vocabulary.makes(view.words[b]) and not _with(view, a, b)
     if way.breach is Breach.MISSING or (way.breach is Breach.FIRST and way.letter == 1):
         return vocabulary.leads(view.words[a], view.words[b]) and a not in view.finals
-    return way.breach is not Breach.FIRST or not vocabulary.makes(view.words[b])
+    return way.breach not in (Breach.FIRST, Breach.LAST) or not vocabulary.makes(view.words[b])
 
 
 def needless(view: View, candidate: Candidate, way: Way) -> bool:
@@ -205,6 +205,11 @@ class Instead:
     def _exits(self) -> set[int]:
         return {number for number, word in enumerate(self._words) if vocabulary.exits(word)}
 
+    @cached_property
+    def enters(self) -> set[int]:
+        """The beginnings of `with`."""
+        return {number for number, word in enumerate(self._words) if vocabulary.enters(word)}
+
     def of(self, number: int) -> set[int]:
         word = self._words[number]
         found = self._alike[vocabulary.last(word)]
@@ -237,6 +242,8 @@ def late(view: View, pair: Pair, turned: int, instead: Instead) -> Late:
         found.update(id_ for id_ in objects if set(events) <= set(view.lived.get(id_, ())))
     if events[1] in view.finals:  # one that was ended in another way misses nothing
         found.update(id_ for id_ in alone[0] if not view.finals.isdisjoint(view.lived.get(id_, ())))
+    if vocabulary.exits(view.words[events[1]]):  # one that was entered, and not left, has failed, by the language
+        found.update(id_ for id_ in alone[0] if not instead.enters.isdisjoint(view.lived.get(id_, ())))
     for letter in (0, 1):
         missing, ways = events[1 - letter], view.met.get(events[letter])
         if ways and all(missing in met or not others[letter].isdisjoint(met) for met in ways):

@@ -3,6 +3,8 @@
    given what the record has, and the event is made when it is asked for. */
 #include "brief.h"
 
+#include "values.h"
+
 PyObject *event_kinds[KINDS];
 static PyObject *text_event, *text_name, *text_class, *text_targetId, *text_target, *text_res, *text_file, *text_line,
     *text_thread, *text_time, *text_process;
@@ -43,6 +45,7 @@ static int fill(PyObject *event, const Brief *brief) {
     if (brief->class_name != NULL && PyDict_SetItem(event, text_class, brief->class_name) < 0) return -1;
     if (brief->target && set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(brief->target)) < 0) return -1;
     if (brief->payload != NULL && set_payload(event, brief) < 0) return -1;
+    if ((brief->values != NULL || brief->result != NULL) && values_fill(event, brief->values, brief->result) < 0) return -1;
     if (brief->file != NULL && PyDict_SetItem(event, text_file, brief->file) < 0) return -1;
     if (brief->file != NULL && brief->line >= 0 && set_taken(event, text_line, PyLong_FromLong(brief->line)) < 0) return -1;
     if (set_taken(event, text_thread, PyLong_FromLong(brief->thread)) < 0) return -1;
@@ -59,14 +62,20 @@ PyObject *brief_dict(const Brief *brief) {
 /* ---- the object -------------------------------------------------------------------------------------------------------- */
 
 PyObject *brief_new(const Brief *given) {
+    PyObject *payload = Py_XNewRef(given->payload);
+    if ((given->values != NULL || given->result != NULL) && (payload = values_payload(given->values, given->result)) == NULL && PyErr_Occurred()) return NULL;
     Brief *brief = PyObject_New(Brief, &BriefType);
-    if (brief == NULL) return NULL;
+    if (brief == NULL) {
+        Py_XDECREF(payload);
+        return NULL;
+    }
     PyObject head = brief->ob_base;
     *brief = *given;
     brief->ob_base = head;
     Py_INCREF(brief->name);
     Py_XINCREF(brief->class_name);
-    Py_XINCREF(brief->payload);
+    brief->payload = payload;
+    brief->values = brief->result = NULL;
     Py_XINCREF(brief->file);
     brief->target_id = brief->event = NULL;
     return (PyObject *)brief;

@@ -14,6 +14,7 @@ typedef struct {
     PyObject *name;
     PyObject *class_name;  /* or NULL */
     PyObject *payload;     /* a dict with further fields, or one value: with a target the result, else the receiver; or NULL */
+    const uint64_t *values, *result; /* in place of the payload, while the brief is still being put together; or NULL */
     PyObject *file;        /* or NULL */
     PyObject *target_id;   /* an int, when somebody has asked for it */
     PyObject *event;       /* the dict, when somebody has */

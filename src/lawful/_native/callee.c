@@ -27,10 +27,15 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     callee->class_name = Py_XNewRef(class_name);
     callee->wants = wants;
     callee->group = group;
-    bool plain = group == NULL && !(wants & (WANT_ARGS | WANT_HAND | WANT_LEARN | WANT_BIRTH | WANT_EXIT));
-    if (plain) {
-        callee->plainly = PLAINLY_STARTS;
-        if (wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE))) callee->plainly |= PLAINLY_CALLED;
+    bool plain = group == NULL && !(wants & (WANT_HAND | WANT_HAND_END | WANT_LEARN | WANT_BIRTH | WANT_EXIT));
+    bool called = wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE | WANT_ARGS));
+    if (plain && !called && wants & (WANT_PRE | WANT_END) && !(wants & WANT_CALLEE_SIDE)) {
+        callee->plainly = PLAINLY_VALUED;
+        if (wants & WANT_RECEIVER) callee->plainly |= PLAINLY_RECEIVER;
+    }
+    if (plain && !(wants & WANT_ARGS)) {
+        callee->plainly |= PLAINLY_STARTS;
+        if (called) callee->plainly |= PLAINLY_CALLED;
         if ((wants & (WANT_END | WANT_RESULT)) == WANT_POST) callee->plainly |= PLAINLY_ENDS;
         if (wants & WANT_PRE) callee->plainly |= PLAINLY_PRE;
         if (wants & WANT_END) callee->plainly |= PLAINLY_END;

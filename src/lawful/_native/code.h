@@ -20,7 +20,8 @@ enum {
     PLAINLY_CALLED = 2,     /* and nothing is told at its end */
     PLAINLY_ENDS = 4,
     /* And what is wanted then: */
-    PLAINLY_PRE = 8, PLAINLY_END = 16, PLAINLY_RECEIVER = 32
+    PLAINLY_PRE = 8, PLAINLY_END = 16, PLAINLY_RECEIVER = 32,
+    PLAINLY_VALUED = 64     /* its numbers and values are all there is to tell of a call (valued.c) */
 };
 
 /* An answer of the hash table, good until something dies that is in it. What is asked of the callee most often is here,

@@ -156,14 +156,15 @@ TIMED_CALLBACK(on_instruction) {
     if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
         info->probes[before - 1].groups & tracer->alive && !probe_asleep(tracer, &info->probes[before - 1]))
         Py_RETURN_NONE;
-    if (before && !after && quick_call(tracer, &info->probes[before - 1], frame)) {
-        tracer->slow++;
-        Py_RETURN_NONE;
+    if (after) {
+        Probe *probe = &info->probes[after - 1];
+        answer = valued_result(tracer, probe, frame) ? 1 : probe_result(tracer, info, probe, frame);
     }
-    if (after) answer = probe_result(tracer, info, &info->probes[after - 1], frame);
-    tracer->slow += before && !info->probes[before - 1].early;
     if (before && answer >= 0) {
-        int other = probe_before(tracer, info, &info->probes[before - 1], frame);
+        Probe *probe = &info->probes[before - 1];
+        bool quickly = quick_call(tracer, probe, frame);
+        tracer->slow += !probe->early;
+        int other = quickly ? 1 : probe_before(tracer, info, probe, frame);
         answer = other < 0 ? -1 : answer | other;
     }
     return keep(strike(answer));

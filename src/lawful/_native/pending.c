@@ -1,5 +1,6 @@
 /* Calls that have begun and not ended, in each thread: what their ends must know of their beginnings. */
 #include "probe.h"
+#include "values.h"
 
 #ifndef LAWFUL_NO_TRACER
 
@@ -32,11 +33,24 @@ ThreadData *thread_data_anew(Tracer *tracer) {
 }
 
 void pending_settle(Tracer *tracer, Pending *pending) {
+    if (pending->valued) values_release(pending->values);
     Py_XDECREF(pending->payload);
     Py_XDECREF(pending->token);
     if (pending->gone == NULL) return;
     record_gone(tracer, pending->target, pending->gone, pending->gone_group);
     Py_DECREF(pending->gone);
+}
+
+/* What is to end in the long way has its values as that wants them. */
+static void open_values(Tracer *tracer, Pending *pending) {
+    if (!pending->valued) return;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* it may end by an exception */
+    pending->payload = values_payload(pending->values, NULL);
+    if (pending->payload == NULL && PyErr_Occurred()) tracer_fault(tracer);
+    values_release(pending->values);
+    pending->valued = false;
+    PyErr_Restore(type, value, trace);
 }
 
 /* Not every end is seen: that of a loop, for one. Such calls are found out by their frames, which run no more. */
@@ -93,6 +107,7 @@ bool pending_pop(Tracer *tracer, RunFrame *frame, int offset, Pending *found) {
         int depth = data->depth;
         data->depth = i;
         for (int j = i + 1; j < depth; j++) pending_settle(tracer, &data->stack[j]);
+        open_values(tracer, found);
         return true;
     }
     return false;

@@ -49,20 +49,20 @@ static int constructed(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pe
     return record_add(tracer, KIND_NEW, callee, id, Py_XNewRef(pending->payload), place_of(tracer, info, probe));
 }
 
-static bool is_made(const Pending *pending, PyObject *object) {
+bool pending_made(const Pending *pending, PyObject *object) {
     if (pending->asks || !identity_needed(object)) return false;
     return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
 }
 
-/* Is the object what the call of a class, or of a function that stands for one, was to make? */
+/* Is somebody to be told of that? */
 static bool is_new(const Pending *pending, PyObject *object) {
-    return pending->callee->wants & (WANT_NEW | LEARN(WANT_NEW)) && is_made(pending, object);
+    return pending->callee->wants & (WANT_NEW | LEARN(WANT_NEW)) && pending_made(pending, object);
 }
 
 /* An object comes out of a call whose callee has a group. 1: it is a sample; 0: nothing is told of it; -1: as ever. */
 static int comes_out(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *object) {
     Callee *callee = pending->callee;
-    if (!is_made(pending, object)) return 0;
+    if (!pending_made(pending, object)) return 0;
     if (sample_of(tracer, object)) return 1;
     if (!(callee->wants & WANT_BIRTH) || !sample_flip(tracer, callee->group)) return 0;
     Id id;

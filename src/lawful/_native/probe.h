@@ -35,6 +35,9 @@ void pending_settle(Tracer *tracer, Pending *pending);
 /* The offset of the instruction that a frame is in the middle of, or -1. */
 int pending_offset(Tracer *tracer, RunFrame *frame);
 
+/* Is the object what the call of a class, or of a function that stands for one, was to make? */
+bool pending_made(const Pending *pending, PyObject *object);
+
 /* ---- parts of records (payload.c) ------------------------------------------------------------------------------------ */
 
 extern PyObject *text_exception;

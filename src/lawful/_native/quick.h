@@ -22,14 +22,16 @@ static inline bool quick_ready(const Tracer *tracer) {
     return memcmp(&tracer->running, ready, sizeof ready) == 0;
 }
 
-/* Where the next record goes, and its time; NULL: that is not so easy. */
-static inline RecordChunk *quick_room(Tracer *tracer, uint32_t *time) {
+/* Where the next records go, and their time; NULL: that is not so easy. */
+static inline RecordChunk *quick_room_for(Tracer *tracer, int records, size_t words, uint32_t *time) {
     RecordChunk *chunk = tracer->last_chunk;
-    if (chunk == NULL || chunk->count + MOST_WORDS > chunk->room || tracer->count + 1 >= tracer->flush_at) return NULL;
+    if (chunk == NULL || chunk->count + words > chunk->room || tracer->count + records >= tracer->flush_at) return NULL;
     uint64_t passed = (uint64_t)(ticks() - chunk->epoch) / TICKS;
     *time = (uint32_t)passed;
     return passed > UINT32_MAX ? NULL : chunk;
 }
+
+static inline RecordChunk *quick_room(Tracer *tracer, uint32_t *time) { return quick_room_for(tracer, 1, MOST_WORDS, time); }
 
 static inline void quick_record(Tracer *tracer, RecordChunk *chunk, const Record *record) {
     tracer->count++;
@@ -116,7 +118,7 @@ static inline bool quick_return(Tracer *tracer, RunFrame *frame) {
     if (pending->begun >= chunk->start) {
         tracer->count++;
         uint64_t distance = chunk->start + chunk->count - pending->begun;
-        chunk->words[chunk->count++] = record_word(WORDS_END, false, distance, time);
+        chunk->words[chunk->count++] = record_word(WORDS_END, false, false, distance, time);
     } else {
         quick_record(tracer, chunk, &(Record){.target = pending->target, .callee = pending->callee->number, .time = time,
                                               .place = pending->place, .thread = thread->number, .kind = KIND_POST});
@@ -176,6 +178,10 @@ static inline const LastAnswer *quick_answer(Tracer *tracer, Probe *probe, PyObj
     return plan_known_call(tracer, probe->last_answers, key, qualname, *receiver ? receiver_type(*receiver) : NULL);
 }
 
+/* A call with values begins or ends (valued.c). */
+bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer *answer, PyObject *callable, PyObject *receiver);
+bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame);
+
 #define QUICK_TEXT 1000 /* characters: longer values may have to be cut */
 
 static inline bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
@@ -186,8 +192,9 @@ static inline bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
         receiver = NULL;
     }
     const LastAnswer *answer = quick_answer(tracer, probe, callable, &receiver);
-    if (answer == NULL || !(answer->plainly & PLAINLY_CALLED)) return false;
+    if (answer == NULL || !(answer->plainly & (PLAINLY_CALLED | PLAINLY_VALUED))) return false;
     if (answer->plainly & PLAINLY_RECEIVER && receiver == NULL) return false;
+    if (answer->plainly & PLAINLY_VALUED) return valued_call(tracer, probe, frame, answer, callable, receiver);
     Id target = 0;
     if (answer->primitive) {
         if (!PyUnicode_CheckExact(receiver) || PyUnicode_GET_LENGTH(receiver) > QUICK_TEXT) return false;

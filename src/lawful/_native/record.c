@@ -1,6 +1,7 @@
 /* The buffer of compact records, and the events that are made from them when somebody wants them. */
 #include "brief.h"
 #include "tracer.h"
+#include "values.h"
 
 #ifndef LAWFUL_NO_TRACER
 
@@ -17,7 +18,7 @@ int record_setup(void) {
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
     TEXT(file) TEXT(line) TEXT(thread) TEXT(task) TEXT(time) TEXT(process)
 #undef TEXT
-    return brief_setup();
+    return brief_setup() < 0 ? -1 : values_setup();
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------------- */
@@ -97,7 +98,7 @@ static RecordChunk *next_chunk(Tracer *tracer, int64_t tick) {
     if (chunk == NULL) return NULL;
     tracer->spare = NULL;
     chunk->next = NULL;
-    chunk->count = chunk->payload_count = 0;
+    chunk->count = chunk->payload_count = chunk->held_count = 0;
     chunk->first = chunk->epoch = tick;
     chunk->start = ++tracer->position;
     chunk->high = identity_high();
@@ -281,7 +282,8 @@ static RecordChunk *take(Tracer *tracer) {
 
 static void release(RecordChunk *chunk) {
     for (size_t i = 0; i < chunk->payload_count; i++) Py_DECREF(chunk->payloads[i]);
-    chunk->payload_count = 0;
+    for (size_t i = 0; i < chunk->held_count; i++) Py_DECREF(chunk->held[i]);
+    chunk->payload_count = chunk->held_count = 0;
 }
 
 static void free_chunk(RecordChunk *chunk) {
@@ -293,6 +295,7 @@ static void free_chunk(RecordChunk *chunk) {
         return;
     }
     free(chunk->payloads);
+    free(chunk->held);
 #if defined(MADV_HUGEPAGE)
     if (chunk->large) {
         munmap(chunk, LARGE_CHUNK);
@@ -366,6 +369,8 @@ static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payloa
         brief.name = record->kind == KIND_BORN ? callee->class_name : callee->name;
         brief.class_name = record->target ? callee->class_name : NULL;
         brief.payload = payload;
+        brief.values = record->values;
+        brief.result = record->result;
     }
     if (record->place) {
         brief.file = tracer->place_list[record->place - 1].file;

@@ -12,6 +12,8 @@
    probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
    function.c   starts and ends of functions that report themselves
    quick.h      the same, of what is most frequent
+   values.h     values in records
+   valued.c     calls with values, as far as they are frequent
    monitoring.c delivery by sys.monitoring (3.12 and newer)
    profile.c    delivery by PyEval_SetProfile and PyEval_SetTrace (3.11)
    exchange.c   messages in queues, as far as nothing new is to be found out about them
@@ -77,6 +79,8 @@ typedef struct RecordChunk {
        an object, or the receiver if that is none; gone: the class name; emit: the event. */
     PyObject **payloads;
     size_t payload_count, payload_room;
+    PyObject **held;       /* references of words (values.h), to be given back */
+    size_t held_count, held_room;
     uint64_t words[];
 } RecordChunk;
 
@@ -131,6 +135,8 @@ extern PyObject *text_res, *text_resultId, *text_target;
 
 /* ---- pending calls and the events themselves (probe.c) ------------------------------------------------------------ */
 
+#define CALL_WORDS 12 /* words, for those of one call */
+
 typedef struct {
     Callee *callee;
     RunFrame *frame;
@@ -139,12 +145,14 @@ typedef struct {
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
     bool asks;             /* it makes no object, though a class is called */
     bool plain;            /* its numbers are all there is to tell at its end, unless the receiver dies */
+    bool valued;           /* the same of its numbers and values */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
     Group *gone_group;     /* if it was a sample */
     Id target;
     uint64_t begun;        /* where its beginning was written, as `start` counts words; 0: that does not matter */
     uint32_t place;        /* that callee-side events have */
     int offset;            /* of the probe; callee side: -1 */
+    uint64_t values[CALL_WORDS]; /* if it is valued: what its beginning had, in place of the payload */
 } Pending;
 
 /* One that has nothing but this. Each field by itself: a compiler zeroes the whole by an instruction that takes longer. */
@@ -154,7 +162,7 @@ static inline void pending_clear(Pending *pending, Callee *callee, RunFrame *fra
     pending->payload = pending->token = pending->gone = NULL;
     pending->type = NULL;
     pending->gone_group = NULL;
-    pending->asks = pending->plain = false;
+    pending->asks = pending->plain = pending->valued = false;
     pending->target = target;
     pending->begun = 0;
     pending->place = 0;

@@ -14,7 +14,9 @@ import pytest
 from lawful.sources.python import cores
 from lawful.sources.python.model import Want
 from lawful.sources.python.scope import Scope
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.wanted import SCOPE_DETAIL, Watched
+
+Fields = list[tuple[str, Any]]  # of an event
 
 PROGRAM = """
 import copy
@@ -136,8 +138,91 @@ def no_arguments():
     return None
 
 
+def keyed(first, *rest, named=None, **more):
+    return named
+
+
+TEXTS = ["", "a", "\\u00e9\\U0001f600", "x" * 999, "y" * 10001, "\\udc80", "'\\"\\\\\\n\\0"]
+NUMBERS = [0, -1, 7, 2**29, -(2**30), 2**59, 2**60, -(2**60), -(2**60) - 1, 2**62, 2**63 - 1, -(2**63), 2**63, 2**9000]
+FLOATS = [0.5, -0.0, 1e308, 5e-324, float("inf"), float("nan"), 0.1]
+
+
+def values(k):
+    for each in (TEXTS[k % 7], NUMBERS[k], NUMBERS[k + 5], FLOATS[k % 7], None, True, b"", (k,), [k], {k}, {}, object, len):
+        one(each)
+        same = two(each)[0]
+        str.format("{}", each)
+        isinstance(each, str)
+        keyed(each, named=each, k=k, other="o")
+        keyed(each, each, each, each, named=same)
+        keyed(1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5)
+        keyed(1.5, 2.5, 3.5, 4.5, 5.5, named=6.5)
+        keyed(*[each], **{"named": each})
+    list((k, "a"))
+    dict(a=k, b="b", c=[k])
+    type(k)
+    type("Named", (), {})
+    int("12", base=8)
+    "text".join(["a", "b"])
+    (1.5).is_integer()
+    "a".upper().lower().center(20, "*")
+    [].append([])
+    float("1.5")
+    Base(Base(Base(k)))
+    Base(n=k).m(x=k)
+
+
+class Mortal:
+    def __init__(self, name):
+        self.name = name
+
+    def last(self, owners):
+        owners.clear()
+        return self.name
+
+
+def deaths(k):
+    # Receivers that die in their calls, with their arguments, or at once.
+    owners = [Mortal("m%d" % k)]
+    owners[0].last(owners)
+    Mortal("alone")
+    Mortal(Mortal(str(k)))
+    [Mortal("in a list")].pop()
+    ends("a" * k)
+
+
+def ends(text):
+    try:
+        int(text or "x")
+    except ValueError:
+        len(text)
+    try:
+        keyed()
+    except TypeError:
+        pass
+    try:
+        "a".index(text * 2, 3)
+    except ValueError:
+        raising(text)
+
+
+def raising(text):
+    try:
+        one(raised(text))
+    except KeyError as error:
+        str(error)
+
+
+def raised(text):
+    raise KeyError(text)
+
+
 def step(word, k, objects):
-    if word == "new":
+    if word == "values":
+        values(k)
+    elif word == "deaths":
+        deaths(k)
+    elif word == "new":
         objects.append((Left, Right, Base)[k % 3](k))
         if len(objects) > 4:
             objects.pop(k % 4)
@@ -221,7 +306,7 @@ def run(words):
 """
 WORDS = (
     *("new", "method", "bound", "class", "cell", "metaclass", "kinds", "renamed", "code", "functions", "builtins"),
-    *("generators", "callbacks"),
+    *("generators", "callbacks", "values", "deaths"),
 )
 SIDES = {
     "calls": (Scope(calls=("*", "prog")), Want.PRE),
@@ -230,6 +315,13 @@ SIDES = {
     "ends": (Scope(public=("prog",)), Want.POST | Want.RAISE),
     "results": (Scope(public=("prog",)), Want.PRE | Want.POST | Want.RESULT),
     "yields": (Scope(public=("prog",)), Want.PRE | Want.POST | Want.YIELD),
+    "values": (Scope(calls=("*", "prog")), SCOPE_DETAIL),
+    "values at starts": (Scope(calls=("*",)), Want.PRE | Want.ARGS),
+    "values at ends": (Scope(calls=("*",)), Want.POST | Want.ARGS | Want.RESULT | Want.NEW),
+    "results alone": (Scope(calls=("*",)), Want.PRE | Want.POST | Want.RESULT),
+    "ends alone": (Scope(calls=("*",)), Want.POST | Want.RAISE),
+    "arguments": (Scope(calls=("*",)), Want.PRE | Want.POST | Want.ARGS | Want.RAISE),
+    "values of functions": (Scope(public=("prog",)), SCOPE_DETAIL),
     "both": (Scope(calls=("*",), public=("prog",)), Want.PRE | Want.POST),
 }
 pytestmark = pytest.mark.skipif(cores.choose().name != "monitoring", reason="only that core has a short way")
@@ -246,7 +338,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     return module
 
 
-def watched(program: ModuleType, side: str, words: list[tuple[str, int]], **options: Any) -> list[dict[str, Any]]:
+def watched(program: ModuleType, side: str, words: list[tuple[str, int]], **options: Any) -> list[Fields]:
     scope, detail = SIDES[side]
     project = Path(str(program.__file__)).parent
     wanted = Watched([], Scope(calls=scope.calls, public=scope.public, project=project), detail=detail)
@@ -263,8 +355,9 @@ def watched(program: ModuleType, side: str, words: list[tuple[str, int]], **opti
     return comparable(events)
 
 
-def comparable(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without times, which are in order, and with the ids 1, 2, ... in the order in which they are met."""
+def comparable(events: list[dict[str, Any]]) -> list[Fields]:
+    """Without times, which are in order, and with the ids 1, 2, ... in the order in which they are met. The order of the
+    fields counts."""
     ids: dict[int, int] = {}
     times = [event.pop("time") for event in events]
     assert times == sorted(times)
@@ -272,7 +365,12 @@ def comparable(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for key in ("targetId", "resultId", "excId"):
             if event.get(key) is not None:
                 event[key] = ids.setdefault(event[key], len(ids) + 1)
-    return events
+        if "argIds" in event:  # a new one: two events may have the same list
+            event["argIds"] = [each and ids.setdefault(each, len(ids) + 1) for each in event["argIds"]]
+        if "kwargIds" in event:
+            named = event["kwargIds"].items()
+            event["kwargIds"] = {name: each and ids.setdefault(each, len(ids) + 1) for name, each in named}
+    return [list(event.items()) for event in events]
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -1,0 +1,34 @@
+/* Receivers, arguments and results in records, as words (record.h): numbers stand for themselves, objects for their ids, and
+   strings are held. Nothing else is: what the program makes dies when it would die otherwise. */
+#ifndef LAWFUL_VALUES_H
+#define LAWFUL_VALUES_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "record.h"
+
+int values_setup(void);
+/* What an event has of them is added to it. One of both may be NULL. */
+int values_fill(PyObject *event, const uint64_t *values, const uint64_t *result);
+/* The same as a dict of its own. NULL: there is nothing, or an exception. */
+PyObject *values_payload(const uint64_t *values, const uint64_t *result);
+
+static inline PyObject *value_held(uint64_t word) { return (PyObject *)(uintptr_t)(word & ~VALUE_MASK); }
+
+/* References that words are. */
+static inline void values_hold(const uint64_t *values) {
+    if (!(values[0] & SHAPE_HOLDS)) return;
+    for (size_t i = 1; i <= shape_size(values[0]); i += value_size(values[i]))
+        if ((values[i] & VALUE_MASK) == VALUE_HELD) Py_INCREF(value_held(values[i]));
+}
+
+static inline void values_release(const uint64_t *values) {
+    if (!(values[0] & SHAPE_HOLDS)) return;
+    for (size_t i = 1; i <= shape_size(values[0]); i += value_size(values[i]))
+        if ((values[i] & VALUE_MASK) == VALUE_HELD) Py_DECREF(value_held(values[i]));
+}
+
+#endif

@@ -21,11 +21,6 @@ static inline void first_is_receiver(Call *call) {
     call->count--;
 }
 
-static bool is_method_descriptor(PyObject *object) {
-    PyTypeObject *type = Py_TYPE(object);
-    return type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type;
-}
-
 static void look_at_call(Call *call, Probe *probe, PyObject **operands) {
     PyObject *callable = operands[0] ? operands[0] : operands[1];
     memset(call, 0, sizeof *call);

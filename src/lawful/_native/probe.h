@@ -98,6 +98,11 @@ typedef struct {
     bool other;           /* an object with `__call__` */
 } Call;
 
+static inline bool is_method_descriptor(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    return type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type;
+}
+
 /* Is there an object that the learner is to be told of? */
 static inline bool learnable(const Callee *callee, PyObject *receiver) {
     return callee->wants & LEARN(WANT_PRE) && receiver != NULL && identity_needed(receiver);

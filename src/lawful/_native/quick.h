@@ -139,13 +139,13 @@ static inline bool quick_yield(Tracer *tracer, RunFrame *frame) {
 /* By what a callable is known, and its receiver, as in `look_at_call`; a function's name, if it is known by its code. */
 static inline const void *quick_key(PyObject *callable, PyObject **receiver, PyObject **qualname) {
     PyTypeObject *kind = Py_TYPE(callable);
-    if (kind == &PyMethodDescr_Type) return *receiver ? callable : NULL;
+    if (is_method_descriptor(callable)) return *receiver ? callable : NULL;
     if (kind == &PyFunction_Type) {
         *qualname = ((PyFunctionObject *)callable)->func_qualname;
         return PyFunction_GET_CODE(callable);
     }
     if (*receiver != NULL) return NULL;
-    if (kind == &PyCFunction_Type) {
+    if (kind == &PyCFunction_Type || kind == &PyCMethod_Type) {
         PyCFunctionObject *builtin = (PyCFunctionObject *)callable;
         if (builtin->m_self != NULL && !PyModule_CheckExact(builtin->m_self)) {
             if (PyModule_Check(builtin->m_self) || builtin->m_ml->ml_flags & METH_STATIC) return NULL;
@@ -178,23 +178,57 @@ static inline const LastAnswer *quick_answer(Tracer *tracer, Probe *probe, PyObj
     return plan_known_call(tracer, probe->last_answers, key, qualname, *receiver ? receiver_type(*receiver) : NULL);
 }
 
+/* What is called, on what, with what. */
+typedef struct {
+    PyObject *callable, *receiver;
+    PyObject *const *args;
+    Py_ssize_t count;     /* of arguments, with those by keyword */
+    PyObject *keywords;   /* names of the last, or NULL */
+} QuickCall;
+
+/* As in `look_at_call`. false: that is not so easy. */
+static inline bool quick_look(QuickCall *call, const Probe *probe, RunFrame *frame) {
+    PyObject **operands = frame->localsplus + probe->base;
+    call->callable = operands[0] ? operands[0] : operands[1];
+    call->receiver = operands[0] ? operands[1] : NULL;
+    call->args = operands + 2;
+    call->count = probe->count;
+    call->keywords = probe->keywords;
+    if (probe->operation == OP_CALL) return true;
+    PyObject *all = operands[2], *mapping = probe->count & 1 ? operands[3] : NULL;
+    if (!PyTuple_CheckExact(all) && !PyList_CheckExact(all)) return false;
+    if (mapping != NULL && !(PyDict_CheckExact(mapping) && PyDict_GET_SIZE(mapping) == 0)) return false;
+    call->args = PySequence_Fast_ITEMS(all);
+    call->count = PySequence_Fast_GET_SIZE(all);
+    return true;
+}
+
+static inline bool quick_first_is_receiver(QuickCall *call) {
+    if (call->receiver != NULL || call->count - (call->keywords ? PyTuple_GET_SIZE(call->keywords) : 0) < 1) return false;
+    call->receiver = *call->args++;
+    call->count--;
+    return true;
+}
+
 /* A call with values begins or ends (valued.c). */
-bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer *answer, PyObject *callable, PyObject *receiver);
+bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer *answer, const QuickCall *call);
 bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame);
 
 #define QUICK_TEXT 1000 /* characters: longer values may have to be cut */
 
 static inline bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
     if (!probe->plain || !probe->busy || !probe->spot.place || !quick_ready(tracer)) return false;
-    PyObject **operands = frame->localsplus + probe->base, *callable = operands[0], *receiver = operands[1], *payload = NULL;
-    if (callable == NULL) {
-        callable = receiver;
-        receiver = NULL;
+    QuickCall call;
+    if (!quick_look(&call, probe, frame)) return false;
+    if (is_method_descriptor(call.callable)) quick_first_is_receiver(&call);
+    const LastAnswer *answer = quick_answer(tracer, probe, call.callable, &call.receiver);
+    if (answer != NULL && answer->plainly & PLAINLY_RECEIVER && call.receiver == NULL) {
+        if (!quick_first_is_receiver(&call)) return false;
+        answer = quick_answer(tracer, probe, call.callable, &call.receiver);
     }
-    const LastAnswer *answer = quick_answer(tracer, probe, callable, &receiver);
     if (answer == NULL || !(answer->plainly & (PLAINLY_CALLED | PLAINLY_VALUED))) return false;
-    if (answer->plainly & PLAINLY_RECEIVER && receiver == NULL) return false;
-    if (answer->plainly & PLAINLY_VALUED) return valued_call(tracer, probe, frame, answer, callable, receiver);
+    if (answer->plainly & PLAINLY_VALUED) return valued_call(tracer, probe, frame, answer, &call);
+    PyObject *receiver = call.receiver, *payload = NULL;
     Id target = 0;
     if (answer->primitive) {
         if (!PyUnicode_CheckExact(receiver) || PyUnicode_GET_LENGTH(receiver) > QUICK_TEXT) return false;

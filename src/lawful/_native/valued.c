@@ -95,20 +95,19 @@ static inline void write_record(Tracer *tracer, RecordChunk *chunk, Record *reco
 }
 
 /* The receiver, if it has no id, and the arguments. false: they cannot be written down. */
-static inline bool take_values(Tracer *tracer, const Probe *probe, RunFrame *frame, bool args, PyObject *target, uint64_t *values) {
-    PyObject **operands = frame->localsplus + probe->base + 2;
-    size_t by_name = args && probe->keywords ? (size_t)PyTuple_GET_SIZE(probe->keywords) : 0, at = 1, taken;
-    size_t count = args ? (size_t)probe->count : 0;
+static inline bool take_values(Tracer *tracer, const QuickCall *call, bool args, bool target, uint64_t *values) {
+    size_t count = args ? (size_t)call->count : 0, at = 1, taken;
+    size_t by_name = args && call->keywords ? (size_t)PyTuple_GET_SIZE(call->keywords) : 0;
     uint64_t shape = 0;
     if (count + 4 > CALL_WORDS) return false;
-    if (target != NULL) {
-        if ((taken = take_value(tracer, target, &values[at], &shape)) == 0) return false;
+    if (target) {
+        if ((taken = take_value(tracer, call->receiver, &values[at], &shape)) == 0) return false;
         at += taken;
         shape |= SHAPE_TARGET;
     }
     for (size_t i = 0; i < count; i++) {
-        if (by_name && i == count - by_name) values[at++] = address_word(probe->keywords, &shape);
-        if (at + 3 > CALL_WORDS || (taken = take_value(tracer, operands[i], &values[at], &shape)) == 0) return false;
+        if (by_name && i == count - by_name) values[at++] = address_word(call->keywords, &shape);
+        if (at + 3 > CALL_WORDS || (taken = take_value(tracer, call->args[i], &values[at], &shape)) == 0) return false;
         at += taken;
     }
     if (args) shape |= (count - by_name + 1) << SHAPE_ARGS_BIT | by_name << SHAPE_KEYWORDS_BIT;
@@ -123,16 +122,16 @@ static inline bool can_end(const Probe *probe, const ThreadData *thread, RunFram
     return last == NULL || last->frame != frame || last->offset < 0;
 }
 
-bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer *answer, PyObject *callable, PyObject *receiver) {
+bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer *answer, const QuickCall *call) {
     Callee *callee = answer->callee;
     ThreadData *thread = thread_data(tracer);
-    bool ends = callee->wants & WANT_END, primitive = answer->primitive;
+    bool ends = callee->wants & WANT_END, primitive = call->receiver != NULL && answer->primitive;
     if (thread == NULL || (ends && !can_end(probe, thread, frame))) return false;
     uint64_t values[CALL_WORDS], begun = 0;
     uint32_t time;
-    if (!take_values(tracer, probe, frame, callee->wants & WANT_ARGS, primitive ? receiver : NULL, values)) return false;
+    if (!take_values(tracer, call, callee->wants & WANT_ARGS, primitive, values)) return false;
     Id target = 0;
-    if (receiver != NULL && !primitive && (target = id_of(tracer, receiver)) == 0) return false;
+    if (call->receiver != NULL && !primitive && (target = id_of(tracer, call->receiver)) == 0) return false;
     if (callee->wants & WANT_PRE) {
         RecordChunk *chunk = quick_room_for(tracer, 1, MOST_WORDS + CALL_WORDS, &time);
         if (chunk == NULL || !can_hold(chunk)) return false;
@@ -145,9 +144,9 @@ bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer
     pending_clear(pending, callee, frame, target, probe->offset);
     pending->valued = true;
     pending->begun = begun;
-    if (PyType_Check(callable)) {
-        pending->type = (PyTypeObject *)callable;
-        pending->asks = callable == (PyObject *)&PyType_Type && probe->count == 1 && probe->keywords == NULL;
+    if (PyType_Check(call->callable)) {
+        pending->type = (PyTypeObject *)call->callable;
+        pending->asks = pending->type == &PyType_Type && call->count == 1 && call->keywords == NULL;
     }
     size_t size = shape_size(values[0]);
     for (size_t i = 0; i <= size; i++) pending->values[i] = values[i];

@@ -22,6 +22,7 @@ PROGRAM = """
 import copy
 import functools
 import math
+import re
 
 
 class Base:
@@ -158,6 +159,20 @@ def values(k):
         keyed(1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5)
         keyed(1.5, 2.5, 3.5, 4.5, 5.5, named=6.5)
         keyed(*[each], **{"named": each})
+        keyed(*[each, k], **{})
+        keyed(*(each for _ in range(2)))
+        one(*(each,))
+        type(*[each])
+        (1).__class__.__repr__(k)
+    matching = re.compile("a").match
+    matching("abc", k % 2)
+    str.upper("text")
+    str.upper(*["text"])
+    int.__add__(*[k, 1])
+    Base.m(*[Base(2), k])
+    Base.m(Base(2), x=k)
+    Base(2).m(*[k])
+    print(*[], **{"end": ""})
     list((k, "a"))
     dict(a=k, b="b", c=[k])
     type(k)

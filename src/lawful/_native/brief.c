@@ -44,8 +44,11 @@ static int fill(PyObject *event, const Brief *brief) {
         return -1;
     if (brief->class_name != NULL && PyDict_SetItem(event, text_class, brief->class_name) < 0) return -1;
     if (brief->target && set_taken(event, text_targetId, PyLong_FromUnsignedLongLong(brief->target)) < 0) return -1;
-    if (brief->payload != NULL && set_payload(event, brief) < 0) return -1;
-    if ((brief->values != NULL || brief->result != NULL) && values_fill(event, brief->values, brief->result) < 0) return -1;
+    if (brief->values != NULL || brief->result != NULL) {
+        if (values_fill(event, brief->values, brief->result) < 0) return -1;
+    } else if (brief->payload != NULL && set_payload(event, brief) < 0) {
+        return -1;
+    }
     if (brief->file != NULL && PyDict_SetItem(event, text_file, brief->file) < 0) return -1;
     if (brief->file != NULL && brief->line >= 0 && set_taken(event, text_line, PyLong_FromLong(brief->line)) < 0) return -1;
     if (set_taken(event, text_thread, PyLong_FromLong(brief->thread)) < 0) return -1;
@@ -61,30 +64,54 @@ PyObject *brief_dict(const Brief *brief) {
 
 /* ---- the object -------------------------------------------------------------------------------------------------------- */
 
-PyObject *brief_new(const Brief *given) {
-    PyObject *payload = Py_XNewRef(given->payload);
-    if ((given->values != NULL || given->result != NULL) && (payload = values_payload(given->values, given->result)) == NULL && PyErr_Occurred()) return NULL;
-    Brief *brief = PyObject_New(Brief, &BriefType);
-    if (brief == NULL) {
-        Py_XDECREF(payload);
-        return NULL;
+/* The words become the brief's own. */
+static void take_values(Brief *brief, const Brief *given, size_t before, size_t behind) {
+    brief->values = brief->result = NULL;
+    if (before) {
+        memcpy(brief->words, given->values, before * sizeof(uint64_t));
+        brief->values = brief->words;
+        values_hold(brief->values);
     }
-    PyObject head = brief->ob_base;
+    if (behind) {
+        memcpy(brief->words + before, given->result, behind * sizeof(uint64_t));
+        brief->result = brief->words + before;
+        if ((*brief->result & VALUE_MASK) == VALUE_HELD) Py_INCREF(value_held(*brief->result));
+    }
+}
+
+static void leave_values(Brief *brief) {
+    if (brief->values != NULL) values_release(brief->values);
+    if (brief->result != NULL && (*brief->result & VALUE_MASK) == VALUE_HELD) Py_DECREF(value_held(*brief->result));
+    brief->values = brief->result = NULL;
+}
+
+PyObject *brief_new(const Brief *given) {
+    size_t before = given->values ? 1 + shape_size(*given->values) : 0, behind = given->result ? value_size(*given->result) : 0;
+    Brief *brief = PyObject_NewVar(Brief, &BriefType, (Py_ssize_t)(before + behind));
+    if (brief == NULL) return NULL;
+    PyVarObject head = brief->ob_base;
     *brief = *given;
     brief->ob_base = head;
     Py_INCREF(brief->name);
     Py_XINCREF(brief->class_name);
-    brief->payload = payload;
-    brief->values = brief->result = NULL;
+    Py_XINCREF(brief->payload);
     Py_XINCREF(brief->file);
+    take_values(brief, given, before, behind);
     brief->target_id = brief->event = NULL;
     return (PyObject *)brief;
+}
+
+void brief_open_values(Brief *brief) {
+    brief->payload = values_payload(brief->values, brief->result);
+    if (brief->payload != NULL) leave_values(brief);
+    else PyErr_Clear(); /* there is no memory */
 }
 
 static void brief_dealloc(Brief *brief) {
     Py_DECREF(brief->name);
     Py_XDECREF(brief->class_name);
     Py_XDECREF(brief->payload);
+    leave_values(brief);
     Py_XDECREF(brief->file);
     Py_XDECREF(brief->target_id);
     Py_XDECREF(brief->event);
@@ -110,7 +137,8 @@ static PyMethodDef brief_methods[] = {
 
 PyTypeObject BriefType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Brief",
-    .tp_basicsize = sizeof(Brief),
+    .tp_basicsize = offsetof(Brief, words),
+    .tp_itemsize = sizeof(uint64_t),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "An event of which no dict was made.",
     .tp_dealloc = (destructor)brief_dealloc,

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ABI 6
+#define ABI 7
 #define MOST_VALUES 16 /* that a key may have */
 #define MOST_HOMES 64
 

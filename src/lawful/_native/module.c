@@ -9,6 +9,7 @@
 #include "grammar.h"
 #include "invariant.h"
 #include "learn.h"
+#include "lines.h"
 #include "sieve.h"
 #include "sites.h"
 #include "standing.h"
@@ -27,6 +28,7 @@ static PyMethodDef methods[] = {
 #endif
     AUTOMATA_METHODS
     BATCH_METHODS
+    LINES_METHODS
     SITES_METHODS
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
     {NULL, NULL, 0, NULL},

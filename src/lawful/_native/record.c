@@ -5,6 +5,7 @@
 
 #ifndef LAWFUL_NO_TRACER
 
+#include <math.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -336,13 +337,13 @@ static int set_place(Tracer *tracer, PyObject *event, uint32_t place) {
     return line < 0 ? 0 : set_taken(event, text_line, PyLong_FromLong(line));
 }
 
-/* Seconds since the beginning. */
+/* Seconds since the beginning, of whole nanoseconds: as decimals they are short. */
 static double time_of(Tracer *tracer, int64_t tick) {
     double passed = (double)tracer->first_time + (double)(tick - tracer->first_tick) * tracer->tick;
     /* The length of a tick is measured again and again. */
     if (passed < tracer->last_time) passed = tracer->last_time;
     tracer->last_time = passed;
-    return passed * 1e-9;
+    return floor(passed) / 1e9;
 }
 
 /* One that was made elsewhere gets what it lacks. */

@@ -11,8 +11,6 @@ int values_setup(void) {
     return 0;
 }
 
-static inline bool is_id(uint64_t word) { return (word & VALUE_MASK) == VALUE_ID; }
-
 /* A new reference. */
 static PyObject *object_of(const uint64_t *word) {
     switch (*word & VALUE_MASK) {
@@ -30,12 +28,6 @@ static PyObject *object_of(const uint64_t *word) {
     }
 }
 
-static bool has_ids(const uint64_t *values, size_t count) {
-    for (size_t i = 0; i < count; i++, values += value_size(*values))
-        if (is_id(*values)) return true;
-    return false;
-}
-
 static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
     int failed = value == NULL ? -1 : PyDict_SetItem(event, key, value);
     Py_XDECREF(value);
@@ -46,7 +38,7 @@ static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
 static PyObject *listed(const uint64_t *values, size_t count, bool ids) {
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++, values += value_size(*values)) {
-        PyObject *value = is_id(*values) == ids ? object_of(values) : Py_NewRef(Py_None);
+        PyObject *value = value_is_id(*values) == ids ? object_of(values) : Py_NewRef(Py_None);
         if (value == NULL) Py_CLEAR(list);
         else PyList_SET_ITEM(list, (Py_ssize_t)i, value);
     }
@@ -57,37 +49,32 @@ static PyObject *listed(const uint64_t *values, size_t count, bool ids) {
 static PyObject *named(const uint64_t *values, PyObject *names, size_t count, bool ids) {
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict != NULL && i < count; i++, values += value_size(*values)) {
-        PyObject *value = is_id(*values) == ids ? object_of(values) : Py_NewRef(Py_None);
+        PyObject *value = value_is_id(*values) == ids ? object_of(values) : Py_NewRef(Py_None);
         if (set_taken(dict, PyTuple_GET_ITEM(names, (Py_ssize_t)i), value) < 0) Py_CLEAR(dict);
     }
     return dict;
-}
-
-static const uint64_t *after(const uint64_t *values, size_t count) {
-    while (count--) values += value_size(*values);
-    return values;
 }
 
 int values_fill(PyObject *event, const uint64_t *values, const uint64_t *result) {
     uint64_t shape = values ? *values++ : 0;
     if (shape & SHAPE_TARGET) {
         if (set_taken(event, text_target, object_of(values)) < 0) return -1;
-        values = after(values, 1);
+        values = values_after(values, 1);
     }
     size_t count = shape >> SHAPE_ARGS_BIT & SHAPE_MASK, by_name = shape >> SHAPE_KEYWORDS_BIT & SHAPE_MASK;
     if (count--) {
         if (set_taken(event, text_args, listed(values, count, false)) < 0) return -1;
-        if (has_ids(values, count) && set_taken(event, text_argIds, listed(values, count, true)) < 0) return -1;
-        values = after(values, count);
+        if (values_have_ids(values, count) && set_taken(event, text_argIds, listed(values, count, true)) < 0) return -1;
+        values = values_after(values, count);
     }
     if (by_name) {
         PyObject *names = value_held(*values++);
         if (set_taken(event, text_kwargs, named(values, names, by_name, false)) < 0) return -1;
-        if (has_ids(values, by_name) && set_taken(event, text_kwargIds, named(values, names, by_name, true)) < 0) return -1;
-        values = after(values, by_name);
+        if (values_have_ids(values, by_name) && set_taken(event, text_kwargIds, named(values, names, by_name, true)) < 0) return -1;
+        values = values_after(values, by_name);
     }
     if (shape & SHAPE_RESULT) result = values;
-    return result == NULL ? 0 : set_taken(event, is_id(*result) ? text_resultId : text_res, object_of(result));
+    return result == NULL ? 0 : set_taken(event, value_is_id(*result) ? text_resultId : text_res, object_of(result));
 }
 
 PyObject *values_payload(const uint64_t *values, const uint64_t *result) {

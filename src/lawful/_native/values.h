@@ -18,6 +18,20 @@ PyObject *values_payload(const uint64_t *values, const uint64_t *result);
 
 static inline PyObject *value_held(uint64_t word) { return (PyObject *)(uintptr_t)(word & ~VALUE_MASK); }
 
+static inline bool value_is_id(uint64_t word) { return (word & VALUE_MASK) == VALUE_ID; }
+
+/* What follows after so many values. */
+static inline const uint64_t *values_after(const uint64_t *values, size_t count) {
+    while (count--) values += value_size(*values);
+    return values;
+}
+
+static inline bool values_have_ids(const uint64_t *values, size_t count) {
+    for (; count--; values += value_size(*values))
+        if (value_is_id(*values)) return true;
+    return false;
+}
+
 /* References that words are. */
 static inline void values_hold(const uint64_t *values) {
     if (!(values[0] & SHAPE_HOLDS)) return;

@@ -243,7 +243,10 @@ class LiveRun:
     def _write(self, batch: list[Event]) -> None:
         if self._writer is not None:
             try:
-                self._writer.write_many([opened(event) for event in batch])
+                if core.native is None or self._writer.format != "jsonl":
+                    self._writer.write_many([opened(event) for event in batch])
+                else:
+                    self._writer.write_lines(core.native.lines(batch, self._writer.lines), len(batch))
             except (TraceError, OSError) as error:
                 self._writer = None
                 message = error.message if isinstance(error, TraceError) else error.strerror or str(error)

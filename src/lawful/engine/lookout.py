@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _BRIEFLY = 1024
-"""Events in brief are judged so fast that it pays to do it while they are still near the processor."""
+"""Events in brief are judged, or written, so fast that it pays to do it while they are still near the processor."""
 
 
 class Lookout:

@@ -112,9 +112,10 @@ class Session:
             exchange.convene(self.live)
 
     def _be_brief(self) -> None:
-        """Let no dicts be made of events if nobody wants to see these but laws that can do without."""
+        """Let no dicts be made of events if nobody wants to see these but laws that can do without, or the trace."""
         others = self.learner is not None or self._client is not None or self.settings.at_once or bool(self._late)
-        if not others and any(each.brief for each in self.live.laws):
+        briefly = any(each.brief for each in self.live.laws) if self.live.laws else self.recording.on
+        if briefly and not others:
             self.lookout.be_brief()
 
     # -- begin and end ----------------------------------------------------------------------------

@@ -159,6 +159,7 @@ class TraceWriter:
     def write(self, event: Mapping[str, Any]) -> None:
         """Write one event."""
         self._put(self._text([event]))
+        self.events += 1
         if self._pending_size >= _BLOCK or time.monotonic() - self._flushed_at >= self._interval:
             self._hand_over()
 
@@ -167,7 +168,18 @@ class TraceWriter:
         remaining = iter(events)
         while batch := list(islice(remaining, _BATCH)):
             self._put(self._text(batch))
+            self.events += len(batch)
             self._hand_over()
+
+    def write_lines(self, lines: bytes, events: int) -> None:
+        """Write events that are text already, in JSON Lines, and hand them to the operating system."""
+        self._put(lines)
+        self.events += events
+        self._hand_over()
+
+    def lines(self, events: list[Mapping[str, Any]]) -> bytes:
+        """The text of events, which is not written."""
+        return self._text(events)
 
     def flush(self) -> None:
         """Hand everything over now, closing a compressed block if there is one."""
@@ -243,7 +255,6 @@ class TraceWriter:
             raise TraceError(
                 "trace-cannot-encode", f"an event holds something that JSON cannot say: {error}", where=self.name
             ) from error
-        self.events += len(events)
         return text
 
     def _put(self, text: bytes) -> None:

@@ -88,7 +88,8 @@ static inline void write_record(Tracer *tracer, RecordChunk *chunk, Record *reco
     if (holds && values[0] & SHAPE_HOLDS)
         for (size_t i = 1; i <= size; i += value_size(values[i])) chunk_hold(chunk, values[i]);
     if (result == NULL) return;
-    words[0] = (values[0] | SHAPE_RESULT) + ((uint64_t)more << SHAPE_SIZE_BIT);
+    uint64_t holds_result = (*result & VALUE_MASK) == VALUE_HELD ? SHAPE_HOLDS : 0;
+    words[0] = (values[0] | SHAPE_RESULT | holds_result) + ((uint64_t)more << SHAPE_SIZE_BIT);
     memcpy(&words[1 + size], result, more * sizeof *result);
     chunk->count += more;
     chunk_hold(chunk, *result);

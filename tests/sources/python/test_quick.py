@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import json
 import random
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from lawful import core
+from lawful.events.model import opened
+from lawful.events.writer import TraceWriter
 from lawful.sources.python import cores
 from lawful.sources.python.model import Want
 from lawful.sources.python.scope import Scope
@@ -23,6 +30,7 @@ import copy
 import functools
 import math
 import re
+import weakref
 
 
 class Base:
@@ -232,6 +240,41 @@ def raised(text):
     raise KeyError(text)
 
 
+def passed_on(text, again=True):
+    one(text)
+    text.upper()
+    keyed(text, named=text)
+    if again:
+        passed_on(text, False)
+
+
+class Weak:
+    pass
+
+
+def is_gone_at_once():
+    thing = Weak()
+    held = weakref.ref(thing)
+    one(thing)
+    keyed(thing, named=[thing])
+    del thing
+    return held() is None
+
+
+def flush():
+    pass
+
+
+def flushes(*values):
+    flushed(values[0], values[1], values[2])
+
+
+def flushed(number, text, half):
+    flush()
+    number, text, half = number, None, None
+    return number
+
+
 def step(word, k, objects):
     if word == "values":
         values(k)
@@ -438,3 +481,110 @@ def test_ids_of_two_processes(process: int, options: dict[str, Any], program: Mo
     highs = {number >> 32 for _, number in expected}
     assert len(highs) == 2 and process in highs
     assert {event["process"] for event in events[before:]} == {process}
+
+
+# -- what is held, and for how long ------------------------------------------------------------------------------------
+
+
+def tracer_of_values(program: ModuleType, deliver: Callable[[list[Any]], object], **options: Any) -> Any:
+    project = Path(str(program.__file__)).parent
+    make: Callable[..., Any] = cores.choose().make
+    return make(Watched([], Scope(calls=("*", "prog"), project=project), detail=SCOPE_DETAIL), deliver, **options)
+
+
+@pytest.mark.parametrize("flush_at", [3, 1 << 40])
+def test_strings_are_given_back(program: ModuleType, flush_at: int) -> None:
+    texts = ["".join(["text ", str(number)]) for number in range(20)]
+    before = [sys.getrefcount(text) for text in texts]
+    tracer = tracer_of_values(program, lambda events: None, flush_at=flush_at)
+    tracer.start()
+    try:
+        for each in [*texts, *texts, *texts, ""]:
+            program.passed_on(each)
+            program.ends(each)
+    finally:
+        tracer.stop()
+    assert tracer.events > 1000
+    assert [sys.getrefcount(text) for text in texts] == before
+
+
+def test_strings_of_events_that_nobody_wants_are_given_back(program: ModuleType) -> None:
+    text = "".join(["text", " that is new"])
+    before = sys.getrefcount(text)
+    tracer = tracer_of_values(program, lambda events: None)
+    tracer.start()
+    try:
+        for _ in range(20):
+            program.passed_on(text)
+        tracer.after_fork(0)
+        assert sys.getrefcount(text) == before
+    finally:
+        tracer.stop()
+
+
+def test_objects_die_as_they_would(program: ModuleType) -> None:
+    tracer = tracer_of_values(program, lambda events: None, flush_at=1 << 40)
+    tracer.start()
+    try:
+        assert all(program.is_gone_at_once() for _ in range(20))
+    finally:
+        tracer.stop()
+
+
+def test_numbers_are_those_of_the_moment(program: ModuleType) -> None:
+    """Arguments of a call whose end is told after its beginning was delivered."""
+    events: list[dict[str, Any]] = []
+    tracer = tracer_of_values(program, events.extend, flush_at=1 << 40)
+    program.flush = tracer.flush
+    tracer.start()
+    try:
+        for number in range(20):
+            program.flushes(number, str(number), number / 2)
+    finally:
+        tracer.stop()
+    ends = [event for event in events if event["event"] == "func_post" and event["name"] == "prog.flushed"]
+    expected = [([number, str(number), number / 2], [number]) for number in range(20)]
+    assert [(event["args"], [event["res"]]) for event in ends] == expected
+
+
+# -- as text -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["calls", "values", "values at ends", "values of functions"])
+def test_lines_say_what_events_say(side: str, program: ModuleType) -> None:
+    choose = random.Random(side)
+    words = [(choose.choice(WORDS), choose.randrange(9)) for _ in range(150)]
+    scope, detail = SIDES[side]
+    project = Path(str(program.__file__)).parent
+    wanted = Watched([], Scope(calls=scope.calls, public=scope.public, project=project), detail=detail)
+    briefs: list[Any] = []
+    make: Callable[..., Any] = cores.choose().make
+    tracer = make(wanted, briefs.extend, gone=True)
+    tracer.brief = True
+    tracer.start()
+    try:
+        program.run(words)
+        tracer.emit({"event": "mine", "name": "\udc80"})
+    finally:
+        tracer.stop()
+    writer = TraceWriter(io.BytesIO())
+    assert core.native is not None
+    lines = core.native.lines(briefs, writer.lines).splitlines()
+    events = [opened(each) for each in briefs]
+    expected = writer.lines(events).splitlines()  # type: ignore[arg-type]
+    assert len(lines) == len(events) > 1000
+    assert [list(json.loads(line).items()) for line in lines] == [list(json.loads(line).items()) for line in expected]
+
+
+def test_times_are_read_back_as_they_were(program: ModuleType) -> None:
+    briefs: list[Any] = []
+    tracer = tracer_of_values(program, briefs.extend, began=time.monotonic() / 7)
+    tracer.brief = True
+    tracer.start()
+    program.run([("values", 1)] * 3)
+    tracer.stop()
+    assert core.native is not None
+    lines = core.native.lines(briefs, TraceWriter(io.BytesIO()).lines).splitlines()
+    times = [opened(each)["time"] for each in briefs]
+    assert times[0] > 0 and times == sorted(times)
+    assert [json.loads(line)["time"] for line in lines] == times

@@ -157,7 +157,8 @@ FLOATS = [0.5, -0.0, 1e308, 5e-324, float("inf"), float("nan"), 0.1]
 
 
 def values(k):
-    for each in (TEXTS[k % 7], NUMBERS[k], NUMBERS[k + 5], FLOATS[k % 7], None, True, b"", (k,), [k], {k}, {}, object, len):
+    kinds = (None, True, b"", (k,), [k], {k}, {}, object, len)
+    for each in (TEXTS[k % 7], NUMBERS[k], NUMBERS[k + 5], FLOATS[k % 7], *kinds):
         one(each)
         same = two(each)[0]
         str.format("{}", each)
@@ -414,8 +415,10 @@ def watched(program: ModuleType, side: str, words: list[tuple[str, int]], **opti
 
 
 def comparable(events: list[dict[str, Any]]) -> list[Fields]:
-    """Without times, which are in order, and with the ids 1, 2, ... in the order in which they are met. The order of the
-    fields counts."""
+    """Without times, which are in order, and with the ids 1, 2, ... in the order in which they are met.
+
+    The order of the fields counts.
+    """
     ids: dict[int, int] = {}
     times = [event.pop("time") for event in events]
     assert times == sorted(times)

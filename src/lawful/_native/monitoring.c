@@ -89,23 +89,14 @@ PyObject *delivery_nothing(void) {
     return PyType_Ready(&CallbackType) < 0 ? NULL : new_callback(NULL, on_anything, false);
 }
 
-TIMED_CALLBACK(on_any_start) {
-    Tracer *tracer = TRACER;
-    bool second = ((Callback *)self)->second;
-    PyCodeObject *code = (PyCodeObject *)args[0];
-    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
-    int posted = tracer->post != NULL && !second ? post_begin(tracer, code, frame) : POST_OTHER;
-    if (posted != POST_OTHER) return keep(posted);
-    CodeInfo *info = plan_find(tracer, code);
-    if (info != NULL && info->plain && !info->unseen && !second && quick_ready(tracer) && !is_aside(tracer) &&
-        quick_begin(tracer, info, frame, true))
-        Py_RETURN_NONE;
-    if (!tracer->running || tracer->broken) return keep(0);
-    if (is_aside(tracer)) return keep(1);
-    /* By far the most frequent case where objects are sampled: this one is none. */
-    if (info != NULL && info->groups & tracer->alive && info->by_self && !info->unseen && frame->localsplus[0] != NULL &&
-        !sample_of(tracer, frame->localsplus[0]))
-        return keep(second || !info->apart);
+/* What takes longer may let other threads run, of which one may stop the tracer and drop it. */
+#define HELD(call) \
+    Py_INCREF(tracer); \
+    PyObject *answer = call; \
+    Py_DECREF(tracer); \
+    return answer;
+
+static PyObject *starts(Tracer *tracer, CodeInfo *info, PyCodeObject *code, RunFrame *frame, bool second) {
     bool first = info == NULL;
     if (first) {
         info = second ? NULL : plan_make(tracer, code, frame_globals(frame));
@@ -119,6 +110,34 @@ TIMED_CALLBACK(on_any_start) {
     if (!info->apart) return keep(second ? 0 : function_start(tracer, info, frame));
     if (second) return keep(function_start(tracer, info, frame));
     return keep(first && function_start(tracer, info, frame) < 0 ? -1 : 0);
+}
+
+static ALWAYS_INLINE PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, bool second) {
+    CodeInfo *info = plan_find(tracer, code);
+    if (info != NULL && info->plain && !info->unseen && !second && quick_ready(tracer) && !is_aside(tracer) &&
+        quick_begin(tracer, info, frame, true))
+        Py_RETURN_NONE;
+    if (!tracer->running || tracer->broken) return keep(0);
+    if (is_aside(tracer)) return keep(1);
+    /* By far the most frequent case where objects are sampled: this one is none. */
+    if (info != NULL && info->groups & tracer->alive && info->by_self && !info->unseen && frame->localsplus[0] != NULL &&
+        !sample_of(tracer, frame->localsplus[0]))
+        return keep(second || !info->apart);
+    HELD(starts(tracer, info, code, frame, second))
+}
+
+static PyObject *posts(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
+    int posted = post_begin(tracer, code, frame);
+    return posted != POST_OTHER ? keep(posted) : begins(tracer, code, frame, false);
+}
+
+TIMED_CALLBACK(on_any_start) {
+    Tracer *tracer = TRACER;
+    bool second = ((Callback *)self)->second;
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
+    if (tracer->post == NULL || second) return begins(tracer, code, frame, second);
+    HELD(posts(tracer, code, frame))
 }
 
 CALLBACK(on_start) {
@@ -142,20 +161,8 @@ static int strike(int answer) {
     return failed ? -1 : answer;
 }
 
-TIMED_CALLBACK(on_instruction) {
-    Tracer *tracer = TRACER;
-    if (!tracer->running || tracer->broken) return keep(0);
-    CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (info == NULL || info->n_probes == 0) return keep(0);
-    long unit = offset_of(args[1]) / 2;
-    if (unit < 0 || unit >= info->units) return keep(0);
-    int before = info->at[unit].probe, after = info->at[unit].result, owner = info->at[unit].owner, answer = 0;
-    if (!before && !after) return keep(0);
-    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
-    /* As in on_start. */
-    if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
-        info->probes[before - 1].groups & tracer->alive && !probe_asleep(tracer, &info->probes[before - 1]))
-        Py_RETURN_NONE;
+static ALWAYS_INLINE PyObject *instruction(Tracer *tracer, CodeInfo *info, int before, int after, RunFrame *frame) {
+    int answer = 0;
     if (after) {
         Probe *probe = &info->probes[after - 1];
         answer = valued_result(tracer, probe, frame) ? 1 : probe_result(tracer, info, probe, frame);
@@ -168,6 +175,23 @@ TIMED_CALLBACK(on_instruction) {
         answer = other < 0 ? -1 : answer | other;
     }
     return keep(strike(answer));
+}
+
+TIMED_CALLBACK(on_instruction) {
+    Tracer *tracer = TRACER;
+    if (!tracer->running || tracer->broken) return keep(0);
+    CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
+    if (info == NULL || info->n_probes == 0) return keep(0);
+    long unit = offset_of(args[1]) / 2;
+    if (unit < 0 || unit >= info->units) return keep(0);
+    int before = info->at[unit].probe, after = info->at[unit].result, owner = info->at[unit].owner;
+    if (!before && !after) return keep(0);
+    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
+    /* As in on_start. */
+    if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
+        info->probes[before - 1].groups & tracer->alive && !probe_asleep(tracer, &info->probes[before - 1]))
+        Py_RETURN_NONE;
+    HELD(instruction(tracer, info, before, after, frame))
 }
 
 #define WITH_INFO \
@@ -184,38 +208,37 @@ TIMED_CALLBACK(on_return) {
     if (quick_return(tracer, frame)) Py_RETURN_NONE;
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
     if (info == NULL) Py_RETURN_NONE;
-    return keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2]));
+    HELD(keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2])))
 }
 
 TIMED_CALLBACK(on_yield) {
     WITH_INFO
     if (quick_yield(tracer, frame)) Py_RETURN_NONE;
-    return keep(info->callee == NULL ? 1 : function_yield(tracer, info, frame, args[2]));
+    HELD(keep(info->callee == NULL ? 1 : function_yield(tracer, info, frame, args[2])))
 }
 
 TIMED_CALLBACK(on_resume) {
     WITH_INFO
     if (quick_resume(tracer, info, frame)) Py_RETURN_NONE;
-    return keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame));
+    HELD(keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame)))
 }
 
 /* Of these three an event cannot be disabled. */
 CALLBACK(on_throw) {
     WITH_INFO
-    if (info->callee != NULL && function_resume(tracer, info, frame) < 0) return NULL;
-    Py_RETURN_NONE;
+    HELD(keep(info->callee == NULL || function_resume(tracer, info, frame) >= 0 ? 1 : -1))
 }
 
 CALLBACK(on_unwind) {
     WITH_INFO
-    if (info->callee != NULL && function_unwind(tracer, info, frame, exception_payload(tracer, NULL, args[2])) < 0) return NULL;
-    Py_RETURN_NONE;
+    if (info->callee == NULL) Py_RETURN_NONE;
+    HELD(keep(function_unwind(tracer, info, frame, exception_payload(tracer, NULL, args[2])) < 0 ? -1 : 1))
 }
 
 TIMED_CALLBACK(on_raise) {
     WITH_INFO
-    if (info->n_probes && probe_raise(tracer, info, frame, (int)offset_of(args[1]), args[2]) < 0) return NULL;
-    Py_RETURN_NONE;
+    if (!info->n_probes) Py_RETURN_NONE;
+    HELD(keep(probe_raise(tracer, info, frame, (int)offset_of(args[1]), args[2]) < 0 ? -1 : 1))
 }
 
 static const struct {

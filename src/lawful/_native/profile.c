@@ -119,8 +119,8 @@ static int ends(Tracer *tracer, RunFrame *frame, PyObject *result) {
     if (info == NULL || info->callee == NULL) return 0;
     if (result == NULL) {
         ThreadData *data = thread_data(tracer);
-        PyObject *payload = data->exception ? data->exception : PyDict_New();
-        data->exception = NULL;
+        PyObject *payload = data && data->exception ? data->exception : PyDict_New();
+        if (data != NULL) data->exception = NULL;
         return function_unwind(tracer, info, frame, payload);
     }
     return yields(frame) ? function_yield(tracer, info, frame, result) : function_return(tracer, info, frame, result);
@@ -211,8 +211,10 @@ static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject 
 /* What is known about the exception that a function ends by, should it be this one. */
 static void note_exception(Tracer *tracer, PyObject *value) {
     PyObject *payload = exception_payload(tracer, NULL, value);
+    ThreadData *data = thread_data(tracer); /* another thread may have stopped the tracer meanwhile */
     if (payload == NULL) tracer_fault(tracer);
-    else Py_XSETREF(thread_data(tracer)->exception, payload);
+    else if (data == NULL) Py_DECREF(payload);
+    else Py_XSETREF(data->exception, payload);
 }
 
 static int instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame) {

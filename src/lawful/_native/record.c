@@ -436,13 +436,20 @@ static int deliver(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
     return 0;
 }
 
+#if PY_VERSION_HEX >= 0x030D0000
+#define IS_FINALIZING() Py_IsFinalizing()
+#else
+#define IS_FINALIZING() _Py_IsFinalizing()
+#endif
+
 /* Is this thread the one that delivers now? Not if it does already, or if another does and it need not wait for that. */
 static bool take_turn(Tracer *tracer, bool wait) {
     unsigned long me = PyThread_get_thread_ident();
     if (tracer->deliverer == me) return false;
     if (!PyThread_acquire_lock(tracer->delivering, NOWAIT_LOCK)) {
-        /* Batches keep their order, and a full buffer makes its producers wait. */
-        if (!wait && tracer->count < 8 * tracer->flush_at) return false;
+        /* Batches keep their order, and a full buffer makes its producers wait. When the interpreter ends, other threads are
+           gone with what they held. */
+        if ((!wait && tracer->count < 8 * tracer->flush_at) || IS_FINALIZING()) return false;
         Py_BEGIN_ALLOW_THREADS
         PyThread_acquire_lock(tracer->delivering, WAIT_LOCK);
         Py_END_ALLOW_THREADS
@@ -452,7 +459,8 @@ static bool take_turn(Tracer *tracer, bool wait) {
 }
 
 int record_flush(Tracer *tracer, bool wait) {
-    if (tracer->count == 0 || !take_turn(tracer, wait || tracer->synchronous)) return 0;
+    /* Who waits wants all to be judged, also what another thread has taken out and delivers just now. */
+    if ((tracer->count == 0 && !wait) || !take_turn(tracer, wait || tracer->synchronous)) return 0;
     return deliver_all(tracer);
 }
 
@@ -461,7 +469,8 @@ static int deliver_all(Tracer *tracer) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* some callbacks run while an exception is on its way */
     int failed = 0;
-    if (tracer->count && !tracer->broken) {
+    /* A thread may be in the middle of a call while another stops the tracer: nobody hears what it has to say after that. */
+    if (tracer->count && tracer->running && !tracer->broken) {
         for (RecordChunk *chunk = take(tracer), *next; chunk != NULL; chunk = next) {
             next = chunk->next;
             Progress at = {.epoch = chunk->first};

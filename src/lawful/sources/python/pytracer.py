@@ -62,7 +62,7 @@ class Hooks(Protocol):
         ...
 
 
-_OVERFULL = 64
+_OVERFULL = 8
 _PERIOD = 64
 _LONGEST = 0.001  # seconds: beyond this something else has run
 
@@ -126,6 +126,7 @@ class PythonTracer:
         self._process = 0
         self._began: float | None = None
         self._running = False
+        self._over = False  # what comes now comes too late
         self._tells_gone = gone
         self._identity = Identity(self._gone)
         self.sampler = Sampler()
@@ -153,7 +154,7 @@ class PythonTracer:
             return
         if self._began is None:
             self._began = time.monotonic()
-        self._running = True
+        self._running, self._over = True, False
         try:
             self._quietly(self._hooks.install)
         except BaseException:
@@ -167,6 +168,8 @@ class PythonTracer:
             self._running = False
             self._quietly(self._hooks.remove)
         self.flush()
+        with self._delivery:
+            self._over = True
         self._identity.forget()
         self.sampler.clear()
 
@@ -369,8 +372,8 @@ class PythonTracer:
         gc.disable()
         began = time.thread_time()
         try:
-            while buffer:
-                batch = [buffer.popleft() for _ in range(len(buffer))]
+            # Once: other threads may add events as fast as they are judged here.
+            if batch := [buffer.popleft() for _ in range(0 if self._over else len(buffer))]:
                 try:
                     self._deliver(batch)
                 except BaseException as error:

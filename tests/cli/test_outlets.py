@@ -127,3 +127,25 @@ def test_programs_that_the_program_starts_do_not_inherit_them(tmp_path: Path) ->
     )
     done = hosted(tmp_path, "run", "--law", "files", "--trace", "t.jsonl", "-o", "r.txt", "app.py")
     assert done.out == plain.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_a_report_that_cannot_be_written_is_no_fault_of_ours(tmp_path: Path, form: str) -> None:
+    program(tmp_path)
+    done = hosted(tmp_path, "run", "--law", "files", "--format", form, "-o", "/dev/full", "app.py")
+    assert (done.out, done.code) == ("closed\n", 1)
+    assert done.err == "lawful: the report is not complete: /dev/full: No space left on device\n"
+
+
+@pytest.mark.parametrize("way", ["", "import os\nif os.fork(): os.wait(); os._exit(0)\n"])
+@pytest.mark.parametrize("form", ["text", "json", "html", "sarif", "junit", "github"])
+def test_the_name_of_a_file_may_be_no_text(tmp_path: Path, form: str, way: str) -> None:
+    name = os.fsdecode(b"app\xff.py")
+    try:
+        (tmp_path / name).write_text(way + USE)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    done = hosted(tmp_path, "run", "--law", "files", "--format", form, "-o", "report", name)
+    assert (done.out, done.err, done.code) == ("closed\n", "", 1)
+    assert "use-after-close" in (tmp_path / "report").read_text(encoding="utf-8")

@@ -164,6 +164,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
             with pytest.raises(TraceError) as caught:
                 TraceWriter(path, atomic=atomic)
             assert (caught.value.slug, caught.value.where) == (slug, str(path))
+            assert "standard input" not in (caught.value.hint or "")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")

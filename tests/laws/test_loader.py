@@ -51,6 +51,13 @@ def test_a_missing_file_that_is_like_no_other() -> None:
     assert failure("zebra.rml").hint is None
 
 
+def test_a_name_of_the_catalogue_is_no_file() -> None:
+    for name in ("std", "files", "files/use-after-close"):
+        error = failure(name)
+        assert error.slug == "law-not-found"
+        assert "the catalogue has it" in (error.hint or "")
+
+
 def test_a_missing_directory_is_named() -> None:
     assert failure("laws/a.rml").hint == "there is no directory laws either"
 

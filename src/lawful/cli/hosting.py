@@ -389,10 +389,13 @@ def _settle(known: KnownFindings, run: LiveRun) -> None:
 
 
 def _put(file: outlets.ReportFile | None, text: str) -> None:
-    if file is not None:
-        file.write(text)
-    else:
+    if file is None:
         _write(text)
+        return
+    try:
+        file.write(text)
+    except OSError as error:  # the disk is full, or nobody reads any more
+        say(f"the report is not complete: {file.name}: {error.strerror or error}")
 
 
 def _write(text: str) -> None:

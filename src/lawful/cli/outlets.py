@@ -16,6 +16,7 @@ class ReportFile:
     """A file that a report is written to at the end. It is opened at once, so that a wrong name is told then."""
 
     def __init__(self, path: str) -> None:
+        self.name = path
         self._path = os.path.abspath(path)  # the program may go elsewhere
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         try:

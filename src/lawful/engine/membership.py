@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from lawful.diagnostics import all_encodable
 from lawful.engine.recording import trace_writer
 from lawful.errors import TraceError
 from lawful.sources.python import children
@@ -136,8 +137,12 @@ class Membership:
 
         assert self.folder is not None
         path = self.folder.file(self.number, suffix)
+        try:
+            text = msgspec.json.encode(report)
+        except UnicodeEncodeError:  # names of files, and texts of the program
+            text = msgspec.json.encode(all_encodable(report))
         with open(path + ".part", "wb") as file:
-            file.write(msgspec.json.encode(report))
+            file.write(text)
         os.replace(path + ".part", path)
 
     def took(self, names: Collection[str], *, some: bool, whole: bool, woken: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lawful.diagnostics import printable
+from lawful.diagnostics import all_encodable, printable
 from lawful.engine.findings import is_message, plain
 from lawful.laws import catalog
 
@@ -165,7 +165,7 @@ def count(number: int, what: str, many: str = "") -> str:
 
 def short(value: Any) -> str:
     """A value as compact JSON on one line that cannot steer a terminal; long strings and lists are cut."""
-    return printable(msgspec.json.encode(shortened(value)).decode())
+    return printable(msgspec.json.encode(all_encodable(shortened(value))).decode())
 
 
 def shortened(value: Any, depth: int = 0) -> Any:

@@ -151,6 +151,8 @@ class TraceWriter:
             if mode is None:
                 return open(path, "wb", buffering=0, opener=self._opener)
             return _open_as(path, mode)
+        except FileNotFoundError as error:
+            raise TraceError("trace-not-found", "no file can be made there", where=self.name) from error
         except OSError as error:
             raise os_error(error, self.name) from error
         except ValueError as error:  # a null byte in the name

@@ -157,6 +157,10 @@ def _similar(name: str) -> str | None:
     """A file nearby whose name looks like the one that is missing."""
     if name == "-":
         return "a law is read from a file, only a trace can come from standard input"
+    from lawful.laws import catalog
+
+    if catalog.knows(name):
+        return "the catalogue has it, which is for programs: `lawful run --law` and pytest take its names, this takes files"
     # Importing this takes longer than reading most laws.
     from lawful.diagnostics import did_you_mean
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from lawful.diagnostics import encodable, printable
+from lawful.diagnostics import all_encodable, encodable, printable
 from lawful.engine.findings import plain as plain_value
 from lawful.engine.wording import catalogued, count, describe, expected, message, short, shortened
 from lawful.reports.sources import SourceLines
@@ -266,8 +266,6 @@ def render_json(run: LiveRun, *, folder: str | os.PathLike[str] = ".", baseline:
 
     `folder`: that of the project, below which the files of events are. `baseline`: the file, if one is used.
     """
-    import msgspec
-
     from lawful.reports.fingerprints import marks
     from lawful.reports.json import known_json, opening, rejection_json
 
@@ -300,9 +298,18 @@ def render_json(run: LiveRun, *, folder: str | os.PathLike[str] = ".", baseline:
                     report["findings"][at] | {"anomaly": learner.anomaly_json(finding.anomaly)}
                 )
     try:
-        return msgspec.json.encode(report, enc_hook=plain_value) + b"\n"
+        return _encoded(report)
     except RecursionError:  # an event that nests as deeply as can be stands deeper in here
         for data in report["findings"]:
             for key in ("event", "doomed_event", "bindings", "history"):
                 data[key] = shortened(data[key])
+        return _encoded(report)
+
+
+def _encoded(report: dict[str, Any]) -> bytes:
+    import msgspec
+
+    try:
         return msgspec.json.encode(report, enc_hook=plain_value) + b"\n"
+    except UnicodeEncodeError:  # names of files, and texts of the program
+        return msgspec.json.encode(all_encodable(report), enc_hook=plain_value) + b"\n"

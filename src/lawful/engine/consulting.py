@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +36,7 @@ class Client:
             finding = Finding.from_json(verdict)
             if self._live.on_violation == "raise":
                 raise Violation(finding)
-            me = threading.get_ident()
+            me = get_ident()
             if me not in self._stopped:  # it may have to send something on its way out
                 self._stopped.add(me)
                 raise Stop(finding)

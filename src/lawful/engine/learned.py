@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import _thread
 import signal
 import time
+from _thread import RLock, get_native_id, start_new_thread
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from threading import RLock
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from lawful.engine.findings import Event, Finding
@@ -132,10 +132,10 @@ class LiveLearner:
         # It is the program's thread that finds out. No code of ours runs there, since its signal handlers would run
         # in the midst of it.
         self._waking = True
-        self._stream.wake = partial(_thread.start_new_thread, self._wake, ())
+        self._stream.wake = partial(start_new_thread, self._wake, ())
 
     def _wake(self) -> None:
-        self._waker = _thread.get_native_id()
+        self._waker = get_native_id()
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             with suppress(OSError):  # there can be no more threads: all waits in memory for the end
@@ -149,7 +149,7 @@ class LiveLearner:
         self._stream.wake = None
         end = time.monotonic() + _PATIENCE  # it may not have come to life
         while waking and self._waking and time.monotonic() < end:
-            time.sleep(0)
+            sleep(0)
         self._waking = False
         if waking:
             wait_until_gone(self._waker)
@@ -203,7 +203,7 @@ class LiveLearner:
                 continue
             if self._server.running:
                 # Not on a thread of the program: finalisers that run there would wait for the tick to be over.
-                time.sleep(_MOMENT)
+                sleep(_MOMENT)
             else:
                 self._tick(stream)
 

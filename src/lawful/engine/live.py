@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
+from _thread import allocate_lock, get_ident
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -105,7 +105,7 @@ class LiveRun:
         self._stopping: Finding | None = None
         self._stopped: set[int] = set()  # threads that were told so
         self._number = 0  # of the last event; a forked child counts on
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._judging: int | None = None  # the thread that has the lock
         self._forking = False
         self._late: list[Event] = []  # of a signal handler that ran in the middle of the judging
@@ -181,13 +181,13 @@ class LiveRun:
         """Judge the next events."""
         if self.fault is not None or self.ended:
             return
-        if self._judging == threading.get_ident():
+        if self._judging == get_ident():
             self._late += batch
             return
         new: list[Finding] = []
         try:
             with self._lock:
-                self._judging = threading.get_ident()
+                self._judging = get_ident()
                 try:
                     self._close()
                     offence = self._judge(batch, new)
@@ -368,7 +368,7 @@ class LiveRun:
         # Ending one thread does not end the others: each ends where it next is seen. An object is reclaimed anywhere,
         # also where an exception would be lost.
         if self._stopping is not None and event is not None and event.get("event") != "gone":
-            me = threading.get_ident()
+            me = get_ident()
             if me not in self._stopped:
                 self._stopped.add(me)
                 raise Stop(self._stopping)
@@ -389,7 +389,7 @@ class LiveRun:
         new: list[Finding] = []
         try:
             with self._lock:
-                self._judging = threading.get_ident()
+                self._judging = get_ident()
                 try:
                     self._close()
                     offence = self._judge([{"event": "tick", "time": time}], new)
@@ -440,7 +440,7 @@ class LiveRun:
 
     def settle(self) -> None:
         """Take the messages that were judged without events to the others, so that few of them are kept."""
-        if self._court is not None and self._court.count and self._judging != threading.get_ident():
+        if self._court is not None and self._court.count and self._judging != get_ident():
             with self._lock:
                 self._absorb()
 
@@ -608,7 +608,7 @@ class LiveRun:
 
     def before_fork(self) -> None:
         """No other thread is judging while the process forks."""
-        self._forking = self._judging != threading.get_ident()
+        self._forking = self._judging != get_ident()
         if self._forking:
             self._lock.acquire()
             self._close()  # until the next event, which brings the clock back
@@ -620,7 +620,7 @@ class LiveRun:
     def after_fork_in_child(self, *, writer: TraceWriter | None = None) -> None:
         """Go on in a child, where its laws are, with nothing found or counted yet; the trace goes elsewhere."""
         if self._forking:
-            self._lock = threading.Lock()
+            self._lock = allocate_lock()
         self._barred = True
         self._reopen()
         self._events = self._threads = self.dropped = self.omitted = self.suppressed = 0

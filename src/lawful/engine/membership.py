@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
+from _thread import RLock
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ class Membership:
         self.folder: children.Folder | None = None
         self.number = 0
         self.over = False  # does this process hand in no more, but what it does by itself?
-        self.handing = threading.RLock()
+        self.handing = RLock()
         self._born = 0.0  # when this process began
         self._handed = 0  # events of which the learner has told
         self._telling = 0.0  # seconds that this took
@@ -94,7 +94,7 @@ class Membership:
         self._forking = False
 
     def after_fork_in_child(self) -> None:
-        self.handing = threading.RLock()
+        self.handing = RLock()
         self.busy = self._gone = self._forking = False
         self._handed, self._telling = 0, 0.0
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import threading
 import time
+from _thread import get_ident
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -170,14 +170,14 @@ class Session:
 
     def _watch_no_more(self) -> None:
         if self._server is not None:
-            self._server.stop(wait=self._deliverer != threading.get_ident())
+            self._server.stop(wait=self._deliverer != get_ident())
         self.lookout.tell_rest()
         atexit.unregister(self.leave)
         emitting.detach(self.tracer)
         if self.sampler is not None:
             self.sampler.stop()
         # In the middle of a delivery, at `os._exit`, the clock may wait for it to be over.
-        self._flusher.stop(wait=self._deliverer != threading.get_ident())
+        self._flusher.stop(wait=self._deliverer != get_ident())
         children.part(self)
 
     def _record_no_more(self) -> None:
@@ -266,7 +266,7 @@ class Session:
             self.attendant.beat()
 
     def _deliver(self, batch: list[Event]) -> None:
-        self._deliverer = threading.get_ident()
+        self._deliverer = get_ident()
         began = time.perf_counter()
         try:
             self._take(batch)

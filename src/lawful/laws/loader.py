@@ -160,7 +160,7 @@ def _similar(name: str) -> str | None:
     from lawful.laws import catalog
 
     if catalog.knows(name):
-        return "the catalogue has it, which is for programs: `lawful run --law` and pytest take its names, this takes files"
+        return "the catalogue has it, for programs: `lawful run --law` and pytest take its names; here a file is wanted"
     # Importing this takes longer than reading most laws.
     from lawful.diagnostics import did_you_mean
 

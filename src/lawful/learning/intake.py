@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import RLock
 from array import array
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from threading import RLock
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from lawful.errors import LawfulError

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from _thread import RLock
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from threading import RLock
 from typing import Any
 
 import msgspec

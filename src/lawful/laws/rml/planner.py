@@ -14,10 +14,10 @@ The machines, Python and C, walk the trees and come here for what is not built y
 
 from __future__ import annotations
 
+from _thread import RLock
 from collections.abc import Callable
 from functools import cached_property
 from itertools import count
-from threading import RLock
 from typing import Any, Final, TypeVar
 
 from lawful.laws.rml import terms

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import threading
 import weakref
+from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -137,7 +137,7 @@ class Exchange:
         self._called: dict[int, tuple[Any, Carry]] = {}
         self._names: set[str] = set()  # by which something is called that tells of messages
         self._waiting: dict[int, list[_Waiting]] = {}  # by the ids of code objects
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._carry()
 
     def _carry(self) -> None:
@@ -194,7 +194,7 @@ class Exchange:
         return [] if self.inbox is None else self.inbox.take(over=True)
 
     def after_fork(self, process: int) -> None:
-        self._lock = threading.Lock()  # who held it may not be here
+        self._lock = allocate_lock()  # who held it may not be here
         self._numbers = itertools.count((process << 32) + 1)
 
     # -- Wanted -----------------------------------------------------------------------------------

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import _thread
 import gc
 import signal
 import time
+from _thread import LockType, allocate_lock, get_native_id, start_new_thread
 from collections.abc import Callable
+from time import sleep
 
 from lawful.core import native
 from lawful.sources.python import unseen
 
+# Taken by name, and early: programs put others in the places of these (gevent does), which would make a thread of ours
+# one of the program's own affairs.
 INTERVAL = 0.1
 _PATIENCE = 1.0
 
@@ -19,7 +22,7 @@ class _Alarm:
     """What wakes a thread after a while, or at once; the twin of the C core's."""
 
     def __init__(self) -> None:
-        self._silence = _thread.allocate_lock()
+        self._silence = allocate_lock()
         self._silence.acquire()
 
     def wait(self, seconds: float, /) -> bool:
@@ -40,7 +43,7 @@ class Flusher:
         self._interval = interval
         self._ready = ready
         self._stop: _Alarm | None = None
-        self._stopped = _thread.allocate_lock()
+        self._stopped = allocate_lock()
         self._native: int | None = None
 
     @property
@@ -52,11 +55,11 @@ class Flusher:
         if self._stop is not None:
             return
         stop: _Alarm = native.Alarm() if native else _Alarm()
-        stopped = _thread.allocate_lock()
+        stopped = allocate_lock()
         stopped.acquire()
         self._native = None
         try:
-            _thread.start_new_thread(self._loop, (stop, stopped))
+            start_new_thread(self._loop, (stop, stopped))
         except RuntimeError:
             return
         self._stop, self._stopped = stop, stopped
@@ -76,8 +79,8 @@ class Flusher:
         """In a child process the thread does not exist."""
         self._stop = None
 
-    def _loop(self, stop: _Alarm, stopped: _thread.LockType) -> None:
-        self._native = _thread.get_native_id()
+    def _loop(self, stop: _Alarm, stopped: LockType) -> None:
+        self._native = get_native_id()
         # Signals are the program's, and come to its own threads.
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
@@ -100,4 +103,4 @@ def wait_until_gone(native: int | None) -> None:
     """Wait for a thread that is about to leave: the interpreter counts the system's threads when it forks."""
     end = time.monotonic() + _PATIENCE
     while unseen.exists(f"/proc/self/task/{native}") and time.monotonic() < end:
-        time.sleep(0)
+        sleep(0)

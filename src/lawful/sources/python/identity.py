@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
 import weakref
+from _thread import RLock
 from collections.abc import Callable
 from types import (
     BuiltinFunctionType,
@@ -103,7 +103,7 @@ class Identity:
         self._sweep_at = _FIRST_SWEEP
         self._trial_at = _FIRST_TRIAL
         # Reentrant: a weak reference's callback may run in the middle of anything.
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._sweeping = False
 
     def tell(self, gone: Gone) -> None:
@@ -215,7 +215,7 @@ class Identity:
 
     def in_child(self, process: int) -> None:
         """After a fork, in the child: locks held by other threads are gone, and new ids are the child's own."""
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._sweeping = False
         self._next = process * CHILD_STRIDE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
+from _thread import allocate_lock
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ class Monitoring:
         self._tool = -1
         self._second = -1
         self._global = 0
-        self._planning = threading.Lock()
+        self._planning = allocate_lock()
         self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         self._disable: Any = self._monitoring.DISABLE
 
@@ -142,7 +142,7 @@ class Monitoring:
             self._monitoring.set_events(self._tool, wanted)
 
     def after_fork(self) -> None:
-        self._planning = threading.Lock()  # who held it may not be here
+        self._planning = allocate_lock()  # who held it may not be here
 
     def _look_at(self, code: CodeType, frame: Any) -> Any:
         """Decide about a code object. Threads that come to it meanwhile wait: what they do in it would not be told."""

@@ -20,6 +20,7 @@ import gc
 import sys
 import threading
 import time
+from _thread import RLock
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
@@ -120,8 +121,8 @@ class PythonTracer:
         self.flush_at = max(1, flush_at)
         self._synchronous = synchronous
         self._buffer: deque[Event] = deque()
-        self._lock = threading.RLock()  # of the buffer, and of the numbers of threads
-        self._delivery = threading.RLock()
+        self._lock = RLock()  # of the buffer, and of the numbers of threads
+        self._delivery = RLock()
         self._threads = 0
         self._process = 0
         self._began: float | None = None
@@ -248,8 +249,8 @@ class PythonTracer:
 
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: what was gathered is the parent's, ids and threads begin anew."""
-        self._lock = threading.RLock()
-        self._delivery = threading.RLock()
+        self._lock = RLock()
+        self._delivery = RLock()
         self._hooks.after_fork()
         self._buffer.clear()
         self._identity.in_child(process)

@@ -53,6 +53,35 @@ static void open_values(Tracer *tracer, Pending *pending) {
     PyErr_Restore(type, value, trace);
 }
 
+/* Greenlets leave the thread's stack in the middle of a call, and others go on there: then calls do not end in the order in
+   which they have begun, and frames that are not below the current one may live. */
+static bool greenlets;
+
+static bool has_greenlets(void) {
+    static PyObject *name;
+    if (greenlets || (name == NULL && (name = PyUnicode_InternFromString("greenlet")) == NULL)) return greenlets;
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+    greenlets = PyDict_Check(modules) && PyDict_GetItemWithError(modules, name) != NULL;
+    return greenlets;
+}
+
+#define MOST_PENDING (1 << 16) /* of greenlets: of those that ended unseen nobody knows */
+
+static void take_out(ThreadData *data, int i) {
+    memmove(&data->stack[i], &data->stack[i + 1], (data->depth - i - 1) * sizeof(Pending));
+    data->depth--;
+}
+
+/* A frame is in the middle of one instruction only. */
+static void drop_of_frame(Tracer *tracer, ThreadData *data, const RunFrame *frame) {
+    for (int i = data->depth - 1; i >= 0; i--) {
+        if (data->stack[i].frame != frame || data->stack[i].offset < 0) continue;
+        Pending pending = data->stack[i];
+        take_out(data, i);
+        pending_settle(tracer, &pending);
+    }
+}
+
 /* Not every end is seen: that of a loop, for one. Such calls are found out by their frames, which run no more. */
 static void drop_dead(Tracer *tracer, ThreadData *data) {
     RunFrame *first = frame_current(PyThreadState_Get());
@@ -79,7 +108,8 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
     /* A frame is in the middle of one instruction only. */
     while (offset >= 0 && data->depth && data->stack[data->depth - 1].frame == frame && data->stack[data->depth - 1].offset >= 0)
         pending_settle(tracer, &data->stack[--data->depth]);
-    if (data->depth == data->room && data->room) drop_dead(tracer, data);
+    if (greenlets && offset >= 0) drop_of_frame(tracer, data, frame);
+    if (data->depth == data->room && data->room && (data->room >= MOST_PENDING || !has_greenlets())) drop_dead(tracer, data);
     if (data->depth == data->room) {
         int room = data->room ? 2 * data->room : 64;
         Pending *stack = PyMem_RawRealloc(data->stack, room * sizeof(Pending));
@@ -104,9 +134,13 @@ bool pending_pop(Tracer *tracer, RunFrame *frame, int offset, Pending *found) {
         Pending *pending = &data->stack[i];
         if (pending->frame != frame || pending->offset != offset) continue;
         *found = *pending;
-        int depth = data->depth;
-        data->depth = i;
-        for (int j = i + 1; j < depth; j++) pending_settle(tracer, &data->stack[j]);
+        if (i + 1 < data->depth && has_greenlets()) {
+            take_out(data, i);
+        } else {
+            int depth = data->depth;
+            data->depth = i;
+            for (int j = i + 1; j < depth; j++) pending_settle(tracer, &data->stack[j]);
+        }
         open_values(tracer, found);
         return true;
     }

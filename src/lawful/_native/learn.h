@@ -158,12 +158,14 @@ typedef struct {
 typedef struct {
     _Alignas(LINE) uint64_t object;
     uint64_t seq;
-    LifeEvent *more;            /* all of them, if there are more than fit below; or NULL */
+    LifeEvent *list;            /* in the order in which they came up: those below, or, if they do not fit, memory of its own */
     uint32_t events;
     uint8_t count, room;        /* of different events */
+    bool rich;                  /* there were too many: it has none any more */
     uint8_t hints[LIFE_HINTS];  /* by the lower bits of a name: where its event may be */
-    LifeEvent inline_events[INLINE_LIFE_EVENTS]; /* in the order in which they came up */
+    LifeEvent inline_events[INLINE_LIFE_EVENTS];
 } Life;
+#define NO_NAME UINT32_MAX      /* of an event that there is not: a hint may lead to it */
 
 #define LIFE_BLOCK 1024
 
@@ -171,8 +173,7 @@ typedef struct {
 enum {
     LIFE_USED = 1,
     LIFE_AWAKE = 2,             /* it is in the window */
-    LIFE_TOUCHED = 4,           /* it was, since it was last asked whether it can be ended */
-    LIFE_RICH = 8               /* there are too many different events */
+    LIFE_TOUCHED = 4            /* it was, since it was last asked whether it can be ended */
 };
 
 typedef struct {
@@ -225,9 +226,10 @@ typedef struct {
 } Local;
 
 /* An object with events in the window. */
-typedef struct {
+typedef struct Subject {
     uint64_t object;
-    uint32_t life;            /* its number */
+    Life *life;
+    uint32_t life_number;
     uint32_t queued;
     uint32_t trailed;         /* events that left the window */
     uint32_t state;           /* the number of what follows the trail, if the memo has it; 0: it is written out here */
@@ -236,10 +238,17 @@ typedef struct {
     uint32_t *names;          /* of its events */
     Local *locals;
     Scenario *scenarios;      /* a triangle: of two of them */
+    struct Subject *next;     /* if it is spare */
 } Subject;
 
 typedef struct {
-    uint32_t name, site, subject;
+    uint64_t object;
+    Subject *subject;         /* NULL: the place is free */
+} SubjectSlot;
+
+typedef struct {
+    uint32_t name, site;
+    Subject *subject;
 } Queued;
 
 /* ---- what has happened before (memo.c) ------------------------------------------------------------------------------------ */
@@ -256,15 +265,28 @@ typedef struct {
 } Effect;
 enum { EFFECT_LAST, EFFECT_ENDED = 16, EFFECT_USED };
 
+/* An event leaves. Two are one line of the cache. */
 typedef struct {
-    uint32_t from;            /* twice the state, and 1 if the event leaves */
-    uint32_t name, site;      /* site: if it leaves */
+    uint64_t *alone;          /* of the event: what counts the run that is over; if none is, nobody looks there */
     uint32_t to;
     uint32_t count, last;     /* how often it was taken since all was settled; when, from then on */
     uint32_t effects;         /* the first of them */
-    uint16_t run;             /* the position of the run that is over, from 1; or 0 */
-    uint16_t worth;           /* what is saved if it is known, as `credit` counts */
+    uint32_t name;
+    uint32_t worth;           /* what is saved if it is known, as `credit` counts */
 } MemoStep;
+
+/* Where steps are found. Those of events that come have neither places nor effects: it is all there is to them. */
+typedef struct {
+    uint64_t from;            /* the state, and the name of the event; 0: the place is free */
+    uint32_t site;            /* if it leaves */
+    uint32_t number;          /* if it comes, of the state afterwards; if it leaves, of the step, from 1 */
+} MemoSlot;
+
+typedef struct {
+    MemoSlot *slots;          /* hash table */
+    size_t mask;
+    uint32_t count;
+} MemoTable;
 
 typedef struct {
     uint64_t hash;
@@ -282,12 +304,12 @@ typedef struct {
     size_t written_size, written_room;
     MemoStep *steps;
     uint32_t step_count, step_room;
-    uint32_t *step_at;        /* hash table */
-    size_t step_mask;
+    MemoTable comes, leaves;
     Effect *effects;
     uint32_t effect_count, effect_room;
+    uint64_t nowhere;         /* the `alone` of steps that end no run */
     uint64_t since;           /* events that had left the window when all was settled */
-    int32_t credit;           /* what was saved, about, and can be spent on steps that are not known; below 0 it rests */
+    int64_t credit;           /* what was saved, about, and can be spent on steps that are not known; below 0 it rests */
     uint32_t resting, rested; /* events for which it rests; for which it has */
     uint64_t woken;           /* events that had been taken in when it had last rested */
     /* What is noted while a step is taken that is not known: */
@@ -295,7 +317,6 @@ typedef struct {
     int noted;
     Effect notes[MOST_STEP_EFFECTS];
 } WindowMemo;
-#define MOST_CREDIT (1 << 18)
 
 typedef struct LearnChunk {
     struct LearnChunk *next;
@@ -312,14 +333,12 @@ typedef struct Window {
     pthread_mutex_t lock;     /* of all that follows, up to the stream */
     uint64_t taken, expired;  /* events */
     size_t size;
-    Queued *queue;            /* a ring */
-    size_t queue_room, queue_head, queue_count;
-    Subject **subjects;
-    uint32_t subject_count, subject_room;
-    uint32_t *spare_subjects;
-    uint32_t spare_count;
-    uint32_t *subject_at;     /* hash table: number from 1 */
+    Queued *queue;            /* a ring, of a power of two: those from `expired` to `taken` */
+    size_t queue_room;
+    SubjectSlot *subject_at;  /* hash table */
     size_t subject_mask;
+    uint32_t subject_count;   /* those that are spare included */
+    Subject *spare_subjects;
     Name *names;
     uint32_t name_count;
     PairSlot *pair_at;        /* hash table */
@@ -356,7 +375,8 @@ extern PyTypeObject WindowType;
 
 extern Pair pair_pruned;      /* stands for every pair that was */
 
-int window_take(Window *window, LearnEvent event);
+/* So many events. Up to `seen` of them there are already: what they need comes into the cache. -1: no memory. */
+int window_take(Window *window, const LearnEvent *events, size_t count, size_t seen);
 int window_drain(Window *window);
 int window_resize(Window *window, size_t size);
 void window_forget(Window *window, const Pair *pair); /* its scenarios */
@@ -365,24 +385,21 @@ void window_free(Window *window);
 
 int subject_room(Subject *subject, int count); /* for so many names. -1: no memory */
 
-static inline uint64_t memo_hash(uint32_t from, uint32_t name, uint32_t site) {
-    uint64_t hash = ((uint64_t)from << 32 | name) * UINT64_C(0x9E3779B97F4A7C15) ^ site * UINT64_C(0xC2B2AE3D27D4EB4F);
-    return hash ^ hash >> 29;
+static inline uint64_t memo_from(uint32_t state, uint32_t name) { return (uint64_t)state << 32 | name; }
+
+static inline size_t memo_hash(uint64_t from, uint32_t site) {
+    return (size_t)((from ^ (uint64_t)site << 16) * UINT64_C(0x9E3779B97F4A7C15) >> 40);
 }
 
-/* A step that was taken before; NULL: it was not, or that is forgotten. */
-static inline MemoStep *memo_find(const WindowMemo *memo, uint32_t from, uint32_t name, uint32_t site) {
-    for (size_t at = memo_hash(from, name, site) & memo->step_mask;; at = (at + 1) & memo->step_mask) {
-        uint32_t number = memo->step_at[at];
-        if (!number) return NULL;
-        MemoStep *step = &memo->steps[number - 1];
-        if (step->from == from && step->name == name && step->site == site) return step;
+/* The number of a step that was taken before; 0: it was not, or that is forgotten. */
+static inline uint32_t memo_find(const MemoTable *table, uint64_t from, uint32_t site) {
+    for (size_t at = memo_hash(from, site);; at++) {
+        const MemoSlot *slot = &table->slots[at & table->mask];
+        if (slot->from == from && slot->site == site) return slot->number;
+        if (!slot->from) return 0;
     }
 }
 
-static inline void memo_used(WindowMemo *memo, const MemoStep *step) {
-    memo->credit += memo->credit < MOST_CREDIT ? step->worth : 0;
-}
 static inline bool memo_rests(WindowMemo *memo) { return memo->credit < 0 && ++memo->rested < memo->resting; }
 /* A step that is not known is to be taken: the subject is written out, and effects are noted from now on. -1: no memory. */
 int memo_begin(Window *window, Subject *subject);
@@ -390,9 +407,10 @@ void memo_add_note(WindowMemo *memo, Effect effect);
 static inline void memo_note(WindowMemo *memo, Effect effect) {
     if (memo->noting) memo_add_note(memo, effect);
 }
-/* It was taken, and the memo does not rest; the last arguments are as in the step. The subject has a state afterwards, if
-   there can be one. */
-void memo_keep(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run);
+/* A step was taken from the state, and the memo does not rest. An event came; or one left, and if a run is over with that,
+   this is its position from 1, or else 0. The subject has a state afterwards, if there can be one. */
+void memo_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name);
+void memo_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run);
 int memo_write_out(Window *window, Subject *subject); /* nothing, if it is. -1: no memory */
 /* A subject's names, and what it has of each, wherever that is; how many. */
 int memo_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals);
@@ -404,15 +422,40 @@ static inline void memo_settle_in_time(Window *window) {
 int memo_clear(Window *window);   /* all subjects are written out, and no pair is known here. -1: no memory */
 void memo_free(WindowMemo *memo);
 
-/* The life of an object that comes into the window. -1: no memory. */
-int life_enter(Lives *lives, uint64_t object, uint32_t *number);
+/* The life of an object that comes into the window; it stays where it is as long as the object is there. -1: no memory. */
+int life_enter(Lives *lives, uint64_t object, Subject *subject);
+static inline size_t life_home(const Lives *lives, uint32_t tag) {
+    return (size_t)((tag * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & lives->mask;
+}
+static inline Life *life_at(const Lives *lives, uint32_t number) {
+    return &lives->blocks[number / LIFE_BLOCK][number % LIFE_BLOCK];
+}
+
 /* An object will soon come into the window: what is needed then comes into the cache. First the one, then the other. */
 #define EVENTS_AHEAD 8
 #define EVENTS_SOON 4
-void life_expect(const Lives *lives, uint64_t object);
-void life_expect_soon(const Lives *lives, uint64_t object);
+static inline void life_expect(const Lives *lives, uint64_t object) {
+    __builtin_prefetch(&lives->at[life_home(lives, (uint32_t)object)]);
+}
+static inline void life_expect_soon(const Lives *lives, uint64_t object) {
+    LifeSlot slot = lives->at[life_home(lives, (uint32_t)object)];
+    if (!slot.number || slot.tag != (uint32_t)object) return;
+    const char *life = (const char *)life_at(lives, slot.number - 1);
+    __builtin_prefetch(life, 1);
+    __builtin_prefetch(life + LINE, 1);
+}
+
 /* An event in a life. -1: no memory. */
-int life_take(Lives *lives, uint32_t number, uint32_t name, uint32_t site, uint64_t seq);
+int life_take_new(Lives *lives, Life *life, uint32_t name, uint32_t site);
+static inline int life_take(Lives *lives, Life *life, uint32_t name, uint32_t site, uint64_t seq) {
+    LifeEvent *event = &life->list[life->hints[name % LIFE_HINTS]];
+    life->seq = seq;
+    life->events++;
+    if (event->name != name) return life_take_new(lives, life, name, site);
+    event->last = life->events;
+    event->sites[1] = site;
+    return 0;
+}
 static inline void life_rest(Lives *lives, uint32_t number) { lives->flags[number] &= ~LIFE_AWAKE; } /* it left the window */
 int lives_end(Lives *lives); /* all of them; nothing is in the window */
 void lives_free(Lives *lives);

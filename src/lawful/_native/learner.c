@@ -165,6 +165,8 @@ static PyObject *finished(Window *window, int failed) {
     Py_RETURN_NONE;
 }
 
+#define FED_AT_ONCE 512
+
 static PyObject *window_feed(Window *window, PyObject *args) {
     Py_buffer names, sites, objects;
     PyObject *result = NULL;
@@ -179,12 +181,11 @@ static PyObject *window_feed(Window *window, PyObject *args) {
         memo_settle_in_time(window);
         const uint32_t *name = names.buf, *site = sites.buf;
         const uint64_t *object = objects.buf;
-        for (Py_ssize_t i = 0; i < count && !failed; i++) {
-            if (i + EVENTS_AHEAD < count) {
-                life_expect(&window->lives, object[i + EVENTS_AHEAD]);
-                life_expect_soon(&window->lives, object[i + EVENTS_SOON]);
-            }
-            failed = window_take(window, (LearnEvent){name[i], site[i], object[i]});
+        LearnEvent events[FED_AT_ONCE];
+        for (Py_ssize_t i = 0; i < count && !failed;) {
+            size_t some = 0;
+            for (; some < FED_AT_ONCE && i < count; some++, i++) events[some] = (LearnEvent){name[i], site[i], object[i]};
+            failed = window_take(window, events, some, some);
         }
         pthread_mutex_unlock(&window->lock);
         Py_END_ALLOW_THREADS

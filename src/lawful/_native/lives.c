@@ -9,40 +9,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline size_t scramble(uint32_t tag) { return (size_t)((tag * UINT64_C(0x9E3779B97F4A7C15)) >> 20); }
-
 static inline uint64_t mixed(uint64_t value) {
     value *= UINT64_C(0x9E3779B97F4A7C15);
     return value ^ (value >> 29);
-}
-
-static inline Life *life_at(const Lives *lives, uint32_t number) {
-    return &lives->blocks[number / LIFE_BLOCK][number % LIFE_BLOCK];
 }
 
 /* ---- those that go on ----------------------------------------------------------------------------------------------------- */
 
 static int table_grow(Lives *lives) {
     size_t size = lives->at ? 2 * (lives->mask + 1) : 64;
-    LifeSlot *table = calloc(size, sizeof *table);
-    if (table == NULL) return -1;
+    Lives larger = {.at = calloc(size, sizeof *larger.at), .mask = size - 1};
+    if (larger.at == NULL) return -1;
     for (size_t i = 0; lives->at && i <= lives->mask; i++) {
         if (!lives->at[i].number) continue;
-        size_t at = scramble(lives->at[i].tag) & (size - 1);
-        while (table[at].number) at = (at + 1) & (size - 1);
-        table[at] = lives->at[i];
+        size_t at = life_home(&larger, lives->at[i].tag);
+        while (larger.at[at].number) at = (at + 1) & larger.mask;
+        larger.at[at] = lives->at[i];
     }
     free(lives->at);
-    lives->at = table;
-    lives->mask = size - 1;
+    lives->at = larger.at;
+    lives->mask = larger.mask;
     return 0;
 }
 
 static void table_drop(Lives *lives, uint32_t number) {
-    size_t mask = lives->mask, at = scramble((uint32_t)life_at(lives, number)->object) & mask;
+    size_t mask = lives->mask, at = life_home(lives, (uint32_t)life_at(lives, number)->object);
     while (lives->at[at].number != number + 1) at = (at + 1) & mask;
     for (size_t next = (at + 1) & mask; lives->at[next].number; next = (next + 1) & mask) {
-        size_t home = scramble(lives->at[next].tag) & mask;
+        size_t home = life_home(lives, lives->at[next].tag);
         if (((next - home) & mask) >= ((next - at) & mask)) {
             lives->at[at] = lives->at[next];
             at = next;
@@ -57,7 +51,7 @@ static int life_end(Lives *lives, uint32_t number);
 static inline void expect_next(const Lives *lives) {
     if (lives->hand + EVENTS_AHEAD >= lives->count) return;
     __builtin_prefetch(life_at(lives, lives->hand + EVENTS_AHEAD), 1);
-    __builtin_prefetch(&lives->at[scramble((uint32_t)life_at(lives, lives->hand + EVENTS_SOON)->object) & lives->mask], 1);
+    __builtin_prefetch(&lives->at[life_home(lives, (uint32_t)life_at(lives, lives->hand + EVENTS_SOON)->object)], 1);
 }
 
 /* Lives are looked at in turn. What has not been in the window since it was last looked at is over. */
@@ -90,94 +84,84 @@ static int lives_grow(Lives *lives) {
     return 0;
 }
 
-int life_enter(Lives *lives, uint64_t object, uint32_t *number) {
+int life_enter(Lives *lives, uint64_t object, Subject *subject) {
     if ((lives->at == NULL || 2 * (size_t)(lives->used + 1) > lives->mask) && table_grow(lives) < 0) return -1;
     uint32_t tag = (uint32_t)object;
-    size_t at = scramble(tag) & lives->mask;
+    size_t at = life_home(lives, tag);
     for (uint32_t found; (found = lives->at[at].number); at = (at + 1) & lives->mask)
         if (lives->at[at].tag == tag && life_at(lives, found - 1)->object == object) {
-            *number = found - 1;
-            lives->flags[*number] |= LIFE_AWAKE | LIFE_TOUCHED;
+            subject->life_number = found - 1;
+            subject->life = life_at(lives, found - 1);
+            lives->flags[found - 1] |= LIFE_AWAKE | LIFE_TOUCHED;
             return 0;
         }
     if (lives->used >= MOST_LIVES) {
         if (make_room(lives) < 0) return -1;
-        for (at = scramble(tag) & lives->mask; lives->at[at].number;) at = (at + 1) & lives->mask;
+        for (at = life_home(lives, tag); lives->at[at].number;) at = (at + 1) & lives->mask;
     }
     if (!lives->spare) {
         if (lives->count == lives->room && lives_grow(lives) < 0) return -1;
         life_at(lives, lives->count)->object = 0;
         lives->spare = ++lives->count;
     }
-    *number = lives->spare - 1;
-    Life *life = life_at(lives, *number);
+    uint32_t number = subject->life_number = lives->spare - 1;
+    Life *life = subject->life = life_at(lives, number);
     lives->spare = (uint32_t)life->object;
     memset(life, 0, offsetof(Life, inline_events));
     life->object = object;
-    lives->flags[*number] = LIFE_USED | LIFE_AWAKE | LIFE_TOUCHED;
-    lives->at[at] = (LifeSlot){*number + 1, tag};
+    life->list = life->inline_events;
+    life->room = INLINE_LIFE_EVENTS;
+    life->inline_events[0].name = NO_NAME; /* that is where all hints lead */
+    lives->flags[number] = LIFE_USED | LIFE_AWAKE | LIFE_TOUCHED;
+    lives->at[at] = (LifeSlot){number + 1, tag};
     lives->used++;
     return 0;
 }
 
-void life_expect(const Lives *lives, uint64_t object) {
-    if (lives->at != NULL) __builtin_prefetch(&lives->at[scramble((uint32_t)object) & lives->mask]);
+static void list_free(Life *life) {
+    if (life->list != life->inline_events) free(life->list);
+    life->list = life->inline_events;
 }
 
-void life_expect_soon(const Lives *lives, uint64_t object) {
-    if (lives->at == NULL) return;
-    LifeSlot slot = lives->at[scramble((uint32_t)object) & lives->mask];
-    if (!slot.number || slot.tag != (uint32_t)object) return;
-    const char *life = (const char *)life_at(lives, slot.number - 1);
-    __builtin_prefetch(life, 1);
-    __builtin_prefetch(life + LINE, 1);
-}
-
-static inline LifeEvent *events_of(Life *life) { return life->more ? life->more : life->inline_events; }
-
-static int enrich(Lives *lives, uint32_t number) {
-    Life *life = life_at(lives, number);
+static int enrich(Lives *lives, Life *life) {
     lives->events -= life->count > FEW_LIFE_EVENTS ? life->count : 0;
-    free(life->more);
-    life->more = NULL;
-    lives->flags[number] |= LIFE_RICH;
+    list_free(life);
+    memset(life->hints, 0, sizeof life->hints);
+    life->inline_events[0].name = NO_NAME;
+    life->rich = true;
     return 0;
 }
 
 /* An event that is new to a life. -1: no memory. */
-static int add_kind(Lives *lives, uint32_t number, LifeEvent event) {
-    Life *life = life_at(lives, number);
+static int add_kind(Lives *lives, Life *life, LifeEvent event) {
     if (life->count >= FEW_LIFE_EVENTS) {
-        if (life->count == MOST_LIFE_EVENTS || lives->events >= ALL_LIFE_EVENTS) return enrich(lives, number);
+        if (life->count == MOST_LIFE_EVENTS || lives->events >= ALL_LIFE_EVENTS) return enrich(lives, life);
         lives->events += life->count == FEW_LIFE_EVENTS ? FEW_LIFE_EVENTS + 1 : 1;
     }
-    if (life->count == (life->more ? life->room : INLINE_LIFE_EVENTS)) {
+    if (life->count == life->room) {
         int room = life->count + (life->count < 16 ? 4 : 8); /* there may be many lives: none has much that it does not need */
-        LifeEvent *more = realloc(life->more, room * sizeof *more);
-        if (more == NULL) return -1;
-        if (life->more == NULL) memcpy(more, life->inline_events, sizeof life->inline_events);
-        life->more = more;
+        bool own = life->list != life->inline_events;
+        LifeEvent *list = realloc(own ? life->list : NULL, room * sizeof *list);
+        if (list == NULL) return -1;
+        if (!own) memcpy(list, life->inline_events, sizeof life->inline_events);
+        life->list = list;
         life->room = (uint8_t)room;
     }
     life->hints[event.name % LIFE_HINTS] = life->count;
-    events_of(life)[life->count++] = event;
+    life->list[life->count++] = event;
     return 0;
 }
 
-int life_take(Lives *lives, uint32_t number, uint32_t name, uint32_t site, uint64_t seq) {
-    Life *life = life_at(lives, number);
-    life->seq = seq;
-    if (lives->flags[number] & LIFE_RICH) return 0;
-    uint32_t now = ++life->events;
-    LifeEvent *events = events_of(life);
-    int kind = life->hints[name % LIFE_HINTS];
-    if (kind >= life->count || events[kind].name != name) {
-        for (kind = 0; kind < life->count && events[kind].name != name;) kind++;
-        if (kind == life->count) return add_kind(lives, number, (LifeEvent){name, now, now, {site, site}});
-        life->hints[name % LIFE_HINTS] = (uint8_t)kind;
-    }
-    events[kind].last = now;
-    events[kind].sites[1] = site;
+/* It is not where the hint leads. */
+int life_take_new(Lives *lives, Life *life, uint32_t name, uint32_t site) {
+    if (life->rich) return 0;
+    uint32_t now = life->events;
+    int kind = 0;
+    while (kind < life->count && life->list[kind].name != name) kind++;
+    if (kind == life->count) return add_kind(lives, life, (LifeEvent){name, now, now, {site, site}});
+    life->hints[name % LIFE_HINTS] = (uint8_t)kind;
+    life->list[kind].last = now;
+    life->list[kind].sites[1] = site;
     return 0;
 }
 
@@ -280,10 +264,10 @@ static int way_example(Lives *lives, LifeWay *way, const Life *life, const LifeE
 /* It is not in the table any more, or will not be. */
 static int life_end(Lives *lives, uint32_t number) {
     Life *life = life_at(lives, number);
-    const LifeEvent *events = events_of(life);
+    const LifeEvent *events = life->list;
     bool failed = false;
     LifeWay *way = NULL;
-    if (!(lives->flags[number] & LIFE_RICH)) {
+    if (!life->rich) {
         uint32_t order[2 * MOST_LIFE_EVENTS];
         uint64_t hash = order_of(life, events, order);
         way = way_for(lives, order, life->count, hash, &failed);
@@ -296,8 +280,7 @@ static int life_end(Lives *lives, uint32_t number) {
         failed = way_example(lives, way, life, events) < 0;
     }
     lives->used--;
-    free(life->more);
-    life->more = NULL;
+    list_free(life);
     lives->flags[number] = 0;
     life->object = lives->spare;
     lives->spare = number + 1;
@@ -314,7 +297,7 @@ int lives_end(Lives *lives) {
 
 void lives_free(Lives *lives) {
     for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->flags[i] & LIFE_USED) free(life_at(lives, i)->more);
+        if (lives->flags[i] & LIFE_USED) list_free(life_at(lives, i));
     for (uint32_t i = 0; i < lives->way_count; i++) {
         for (int j = 0; j < lives->ways[i].example_count; j++) free(lives->ways[i].examples[j].sites);
         free(lives->ways[i].examples);

@@ -14,18 +14,20 @@
 
 #define NOTHING 1              /* the state of an object without events */
 #define MOST_STATES (1 << 15)
-#define MOST_STEPS (1 << 16)
+#define MOST_STEPS (1 << 16)   /* of events that leave; and as many of those that come */
 #define MOST_EFFECTS (1 << 18)
 #define MOST_WRITTEN (16 << 20) /* bytes */
 #define MOST_NAMES 16          /* of one object at a time */
+#define MOST_CREDIT (1 << 18)
 #define TRIAL (1 << 17)        /* credit after a rest */
 #define FIRST_REST (1 << 16)   /* events */
 #define LONGEST_REST (1 << 22)
 #define LONG_USE (1 << 18)     /* events after which the next rest is short again */
 
-/* What a step takes that is not known, and what one saves that is, with so many names: measured, in units of about 8 ns. */
+/* What a step takes that is not known, and what two save that are, with so many names: measured, in units of about 8 ns. What
+   came leaves, so it is enough to count these. */
 static inline int cost(int names) { return 32 + 8 * names; }
-static inline int worth(int names) { return names ? 2 * names - 1 : 1; }
+static inline int worth(int names) { return names ? 4 * names - 2 : 2; }
 
 /* ---- states ----------------------------------------------------------------------------------------------------------------- */
 
@@ -45,24 +47,22 @@ static bool has_room(void **array, uint32_t count, uint32_t *room, size_t each) 
     return true;
 }
 
-/* A hash table of numbers from 1, twice as large as what it is for. */
-static bool table_grow(uint32_t **table, size_t *mask, uint32_t count, uint64_t (*hash_of)(const WindowMemo *, uint32_t), const WindowMemo *memo) {
-    if (*table != NULL && 2 * (size_t)(count + 1) <= *mask) return true;
-    size_t size = *table ? 2 * (*mask + 1) : 1024;
+/* The hash table of states has twice as many places as there are. */
+static bool states_grow(WindowMemo *memo) {
+    if (memo->state_at != NULL && 2 * (size_t)(memo->state_count + 1) <= memo->state_mask) return true;
+    size_t size = memo->state_at ? 2 * (memo->state_mask + 1) : 1024;
     uint32_t *larger = calloc(size, sizeof *larger);
     if (larger == NULL) return false;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t at = hash_of(memo, i) & (size - 1);
+    for (uint32_t i = 0; i < memo->state_count; i++) {
+        size_t at = memo->states[i].hash & (size - 1);
         while (larger[at]) at = (at + 1) & (size - 1);
         larger[at] = i + 1;
     }
-    free(*table);
-    *table = larger;
-    *mask = size - 1;
+    free(memo->state_at);
+    memo->state_at = larger;
+    memo->state_mask = size - 1;
     return true;
 }
-
-static uint64_t state_hash(const WindowMemo *memo, uint32_t i) { return memo->states[i].hash; }
 
 static inline uint64_t stirred(uint64_t hash, const char *bytes) {
     uint64_t word;
@@ -113,7 +113,7 @@ static uint32_t state_of(WindowMemo *memo, const Subject *subject) {
     size_t size = size_of(subject->count);
     if (memo->written_size + size > MOST_WRITTEN || memo->state_count == MOST_STATES ||
         !has_room((void **)&memo->states, memo->state_count, &memo->state_room, sizeof *memo->states) ||
-        !table_grow(&memo->state_at, &memo->state_mask, memo->state_count, state_hash, memo))
+        !states_grow(memo))
         return 0;
     if (memo->written_size + size > memo->written_room) {
         size_t room = memo->written_room ? 2 * memo->written_room : 1 << 16;
@@ -170,8 +170,31 @@ int memo_write_out(Window *window, Subject *subject) {
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------ */
 
-static uint64_t step_hash(const WindowMemo *memo, uint32_t i) {
-    return memo_hash(memo->steps[i].from, memo->steps[i].name, memo->steps[i].site);
+static void slot_put(MemoTable *table, MemoSlot slot) {
+    size_t at = memo_hash(slot.from, slot.site) & table->mask;
+    while (table->slots[at].from) at = (at + 1) & table->mask;
+    table->slots[at] = slot;
+    table->count++;
+}
+
+/* For one more: it has twice as many places as there are steps. */
+static bool table_grow(MemoTable *table) {
+    if (table->slots != NULL && 2 * (size_t)(table->count + 1) <= table->mask) return true;
+    size_t size = table->slots ? 2 * (table->mask + 1) : 512;
+    MemoTable larger = {.slots = calloc(size, sizeof *larger.slots), .mask = size - 1};
+    if (larger.slots == NULL) return false;
+    for (size_t i = 0; table->slots && i <= table->mask; i++)
+        if (table->slots[i].from) slot_put(&larger, table->slots[i]);
+    free(table->slots);
+    *table = larger;
+    return true;
+}
+
+/* false: there is no room. */
+static bool table_add(MemoTable *table, MemoSlot slot) {
+    if (table->count == MOST_STEPS || !table_grow(table)) return false;
+    slot_put(table, slot);
+    return true;
 }
 
 int memo_begin(Window *window, Subject *subject) {
@@ -193,21 +216,17 @@ void memo_add_note(WindowMemo *memo, Effect effect) {
 }
 
 /* false: there is no room. */
-static bool add_step(WindowMemo *memo, MemoStep step) {
-    if (memo->step_count == MOST_STEPS || memo->effect_count + MOST_STEP_EFFECTS >= MOST_EFFECTS ||
-        !has_room((void **)&memo->steps, memo->step_count, &memo->step_room, sizeof *memo->steps) ||
-        !table_grow(&memo->step_at, &memo->step_mask, memo->step_count, step_hash, memo))
+static bool add_step(WindowMemo *memo, uint64_t from, uint32_t site, MemoStep step) {
+    if (memo->effect_count + MOST_STEP_EFFECTS >= MOST_EFFECTS ||
+        !has_room((void **)&memo->steps, memo->step_count, &memo->step_room, sizeof *memo->steps))
         return false;
     step.effects = memo->effect_count;
     for (int i = 0; i <= memo->noted; i++) {
         if (!has_room((void **)&memo->effects, memo->effect_count, &memo->effect_room, sizeof *memo->effects)) return false;
         memo->effects[memo->effect_count++] = i < memo->noted ? memo->notes[i] : (Effect){.what = EFFECT_LAST};
     }
-    memo->steps[memo->step_count] = step;
-    size_t at = step_hash(memo, memo->step_count) & memo->step_mask;
-    while (memo->step_at[at]) at = (at + 1) & memo->step_mask;
-    memo->step_at[at] = ++memo->step_count;
-    return true;
+    memo->steps[memo->step_count++] = step;
+    return table_add(&memo->leaves, (MemoSlot){from, site, memo->step_count});
 }
 
 static void rest(Window *window) {
@@ -225,27 +244,47 @@ static bool is_ready(Window *window) {
     if (memo->states != NULL) return true;
     static const Subject nothing;
     memo->since = window->expired;
-    return state_of(memo, &nothing) == NOTHING && table_grow(&memo->step_at, &memo->step_mask, 0, step_hash, memo);
+    return state_of(memo, &nothing) == NOTHING && table_grow(&memo->comes) && table_grow(&memo->leaves);
 }
 
-void memo_keep(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run) {
+/* The state to which a step led that was not known; 0: there is none, and nothing is kept. */
+static uint32_t state_after(Window *window, Subject *subject) {
     WindowMemo *memo = &window->memo;
-    bool noted = memo->noting;
-    memo->noting = false;
-    if (subject->count > MOST_NAMES) return;
+    if (subject->count > MOST_NAMES) return 0;
     if (memo->credit < 0) { /* it has rested */
         memo->credit = memo->resting ? TRIAL : MOST_CREDIT;
         memo->woken = window->taken;
     }
-    if ((memo->credit -= cost(subject->count)) < 0) {
+    memo->credit = (memo->credit < MOST_CREDIT ? memo->credit : MOST_CREDIT) - cost(subject->count);
+    if (memo->credit < 0) {
         rest(window);
-        return;
+        return 0;
     }
     uint32_t to = is_ready(window) ? state_of(memo, subject) : 0;
-    if (to && (!noted || add_step(memo, (MemoStep){.from = from, .name = name, .site = site, .to = to, .run = (uint16_t)run,
-                                                          .worth = (uint16_t)worth(subject->count)})))
-        subject->state = to;
-    else memo_clear(window); /* it is full, or there is no memory: it begins anew */
+    if (!to) memo_clear(window); /* it is full, or there is no memory: it begins anew */
+    return to;
+}
+
+void memo_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name) {
+    WindowMemo *memo = &window->memo;
+    bool noted = memo->noting;
+    memo->noting = false;
+    uint32_t to = state_after(window, subject);
+    if (!to) return;
+    if (!noted || table_add(&memo->comes, (MemoSlot){memo_from(from, name), 0, to})) subject->state = to;
+    else memo_clear(window);
+}
+
+void memo_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run) {
+    WindowMemo *memo = &window->memo;
+    bool noted = memo->noting;
+    memo->noting = false;
+    uint32_t to = state_after(window, subject);
+    if (!to) return;
+    uint64_t *alone = run ? &window->names[name].alone[run - 1] : &memo->nowhere;
+    MemoStep step = {.alone = alone, .to = to, .name = name, .worth = (uint32_t)worth(subject->count)};
+    if (!noted || add_step(memo, memo_from(from, name), site, step)) subject->state = to;
+    else memo_clear(window);
 }
 
 void memo_settle(Window *window) {
@@ -269,7 +308,7 @@ int memo_clear(Window *window) {
     memo_settle(window);
     int failed = 0;
     for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++)
-        if (window->subject_at[i] && memo_write_out(window, window->subjects[window->subject_at[i] - 1]) < 0) failed = -1;
+        if (window->subject_at[i].subject && memo_write_out(window, window->subject_at[i].subject) < 0) failed = -1;
     WindowMemo *memo = &window->memo;
     memo_free(memo);
     *memo = (WindowMemo){.credit = memo->credit, .resting = memo->resting, .rested = memo->rested, .woken = memo->woken,
@@ -282,6 +321,7 @@ void memo_free(WindowMemo *memo) {
     free(memo->state_at);
     free(memo->written);
     free(memo->steps);
-    free(memo->step_at);
+    free(memo->comes.slots);
+    free(memo->leaves.slots);
     free(memo->effects);
 }

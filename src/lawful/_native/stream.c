@@ -77,13 +77,7 @@ static bool work(Window *window, LearnChunk *chunk) {
     /* Up to the next tick. */
     uint64_t every = window->tick_every, left = every ? every - window->taken % every : UINT64_MAX;
     uint32_t from = chunk->done, count = chunk->count - from < left ? chunk->count - from : (uint32_t)left;
-    for (uint32_t i = from; i < from + count; i++) {
-        if (i + EVENTS_AHEAD < chunk->count) {
-            life_expect(&window->lives, chunk->events[i + EVENTS_AHEAD].object);
-            life_expect_soon(&window->lives, chunk->events[i + EVENTS_SOON].object);
-        }
-        window_take(window, chunk->events[i]);
-    }
+    window_take(window, &chunk->events[from], count, chunk->count - from);
     chunk->done += count;
     due = count == left;
     pthread_mutex_unlock(&window->lock);

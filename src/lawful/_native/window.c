@@ -8,76 +8,73 @@
 
 static inline size_t scramble(uint64_t object) { return (size_t)((object * UINT64_C(0x9E3779B97F4A7C15)) >> 20); }
 
+static void slot_put(SubjectSlot *slots, size_t mask, SubjectSlot slot) {
+    size_t at = scramble(slot.object) & mask;
+    while (slots[at].subject != NULL) at = (at + 1) & mask;
+    slots[at] = slot;
+}
+
 static int subjects_grow(Window *window) {
     size_t size = window->subject_at ? 2 * (window->subject_mask + 1) : 64;
-    uint32_t *table = calloc(size, sizeof *table);
-    if (table == NULL) return -1;
-    for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++) {
-        uint32_t number = window->subject_at[i];
-        if (!number) continue;
-        size_t at = scramble(window->subjects[number - 1]->object) & (size - 1);
-        while (table[at]) at = (at + 1) & (size - 1);
-        table[at] = number;
-    }
+    SubjectSlot *slots = calloc(size, sizeof *slots);
+    if (slots == NULL) return -1;
+    for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++)
+        if (window->subject_at[i].subject != NULL) slot_put(slots, size - 1, window->subject_at[i]);
     free(window->subject_at);
-    window->subject_at = table;
+    window->subject_at = slots;
     window->subject_mask = size - 1;
     return 0;
 }
 
-static int subject_new(Window *window, uint64_t object, uint32_t *number) {
-    if (!window->spare_count) {
-        if (window->subject_count == window->subject_room) {
-            uint32_t room = window->subject_room ? 2 * window->subject_room : 32;
-            Subject **subjects = realloc(window->subjects, room * sizeof *subjects);
-            if (subjects == NULL) return -1;
-            window->subjects = subjects;
-            uint32_t *spare = realloc(window->spare_subjects, room * sizeof *spare);
-            if (spare == NULL) return -1;
-            window->spare_subjects = spare;
-            window->subject_room = room;
-        }
-        Subject *subject = calloc(1, sizeof *subject);
-        if (subject == NULL) return -1;
-        window->spare_subjects[window->spare_count++] = window->subject_count;
-        window->subjects[window->subject_count++] = subject;
+/* One more, and room for it in the table. */
+static int subject_make(Window *window) {
+    if ((window->subject_at == NULL || 2 * (window->subject_count + 1) > window->subject_mask) && subjects_grow(window) < 0)
+        return -1;
+    Subject *subject = calloc(1, sizeof *subject);
+    if (subject == NULL) return -1;
+    window->spare_subjects = subject;
+    window->subject_count++;
+    return 0;
+}
+
+static inline Subject *subject_find(const Window *window, uint64_t object) {
+    for (size_t at = scramble(object);; at++) {
+        const SubjectSlot *slot = &window->subject_at[at & window->subject_mask];
+        if (slot->object == object || slot->subject == NULL) return slot->subject;
     }
-    *number = window->spare_subjects[--window->spare_count];
-    Subject *subject = window->subjects[*number];
+}
+
+/* An object that is not in the window. NULL: no memory. */
+static Subject *subject_enter(Window *window, uint64_t object) {
+    if (window->spare_subjects == NULL && subject_make(window) < 0) return NULL;
+    Subject *subject = window->spare_subjects;
     subject->object = object;
     subject->queued = subject->trailed = 0;
     subject->count = 0;
     subject->state = window->memo.states != NULL; /* the first one */
-    return life_enter(&window->lives, object, &subject->life);
+    if (life_enter(&window->lives, object, subject) < 0) return NULL;
+    window->spare_subjects = subject->next;
+    subject->next = NULL;
+    slot_put(window->subject_at, window->subject_mask, (SubjectSlot){object, subject});
+    return subject;
 }
 
-/* The object's number, which it has as long as some event of it is in the window. */
-static int subject_enter(Window *window, uint64_t object, uint32_t *number) {
-    if ((window->subject_at == NULL || 2 * (window->subject_count + 1) > window->subject_mask) && subjects_grow(window) < 0)
-        return -1;
-    size_t at = scramble(object) & window->subject_mask;
-    for (uint32_t found; (found = window->subject_at[at]); at = (at + 1) & window->subject_mask)
-        if (window->subjects[found - 1]->object == object) {
-            *number = found - 1;
-            return 0;
-        }
-    if (subject_new(window, object, number) < 0) return -1;
-    window->subject_at[at] = *number + 1;
-    return 0;
-}
-
-static void subject_leave(Window *window, uint32_t number) {
-    size_t mask = window->subject_mask, at = scramble(window->subjects[number]->object) & mask;
-    while (window->subject_at[at] != number + 1) at = (at + 1) & mask;
-    for (size_t next = (at + 1) & mask; window->subject_at[next]; next = (next + 1) & mask) {
-        size_t home = scramble(window->subjects[window->subject_at[next] - 1]->object) & mask;
+/* None of its events is in the window any more. */
+static void subject_leave(Window *window, Subject *subject) {
+    SubjectSlot *slots = window->subject_at;
+    size_t mask = window->subject_mask, at = scramble(subject->object) & mask;
+    while (slots[at].subject != subject) at = (at + 1) & mask;
+    for (size_t next = (at + 1) & mask; slots[next].subject != NULL; next = (next + 1) & mask) {
+        size_t home = scramble(slots[next].object) & mask;
         if (((next - home) & mask) >= ((next - at) & mask)) {
-            window->subject_at[at] = window->subject_at[next];
+            slots[at] = slots[next];
             at = next;
         }
     }
-    window->subject_at[at] = 0;
-    window->spare_subjects[window->spare_count++] = number;
+    slots[at].subject = NULL;
+    subject->next = window->spare_subjects;
+    window->spare_subjects = subject;
+    life_rest(&window->lives, subject->life_number);
 }
 
 /* ---- its events ----------------------------------------------------------------------------------------------------------- */
@@ -185,8 +182,8 @@ static int begin(Window *window, Subject *subject, int i, int j) {
 /* Events that expired before there was the pair do not count for it. */
 int window_interrupt_runs(Window *window, Pair *pair) {
     for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++) {
-        if (!window->subject_at[i]) continue;
-        Subject *subject = window->subjects[window->subject_at[i] - 1];
+        Subject *subject = window->subject_at[i].subject;
+        if (subject == NULL) continue;
         const uint32_t *names;
         const Local *locals;
         int count = memo_locals(window, subject, &names, &locals);
@@ -286,36 +283,31 @@ static int leave(Window *window, Subject *subject, Queued event) {
     }
     if (!subject->queued) subject->count = 0;
     else if (over) subject_tidy(subject);
-    if (!memo_rests(&window->memo)) memo_keep(window, subject, 2 * from + 1, event.name, event.site, run);
+    if (!memo_rests(&window->memo)) memo_keep_leave(window, subject, from, event.name, event.site, run);
     return 0;
 }
 
 /* The oldest event leaves the window. */
-static int expire(Window *window) {
-    Queued event = window->queue[window->queue_head];
-    if (++window->queue_head == window->queue_room) window->queue_head = 0;
-    window->queue_count--;
-    window->expired++;
-    Subject *subject = window->subjects[event.subject];
+static inline int expire(Window *window) {
+    Queued event = window->queue[window->expired++ & (window->queue_room - 1)];
+    Subject *subject = event.subject;
     subject->queued--;
     uint32_t *trail = subject->trail[subject->trailed++ % MOST_TRAIL];
     trail[0] = event.name;
     trail[1] = event.site;
     WindowMemo *memo = &window->memo;
-    MemoStep *step = subject->state ? memo_find(memo, 2 * subject->state + 1, event.name, event.site) : NULL;
-    if (step != NULL) {
+    uint32_t known = subject->state ? memo_find(&memo->leaves, memo_from(subject->state, event.name), event.site) : 0;
+    if (known) {
+        MemoStep *step = &memo->steps[known - 1];
         subject->state = step->to;
         step->count++;
         step->last = (uint32_t)(window->expired - memo->since);
-        if (step->run) window->names[event.name].alone[step->run - 1]++;
-        memo_used(memo, step);
+        ++*step->alone;
+        memo->credit += step->worth;
     } else if (leave(window, subject, event) < 0) {
         return -1;
     }
-    if (!subject->queued) {
-        subject_leave(window, event.subject);
-        life_rest(&window->lives, subject->life);
-    }
+    if (!subject->queued) subject_leave(window, subject);
     return 0;
 }
 
@@ -323,12 +315,11 @@ static int queue_grow(Window *window) {
     size_t room = window->queue_room ? 2 * window->queue_room : 64;
     Queued *queue = malloc(room * sizeof *queue);
     if (queue == NULL) return -1;
-    for (size_t i = 0; i < window->queue_count; i++)
-        queue[i] = window->queue[(window->queue_head + i) % window->queue_room];
+    for (uint64_t i = window->expired; i < window->taken; i++)
+        queue[i & (room - 1)] = window->queue[i & (window->queue_room - 1)];
     free(window->queue);
     window->queue = queue;
     window->queue_room = room;
-    window->queue_head = 0;
     return 0;
 }
 
@@ -336,42 +327,41 @@ static int queue_grow(Window *window) {
 static int come(Window *window, Subject *subject, uint32_t name) {
     uint32_t from = subject->state;
     int at;
-    if ((from && memo_begin(window, subject) < 0) || (at = local_enter(subject, name)) < 0) return -1;
+    if (name_at(window, name) == NULL || (from && memo_begin(window, subject) < 0) || (at = local_enter(subject, name)) < 0)
+        return -1;
     subject->locals[at].queued++;
-    if (!memo_rests(&window->memo)) memo_keep(window, subject, 2 * from, name, 0, 0);
+    if (!memo_rests(&window->memo)) memo_keep_come(window, subject, from, name);
     return 0;
 }
 
-int window_take(Window *window, LearnEvent event) {
-    uint32_t number;
-    if (window->broken) return -1;
-    if ((window->queue_count == window->queue_room && queue_grow(window) < 0) || name_at(window, event.name) == NULL ||
-        subject_enter(window, event.object, &number) < 0) {
-        window->broken = true;
-        return -1;
-    }
-    Subject *subject = window->subjects[number];
-    MemoStep *step = subject->state ? memo_find(&window->memo, 2 * subject->state, event.name, 0) : NULL;
-    if (step != NULL) {
-        subject->state = step->to;
-        memo_used(&window->memo, step);
-    } else if (come(window, subject, event.name) < 0) {
-        window->broken = true;
-        return -1;
-    }
-    if (life_take(&window->lives, subject->life, event.name, event.site, window->taken + 1) < 0) {
-        window->broken = true;
-        return -1;
-    }
+static inline int take(Window *window, const LearnEvent *event) {
+    if (window->taken - window->expired == window->queue_room && queue_grow(window) < 0) return -1;
+    Subject *subject = subject_find(window, event->object);
+    if (subject == NULL && (subject = subject_enter(window, event->object)) == NULL) return -1;
+    uint32_t to = subject->state ? memo_find(&window->memo.comes, memo_from(subject->state, event->name), 0) : 0;
+    if (to) subject->state = to;
+    else if (come(window, subject, event->name) < 0) return -1;
     subject->queued++;
-    size_t end = window->queue_head + window->queue_count++;
-    window->queue[end < window->queue_room ? end : end - window->queue_room] = (Queued){event.name, event.site, number};
-    window->taken++;
-    return window->queue_count > window->size ? expire(window) : 0;
+    window->queue[window->taken++ & (window->queue_room - 1)] = (Queued){event->name, event->site, subject};
+    if (life_take(&window->lives, subject->life, event->name, event->site, window->taken) < 0) return -1;
+    return window->taken - window->expired > window->size ? expire(window) : 0;
+}
+
+int window_take(Window *window, const LearnEvent *events, size_t count, size_t seen) {
+    if (window->broken) return -1;
+    if (window->subject_at == NULL && subjects_grow(window) < 0) window->broken = true;
+    for (size_t i = 0; i < count && !window->broken; i++) {
+        if (i + EVENTS_AHEAD < seen && window->lives.at != NULL) {
+            life_expect(&window->lives, events[i + EVENTS_AHEAD].object);
+            life_expect_soon(&window->lives, events[i + EVENTS_SOON].object);
+        }
+        if (take(window, &events[i]) < 0) window->broken = true;
+    }
+    return window->broken ? -1 : 0;
 }
 
 static int shrink_to(Window *window, size_t size) {
-    while (window->queue_count > size)
+    while (window->taken - window->expired > size)
         if (expire(window) < 0) return -1;
     return 0;
 }
@@ -394,8 +384,8 @@ int window_resize(Window *window, size_t size) {
 
 void window_forget(Window *window, const Pair *pair) {
     for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++) {
-        if (!window->subject_at[i]) continue;
-        Subject *subject = window->subjects[window->subject_at[i] - 1];
+        Subject *subject = window->subject_at[i].subject;
+        if (subject == NULL) continue;
         int first = local_find(subject, pair->first), second = local_find(subject, pair->second);
         if (first < 0 || second < 0 || scenario_of(subject, first, second)->pair != pair) continue;
         scenario_over(subject, first, second);
@@ -403,15 +393,20 @@ void window_forget(Window *window, const Pair *pair) {
     }
 }
 
+static void subject_free(Subject *subject) {
+    free(subject->names);
+    free(subject->locals);
+    free(subject->scenarios);
+    free(subject);
+}
+
 void window_free(Window *window) {
-    for (uint32_t i = 0; i < window->subject_count; i++) {
-        free(window->subjects[i]->names);
-        free(window->subjects[i]->locals);
-        free(window->subjects[i]->scenarios);
-        free(window->subjects[i]);
+    for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++)
+        if (window->subject_at[i].subject != NULL) subject_free(window->subject_at[i].subject);
+    for (Subject *subject = window->spare_subjects, *next; subject != NULL; subject = next) {
+        next = subject->next;
+        subject_free(subject);
     }
-    free(window->subjects);
-    free(window->spare_subjects);
     free(window->subject_at);
     free(window->queue);
     memo_free(&window->memo);

@@ -195,23 +195,7 @@ static int gets_busy(Tracer *tracer, Probe *probe) {
     return probe->habit && probe->name != NULL ? plan_wanted_name(tracer, probe->name) : 0;
 }
 
-/* What most calls are to the learner: of something that was called here before, on an object that has its number, and
-   nothing else is wanted. It does what comes of all that follows then, or nothing at all. */
-static inline bool learn_quickly(Tracer *tracer, Probe *probe, PyObject **operands) {
-    if (tracer->window == NULL || !probe->spot.site || !probe->busy || probe->operation != OP_CALL || probe->groups) return false;
-    PyObject *callable = operands[0] ? operands[0] : operands[1], *receiver = operands[0] ? operands[1] : NULL;
-    const LastAnswer *answer = quick_answer(tracer, probe, callable, &receiver);
-    if (answer == NULL || answer->primitive || receiver == NULL || PyType_Check(receiver)) return false;
-    const Callee *callee = answer->callee;
-    if ((callee->wants & (WANT_TOLD | WANT_CALLEE_SIDE | LEARN(WANT_PRE | WANT_NEW))) != LEARN(WANT_PRE)) return false;
-    Id object = callee->group == NULL && callee->words[WORD_PRE] ? identity_known(receiver) : 0;
-    if (object == 0) return false;
-    stream_push(tracer->window, callee->words[WORD_PRE] - 1, probe->spot.site - 1, object);
-    return true;
-}
-
 int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
-    if (learn_quickly(tracer, probe, operands)) return 1;
     Call call;
     look_at_call(&call, probe, operands);
     if (passes(tracer, probe, call.receiver)) return unsampled(tracer, probe->groups);

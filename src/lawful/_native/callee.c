@@ -41,6 +41,8 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
         if (wants & WANT_END) callee->plainly |= PLAINLY_END;
         if (wants & WANT_RECEIVER) callee->plainly |= PLAINLY_RECEIVER;
     }
+    if (group == NULL && (wants & (WANT_TOLD | WANT_CALLEE_SIDE | LEARN(WANT_PRE | WANT_NEW))) == LEARN(WANT_PRE))
+        callee->plainly |= PLAINLY_LEARNED;
     callee->next = *bucket;
     *bucket = callee;
     return callee;

@@ -21,7 +21,8 @@ enum {
     PLAINLY_ENDS = 4,
     /* And what is wanted then: */
     PLAINLY_PRE = 8, PLAINLY_END = 16, PLAINLY_RECEIVER = 32,
-    PLAINLY_VALUED = 64     /* its numbers and values are all there is to tell of a call (valued.c) */
+    PLAINLY_VALUED = 64,    /* its numbers and values are all there is to tell of a call (valued.c) */
+    PLAINLY_LEARNED = 128   /* the learner alone wants to know that it is called, and nothing else */
 };
 
 /* An answer of the hash table, good until something dies that is in it. What is asked of the callee most often is here,

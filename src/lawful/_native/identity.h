@@ -2,6 +2,14 @@
 #ifndef LAWFUL_IDENTITY_H
 #define LAWFUL_IDENTITY_H
 
+#if defined(__GNUC__)
+#  define ALWAYS_INLINE inline __attribute__((always_inline))
+#  define NOT_INLINE __attribute__((noinline))
+#else
+#  define ALWAYS_INLINE inline
+#  define NOT_INLINE
+#endif
+
 int identity_setup(void);
 Id identity_anew(Tracer *tracer, PyObject *object); /* of an object that may have none yet; 0 with an exception set */
 
@@ -43,7 +51,7 @@ static inline Id identity_of(Tracer *tracer, PyObject *object) {
 }
 
 /* 0: it has none yet. */
-static inline Id identity_known(const PyObject *object) {
+static ALWAYS_INLINE Id identity_known(const PyObject *object) {
     if (identity_entries == NULL) return 0;
     for (size_t i = identity_home(object, identity_mask);; i = (i + 1) & identity_mask) {
         const IdEntry *entry = &identity_entries[i];

@@ -324,6 +324,7 @@ typedef struct LearnChunk {
     LearnEvent events[];
 } LearnChunk;
 #define CHUNK_EVENTS 4096
+#define CHUNKS_AT_ONCE 4      /* as many wait until the thread is woken for them, or somebody waits for it */
 #define MOST_CHUNKS 64        /* that may wait: a program that is quicker than we are waits then */
 
 typedef struct Window {
@@ -432,8 +433,8 @@ static inline Life *life_at(const Lives *lives, uint32_t number) {
 }
 
 /* An object will soon come into the window: what is needed then comes into the cache. First the one, then the other. */
-#define EVENTS_AHEAD 8
-#define EVENTS_SOON 4
+#define EVENTS_AHEAD 16
+#define EVENTS_SOON 8
 static inline void life_expect(const Lives *lives, uint64_t object) {
     __builtin_prefetch(&lives->at[life_home(lives, (uint32_t)object)]);
 }

@@ -50,7 +50,9 @@ static int life_end(Lives *lives, uint32_t number);
 /* Those after the hand may be in turn soon. */
 static inline void expect_next(const Lives *lives) {
     if (lives->hand + EVENTS_AHEAD >= lives->count) return;
-    __builtin_prefetch(life_at(lives, lives->hand + EVENTS_AHEAD), 1);
+    const char *life = (const char *)life_at(lives, lives->hand + EVENTS_AHEAD);
+    __builtin_prefetch(life, 1);
+    __builtin_prefetch(life + LINE, 1);
     __builtin_prefetch(&lives->at[life_home(lives, (uint32_t)life_at(lives, lives->hand + EVENTS_SOON)->object)], 1);
 }
 

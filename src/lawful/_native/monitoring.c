@@ -161,7 +161,8 @@ static int strike(int answer) {
     return failed ? -1 : answer;
 }
 
-static ALWAYS_INLINE PyObject *instruction(Tracer *tracer, CodeInfo *info, int before, int after, RunFrame *frame) {
+/* An instruction that quick.h has nothing to say of. Apart, so that what it needs is not made ready for the others. */
+static NOT_INLINE PyObject *other_instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame, int before, int after) {
     int answer = 0;
     if (after) {
         Probe *probe = &info->probes[after - 1];
@@ -169,7 +170,7 @@ static ALWAYS_INLINE PyObject *instruction(Tracer *tracer, CodeInfo *info, int b
     }
     if (before && answer >= 0) {
         Probe *probe = &info->probes[before - 1];
-        bool quickly = quick_call(tracer, probe, frame);
+        bool quickly = after && quick_event(tracer, probe, frame);
         tracer->slow += !probe->early;
         int other = quickly ? 1 : probe_before(tracer, info, probe, frame);
         answer = other < 0 ? -1 : answer | other;
@@ -191,7 +192,12 @@ TIMED_CALLBACK(on_instruction) {
     if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
         info->probes[before - 1].groups & tracer->alive && !probe_asleep(tracer, &info->probes[before - 1]))
         Py_RETURN_NONE;
-    HELD(instruction(tracer, info, before, after, frame))
+    if (before && !after && quick_event(tracer, &info->probes[before - 1], frame)) {
+        tracer->slow += !info->probes[before - 1].early;
+        if (!signals_waited) Py_RETURN_NONE;
+        return keep(strike(1));
+    }
+    HELD(other_instruction(tracer, info, frame, before, after))
 }
 
 #define WITH_INFO \

@@ -144,7 +144,7 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
         Probe *probe = &info->probes[i];
         if (read_probe(info->tracer, PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
         info->n_probes++;
-        probe->plain = probe->operation <= OP_CALL_EX && !probe->groups && info->tracer->window == NULL; /* or call.c sees to it */
+        probe->plain = probe->operation <= OP_CALL_EX && !probe->groups;
         info->all_groups |= probe->groups;
         probe->base += info->code->co_nlocalsplus;
         probe->value += info->code->co_nlocalsplus;

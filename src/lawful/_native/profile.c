@@ -7,7 +7,7 @@
    calls both.
 
    Where only samples are told of, and there is none and will be none, both are taken away until somebody wants some. */
-#include "tracer.h"
+#include "quick.h"
 
 #if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX < 0x030C0000
 
@@ -226,8 +226,10 @@ static int instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     if (!info->n_probes || unit < 0 || unit >= info->units) return 0;
     int before = info->at[unit].probe, after = info->at[unit].result, answer = 0;
     if (after) answer = probe_result(tracer, info, &info->probes[after - 1], frame);
-    if (before && answer >= 0) answer = probe_before(tracer, info, &info->probes[before - 1], frame);
-    return answer;
+    if (!before || answer < 0) return answer;
+    Probe *probe = &info->probes[before - 1];
+    if (tracer->window != NULL && quick_learn(tracer, probe, frame)) return 1;
+    return probe_before(tracer, info, probe, frame);
 }
 
 static int exception(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *arg) {

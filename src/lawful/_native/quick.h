@@ -5,14 +5,9 @@
 #define LAWFUL_QUICK_H
 
 #include "probe.h"
+#include "sink.h"
 
 #ifndef LAWFUL_NO_TRACER
-
-#if defined(__GNUC__)
-#  define ALWAYS_INLINE inline __attribute__((always_inline))
-#else
-#  define ALWAYS_INLINE inline
-#endif
 
 /* Can records be added without seeing to anything else? It runs, is not broken, plain, and knows no tasks: all at once, as it is
    asked each time. */
@@ -244,6 +239,46 @@ static inline bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
     quick_record(tracer, chunk, &(Record){.target = target, .callee = answer->number, .place = probe->spot.place, .time = time,
                                           .thread = thread->number, .kind = KIND_PRE, .loaded = payload != NULL});
     return true;
+}
+
+/* Is there nothing to be told of such a call, and the place stays as it is all the same? */
+static inline bool quick_nothing(const Probe *probe, const Callee *callee, const PyObject *receiver) {
+    if (probe->quiet || probe->off || (probe->by_global && receiver == NULL)) return false;
+    if (probe->habit && !probe->busy && probe->name != NULL && probe->idle < HABIT) return false; /* then it is known by now */
+    if (callee->name == NULL) return true;
+    if (receiver == NULL && callee->wants & WANT_RECEIVER) return false;
+    if (callee->wants & WANT_CALLEE_SIDE) return true;
+    if (callee->wants & (WANT_TOLD | LEARN(WANT_NEW))) return false;
+    return !(callee->wants & LEARN(WANT_PRE)) || receiver == NULL || !identity_needed((PyObject *)receiver);
+}
+
+/* What most calls are to the learner: of something that was called here before, on an object, and nothing else is wanted; or
+   of something that is nothing to it. */
+static inline bool quick_learn(Tracer *tracer, Probe *probe, RunFrame *frame) {
+    if (!probe->plain || probe->operation != OP_CALL) return false;
+    PyObject **operands = frame->localsplus + probe->base, *callable = operands[0], *receiver = operands[1];
+    if (callable == NULL) {
+        callable = receiver;
+        receiver = NULL;
+    }
+    const LastAnswer *answer = quick_answer(tracer, probe, callable, &receiver);
+    if (answer == NULL || (receiver != NULL && PyType_Check(receiver))) return false;
+    if (!(answer->plainly & PLAINLY_LEARNED) || answer->primitive || receiver == NULL)
+        return quick_nothing(probe, answer->callee, receiver);
+    uint32_t word = answer->callee->words[WORD_PRE];
+    if (word == 0 || !probe->spot.site || !probe->busy) return false;
+    Id object = identity_known(receiver);
+    if (object == 0 && (object = identity_anew(tracer, receiver)) == 0) {
+        PyErr_Clear(); /* it will come up again */
+        return false;
+    }
+    stream_push(tracer->window, word - 1, probe->spot.site - 1, object);
+    return true;
+}
+
+/* A call is about to be made. */
+static ALWAYS_INLINE bool quick_event(Tracer *tracer, Probe *probe, RunFrame *frame) {
+    return tracer->window != NULL ? quick_learn(tracer, probe, frame) : quick_call(tracer, probe, frame);
 }
 
 #endif

@@ -47,7 +47,8 @@ int stream_hand_over(Window *window, bool patient) {
     window->last_waiting = chunk;
     window->handed += chunk->count;
     bool full = ++window->waiting_count > MOST_CHUNKS;
-    pthread_cond_broadcast(&window->arrived);
+    /* To wake a thread costs as much as some hundred events: it is woken for several chunks at a time. */
+    if (!patient || window->waiting_count >= CHUNKS_AT_ONCE) pthread_cond_broadcast(&window->arrived);
     if (window->wake != NULL && !window->threaded) {
         pthread_mutex_unlock(&window->gate);
         call_wake(window);
@@ -141,6 +142,7 @@ int stream_wait(Window *window, double seconds, bool idle) {
     int answer, late = 0;
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&window->gate);
+    if (window->waiting != NULL) pthread_cond_broadcast(&window->arrived);
     window->idlers += idle;
     while (!window->tick_due && (!idle || window->worked < window->handed) && window->threaded && !window->stopping && !late) {
         if (seconds < 0) pthread_cond_wait(&window->taken_away, &window->gate);

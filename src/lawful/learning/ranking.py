@@ -164,21 +164,23 @@ def possible(view: View, candidate: Candidate, way: Way) -> bool:
     always left, by the language.
     """
     a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
+    return _possible(view.words[a], view.words[b], way, a in view.finals)
+
+
+@lru_cache(maxsize=1 << 14)
+def _possible(a: Word, b: Word, way: Way, final: bool) -> bool:
+    """By what names say alone, which stays as it is from one tick to the next. `final`: lives end with `a`."""
     if way.breach is Breach.MISSING and way.letter == 1:
-        return not vocabulary.makes(view.words[b]) and not _with(view, a, b)
+        return not vocabulary.makes(b) and not (vocabulary.enters(a) and vocabulary.exits(b))
     if way.breach is Breach.MISSING or (way.breach is Breach.FIRST and way.letter == 1):
-        return vocabulary.leads(view.words[a], view.words[b]) and a not in view.finals
-    return way.breach not in (Breach.FIRST, Breach.LAST) or not vocabulary.makes(view.words[b])
+        return vocabulary.leads(a, b) and not final
+    return way.breach not in (Breach.FIRST, Breach.LAST) or not vocabulary.makes(b)
 
 
 def needless(view: View, candidate: Candidate, way: Way) -> bool:
     """Is only something missing before an end that needs nothing?"""
     a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
     return way == (Breach.MISSING, 0) and vocabulary.needless(view.words[a], view.words[b])
-
-
-def _with(view: View, one: int, other: int) -> bool:
-    return vocabulary.enters(view.words[one]) and vocabulary.exits(view.words[other])
 
 
 class Late(NamedTuple):

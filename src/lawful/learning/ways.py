@@ -24,6 +24,8 @@ class Breach(Enum):
     AGAIN = "again"  # it comes twice in a row, where that cannot be
     OTHER = "other"  # none of these: only a pattern of the user's own can be broken so
 
+    __hash__ = object.__hash__  # that of enums is Python code, and these are looked up with every broken rule
+
 
 class Way(NamedTuple):
     breach: Breach

@@ -242,14 +242,15 @@ static inline bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
 }
 
 /* Is there nothing to be told of such a call, and the place stays as it is all the same? */
-static inline bool quick_nothing(const Probe *probe, const Callee *callee, const PyObject *receiver) {
+static inline bool quick_nothing(const Probe *probe, const Callee *callee, PyObject *receiver) {
     if (probe->quiet || probe->off || (probe->by_global && receiver == NULL)) return false;
     if (probe->habit && !probe->busy && probe->name != NULL && probe->idle < HABIT) return false; /* then it is known by now */
+    if (receiver != NULL && PyType_Check(receiver)) return false; /* it may be what is known of its class */
     if (callee->name == NULL) return true;
     if (receiver == NULL && callee->wants & WANT_RECEIVER) return false;
     if (callee->wants & WANT_CALLEE_SIDE) return true;
     if (callee->wants & (WANT_TOLD | LEARN(WANT_NEW))) return false;
-    return !(callee->wants & LEARN(WANT_PRE)) || receiver == NULL || !identity_needed((PyObject *)receiver);
+    return !(callee->wants & LEARN(WANT_PRE)) || receiver == NULL || !identity_needed(receiver);
 }
 
 /* What most calls are to the learner: of something that was called here before, on an object, and nothing else is wanted; or
@@ -262,7 +263,7 @@ static inline bool quick_learn(Tracer *tracer, Probe *probe, RunFrame *frame) {
         receiver = NULL;
     }
     const LastAnswer *answer = quick_answer(tracer, probe, callable, &receiver);
-    if (answer == NULL || (receiver != NULL && PyType_Check(receiver))) return false;
+    if (answer == NULL) return false;
     if (!(answer->plainly & PLAINLY_LEARNED) || answer->primitive || receiver == NULL)
         return quick_nothing(probe, answer->callee, receiver);
     uint32_t word = answer->callee->words[WORD_PRE];

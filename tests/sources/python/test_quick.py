@@ -22,6 +22,7 @@ from lawful.sources.python import cores
 from lawful.sources.python.model import Want
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.wanted import SCOPE_DETAIL, Watched
+from sources.python.test_learning_sink import Numbers
 
 Fields = list[tuple[str, Any]]  # of an event
 
@@ -356,6 +357,10 @@ def step(word, k, objects):
         max(1, k)
         adds = [].append
         adds(k)
+        matches = re.compile("w").match
+        matches(text)
+        for each in (text, [k], {}, Base):
+            each.__sizeof__() if each is not Base else each.plain(k)
 
 
 def run(words):
@@ -444,6 +449,30 @@ def test_the_short_way_tells_what_the_long_one_tells(side: str, seed: int, progr
     assert watched(program, side, words) == long
     # Buffers that are full now and then, in the middle of it.
     assert watched(program, side, words, flush_at=7) == long
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_learner_is_told_the_same_in_the_short_way(seed: int, program: ModuleType) -> None:
+    choose = random.Random(seed)
+    words = [(choose.choice(WORDS), choose.randrange(9)) for _ in range(1000)]  # each place more often than is a habit
+    scope = Scope(calls=("*", "prog"), project=Path(str(program.__file__)).parent)
+    make: Callable[..., Any] = cores.choose().make
+
+    def learned(told: Callable[[list[dict[str, Any]]], None], **options: Any) -> None:
+        tracer = make(Watched([], scope, learn=True), told, **options)
+        tracer.start()
+        try:
+            program.run(words)
+        finally:
+            tracer.stop()
+        assert tracer.fault is None
+
+    long, short = Numbers(), Numbers()
+    learned(long.feed, limit=1 << 40)
+    learned(lambda events: None, learner=short)
+    found = short.result()
+    assert found == long.result()
+    assert found["events"] > 3000
 
 
 @pytest.mark.parametrize("side", ["calls", "public"])

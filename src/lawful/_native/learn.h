@@ -433,8 +433,8 @@ static inline Life *life_at(const Lives *lives, uint32_t number) {
 }
 
 /* An object will soon come into the window: what is needed then comes into the cache. First the one, then the other. */
-#define EVENTS_AHEAD 16
-#define EVENTS_SOON 8
+#define EVENTS_AHEAD 8
+#define EVENTS_SOON 4
 static inline void life_expect(const Lives *lives, uint64_t object) {
     __builtin_prefetch(&lives->at[life_home(lives, (uint32_t)object)]);
 }

@@ -218,8 +218,9 @@ def test_signals_wait_until_lawful_has_done_its_work(core_name: str, number: str
 import io, os, signal, threading
 def handler(*args): raise {error}
 signal.signal(signal.{number}, handler)
-def loop():
+def loop(timer):
     try:
+        timer.start()
         while True:
             text = io.StringIO()
             text.write("a")
@@ -228,8 +229,7 @@ def loop():
         print("handled")
 for _ in range(3):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.{number}))
-    timer.start()
-    loop()
+    loop(timer)
     timer.join()
 text = io.StringIO()
 text.close()

@@ -27,7 +27,7 @@ class Parameters:
     thresholds: Mapping[str, float] = field(default_factory=dict)  # those that do not begin at their defaults
     seed: int = 0  # of the tuner
     tune: bool = True
-    tune_every: int = 200_000  # events
+    tune_every: int = 500_000  # events; a survey takes as long as 50,000 of them
     joins: frozenset[str] = frozenset()
     all_rules: bool = False  # nothing is pruned
     most_pairs: int = 200_000  # that are kept at a time, for the sake of memory; 0, or with `all_rules`: all

@@ -2,14 +2,6 @@
 #ifndef LAWFUL_IDENTITY_H
 #define LAWFUL_IDENTITY_H
 
-#if defined(__GNUC__)
-#  define ALWAYS_INLINE inline __attribute__((always_inline))
-#  define NOT_INLINE __attribute__((noinline))
-#else
-#  define ALWAYS_INLINE inline
-#  define NOT_INLINE
-#endif
-
 int identity_setup(void);
 Id identity_anew(Tracer *tracer, PyObject *object); /* of an object that may have none yet; 0 with an exception set */
 

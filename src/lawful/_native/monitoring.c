@@ -161,6 +161,9 @@ static int strike(int answer) {
     return failed ? -1 : answer;
 }
 
+/* Where a call ends and another one begins. */
+static NOT_INLINE bool quickly(Tracer *tracer, Probe *probe, RunFrame *frame) { return quick_event(tracer, probe, frame); }
+
 /* An instruction that quick.h has nothing to say of. Apart, so that what it needs is not made ready for the others. */
 static NOT_INLINE PyObject *other_instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame, int before, int after) {
     int answer = 0;
@@ -170,9 +173,8 @@ static NOT_INLINE PyObject *other_instruction(Tracer *tracer, CodeInfo *info, Ru
     }
     if (before && answer >= 0) {
         Probe *probe = &info->probes[before - 1];
-        bool quickly = after && quick_event(tracer, probe, frame);
         tracer->slow += !probe->early;
-        int other = quickly ? 1 : probe_before(tracer, info, probe, frame);
+        int other = after && quickly(tracer, probe, frame) ? 1 : probe_before(tracer, info, probe, frame);
         answer = other < 0 ? -1 : answer | other;
     }
     return keep(strike(answer));

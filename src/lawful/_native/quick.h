@@ -18,7 +18,7 @@ static inline bool quick_ready(const Tracer *tracer) {
 }
 
 /* Where the next records go, and their time; NULL: that is not so easy. */
-static inline RecordChunk *quick_room_for(Tracer *tracer, int records, size_t words, uint32_t *time) {
+static ALWAYS_INLINE RecordChunk *quick_room_for(Tracer *tracer, int records, size_t words, uint32_t *time) {
     RecordChunk *chunk = tracer->last_chunk;
     if (chunk == NULL || chunk->count + words > chunk->room || tracer->count + records >= tracer->flush_at) return NULL;
     uint64_t passed = (uint64_t)(ticks() - chunk->epoch) / TICKS;
@@ -28,7 +28,7 @@ static inline RecordChunk *quick_room_for(Tracer *tracer, int records, size_t wo
 
 static inline RecordChunk *quick_room(Tracer *tracer, uint32_t *time) { return quick_room_for(tracer, 1, MOST_WORDS, time); }
 
-static inline void quick_record(Tracer *tracer, RecordChunk *chunk, const Record *record) {
+static ALWAYS_INLINE void quick_record(Tracer *tracer, RecordChunk *chunk, const Record *record) {
     tracer->count++;
     chunk->count += record_pack(&chunk->words[chunk->count], record, chunk->high);
 }
@@ -132,7 +132,7 @@ static inline bool quick_yield(Tracer *tracer, RunFrame *frame) {
 }
 
 /* By what a callable is known, and its receiver, as in `look_at_call`; a function's name, if it is known by its code. */
-static inline const void *quick_key(PyObject *callable, PyObject **receiver, PyObject **qualname) {
+static ALWAYS_INLINE const void *quick_key(PyObject *callable, PyObject **receiver, PyObject **qualname) {
     PyTypeObject *kind = Py_TYPE(callable);
     if (is_method_descriptor(callable)) return *receiver ? callable : NULL;
     if (kind == &PyFunction_Type) {
@@ -152,7 +152,7 @@ static inline const void *quick_key(PyObject *callable, PyObject **receiver, PyO
 }
 
 /* What is known of a callable. */
-static inline const LastAnswer *quick_answer(Tracer *tracer, Probe *probe, PyObject *callable, PyObject **receiver) {
+static ALWAYS_INLINE const LastAnswer *quick_answer(Tracer *tracer, Probe *probe, PyObject *callable, PyObject **receiver) {
     if (Py_IS_TYPE(callable, &PyMethod_Type) && *receiver == NULL) {
         *receiver = PyMethod_GET_SELF(callable);
         callable = PyMethod_GET_FUNCTION(callable);
@@ -182,7 +182,7 @@ typedef struct {
 } QuickCall;
 
 /* As in `look_at_call`. false: that is not so easy. */
-static inline bool quick_look(QuickCall *call, const Probe *probe, RunFrame *frame) {
+static ALWAYS_INLINE bool quick_look(QuickCall *call, const Probe *probe, RunFrame *frame) {
     PyObject **operands = frame->localsplus + probe->base;
     call->callable = operands[0] ? operands[0] : operands[1];
     call->receiver = operands[0] ? operands[1] : NULL;
@@ -211,16 +211,19 @@ bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame);
 
 #define QUICK_TEXT 1000 /* characters: longer values may have to be cut */
 
-static inline bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
+/* Once more, if the first argument is the receiver. */
+static NOT_INLINE const LastAnswer *quick_other_answer(Tracer *tracer, Probe *probe, QuickCall *call) {
+    return quick_first_is_receiver(call) ? quick_answer(tracer, probe, call->callable, &call->receiver) : NULL;
+}
+
+static ALWAYS_INLINE bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
     if (!probe->plain || !probe->busy || !probe->spot.place || !quick_ready(tracer)) return false;
     QuickCall call;
     if (!quick_look(&call, probe, frame)) return false;
     if (is_method_descriptor(call.callable)) quick_first_is_receiver(&call);
     const LastAnswer *answer = quick_answer(tracer, probe, call.callable, &call.receiver);
-    if (answer != NULL && answer->plainly & PLAINLY_RECEIVER && call.receiver == NULL) {
-        if (!quick_first_is_receiver(&call)) return false;
-        answer = quick_answer(tracer, probe, call.callable, &call.receiver);
-    }
+    if (answer != NULL && answer->plainly & PLAINLY_RECEIVER && call.receiver == NULL)
+        answer = quick_other_answer(tracer, probe, &call);
     if (answer == NULL || !(answer->plainly & (PLAINLY_CALLED | PLAINLY_VALUED))) return false;
     if (answer->plainly & PLAINLY_VALUED) return valued_call(tracer, probe, frame, answer, &call);
     PyObject *receiver = call.receiver, *payload = NULL;

@@ -7,6 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__)
+#  define ALWAYS_INLINE inline __attribute__((always_inline))
+#  define NOT_INLINE __attribute__((noinline))
+#else
+#  define ALWAYS_INLINE inline
+#  define NOT_INLINE
+#endif
+
 typedef uint64_t Id; /* of an object; 0: none */
 
 enum {
@@ -46,12 +54,12 @@ typedef struct {
 #define THREAD_BIT 52
 #define THREAD_BITS 12
 
-static inline uint64_t record_word(unsigned kind, bool loaded, bool valued, uint64_t callee, uint32_t time) {
+static ALWAYS_INLINE uint64_t record_word(unsigned kind, bool loaded, bool valued, uint64_t callee, uint32_t time) {
     return kind | (uint64_t)loaded << LOADED_BIT | (uint64_t)valued << VALUED_BIT | callee << CALLEE_BIT | (uint64_t)time << TIME_BIT;
 }
 
 /* How many words its numbers take. `high` is the upper half of the targets that are written in two words. */
-static inline size_t record_pack(uint64_t *words, const Record *record, uint32_t high) {
+static ALWAYS_INLINE size_t record_pack(uint64_t *words, const Record *record, uint32_t high) {
     bool fits = !(record->callee >> CALLEE_BITS | record->place >> PLACE_BITS | record->thread >> THREAD_BITS) &&
                 (record->target == 0 || (record->target >> 32 == high && (uint32_t)record->target != 0));
     if (fits) {

@@ -98,16 +98,22 @@ def watched(**options: Any) -> Any:
     return run
 
 
-@pytest.mark.parametrize("options", [{}, {"confidence": 0.99, "error_rate": 0.01}], ids=["all", "samples"])
-def test_nothing_else_is_found(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    briefs: list[bool] = []
+@pytest.fixture
+def briefs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each session that begins has its events in brief."""
+    found: list[bool] = []
     be_brief = Session._be_brief
 
     def noting(session: Session) -> None:
         be_brief(session)
-        briefs.append(bool(getattr(session.tracer, "brief", False)))
+        found.append(bool(getattr(session.tracer, "brief", False)))
 
     monkeypatch.setattr(Session, "_be_brief", noting)
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"confidence": 0.99, "error_rate": 0.01}], ids=["all", "samples"])
+def test_nothing_else_is_found(options: dict[str, Any], briefs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     short = watched(**options)
     monkeypatch.setattr(Session, "_be_brief", lambda session: None)
     long = watched(**options)
@@ -125,6 +131,18 @@ def test_nothing_else_is_found(options: dict[str, Any], monkeypatch: pytest.Monk
     assert [each.laws for each in short.confidence] == [each.laws for each in long.confidence]
 
 
+def test_no_dicts_are_made_of_what_nobody_wants_to_see(briefs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen() -> int:
+        with lawful.watch(calls=["*"], public=[__name__], project=Path(__file__).parent) as run:
+            work()
+        return run.events
+
+    short = seen()
+    assert briefs == [cores.choose().name != "python"]
+    monkeypatch.setattr(Session, "_be_brief", lambda session: None)
+    assert seen() == short > 20
+
+
 def test_a_trace_has_the_events_themselves(tmp_path: Path) -> None:
     def trace(name: str) -> list[dict[str, Any]]:
         watched(trace=str(tmp_path / name))
@@ -133,7 +151,8 @@ def test_a_trace_has_the_events_themselves(tmp_path: Path) -> None:
 
     events = trace("a.jsonl")
     assert {"field_write", "func_pre", "func_post", "func_raise", "new", "gone"} <= {event["event"] for event in events}
-    assert all(event["thread"] == 1 for event in events if event["event"] != "tick")
+    # Which number it has depends on what other threads, of those who run the tests, do meanwhile.
+    assert len({event["thread"] for event in events if event["event"] != "tick"}) == 1
 
 
 def native_cores() -> list[str]:
@@ -163,7 +182,7 @@ def test_an_event_in_brief_opens_to_the_event(name: str, asynchronous: bool) -> 
     opened = [event.open() for event in short]
     assert all(event.open() is each for event, each in zip(short, opened, strict=True))
     assert [[*event] for event in opened] == [[*event] for event in long]
-    # Which number the thread has depends on what other threads, of those who run the tests, do meanwhile.
+    # As above.
     assert {len({event["thread"] for event in events}) for events in (opened, long)} == {1}
     stays = [
         [{key: event[key] for key in event if key not in CHANGING | {"thread"}} for event in events]

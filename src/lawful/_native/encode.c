@@ -7,7 +7,6 @@
 
 #include <math.h>
 
-#define LONGEST 10000
 
 static PyObject *text_args, *text_argIds, *text_kwargs, *text_kwargIds;
 PyObject *text_res, *text_resultId, *text_target;
@@ -24,7 +23,7 @@ int encode_setup(void) {
 PyObject *encode_primitive(PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == &PyUnicode_Type) {
-        if (PyUnicode_GET_LENGTH(value) > LONGEST) return PyUnicode_Substring(value, 0, LONGEST);
+        if (PyUnicode_GET_LENGTH(value) > LONGEST_TEXT) return PyUnicode_Substring(value, 0, LONGEST_TEXT);
     } else if (type == &PyFloat_Type) {
         if (!isfinite(PyFloat_AS_DOUBLE(value))) Py_RETURN_NONE;
     } else if (type == &PyLong_Type) {

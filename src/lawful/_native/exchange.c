@@ -12,15 +12,6 @@
 
 #include <structmember.h>
 
-#define LONGEST 10000    /* as in encode.c */
-
-/* What is seldom needed stays out of what often is: the fewer lines of memory, the faster. */
-#if defined(__GNUC__)
-#  define NOT_INLINE __attribute__((noinline))
-#else
-#  define NOT_INLINE
-#endif
-
 static PyObject *text_args, *text_argIds, *text_kwargs, *text_alias, *text_maxsize, *text_queue, *zero;
 
 static int setup(void) {
@@ -195,7 +186,7 @@ static bool is_plain(PyObject *value) {
         PyLong_AsLongLongAndOverflow(value, &overflow);
         return !overflow;
     }
-    if (type == &PyUnicode_Type) return PyUnicode_GET_LENGTH(value) <= LONGEST && !has_surrogates(value);
+    if (type == &PyUnicode_Type) return PyUnicode_GET_LENGTH(value) <= LONGEST_TEXT && !has_surrogates(value);
     if (type == &PyFloat_Type) return PyFloat_AS_DOUBLE(value) - PyFloat_AS_DOUBLE(value) == 0.0;
     return value == Py_None || type == &PyBool_Type;
 }

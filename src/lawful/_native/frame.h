@@ -18,6 +18,20 @@
 #endif
 
 #ifndef LAWFUL_NO_TRACER
+#ifndef HAS_INLINE_FIELDS
+/* Fields of objects are asked for by their names. */
+static inline int object_field_index(PyTypeObject *type, PyObject *name) { return -1; }
+static inline PyObject *object_field(PyObject *object, int index) { return NULL; }
+
+/* What a dict has of this key, borrowed, if it has nothing else; or NULL. */
+static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {
+    PyObject *found, *value;
+    Py_ssize_t place = 0;
+    return PyDict_GET_SIZE(dict) == 1 && PyDict_Next(dict, &place, &found, &value) && found == key ? value : NULL;
+}
+
+#endif
+
 /* What was noted on a code object, by the index that the interpreter gave out; NULL: nothing. (The function for it is
    several times slower.) */
 static inline void *code_note(PyCodeObject *code, Py_ssize_t index) {

@@ -43,17 +43,6 @@ static inline bool object_is_bare(PyObject *object) {
            _PyDictOrValues_IsValues(*_PyObject_DictOrValuesPointer(object));
 }
 
-/* Fields of objects are asked for by their names. */
-static inline int object_field_index(PyTypeObject *type, PyObject *name) { return -1; }
-static inline PyObject *object_field(PyObject *object, int index) { return NULL; }
-
-/* What a dict has of this key, borrowed, if it has nothing else; or NULL. */
-static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {
-    PyObject *found, *value;
-    Py_ssize_t place = 0;
-    return PyDict_GET_SIZE(dict) == 1 && PyDict_Next(dict, &place, &found, &value) && found == key ? value : NULL;
-}
-
 /* The calls in progress before a program starts. */
 #define BARE_DEPTH 0
 

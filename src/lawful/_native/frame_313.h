@@ -47,6 +47,8 @@ static inline bool object_is_bare(PyObject *object) {
     return Py_TYPE(object)->tp_flags & Py_TPFLAGS_INLINE_VALUES && _PyObject_GetManagedDict(object) == NULL;
 }
 
+#define HAS_INLINE_FIELDS
+
 /* Which of the fields that objects of a class have in themselves has this name, an interned text; -1: none. */
 static inline int object_field_index(PyTypeObject *type, PyObject *name) {
     if (!(type->tp_flags & Py_TPFLAGS_INLINE_VALUES) || type->tp_version_tag == 0) return -1;

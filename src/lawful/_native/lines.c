@@ -195,6 +195,15 @@ static bool put_arguments(Text *text, const uint64_t *values, size_t count, PyOb
     return true;
 }
 
+/* Arguments with their key, and then the ids among them, if there are some, with theirs. */
+static bool put_both(Text *text, const char *key, const char *ids, const uint64_t *values, size_t count, PyObject *names) {
+    put(text, key, strlen(key));
+    if (!put_arguments(text, values, count, names, false)) return false;
+    if (!values_have_ids(values, count)) return true;
+    put(text, ids, strlen(ids));
+    return put_arguments(text, values, count, names, true);
+}
+
 static bool put_values(Text *text, const uint64_t *values, const uint64_t *result) {
     uint64_t shape = values ? *values++ : 0;
     if (shape & SHAPE_TARGET) {
@@ -204,22 +213,12 @@ static bool put_values(Text *text, const uint64_t *values, const uint64_t *resul
     }
     size_t count = shape >> SHAPE_ARGS_BIT & SHAPE_MASK, by_name = shape >> SHAPE_KEYWORDS_BIT & SHAPE_MASK;
     if (count--) {
-        PUT(",\"args\":");
-        if (!put_arguments(text, values, count, NULL, false)) return false;
-        if (values_have_ids(values, count)) {
-            PUT(",\"argIds\":");
-            put_arguments(text, values, count, NULL, true);
-        }
+        if (!put_both(text, ",\"args\":", ",\"argIds\":", values, count, NULL)) return false;
         values = values_after(values, count);
     }
     if (by_name) {
         PyObject *names = value_held(*values++);
-        PUT(",\"kwargs\":");
-        if (!put_arguments(text, values, by_name, names, false)) return false;
-        if (values_have_ids(values, by_name)) {
-            PUT(",\"kwargIds\":");
-            put_arguments(text, values, by_name, names, true);
-        }
+        if (!put_both(text, ",\"kwargs\":", ",\"kwargIds\":", values, by_name, names)) return false;
         values = values_after(values, by_name);
     }
     if (shape & SHAPE_RESULT) result = values;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What is seldom needed stays out of what often is: the fewer lines of memory, the faster. */
 #if defined(__GNUC__)
 #  define ALWAYS_INLINE inline __attribute__((always_inline))
 #  define NOT_INLINE __attribute__((noinline))
@@ -14,6 +15,8 @@
 #  define ALWAYS_INLINE inline
 #  define NOT_INLINE
 #endif
+
+#define LONGEST_TEXT 10000 /* characters: of longer ones an event has the beginning */
 
 typedef uint64_t Id; /* of an object; 0: none */
 

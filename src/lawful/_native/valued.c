@@ -8,8 +8,6 @@
 
 #include <math.h>
 
-#define LONGEST 10000 /* characters, as in encode.c */
-
 static inline bool fits_word(long long number) {
     return number >= -(INT64_C(1) << (63 - VALUE_BITS)) && number < INT64_C(1) << (63 - VALUE_BITS);
 }
@@ -38,7 +36,7 @@ static inline size_t take_value(Tracer *tracer, PyObject *object, uint64_t *word
         if (overflow) return 0;
         words[0] = fits_word(number) ? (uint64_t)number << VALUE_BITS | VALUE_INT : address_word(object, shape);
     } else if (type == &PyUnicode_Type) {
-        if (PyUnicode_GET_LENGTH(object) > LONGEST) return 0;
+        if (PyUnicode_GET_LENGTH(object) > LONGEST_TEXT) return 0;
         words[0] = address_word(object, shape);
     } else if (type == &PyBool_Type || object == Py_None) {
         words[0] = (uintptr_t)object | VALUE_STATIC;

@@ -409,14 +409,18 @@ def watched(program: ModuleType, side: str, words: list[tuple[str, int]], **opti
     events: list[dict[str, Any]] = []
     make: Callable[..., Any] = cores.choose().make
     tracer = make(wanted, events.extend, **options)
+    run(program, words, tracer)
+    assert tracer.events == len(events)
+    return comparable(events)
+
+
+def run(program: ModuleType, words: list[tuple[str, int]], tracer: Any) -> None:
     tracer.start()
     try:
         program.run(words)
     finally:
         tracer.stop()
     assert tracer.fault is None
-    assert tracer.events == len(events)
-    return comparable(events)
 
 
 def comparable(events: list[dict[str, Any]]) -> list[Fields]:
@@ -459,13 +463,7 @@ def test_the_learner_is_told_the_same_in_the_short_way(seed: int, program: Modul
     make: Callable[..., Any] = cores.choose().make
 
     def learned(told: Callable[[list[dict[str, Any]]], None], **options: Any) -> None:
-        tracer = make(Watched([], scope, learn=True), told, **options)
-        tracer.start()
-        try:
-            program.run(words)
-        finally:
-            tracer.stop()
-        assert tracer.fault is None
+        run(program, words, make(Watched([], scope, learn=True), told, **options))
 
     long, short = Numbers(), Numbers()
     learned(long.feed, limit=1 << 40)

@@ -1,10 +1,11 @@
 """Child processes of the watched program: forked ones, and those that multiprocessing starts. They are watched too.
 
 What a child has seen lies in the folder of the run, which the first process makes before it has its first child:
-`NUMBER.pid` says that there is (or was) a child process, which, and when it began, and by its mode how far it is;
-whatever else a child leaves there also begins with its number. Numbers are 1, 2, ... in the order in which children,
-and children of children, begin. `kill.PID` is left by a process that is about to end another one, and says when that
-began; `halt` by one after which all are to end; those who want to be told of that leave `halt.PID`.
+`NUMBER.pid` says that there is (or was) a child process, which, and when it began, and by its mode how far it is; it is
+`new.PID` until it is whole. Whatever else a child leaves there also begins with its number. Numbers are 1, 2, ... in
+the order in which children, and children of children, begin. `kill.PID` is left by a process that is about to end
+another one, and says when that began; `halt` by one after which all are to end; those who want to be told of that leave
+`halt.PID`.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def deep(n):
         "thread",
         "time",
     ]
-    assert {**events[0], "stack": 0, "time": 0} == {
+    assert {**events[0], "stack": 0, "thread": 1, "time": 0} == {
         "event": "born", "name": "prog.Part", "class": "prog.Part", "targetId": events[0]["targetId"], "sampled": 1,
         "stack": 0, "file": "prog.py", "line": 8, "thread": 1, "time": 0,
     }  # fmt: skip

@@ -149,6 +149,7 @@ class Study:
             )
             and vocabulary.is_call(self._words[name])
             and not vocabulary.makes(self._words[name])
+            and not vocabulary.asks(self._words[name])
         ]
         return tuple(found)
 
@@ -193,7 +194,7 @@ class Study:
         if named and named != ends:
             good, missing, after = self._split(key, named, pool)
             ends = named
-        excused = {way.order for way in after if excuses.only_asked(way, ends, self._words)}
+        excused = {way.order for way in after if excuses.may_go_on(way, ends, self._words)}
         yield from self._case(key, ends, Breach.LAST, good, after, excused)
 
     def _section(self, key: int, ends: tuple[int, ...], pool: list[WayOfLife]) -> Iterator[Case]:

@@ -170,8 +170,10 @@ def possible(view: View, candidate: Candidate, way: Way) -> bool:
 @lru_cache(maxsize=1 << 14)
 def _possible(a: Word, b: Word, way: Way, final: bool) -> bool:
     """By what names say alone, which stays as it is from one tick to the next. `final`: lives end with `a`."""
+    if vocabulary.enters(a) and vocabulary.exits(b):
+        return False
     if way.breach is Breach.MISSING and way.letter == 1:
-        return not vocabulary.makes(b) and not (vocabulary.enters(a) and vocabulary.exits(b))
+        return not vocabulary.makes(b)
     if way.breach is Breach.MISSING or (way.breach is Breach.FIRST and way.letter == 1):
         return vocabulary.leads(a, b) and not final
     return way.breach not in (Breach.FIRST, Breach.LAST) or not vocabulary.makes(b)

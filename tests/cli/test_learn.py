@@ -131,6 +131,11 @@ def test_all_rules_are_both_orders_of_all_templates(capsys: Capture) -> None:
     assert {rule["satisfied"] + rule["failed"] for rule in rules} == {42}
 
 
+def test_all_rules_are_of_all_pairs_however_many_there_are(capsys: Capture) -> None:
+    assert learned(capsys, "bad.jsonl", "--all-rules")["parameters"]["most_pairs"] == 0
+    assert learned(capsys, "bad.jsonl")["parameters"]["most_pairs"] == 200_000
+
+
 def test_objects_of_different_traces_are_different(capsys: Capture) -> None:
     (first,) = [rule for rule in learned(capsys, "one_bad.jsonl", "more.jsonl", "--all-rules")["rules"]
                 if (rule["a"], rule["pattern"]) == ("db.Cursor.execute", "ab")]  # fmt: skip

@@ -128,8 +128,9 @@ def command(
     both = config.combined(config.load(folder), config.Config(learn=options.given(flags), baseline=baseline))
     asked = both.learn
     output = None if output == "-" else output
-    # What a store should keep must not be pruned away.
-    told = options.parameters(asked, all_rules=all_rules or asked.store is not None)
+    # What a store should keep must not be pruned away. Whoever wants every rule has the memory for it.
+    every = {"most_pairs": 0} if all_rules else {}
+    told = options.parameters(asked, all_rules=all_rules or asked.store is not None, **every)
     reading.look_at_traces(traces)
     options.look_at_export(export)
     reading.look_at_output(output, (*traces, asked.store, both.baseline))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from _thread import RLock, get_native_id, start_new_thread
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from lawful.errors import LawfulError
 from lawful.laws.protocol import Expectation
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
+from lawful.sources.python import unseen
 from lawful.sources.python.flusher import Flusher, wait_until_gone
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class LiveLearner:
 
     def _wake(self) -> None:
         self._waker = get_native_id()
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        unseen.block_signals()
         try:
             with suppress(OSError):  # there can be no more threads: all waits in memory for the end
                 self._begin()

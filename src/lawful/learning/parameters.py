@@ -30,7 +30,7 @@ class Parameters:
     tune_every: int = 500_000  # events; a survey takes as long as 50,000 of them
     joins: frozenset[str] = frozenset()
     all_rules: bool = False  # nothing is pruned
-    most_pairs: int = 200_000  # that are kept at a time, for the sake of memory; 0, or with `all_rules`: all
+    most_pairs: int = 200_000  # that are kept at a time, for the sake of memory; 0: all
     core: str = ""  # the best there is
 
     def __post_init__(self) -> None:

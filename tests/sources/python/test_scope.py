@@ -195,13 +195,24 @@ def test_public(name: str, wanted: bool) -> None:
     assert not Scope().reports([name], "pkg.py")
 
 
+@pytest.mark.parametrize("pattern", ["__main__", "__main__.C", "*"])
+def test_the_main_module_is_known_by_the_name_that_its_events_have(pattern: str) -> None:
+    scope = Scope(public=(pattern,))
+    assert scope.reports(["__main__.C.run"], "app.py")
+    assert not scope.reports(["__main__.C._run"], "app.py")
+    assert not scope.reports(["__main__.C.run.<locals>.inner"], "app.py")
+
+
 def test_access() -> None:
     found = [
         access(name) for name in ("a.b", "a._b.c", "a.C.__init__", "a._C.__init__", "a.__b", "__main__.f", "a.____")
     ]
     assert found == ["public", "private", "dunder", "private", "private", "public", "private"]
     assert is_public("f")
-    assert not is_public("__main__.f")
+    assert is_public("__main__.f")
+    assert is_public("__main__.Class.__init__")
+    assert not is_public("__main__._f")
+    assert not is_public("pkg.__main__.f")
 
 
 def test_fields() -> None:

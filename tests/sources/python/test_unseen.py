@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,25 @@ def test_a_program_that_forks_asks_for_no_files(core: str, tmp_path: Path) -> No
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["findings"], report["faults"]) == ([], [])
+
+
+def test_signals_are_kept_from_a_thread() -> None:
+    inherited: list[set[signal.Signals]] = []
+
+    def work() -> None:
+        unseen.block_signals()
+        inherited.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert signal.SIGINT in inherited[0]
+
+
+@pytest.mark.parametrize("core", cores.available())
+def test_what_our_own_threads_do_is_not_recorded(core: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import time\ntime.sleep(0.3)\n")
+    command = [sys.executable, "-m", "lawful", "record", "--core", core, "--public", "signal", "--public", "enum"]
+    command += ["-o", "trace.jsonl", "program.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
+    assert (tmp_path / "trace.jsonl").read_text() == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import signal
 import time
 from _thread import LockType, allocate_lock, get_native_id, start_new_thread
 from collections.abc import Callable
@@ -81,8 +80,7 @@ class Flusher:
 
     def _loop(self, stop: _Alarm, stopped: LockType) -> None:
         self._native = get_native_id()
-        # Signals are the program's, and come to its own threads.
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        unseen.block_signals()
         try:
             while not stop.wait(self._interval):
                 if self._ready is not None and not self._ready():

@@ -111,7 +111,7 @@ def access(name: str) -> Access:
 
 def is_public(name: str) -> bool:
     """May everybody call it? Nothing in the name is private, or hidden in a function; it may be a special method."""
-    *outer, last = name.split(".")
+    *outer, last = name.removeprefix("__main__.").split(".")
     return "<" not in name and not any(part.startswith("_") for part in outer) and access(last) != "private"
 
 

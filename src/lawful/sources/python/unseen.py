@@ -7,6 +7,10 @@ only where the program's own code calls them.
 from __future__ import annotations
 
 import os
+import signal
+
+# What the standard library has made of these is Python, and would tell the laws about signals.
+from _signal import pthread_sigmask, valid_signals  # type: ignore[import-not-found]
 
 
 def exists(path: str) -> bool:
@@ -16,3 +20,8 @@ def exists(path: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def block_signals() -> None:
+    """Signals are the program's, and come to its own threads, not to this one."""
+    pthread_sigmask(signal.SIG_BLOCK, valid_signals())

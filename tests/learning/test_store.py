@@ -16,8 +16,9 @@ import pytest
 from lawful.confidence.store import ConfidenceStore, Counts, Subject
 from lawful.database import APPLICATION, VERSION
 from lawful.errors import LawfulError
-from lawful.learning.model import Known, Site, Word
+from lawful.learning.model import Known, KnownLife, Site, Word
 from lawful.learning.store import Run, Store, minus, new_run_id
+from lawful.learning.told import Tellings
 
 TEMPLATES = ("ab", "ab?", "a+b")
 WORDS = [
@@ -182,7 +183,7 @@ def test_a_run_counts_once(tmp_path: Path) -> None:
 
 PROCESS = """
 import sys
-from lawful.learning.model import Known, Site, Word
+from lawful.learning.model import Known, KnownLife, Site, Word
 from lawful.learning.store import Run, Store
 path, who = sys.argv[1:]
 for number in range(20):
@@ -254,6 +255,49 @@ def test_a_damaged_store_is_left_as_it_is(tmp_path: Path) -> None:
     whole = (tmp_path / "s.db").read_bytes()
     (tmp_path / "s.db").write_bytes(whole[:100] + b"\xff" * 4000 + whole[4100:])
     assert refused(tmp_path / "s.db").slug == "store-unreadable"
+
+
+LIFE = KnownLife((WORDS[0], WORDS[1]), (0, 2, 1, 3), 4, (((SITES[0],) * 4, 4, 7),))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE endings SET number = -1",
+        "UPDATE endings SET number = 'many'",
+        "UPDATE endings SET letters = 7",
+        "UPDATE pairs SET second = first",
+        "UPDATE contexts SET rules = x'00'",
+        "UPDATE words SET name = x'ff'",
+        "UPDATE sites SET line = 'first' WHERE id = 1",
+        "UPDATE runs SET events = 'none'",
+        "UPDATE lives SET number = 0",
+        "UPDATE lives SET turns = '0 1 x'",
+        "UPDATE life_places SET sites = '-1'",
+        "UPDATE novelty SET news = runs + 1",
+        "INSERT INTO told VALUES ('nobody', 'a', 'b', 'a.py', 'f', 1, 0)",
+        "DELETE FROM words",
+        "DELETE FROM sites",
+    ],
+)
+def test_what_cannot_be_right_is_left_as_it_is(statement: str, tmp_path: Path) -> None:
+    known = Known(WORDS[0], WORDS[1], ((1, 3, 5),), ((SITES[0], 1),), ((SITES[1], 2),))
+    with Store(tmp_path / "s.db") as store:
+        store.add([run(1)], TEMPLATES, [known], [LIFE], Tellings({}, (), ()), {WORDS[0]: True})
+    Store(tmp_path / "s.db").close()
+    foreign(tmp_path / "s.db", statement)
+    assert refused(tmp_path / "s.db").slug == "store-unreadable"
+
+
+@pytest.mark.parametrize("number", ["99", "9" * 5000])
+@pytest.mark.parametrize(("table", "column"), [("lives", "words"), ("life_places", "sites")])
+def test_lives_with_what_is_not_there(table: str, column: str, number: str, tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        store.add([run(1)], TEMPLATES, [], [LIFE])
+    foreign(tmp_path / "s.db", f"UPDATE {table} SET {column} = '{number}'")
+    with Store(tmp_path / "s.db") as store, pytest.raises(LawfulError) as caught:
+        store.lives()
+    assert (caught.value.slug, caught.value.where) == ("store-unreadable", str(tmp_path / "s.db"))
 
 
 def test_places_where_no_store_can_be(tmp_path: Path) -> None:

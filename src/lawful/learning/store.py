@@ -7,9 +7,10 @@ templates.
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -46,6 +47,15 @@ CREATE TABLE contexts (
 ) WITHOUT ROWID;
 """
 
+_NEVER = {
+    "pairs": "first = second",
+    "endings": "number < 0 OR letters NOT BETWEEN 1 AND 3",
+    "lives": "number < 1 OR words GLOB '*[^0-9 ]*' OR turns GLOB '*[^0-9 ]*'",
+    "life_places": "number < 0 OR sites GLOB '*[^0-9 ]*'",
+    "novelty": "news < 0 OR runs < news",
+}
+"""What no row of a table says that is ours."""
+
 FORGOTTEN = 5  # runs of the file without it: then what was told is mended, and news if it comes again
 
 _TOLD = "run, a, b, file, function, lines, missed"
@@ -63,6 +73,10 @@ CREATE TABLE IF NOT EXISTS novelty (
     word INTEGER PRIMARY KEY REFERENCES words, runs INTEGER NOT NULL, news INTEGER NOT NULL
 )
 """  # which a store from before there were these gets when it needs them
+
+_TABLES = frozenset(
+    re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", "".join((_SCHEMA, _LATER, *stored_lives.SCHEMA)))
+)
 
 
 class Run(NamedTuple):
@@ -112,7 +126,7 @@ class Store(Database):
             return self._lives()
 
     def _lives(self) -> list[KnownLife]:
-        return stored_lives.read(self._rows)
+        return stored_lives.read(self._rows, self.path)
 
     def told(self, without: Collection[str] = ()) -> dict[Told, int]:
         """What was told in all runs but these, as far as it still comes up."""
@@ -143,20 +157,39 @@ class Store(Database):
             number: Site(file or None, line if line >= 0 else None)
             for number, file, line in self._rows("SELECT id, file, line FROM sites")
         }
-        breaches: dict[int, list[tuple[Site, int]]] = {}
-        for pair, site, rules in self._later("breaches", "pair, site, rules"):
-            breaches.setdefault(pair, []).append((sites[site], _unsigned(rules)))
+        endings: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for pair, rules, letters, number in self._rows("SELECT pair, rules, letters, number FROM endings"):
+            endings[pair].append((_unsigned(rules), letters, number))
+        contexts: defaultdict[int, list[tuple[Site, int]]] = defaultdict(list)
+        breaches: defaultdict[int, list[tuple[Site, int]]] = defaultdict(list)
+        for places, table in ((contexts, "contexts"), (breaches, "breaches")):
+            for pair, site, rules in self._later(table, "pair, site, rules"):
+                places[pair].append((sites[site], _unsigned(rules)))
         pairs = self._rows("SELECT id, first, second FROM pairs WHERE template_set = ?", (template_set,))
         for pair, first, second in pairs:
-            endings = self._rows("SELECT rules, letters, number FROM endings WHERE pair = ?", (pair,))
-            contexts = self._rows("SELECT site, rules FROM contexts WHERE pair = ?", (pair,))
             yield Known(
                 words[first],
                 words[second],
-                tuple((_unsigned(rules), letters, number) for rules, letters, number in endings),
-                tuple((sites[site], _unsigned(rules)) for site, rules in contexts),
-                tuple(breaches.get(pair, ())),
+                tuple(endings.pop(pair, ())),
+                tuple(contexts.pop(pair, ())),
+                tuple(breaches.pop(pair, ())),
             )
+
+    # -- the file ------------------------------------------------------------------------------------------------------
+
+    def _look_inside(self, connection: sqlite3.Connection) -> None:
+        """Whatever is read may be relied on: numbers are numbers, and what is referred to is there."""
+        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in sorted(there & _TABLES):
+            columns = connection.execute(f"SELECT name, type FROM pragma_table_info('{table}')").fetchall()
+            wrong = [f"typeof({name}) <> '{kind.lower()}'" for name, kind in columns]
+            wrong += [_NEVER[table]] if table in _NEVER else []
+            if (
+                connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(wrong)} LIMIT 1").fetchone()
+                or connection.execute(f"PRAGMA foreign_key_check({table})").fetchone()
+            ):
+                message = f"what it has in its table `{table}` cannot be right"
+                raise LawfulError("store-unreadable", message, where=self.path)
 
     # -- adding --------------------------------------------------------------------------------------------------------
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from lawful.errors import LawfulError
 from lawful.learning.model import MOST_LIFE_EXAMPLES, KnownLife, Site, Word
 
 TABLE = "lives"
 
-_SCHEMA = (
+SCHEMA = (
     "CREATE TABLE IF NOT EXISTS lives (id INTEGER PRIMARY KEY, words TEXT NOT NULL, turns TEXT NOT NULL, "
     "number INTEGER NOT NULL, UNIQUE (words, turns))",
     "CREATE TABLE IF NOT EXISTS life_places (life INTEGER NOT NULL REFERENCES lives, sites TEXT NOT NULL, "
@@ -28,7 +29,7 @@ def add(
     site: Callable[[sqlite3.Connection, Site], int],
 ) -> None:
     """Add lives to those that are there. `word` and `site` know which numbers these have in the store."""
-    for statement in _SCHEMA:
+    for statement in SCHEMA:
         connection.execute(statement)
     words: dict[Word, int] = {}
     sites: dict[Site, int] = {}
@@ -50,7 +51,7 @@ def add(
             )
 
 
-def read(rows: Rows) -> list[KnownLife]:
+def read(rows: Rows, path: str) -> list[KnownLife]:
     """All lives of a store, of each way the places that most of them have been to."""
     if not rows(f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{TABLE}'"):
         return []
@@ -59,6 +60,13 @@ def read(rows: Rows) -> list[KnownLife]:
         number: Site(file or None, line if line >= 0 else None)
         for number, file, line in rows("SELECT id, file, line FROM sites")
     }
+    try:
+        return _read(rows, words, sites)
+    except (KeyError, ValueError):  # a number that nothing has, or that is longer than any
+        raise LawfulError("store-unreadable", "a life has an event or a place that is not there", where=path) from None
+
+
+def _read(rows: Rows, words: Mapping[int, Word], sites: Mapping[int, Site]) -> list[KnownLife]:
     places: dict[int, list[tuple[tuple[Site, ...], int, int]]] = {}
     for life, text, count in rows("SELECT life, sites, number FROM life_places"):
         places.setdefault(life, []).append((tuple(sites[number] for number in _numbers(text)), count, 0))

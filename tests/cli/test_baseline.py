@@ -186,12 +186,26 @@ def test_a_program_of_a_baseline_is_a_host() -> None:
         ([*CHECK, "--baseline", "."], "file"),
         ([*CHECK, "--update-baseline", "--baseline", "no/such/folder.json"], "file"),
         ([*CHECK, "--baseline", "empty.json", "-o", "empty.json"], "usage"),
+        ([*CHECK, "--update-baseline", "--baseline", "use.py"], "baseline-bad"),
+        (["learn", "t.jsonl", "--update-baseline", "--baseline", "t.jsonl"], "baseline-bad"),
+        (["baseline", "update", "empty.json", "--baseline", "use.py"], "baseline-bad"),
     ],
 )
 def test_what_is_wrong_is_told(words: list[str], slug: str, folder: Path, capsys: Capture) -> None:
     (folder / "empty.json").write_text("{}")
+    (folder / "t.jsonl").write_text('{"event":"func_pre","name":"f","targetId":1}\n')
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     assert main(words) == 2
     assert capsys.readouterr().err.startswith(f"error[{slug}]: ")
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("old", ["", "\n", '{"lawful-baseline": 99}', '<<<<<<< HEAD\n{"lawful-baseline": 1,\n'])
+def test_a_baseline_that_is_damaged_is_written_anew(old: str, folder: Path, capsys: Capture) -> None:
+    (folder / "k.json").write_text(old)
+    main([*CHECK, "--update-baseline", "--baseline", "k.json"])
+    assert "known from now on" in capsys.readouterr().err
+    assert main([*CHECK, "--baseline", "k.json"]) == 0
 
 
 def test_a_baseline_that_cannot_be_written_is_told_and_the_report_comes(folder: Path) -> None:

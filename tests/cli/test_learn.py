@@ -194,6 +194,8 @@ def test_the_configuration_is_below_the_options(inputs: Path, capsys: Capture) -
         ("good.jsonl --threshold luck=2", "error[threshold-unknown]"),
         ("good.jsonl --join parents", "error[join-unknown]"),
         ("good.jsonl --output good.jsonl", "error[usage]: good.jsonl: the report would overwrite"),
+        ("good.jsonl --output new.rml --export new.rml", "error[usage]: new.rml: the report would overwrite"),
+        ("good.jsonl --output new.db --store ./new.db", "error[usage]: new.db: the report would overwrite"),
         ("good.jsonl --output no/report.txt", "error[file]: no/report.txt"),
         ("good.jsonl --export rules.txt", "error[usage]: rules.txt: the name of a law ends in .rml"),
         ("good.jsonl good.jsonl --store s.db", "error[store-overlap]: good.jsonl: the same trace is given twice"),

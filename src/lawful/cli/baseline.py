@@ -71,6 +71,7 @@ def update(reports: tuple[str, ...], path: str | None, add: bool) -> None:
 
     folder = os.fspath(find_project(os.getcwd()))
     path = path or config.load(folder).baseline or os.path.relpath(os.path.join(folder, config.BASELINE))
+    baselines.look_at(path)
     found: list[Mark] = []
     for report in reports:
         found = baselines.merged(found, baselines.marks_in(_decoded(report), report))

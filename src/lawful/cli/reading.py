@@ -48,10 +48,15 @@ def look_at_output(output: str | None, inputs: Iterable[str | None]) -> None:
         return
     if os.path.isdir(output) or not os.path.isdir(os.path.dirname(output) or "."):
         raise LawfulError("file", "no file can be written there", where=output)
-    if os.path.exists(output):
-        for path in inputs:
-            if path is not None and os.path.exists(path) and os.path.samefile(path, output):
-                raise LawfulError("usage", "the report would overwrite a file that is needed", where=output)
+    if any(_same(path, output) for path in inputs if path is not None):
+        raise LawfulError("usage", "the report would overwrite a file that is needed", where=output)
+
+
+def _same(path: str, output: str) -> bool:
+    """Do both name one file, be it there or not?"""
+    if os.path.exists(path) and os.path.exists(output):
+        return os.path.samefile(path, output)
+    return os.path.realpath(path) == os.path.realpath(output)
 
 
 def words(texts: Iterable[str]) -> tuple[str, ...]:

@@ -150,8 +150,8 @@ class KnownFindings:
         self._target = None if self.path is None else os.path.abspath(self.path)  # the program may go elsewhere
         self.baseline: Baseline | None = None
         self._update = update
-        if update:
-            _look_at(self.path)
+        if update and self.path is not None:
+            look_at(self.path)
         elif path is not None:
             self.baseline = load(path)
 
@@ -175,6 +175,16 @@ class KnownFindings:
         return [] if self.baseline is None else self.baseline.known(findings, self.source)
 
 
-def _look_at(path: str | None) -> None:
-    if path is not None and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")):
+def look_at(path: str) -> None:
+    """Can a baseline be written there? One that is damaged, or of another version, is written anew; nothing else is."""
+    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
         raise LawfulError("file", "no file can be written there", where=path)
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise LawfulError("file", error.strerror or str(error), where=path) from error
+    if content.strip() and _KEY.encode() not in content:
+        raise LawfulError("baseline-bad", "this is no baseline, and is left as it is", where=path, hint=_SHORT)

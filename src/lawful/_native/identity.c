@@ -117,6 +117,10 @@ static int watching;
 static PyInterpreterState *interpreter;
 static PyObject *on_death;            /* the callback of all weak references */
 static destructor class_dealloc;      /* of classes made in Python */
+static destructor class_finaliser;    /* of those with a `__del__` */
+static destructor exception_dealloc;  /* of most exceptions */
+static PyTypeObject *wrapper_type;    /* of `object().__str__` */
+static PyObject *text_del;
 
 /* ---- death ------------------------------------------------------------------------------------------------------------ */
 
@@ -147,7 +151,10 @@ static void forget(PyObject *object) {
     Py_XDECREF(reference);
 }
 
+static PyObject *spent; /* the last reference that had its call: were it freed in there, `gc.collect()` would count it */
+
 static PyObject *referent_died(PyObject *self, PyObject *reference) {
+    Py_XSETREF(spent, Py_NewRef(reference));
     size_t at = table_find(&references, reference);
     if (at != NONE) forget(references.rests[at].value);
     Py_RETURN_NONE;
@@ -155,12 +162,18 @@ static PyObject *referent_died(PyObject *self, PyObject *reference) {
 
 static PyMethodDef death_method = {"object_died", referent_died, METH_O, NULL};
 
+/* What the interpreter itself puts into the slot of a class made in Python. */
+static destructor own_finaliser(PyTypeObject *type) {
+    PyObject *method = _PyType_Lookup(type, text_del);
+    if (method == NULL) return NULL;
+    if (Py_IS_TYPE(method, &PyWrapperDescr_Type)) return (destructor)((PyWrapperDescrObject *)method)->d_wrapped;
+    return class_finaliser;
+}
+
 static void finaliser(PyObject *self) {
-    /* A subclass made later inherits this slot, and a class of its own is not known here: its base is, even if that has got
-       its own finaliser back. */
-    size_t at = NONE;
-    for (PyTypeObject *type = Py_TYPE(self); type != NULL && at == NONE; type = type->tp_base) at = table_find(&classes, type);
-    destructor original = at == NONE ? NULL : (destructor)classes.rests[at].value;
+    /* A class that becomes garbage together with its objects is forgotten before these are finalised. */
+    size_t at = table_find(&classes, Py_TYPE(self));
+    destructor original = at == NONE ? own_finaliser(Py_TYPE(self)) : (destructor)classes.rests[at].value;
     if (original != NULL) original(self); /* what its `__del__` does is still done by this object */
     forget(self);
 }
@@ -215,13 +228,8 @@ static int watch_type(Tracer *tracer, PyTypeObject *type) {
         if (note(tracer, (PyObject *)type) == NONE) return -1; /* its own death counts too */
         size_t at = table_find(&classes, type);
         if (at == NONE && (at = table_add(&classes, type)) == NONE) return -1;
-        if (type->tp_finalize != finaliser) classes.rests[at].value = (void *)type->tp_finalize;
-        else {
-            size_t base = NONE;
-            for (PyTypeObject *each = type->tp_base; each != NULL && base == NONE; each = each->tp_base)
-                base = table_find(&classes, each);
-            classes.rests[at].value = base == NONE ? NULL : classes.rests[base].value;
-        }
+        bool ours = type->tp_finalize == finaliser; /* it was forgotten, and lives on */
+        classes.rests[at].value = (void *)(ours ? own_finaliser(type) : type->tp_finalize);
         type->tp_finalize = finaliser;
         return 1;
     }
@@ -231,7 +239,7 @@ static int watch_type(Tracer *tracer, PyTypeObject *type) {
     hook->type = (PyTypeObject *)Py_NewRef(type);
     hook->original = type->tp_dealloc;
     hook->nests = type == &PyList_Type || type == &PyTuple_Type || type == &PyDict_Type ||
-                  type->tp_dealloc == ((PyTypeObject *)PyExc_BaseException)->tp_dealloc;
+                  type == &PyTraceBack_Type || type == &PyFrame_Type || type == &PyFilter_Type || type == wrapper_type || type->tp_dealloc == exception_dealloc;
     type->tp_dealloc = hook_functions[hook_count++];
     return 1;
 }
@@ -247,11 +255,21 @@ static void unwatch_types(void) {
         PyTypeObject *type = classes.entries[i].key;
         if (type != NULL && type->tp_finalize == finaliser) type->tp_finalize = (destructor)classes.rests[i].value;
     }
-    /* Subclasses that inherited the slot keep it: it finds no entry, and does nothing. */
     table_free(&classes);
 }
 
 /* ---- ids ---------------------------------------------------------------------------------------------------------------- */
+
+/* Whether weak references tell of the deaths of its objects. */
+static bool tells(const PyTypeObject *type) {
+    if (type->tp_weaklistoffset == 0) return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    /* `P.args` and `P.kwargs` take weak references, but are freed without a word to them. */
+    if (type->tp_flags & Py_TPFLAGS_MANAGED_WEAKREF && type->tp_dealloc != class_dealloc)
+        return strcmp(type->tp_name, "typing.ParamSpecArgs") != 0 && strcmp(type->tp_name, "typing.ParamSpecKwargs") != 0;
+#endif
+    return true;
+}
 
 /* Sees to it that the object's death is noticed. NONE with an exception. */
 static size_t note(Tracer *tracer, PyObject *object) {
@@ -262,7 +280,7 @@ static size_t note(Tracer *tracer, PyObject *object) {
     if (tracer->gone && (name = plan_class_name(tracer, type)) == NULL) return NONE;
     /* An object whose finaliser has run once, and which lived on, is not finalised again. */
     bool finalised = PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object);
-    if (type->tp_weaklistoffset != 0 && (type->tp_dealloc != class_dealloc || finalised)) {
+    if ((type->tp_dealloc != class_dealloc || finalised) && tells(type)) {
         reference = PyWeakref_NewRef(object, on_death);
         if (reference == NULL) PyErr_Clear(); /* an object that is being destroyed, or a proxy with its own mind */
     }
@@ -371,6 +389,7 @@ void identity_unwatch(Tracer *tracer) {
     memset(&objects, 0, sizeof objects);
     identity_entries = NULL;
     table_free(&references);
+    Py_CLEAR(spent);
     for (size_t i = 0; gone.entries && i <= gone.mask; i++) {
         if (gone.entries[i].key == NULL) continue;
         Py_XDECREF(gone.rests[i].name);
@@ -381,10 +400,17 @@ void identity_unwatch(Tracer *tracer) {
 
 int identity_setup(void) {
     if (on_death != NULL) return 0;
-    PyObject *type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(){}", "probe");
+    if (text_del == NULL && (text_del = PyUnicode_InternFromString("__del__")) == NULL) return -1;
+    PyObject *type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(){Os}", "probe", text_del, "");
     if (type == NULL) return -1;
     class_dealloc = ((PyTypeObject *)type)->tp_dealloc;
+    class_finaliser = ((PyTypeObject *)type)->tp_finalize;
+    exception_dealloc = ((PyTypeObject *)PyExc_BaseException)->tp_dealloc;
     Py_DECREF(type);
+    PyObject *wrapper = PyObject_GetAttrString(Py_None, "__str__");
+    if (wrapper == NULL) return -1;
+    wrapper_type = Py_TYPE(wrapper); /* a static type */
+    Py_DECREF(wrapper);
     on_death = PyCFunction_New(&death_method, NULL);
     return on_death == NULL ? -1 : 0;
 }

@@ -256,6 +256,132 @@ def main(order):
     assert order == ["dead", "after"]
 
 
+def test_finalisers_run_though_their_class_is_garbage_too(make: Make, prog: Run) -> None:
+    order: list[Any] = []
+    tracer = make(lambda events: None, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+def main(order):
+    class Base:
+        def __init__(self):
+            self.me = self
+            id(self)
+        def __del__(self):
+            order.append(type(self).__name__)
+    class Derived(Base):
+        pass
+    Base()
+    Derived()
+    class Unknown(Base):
+        def __init__(self):
+            self.me = self
+    Unknown()
+    class Quiet:
+        pass
+    quiet = Quiet()
+    quiet.me = quiet
+    id(quiet)
+""")
+    module.main(order)
+    gc.collect()
+    tracer.stop()
+    assert tracer.fault is None
+    assert sorted(order) == ["Base", "Derived", "Unknown"]
+
+
+def test_a_class_that_outlives_its_end_keeps_its_finaliser(make: Make, prog: Run) -> None:
+    order: list[Any] = []
+    tracer = make(lambda events: None, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+def main(order):
+    class Thing:
+        def __init__(self):
+            id(self)
+        def __del__(self):
+            order.append(type(self))
+    thing = Thing()
+    thing.me = thing
+""")
+    module.main(order)
+    gc.collect()
+    (thing,) = order
+    prog("def main(thing):\n    id(thing())\n").main(thing)
+    tracer.stop()
+    assert tracer.fault is None
+    gc.collect()
+    assert order == [thing, thing]
+
+
+CHAINS = {
+    "wrappers": "print\n    for _ in range(n):\n        link = link.__call__",
+    "exceptions": "None\n    for _ in range(n):\n        last, link = link, KeyError()\n        link.__cause__ = last\n"
+    "        id(BaseException())",
+    "filters": "filter(None, ())\n    for _ in range(n):\n        link = filter(None, link)",
+    "tracebacks": "None\n    for _ in range(n):\n        link = TracebackType(link, frame, 1, 1)",
+    "frames": "None\n    for _ in range(n):\n        link = own_frame(link)",
+    "lists": "None\n    for _ in range(n):\n        link = [link]",
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+def test_long_chains_of_objects_die_without_deep_recursion(make: Make, prog: Run, chain: str) -> None:
+    tracer = make(lambda events: None, calls={"id": CALL})
+    tracer.start()
+    module = prog(f"""
+import sys
+from types import TracebackType
+def own_frame(last):
+    return sys._getframe()
+def main(n):
+    frame = sys._getframe()
+    link = {chain}
+        id(link)
+""")
+    module.main(2_000 if isinstance(tracer, PythonTracer) else 100_000)
+    tracer.stop()
+    assert tracer.fault is None
+
+
+def test_the_garbage_collector_counts_what_it_does_without(make: Make, prog: Run) -> None:
+    tracer = make(lambda events: None, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+import gc
+def main():
+    gc.collect()
+    things = [set(), {frozenset([i]) for i in range(3)}]
+    for thing in things:
+        loop = [thing, lambda: loop]
+        loop.append(loop)
+        id(thing)
+    thing = things = loop = None
+    return gc.collect()
+""")
+    watched = module.main()
+    tracer.stop()
+    assert watched == module.main()
+
+
+def test_parameters_of_a_specification_die(make: Make, prog: Run) -> None:
+    """Weak references to these are not told of it, and point into freed memory from then on."""
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+from typing import ParamSpec
+def main():
+    for _ in range(100):
+        id(ParamSpec("P").args)
+        id(ParamSpec("P").kwargs)
+""")
+    module.main()
+    tracer.stop()
+    assert tracer.fault is None
+    ids = [event["argIds"][0] for event in events if event["event"] == "func_pre"]
+    assert len(set(ids)) == 200
+
+
 def test_identify(make: Make, prog: Run) -> None:
     events: list[Event] = []
     tracer = make(events.extend, own={"prog.Thing.f": BRIEF})

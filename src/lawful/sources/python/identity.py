@@ -19,7 +19,7 @@ from types import (
     TracebackType,
     WrapperDescriptorType,
 )
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpecArgs, ParamSpecKwargs, TypeVar
 
 PRIMITIVE = frozenset({id(type(None)), id(bool), id(int), id(float), id(str)})
 """The ids of the types whose values stand for themselves in events and have no id (exact types, not subclasses)."""
@@ -30,6 +30,15 @@ CHILD_STRIDE = 2**32
 # Read from the type through the descriptor of `type`, so that no metaclass has a say.
 _weakref_offset: Callable[[type], int] = vars(type)["__weakrefoffset__"].__get__
 _mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
+
+# On 3.12 and 3.13 these take weak references, but are freed without a word to them.
+_SILENT = frozenset({id(ParamSpecArgs), id(ParamSpecKwargs)}) if sys.version_info >= (3, 12) else frozenset[int]()
+
+
+def _tells(kind: type) -> bool:
+    """Whether weak references tell of the deaths of its objects."""
+    return bool(_weakref_offset(kind)) and id(kind) not in _SILENT
+
 
 Gone = Callable[[int, type], None]
 """Called with the id of an object that died and with its type."""
@@ -99,6 +108,7 @@ class Identity:
         self._gone = gone
         self._next = first
         self._weak: dict[int, _Ref] = {}
+        self._spent: _Ref | None = None
         self._held: dict[int, tuple[Any, int]] = {}
         self._sweep_at = _FIRST_SWEEP
         self._trial_at = _FIRST_TRIAL
@@ -147,9 +157,9 @@ class Identity:
             number = self._next
             self._next += 1
             kind = type(value)
-            if _is_fleeting(kind) and not _weakref_offset(kind):
+            if _is_fleeting(kind) and not _tells(kind):
                 return number
-            if _weakref_offset(kind):
+            if _tells(kind):
                 old = self._weak.pop(key, None)
                 if old is not None:
                     self._report(old.number, old.kind)
@@ -168,7 +178,7 @@ class Identity:
         with self._lock:
             if self._weak.get(ref.key) is not ref:
                 return
-            del self._weak[ref.key]
+            self._spent = self._weak.pop(ref.key)  # were it freed in here, `gc.collect()` would count it
             self._report(ref.number, ref.kind)
 
     def _report(self, number: int, kind: type) -> None:
@@ -182,29 +192,34 @@ class Identity:
                 return
             self._sweeping = True
             try:
-                # What dies may have been the last to hold others.
-                while self._drop(self._unused()):
-                    pass
+                self._drop_unused()
                 if len(self._held) >= self._trial_at:
-                    while self._drop(_cut_off(self._held)):
+                    while cut_off := _cut_off(self._held):
+                        self._drop(cut_off)
                         gc.collect()
-                        while self._drop(self._unused()):
-                            pass
+                        self._drop_unused()
                     self._trial_at = max(_FIRST_TRIAL, 2 * len(self._held))
                 self._sweep_at = max(_FIRST_SWEEP, 2 * len(self._held))
             finally:
                 self._sweeping = False
 
-    def _unused(self) -> list[int]:
-        return [key for key, count in _counts(self._held) if count == _ONLY_OURS]
+    def _drop_unused(self) -> None:
+        # What dies may have been the last to hold others. These are looked at first, so that a chain is not looked
+        # through again for each of its links.
+        while keys := _unused(self._held):
+            while keys:
+                keys = _unused({key: self._held[key] for key in self._drop(keys) if key in self._held})
 
-    def _drop(self, keys: list[int]) -> bool:
+    def _drop(self, keys: list[int]) -> set[int]:
+        """Let go of these. The keys of held objects that they held themselves."""
+        inner: set[int] = set()
         for key in keys:
             entry = self._held.pop(key, None)
             if entry is not None:
+                inner.update(map(id, gc.get_referents(entry[0])))
                 self._report(entry[1], type(entry[0]))
                 del entry
-        return bool(keys)
+        return inner & self._held.keys()
 
     def forget(self) -> None:
         """Let go of all, in silence. Numbers go on."""
@@ -218,6 +233,11 @@ class Identity:
         self._lock = RLock()
         self._sweeping = False
         self._next = process * CHILD_STRIDE
+
+
+def _unused(held: dict[int, tuple[Any, int]]) -> list[int]:
+    """The keys of those that nobody else holds."""
+    return [key for key, count in _counts(held) if count == _ONLY_OURS]
 
 
 def _counts(held: dict[int, tuple[Any, int]]) -> list[tuple[int, int]]:
@@ -300,7 +320,7 @@ class Remembered(Generic[K]):
 
         keep: list[Any] = []
         for value in (one, two):
-            if _weakref_offset(type(value)):
+            if _tells(type(value)):
                 keep.append(weakref.ref(value, forget))
             elif value is None or id(type(value)) in _BORDER_IDS:
                 keep.append(value)  # a descriptor of a C type, which lives as long as that

@@ -827,8 +827,8 @@ def test_garbage_of_the_program_is_collected(make: Make, prog: Run) -> None:
 
 def test_times_are_seconds_since_the_start(make: Make, prog: Run) -> None:
     events: list[Event] = []
+    before = time.monotonic()  # a tracer counts from when it was made
     tracer = make(events.extend, own={"prog.Thing.f": PRE})
-    before = time.monotonic()
     tracer.start()
     prog(COUNT).work(2)
     tracer.stop()

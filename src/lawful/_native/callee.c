@@ -118,22 +118,34 @@ static inline Callee *known(const Tracer *tracer, const void *key, const PyTypeO
     return slot ? slot->callee : NULL;
 }
 
+/* Where an answer that is asked for goes: in the place of one that is good no longer, or of some other. */
+static LastAnswer *answer_place(LastAnswer *last_answers, int count, const void *key, const PyTypeObject *type) {
+    for (int i = 0; i < count; i++)
+        if (last_answers[i].key == NULL || last_answers[i].deaths != plan_deaths) return &last_answers[i];
+    return &last_answers[((uintptr_t)type >> 5 ^ (uintptr_t)type >> 11 ^ (uintptr_t)key >> 4) % (size_t)count];
+}
+
 /* The same where it is mostly asked for the same as last time. */
-static inline const LastAnswer *answer_again(const Tracer *tracer, LastAnswer *last_answers, const void *key,
+static inline const LastAnswer *answer_again(const Tracer *tracer, LastAnswer *last_answers, int count, const void *key,
                                              PyObject *qualname, PyTypeObject *type) {
-    LastAnswer *last_answer = &last_answers[answer_home(type)];
-    if (last_answer->key == key && last_answer->type == type && last_answer->deaths == plan_deaths) return last_answer;
+    for (int i = 0; i < count; i++)
+        if (last_answers[i].key == key && last_answers[i].type == type && last_answers[i].deaths == plan_deaths)
+            return &last_answers[i];
     const Slot *slot = find_slot(tracer, key, type);
     if (slot == NULL) return NULL;
+    unsigned char plainly = slot->callee->plainly;
+    bool primitive = type != NULL && is_primitive(type);
     /* Where a class is called upon, the answer is for itself, not for its own class: quick.h need not find that out. */
-    bool metaclass = type != NULL && PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS);
-    *last_answer = (LastAnswer){key, type, qualname, slot->callee, plan_deaths, slot->callee->number,
-                                metaclass ? 0 : slot->callee->plainly, type != NULL && is_primitive(type)};
+    if ((type != NULL && PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS)) || slot->callee->number >> CALLEE_BITS) plainly = 0;
+    /* A start that tells of a value tells more than numbers. */
+    if (primitive && plainly & PLAINLY_RECEIVER) plainly &= ~PLAINLY_STARTS;
+    LastAnswer *last_answer = answer_place(last_answers, count, key, type);
+    *last_answer = (LastAnswer){key, type, qualname, slot->callee, plan_deaths, slot->callee->number, plainly, primitive};
     return last_answer;
 }
 
 static inline Callee *known_again(const Tracer *tracer, LastAnswer *last_answers, const void *key, PyTypeObject *type) {
-    const LastAnswer *answer = answer_again(tracer, last_answers, key, NULL, type);
+    const LastAnswer *answer = answer_again(tracer, last_answers, LAST_ANSWERS, key, NULL, type);
     return answer ? answer->callee : NULL;
 }
 
@@ -206,12 +218,12 @@ static Callee *remember(Tracer *tracer, const void *key, PyObject *holder, PyTyp
 #define OR_NONE(type) ((type) ? (PyObject *)(type) : Py_None)
 
 const LastAnswer *plan_known_call(Tracer *tracer, LastAnswer *last_answers, const void *key, PyObject *qualname, PyTypeObject *receiver) {
-    return answer_again(tracer, last_answers, key, qualname, receiver);
+    return answer_again(tracer, last_answers, LAST_ANSWERS, key, qualname, receiver);
 }
 
 Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, PyObject *key, PyTypeObject *receiver) {
     PyObject *qualname = PyFunction_Check(function) && key != function ? ((PyCodeObject *)key)->co_qualname : NULL;
-    const LastAnswer *known = answer_again(tracer, last_answers, key, qualname, receiver);
+    const LastAnswer *known = answer_again(tracer, last_answers, LAST_ANSWERS, key, qualname, receiver);
     if (known != NULL) return known->callee;
     PyObject *answer = plan_ask_wanted(tracer, text_callee, function, OR_NONE(receiver));
     return remember(tracer, key, PyCFunction_Check(function) ? NULL : key, receiver, answer);
@@ -221,12 +233,12 @@ Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, 
 static inline const void *receiver_key(const CodeInfo *info) { return (const char *)info->code + 1; }
 
 const LastAnswer *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
-    return answer_again(tracer, info->last_answers, receiver_key(info), NULL, receiver);
+    return answer_again(tracer, info->last_answers, LAST_RECEIVERS, receiver_key(info), NULL, receiver);
 }
 
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
-    Callee *callee = known_again(tracer, info->last_answers, receiver_key(info), receiver);
-    if (callee != NULL) return callee;
+    const LastAnswer *known = plan_known_receiver(tracer, info, receiver);
+    if (known != NULL) return known->callee;
     PyObject *answer = plan_ask_wanted(tracer, text_receiver_callee, (PyObject *)info->code, (PyObject *)receiver);
     return remember(tracer, receiver_key(info), (PyObject *)info->code, receiver, answer);
 }

@@ -34,15 +34,12 @@ typedef struct {
     Callee *callee;
     unsigned deaths;
     uint32_t number;        /* of the callee */
-    unsigned char plainly;
+    unsigned char plainly;  /* as the callee's, as far as that is so with this type */
     bool primitive;         /* the type is one of values that have no ids */
 } LastAnswer;
 
-#define LAST_ANSWERS 4      /* that are kept, by type */
-
-static inline size_t answer_home(const PyTypeObject *type) {
-    return ((uintptr_t)type >> 5 ^ (uintptr_t)type >> 11) % LAST_ANSWERS;
-}
+#define LAST_ANSWERS 4      /* that are kept of a place */
+#define LAST_RECEIVERS 8    /* the same, of functions: methods of a base class have objects of many */
 
 /* Numbers of a place in the source, from 1: the tracer's and the learner's. */
 typedef struct {
@@ -68,6 +65,7 @@ typedef struct {
     bool busy;              /* it has called something that is wanted */
     uint8_t idle;           /* how often it called something else */
     bool plain;             /* a call, and no samples */
+    bool valued;            /* of something that is called here more is told than numbers (valued.c) */
     bool bears;             /* objects of its groups may be told of here when they are new */
     bool by_global;         /* its name is no attribute's */
     bool steps;             /* a field makes steps, of which its object may tell by itself */
@@ -97,7 +95,7 @@ struct CodeInfo {
         int16_t step;               /* the same, where the instruction itself makes a step */
         int16_t owner;              /* of an early probe about samples, and nothing else here: where its object lies; or -1 */
     } *at;                          /* by code unit */
-    LastAnswer last_answers[LAST_ANSWERS]; /* the types of first arguments that it had last */
+    LastAnswer last_answers[LAST_RECEIVERS]; /* the types of first arguments that it had last */
     struct CodeInfo *before, *after; /* of the same tracer */
     PyCodeObject *code;             /* borrowed: the info dies with it */
     PyObject *file;                 /* as events have it; of own code only */
@@ -124,7 +122,7 @@ static inline uint32_t code_place(const CodeInfo *info, int offset) {
 }
 
 int plan_setup(void);
-extern unsigned plan_deaths; /* how often something died that an answer rests on */
+extern unsigned plan_deaths HIDDEN; /* how often something died that an answer rests on */
 /* Asks Python. NULL without an exception: it is of no interest. */
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
 int plan_seen(Tracer *tracer, CodeInfo *info); /* it starts, for the first time since it was asked for */

@@ -18,8 +18,8 @@ typedef struct {
     void *key;          /* NULL: free */
     Id id;              /* 0: none yet */
 } IdEntry;
-extern IdEntry *identity_entries;
-extern size_t identity_mask;
+extern IdEntry *identity_entries HIDDEN;
+extern size_t identity_mask HIDDEN;
 
 /* Objects that lie together, as those do that were made together, are together here, too. */
 static inline size_t identity_home(const void *key, size_t mask) {

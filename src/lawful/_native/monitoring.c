@@ -30,7 +30,6 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc function;
     Tracer *tracer;
-    bool second;
 } Callback;
 
 static void callback_dealloc(Callback *self) {
@@ -47,11 +46,10 @@ static PyTypeObject CallbackType = {
     .tp_dealloc = (destructor)callback_dealloc,
 };
 
-static PyObject *new_callback(Tracer *tracer, vectorcallfunc function, bool second) {
+static PyObject *new_callback(Tracer *tracer, vectorcallfunc function) {
     Callback *self = PyObject_New(Callback, &CallbackType);
     if (self == NULL) return NULL;
     self->function = function;
-    self->second = second;
     self->tracer = (Tracer *)Py_XNewRef((PyObject *)tracer);
     return (PyObject *)self;
 }
@@ -59,34 +57,48 @@ static PyObject *new_callback(Tracer *tracer, vectorcallfunc function, bool seco
 #define CALLBACK(name) static PyObject *name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords)
 #define TRACER (((Callback *)self)->tracer)
 
-/* One that is timed now and then. */
-#define TIMED_CALLBACK(name) \
-    static PyObject *timed_##name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords); \
-    CALLBACK(name) { \
+/* One that is timed now and then. What is most frequent is told apart, and calls nothing: see quick.h. */
+#define TIMED_CALLBACK(name, quickly) \
+    static PyObject *other_##name(PyObject *self, PyObject *const *args); \
+    static NOT_INLINE PyObject *timed_##name(PyObject *self, PyObject *const *args) { \
         Tracer *tracer = TRACER; \
-        if (--tracer->until) return timed_##name(self, args, count, keywords); \
+        if (tracer->until) return other_##name(self, args); \
         Py_INCREF(tracer); \
         unsigned exacts = tracer->exacts; \
         int64_t began = cost_begin(tracer); \
-        PyObject *answer = timed_##name(self, args, count, keywords); \
+        PyObject *answer = quickly(tracer, args) ? Py_NewRef(Py_None) : other_##name(self, args); \
         cost_end(tracer, began, exacts); \
         Py_DECREF(tracer); \
         return answer; \
     } \
-    static PyObject *timed_##name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords)
+    CALLBACK(name) { \
+        Tracer *tracer = TRACER; \
+        if (--tracer->until && quickly(tracer, args)) Py_RETURN_NONE; \
+        return timed_##name(self, args); \
+    } \
+    static PyObject *other_##name(PyObject *self, PyObject *const *args)
 
-/* An offset in code. */
+/* Nothing is. */
+static ALWAYS_INLINE bool never(Tracer *tracer, PyObject *const *args) { return false; }
+
+/* The frame that the interpreter calls us for. */
+static ALWAYS_INLINE RunFrame *frame_here(const Tracer *tracer) { return *frame_slot(frame_thread(tracer->interpreter)); }
+
+/* An offset in code, if it is of the size that they mostly have; or -1. */
+static ALWAYS_INLINE long small_offset(PyObject *number) {
+    const PyLongObject *offset = (const PyLongObject *)number;
+    return PyUnstable_Long_IsCompact(offset) ? (long)PyUnstable_Long_CompactValue(offset) : -1;
+}
+
 static inline long offset_of(PyObject *number) {
-#if PY_VERSION_HEX >= 0x030C0000
-    if (PyUnstable_Long_IsCompact((PyLongObject *)number)) return (long)PyUnstable_Long_CompactValue((PyLongObject *)number);
-#endif
-    return PyLong_AsLong(number);
+    long offset = small_offset(number);
+    return offset >= 0 ? offset : PyLong_AsLong(number);
 }
 
 CALLBACK(on_anything) { Py_RETURN_NONE; }
 
 PyObject *delivery_nothing(void) {
-    return PyType_Ready(&CallbackType) < 0 ? NULL : new_callback(NULL, on_anything, false);
+    return PyType_Ready(&CallbackType) < 0 ? NULL : new_callback(NULL, on_anything);
 }
 
 /* What takes longer may let other threads run, of which one may stop the tracer and drop it. */
@@ -112,13 +124,12 @@ static PyObject *starts(Tracer *tracer, CodeInfo *info, PyCodeObject *code, RunF
     return keep(first && function_start(tracer, info, frame) < 0 ? -1 : 0);
 }
 
-static ALWAYS_INLINE PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, bool second) {
-    CodeInfo *info = plan_find(tracer, code);
-    if (info != NULL && info->plain && !info->unseen && !second && quick_ready(tracer) && !is_aside(tracer) &&
-        quick_begin(tracer, info, frame, true))
-        Py_RETURN_NONE;
+static PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, bool second) {
     if (!tracer->running || tracer->broken) return keep(0);
     if (is_aside(tracer)) return keep(1);
+    CodeInfo *info = plan_find(tracer, code);
+    if (info != NULL && info->plain && !info->unseen && !second && quick_ready(tracer) && quick_again(tracer, info, frame, true))
+        Py_RETURN_NONE;
     /* By far the most frequent case where objects are sampled: this one is none. */
     if (info != NULL && info->groups & tracer->alive && info->by_self && !info->unseen && frame->localsplus[0] != NULL &&
         !sample_of(tracer, frame->localsplus[0]))
@@ -131,22 +142,24 @@ static PyObject *posts(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
     return posted != POST_OTHER ? keep(posted) : begins(tracer, code, frame, false);
 }
 
-TIMED_CALLBACK(on_any_start) {
+static ALWAYS_INLINE bool starts_quickly(Tracer *tracer, PyObject *const *args) {
+    CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
+    if (tracer->post != NULL || info == NULL || !info->plain || info->unseen || !quick_ready_alone(tracer) || !ticks_counted) return false;
+    return quick_start(tracer, info, frame_here(tracer), true, processor_ticks());
+}
+
+TIMED_CALLBACK(on_start, starts_quickly) {
     Tracer *tracer = TRACER;
-    bool second = ((Callback *)self)->second;
     PyCodeObject *code = (PyCodeObject *)args[0];
-    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
-    if (tracer->post == NULL || second) return begins(tracer, code, frame, second);
+    RunFrame *frame = frame_here(tracer);
+    if (tracer->post == NULL) return begins(tracer, code, frame, false);
+    if (post_passes(tracer, args[0])) Py_RETURN_NONE;
     HELD(posts(tracer, code, frame))
 }
 
-CALLBACK(on_start) {
+TIMED_CALLBACK(on_second_start, never) {
     Tracer *tracer = TRACER;
-    if (tracer->until > 1 && tracer->post != NULL && !((Callback *)self)->second && post_passes(tracer, args[0])) {
-        tracer->until--;
-        Py_RETURN_NONE;
-    }
-    return on_any_start(self, args, count, keywords);
+    return begins(tracer, (PyCodeObject *)args[0], frame_here(tracer), true);
 }
 
 /* Signals that have waited for us strike in front of the instruction: it may wait itself, and be woken only by signals
@@ -180,7 +193,20 @@ static NOT_INLINE PyObject *other_instruction(Tracer *tracer, CodeInfo *info, Ru
     return keep(strike(answer));
 }
 
-TIMED_CALLBACK(on_instruction) {
+static ALWAYS_INLINE bool calls_quickly(Tracer *tracer, PyObject *const *args) {
+    if (!quick_ready(tracer) || tracer->window != NULL || !ticks_counted || signals_waited) return false;
+    CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
+    unsigned long unit = (unsigned long)small_offset(args[1]) / 2;
+    if (info == NULL || info->n_probes == 0 || unit >= (unsigned long)info->units) return false;
+    int before = info->at[unit].probe;
+    if (!before || info->at[unit].result || info->at[unit].owner >= 0) return false;
+    const Probe *probe = &info->probes[before - 1];
+    if (!quick_call(tracer, probe, frame_here(tracer), processor_ticks())) return false;
+    tracer->slow += !probe->early;
+    return true;
+}
+
+TIMED_CALLBACK(on_instruction, calls_quickly) {
     Tracer *tracer = TRACER;
     if (!tracer->running || tracer->broken) return keep(0);
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
@@ -189,7 +215,7 @@ TIMED_CALLBACK(on_instruction) {
     if (unit < 0 || unit >= info->units) return keep(0);
     int before = info->at[unit].probe, after = info->at[unit].result, owner = info->at[unit].owner;
     if (!before && !after) return keep(0);
-    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
+    RunFrame *frame = frame_here(tracer);
     /* As in on_start. */
     if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
         info->probes[before - 1].groups & tracer->alive && !probe_asleep(tracer, &info->probes[before - 1]))
@@ -207,27 +233,36 @@ TIMED_CALLBACK(on_instruction) {
     if (!tracer->running || tracer->broken) Py_RETURN_NONE; \
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]); \
     if (info == NULL) Py_RETURN_NONE; \
-    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
+    RunFrame *frame = frame_here(tracer);
 
-TIMED_CALLBACK(on_return) {
-    Tracer *tracer = TRACER;
-    if (!tracer->running || tracer->broken) Py_RETURN_NONE;
-    RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
-    if (quick_return(tracer, frame)) Py_RETURN_NONE;
-    CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (info == NULL) Py_RETURN_NONE;
+static ALWAYS_INLINE bool ends_quickly(Tracer *tracer, PyObject *const *args) {
+    return quick_ready(tracer) && ticks_counted && quick_end(tracer, frame_here(tracer), processor_ticks(), false);
+}
+
+TIMED_CALLBACK(on_return, ends_quickly) {
+    WITH_INFO
+    if (quick_ready(tracer) && quick_end(tracer, frame, ticks(), true)) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2])))
 }
 
-TIMED_CALLBACK(on_yield) {
+static ALWAYS_INLINE bool yields_quickly(Tracer *tracer, PyObject *const *args) {
+    return quick_ready(tracer) && quick_yield(tracer, frame_here(tracer));
+}
+
+TIMED_CALLBACK(on_yield, yields_quickly) {
     WITH_INFO
-    if (quick_yield(tracer, frame)) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_yield(tracer, info, frame, args[2])))
 }
 
-TIMED_CALLBACK(on_resume) {
+static ALWAYS_INLINE bool resumes_quickly(Tracer *tracer, PyObject *const *args) {
+    CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
+    if (info == NULL || !info->plain || tracer->post != NULL || !quick_ready(tracer)) return false;
+    return quick_start(tracer, info, frame_here(tracer), false, 0);
+}
+
+TIMED_CALLBACK(on_resume, resumes_quickly) {
     WITH_INFO
-    if (quick_resume(tracer, info, frame)) Py_RETURN_NONE;
+    if (info->plain && quick_ready(tracer) && quick_again(tracer, info, frame, false)) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame)))
 }
 
@@ -243,7 +278,7 @@ CALLBACK(on_unwind) {
     HELD(keep(function_unwind(tracer, info, frame, exception_payload(tracer, NULL, args[2])) < 0 ? -1 : 1))
 }
 
-TIMED_CALLBACK(on_raise) {
+TIMED_CALLBACK(on_raise, never) {
     WITH_INFO
     if (!info->n_probes) Py_RETURN_NONE;
     HELD(keep(probe_raise(tracer, info, frame, (int)offset_of(args[1]), args[2]) < 0 ? -1 : 1))
@@ -251,10 +286,12 @@ TIMED_CALLBACK(on_raise) {
 
 static const struct {
     int event;
-    vectorcallfunc function;
+    vectorcallfunc function, second; /* the second tool's, if that is another */
 } callbacks[] = {
-    {EVENT_PY_START, on_start},   {EVENT_INSTRUCTION, on_instruction}, {EVENT_PY_RETURN, on_return}, {EVENT_PY_YIELD, on_yield},
-    {EVENT_PY_RESUME, on_resume}, {EVENT_PY_THROW, on_throw},          {EVENT_PY_UNWIND, on_unwind}, {EVENT_RAISE, on_raise},
+    {EVENT_PY_START, on_start, on_second_start}, {EVENT_INSTRUCTION, on_instruction},
+    {EVENT_PY_RETURN, on_return},                {EVENT_PY_YIELD, on_yield},
+    {EVENT_PY_RESUME, on_resume},                {EVENT_PY_THROW, on_throw},
+    {EVENT_PY_UNWIND, on_unwind},                {EVENT_RAISE, on_raise},
 };
 #define CALLBACKS (sizeof callbacks / sizeof callbacks[0])
 #define SECOND_EVENTS (EVENT_PY_START | EVENT_PY_RETURN | EVENT_PY_YIELD | EVENT_PY_RESUME)
@@ -313,7 +350,7 @@ static int take_tool(void) {
 static int register_callbacks(Tracer *tracer, int tool, int events, bool second) {
     for (size_t i = 0; i < CALLBACKS; i++) {
         if (!(callbacks[i].event & events)) continue;
-        PyObject *function = new_callback(tracer, callbacks[i].function, second);
+        PyObject *function = new_callback(tracer, second && callbacks[i].second ? callbacks[i].second : callbacks[i].function);
         int failed = function == NULL || call("register_callback", "(iiO)", tool, callbacks[i].event, function) < 0;
         Py_XDECREF(function);
         if (failed) return -1;

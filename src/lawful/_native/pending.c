@@ -29,6 +29,7 @@ ThreadData *thread_data_anew(Tracer *tracer) {
     data->exception = NULL;
     ThreadData *before = tracer->before_slot < 0 ? NULL : &lawful_threads[tracer->before_slot];
     data->number = before && before->serial == tracer->before_serial ? before->number : ++tracer->threads;
+    data->word = data->number >> THREAD_BITS ? 0 : (uint64_t)data->number << THREAD_BIT;
     return data;
 }
 

@@ -1,6 +1,9 @@
 /* The most frequent events, where there is nothing to do but to write down numbers: calls, starts and ends of which nothing
    else is wanted, at places and with types that were met before. Each function here does what its counterpart in call.c
-   or function.c would do, or nothing at all: then it says no, and these are asked. */
+   or function.c would do, or nothing at all: then it says no, and these are asked.
+
+   What a start or an end needs is compared with what was found last, and nothing is called for it: what is called may use
+   every register, and to save them takes as long as the work. If something is not found there, `quick_again` looks for it. */
 #ifndef LAWFUL_QUICK_H
 #define LAWFUL_QUICK_H
 
@@ -17,13 +20,27 @@ static inline bool quick_ready(const Tracer *tracer) {
     return memcmp(&tracer->running, ready, sizeof ready) == 0;
 }
 
+/* The same, and all threads are the program's. */
+static ALWAYS_INLINE bool quick_ready_alone(const Tracer *tracer) {
+    static const struct {
+        bool ready[4];
+        int32_t asides;
+    } alone = {{true, false, true, false}, 0};
+    _Static_assert(offsetof(Tracer, asides) == offsetof(Tracer, running) + offsetof(typeof(alone), asides), "these lie together");
+    return memcmp(&tracer->running, &alone, sizeof alone) == 0;
+}
+
 /* Where the next records go, and their time; NULL: that is not so easy. */
-static ALWAYS_INLINE RecordChunk *quick_room_for(Tracer *tracer, int records, size_t words, uint32_t *time) {
+static ALWAYS_INLINE RecordChunk *quick_room_at(Tracer *tracer, int records, size_t words, int64_t tick, uint32_t *time) {
     RecordChunk *chunk = tracer->last_chunk;
     if (chunk == NULL || chunk->count + words > chunk->room || tracer->count + records >= tracer->flush_at) return NULL;
-    uint64_t passed = (uint64_t)(ticks() - chunk->epoch) / TICKS;
+    uint64_t passed = (uint64_t)(tick - chunk->epoch) / TICKS;
     *time = (uint32_t)passed;
     return passed > UINT32_MAX ? NULL : chunk;
+}
+
+static ALWAYS_INLINE RecordChunk *quick_room_for(Tracer *tracer, int records, size_t words, uint32_t *time) {
+    return quick_room_at(tracer, records, words, ticks(), time);
 }
 
 static inline RecordChunk *quick_room(Tracer *tracer, uint32_t *time) { return quick_room_for(tracer, 1, MOST_WORDS, time); }
@@ -33,11 +50,13 @@ static ALWAYS_INLINE void quick_record(Tracer *tracer, RecordChunk *chunk, const
     chunk->count += record_pack(&chunk->words[chunk->count], record, chunk->high);
 }
 
+static ALWAYS_INLINE size_t caller_home(const void *at) { return ((uintptr_t)at >> 1 ^ (uintptr_t)at >> 9) % CALLERS; }
+
 /* The place of the nearest caller that is own code, if it is known; or 0. */
 static inline uint32_t quick_place(Tracer *tracer, RunFrame *caller) {
     for (int i = 0; caller != NULL && i < FARTHEST_CALLER; caller = frame_caller(caller), i++) {
         const void *at = frame_at(caller);
-        size_t home = ((uintptr_t)at >> 1 ^ (uintptr_t)at >> 9) % CALLERS;
+        size_t home = caller_home(at);
         if (tracer->callers[home].at == at) return tracer->callers[home].place;
         const CodeInfo *info = plan_find(tracer, frame_code(caller));
         if (info == NULL || !info->own) continue;
@@ -51,70 +70,98 @@ static inline uint32_t quick_place(Tracer *tracer, RunFrame *caller) {
     return 0;
 }
 
-/* What is known of a function that is called on this, and NULL if nothing is. */
-static inline const LastAnswer *quick_function(Tracer *tracer, CodeInfo *info, PyObject *first) {
-    const LastAnswer *answer = &info->last_answers[answer_home(Py_TYPE(first))];
-    if (answer->type == Py_TYPE(first) && answer->deaths == plan_deaths) return answer;
-    return plan_known_receiver(tracer, info, receiver_type(first));
+/* What a function is called on, if it is plain; or NULL. */
+static ALWAYS_INLINE PyObject *quick_first(const Tracer *tracer, const CodeInfo *info, RunFrame *frame) {
+    PyObject *first = frame->localsplus[0];
+    if (!info->odd || first == NULL) return first;
+    if (info->rests && (tracer->resting != NULL || tracer->resting_tokens != NULL)) return NULL;
+    if (!info->in_cell) return first;
+    return PyCell_Check(first) ? PyCell_GET(first) : NULL;
 }
 
-/* A function begins, or a generator goes on: that is told by its start alone. */
-static ALWAYS_INLINE bool quick_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts) {
-    PyObject *first = frame->localsplus[0];
-    if (first == NULL || tracer->post != NULL) return false;
-    if (info->odd) {
-        if (info->rests && (tracer->resting != NULL || tracer->resting_tokens != NULL)) return false;
-        if (info->in_cell && (!PyCell_Check(first) || (first = PyCell_GET(first)) == NULL)) return false;
-    }
-    const LastAnswer *answer = quick_function(tracer, info, first);
-    if (answer == NULL || !(answer->plainly & PLAINLY_STARTS)) return false;
-    if (!starts && answer->callee->wants & WANT_YIELD) return false;
-    Id target = 0;
-    if (answer->plainly & PLAINLY_RECEIVER && (answer->primitive || (target = identity_soon(tracer, first)) == 0)) return false;
-    ThreadData *thread = thread_data(tracer);
-    uint32_t place = quick_place(tracer, frame_caller(frame)), time;
-    if (place == 0 || thread == NULL) return false;
-    if (answer->plainly & PLAINLY_END && thread->depth == thread->room) return false;
+/* A function begins at this tick, or a generator goes on: that is told by its start alone. */
+static ALWAYS_INLINE bool quick_begin(Tracer *tracer, ThreadData *thread, RunFrame *frame, const LastAnswer *answer, Id target,
+                                      uint32_t place, bool starts, int64_t tick) {
+    unsigned plainly = answer->plainly;
+    if (plainly & PLAINLY_END && thread->depth == thread->room) return false;
     uint64_t begun = 0;
-    if (starts && answer->plainly & PLAINLY_PRE) {
-        RecordChunk *chunk = quick_room(tracer, &time);
-        if (chunk == NULL) return false;
+    uint32_t time;
+    if (starts && plainly & PLAINLY_PRE) {
+        RecordChunk *chunk = quick_room_at(tracer, 1, MOST_WORDS, tick, &time);
+        if (chunk == NULL || !record_fits(target, place, thread->word, chunk->high)) return false;
+        uint64_t *words = &chunk->words[chunk->count];
+        words[0] = record_word(KIND_PRE, false, false, answer->number, time);
+        words[1] = record_second_word(target, place, thread->word);
         begun = chunk->start + chunk->count;
-        quick_record(tracer, chunk, &(Record){.target = target, .callee = answer->number, .place = place, .time = time,
-                                              .thread = thread->number, .kind = KIND_PRE});
+        chunk->count += 2;
+        tracer->count++;
     }
-    if (answer->plainly & PLAINLY_END) {
+    if (plainly & PLAINLY_END) {
         Pending *pending = &thread->stack[thread->depth++];
         pending_clear(pending, answer->callee, frame, target, -1);
-        pending->plain = answer->plainly & PLAINLY_ENDS;
+        pending->plain = plainly & PLAINLY_ENDS;
         pending->begun = begun;
         pending->place = place;
     }
     return true;
 }
 
-static inline bool quick_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
-    return info->plain && quick_ready(tracer) && quick_begin(tracer, info, frame, false);
+/* Is this all that is to be told? */
+static ALWAYS_INLINE bool quick_plainly(const LastAnswer *answer, bool starts) {
+    return answer->plainly & PLAINLY_STARTS && (starts || !(answer->callee->wants & WANT_YIELD));
+}
+
+/* With what was found last: the caller, the type of what it is called on, and that itself. */
+static ALWAYS_INLINE bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts, int64_t tick) {
+    PyObject *first = quick_first(tracer, info, frame);
+    RunFrame *caller = frame_caller(frame);
+    ThreadData *thread = thread_known(tracer);
+    if (first == NULL || caller == NULL || thread == NULL) return false;
+    const LastAnswer *answer = info->last_answers;
+    for (int i = 1; answer->type != Py_TYPE(first) || answer->deaths != plan_deaths; i++, answer++)
+        if (i == LAST_RECEIVERS) return false;
+    if (!quick_plainly(answer, starts)) return false;
+    const void *at = frame_at(caller);
+    size_t home = caller_home(at);
+    if (tracer->callers[home].at != at) return false;
+    Id target = 0;
+    if (answer->plainly & PLAINLY_RECEIVER && (target = identity_known(first)) == 0) return false;
+    return quick_begin(tracer, thread, frame, answer, target, tracer->callers[home].place, starts, tick);
+}
+
+/* The same with what can be found. */
+static inline bool quick_again(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts) {
+    PyObject *first = quick_first(tracer, info, frame);
+    ThreadData *thread = thread_data(tracer);
+    if (first == NULL || thread == NULL || tracer->post != NULL) return false;
+    const LastAnswer *answer = plan_known_receiver(tracer, info, receiver_type(first));
+    if (answer == NULL || !quick_plainly(answer, starts)) return false;
+    Id target = 0;
+    if (answer->plainly & PLAINLY_RECEIVER && (target = identity_soon(tracer, first)) == 0) return false;
+    uint32_t place = quick_place(tracer, frame_caller(frame));
+    return place && quick_begin(tracer, thread, frame, answer, target, place, starts, ticks());
 }
 
 /* The call that is about to end or to rest, if it began in a quick way. */
-static inline const Pending *quick_pending(Tracer *tracer, const ThreadData *thread, RunFrame *frame) {
-    if (!quick_ready(tracer) || thread == NULL || thread->depth == 0) return NULL;
+static ALWAYS_INLINE const Pending *quick_pending(const ThreadData *thread, const RunFrame *frame) {
+    if (thread == NULL || thread->depth == 0) return NULL;
     const Pending *pending = &thread->stack[thread->depth - 1];
-    return pending->frame == frame && pending->plain && pending->gone == NULL ? pending : NULL;
+    return pending->frame == frame && pending->plain ? pending : NULL;
 }
 
-static inline bool quick_return(Tracer *tracer, RunFrame *frame) {
-    ThreadData *thread = thread_data(tracer);
-    const Pending *pending = quick_pending(tracer, thread, frame);
+/* A function ends at this tick. If its beginning is not at hand any more, what it had is written once more, where `apart`. */
+static ALWAYS_INLINE bool quick_end(Tracer *tracer, RunFrame *frame, int64_t tick, bool apart) {
+    ThreadData *thread = thread_known(tracer);
+    const Pending *pending = quick_pending(thread, frame);
     uint32_t time;
-    RecordChunk *chunk = pending ? quick_room(tracer, &time) : NULL;
+    RecordChunk *chunk = pending ? quick_room_at(tracer, 1, MOST_WORDS, tick, &time) : NULL;
     if (chunk == NULL) return false;
     if (pending->begun >= chunk->start) {
         tracer->count++;
         uint64_t distance = chunk->start + chunk->count - pending->begun;
         chunk->words[chunk->count++] = record_word(WORDS_END, false, false, distance, time);
     } else {
+        if (!apart) return false;
         quick_record(tracer, chunk, &(Record){.target = pending->target, .callee = pending->callee->number, .time = time,
                                               .place = pending->place, .thread = thread->number, .kind = KIND_POST});
     }
@@ -123,9 +170,9 @@ static inline bool quick_return(Tracer *tracer, RunFrame *frame) {
 }
 
 /* A generator rests. What its beginning had, as far as that is kept, it gets again when it goes on. */
-static inline bool quick_yield(Tracer *tracer, RunFrame *frame) {
-    ThreadData *thread = thread_data(tracer);
-    const Pending *pending = quick_pending(tracer, thread, frame);
+static ALWAYS_INLINE bool quick_yield(Tracer *tracer, RunFrame *frame) {
+    ThreadData *thread = thread_known(tracer);
+    const Pending *pending = quick_pending(thread, frame);
     if (pending == NULL || pending->payload != NULL || pending->token != NULL || pending->callee->wants & WANT_YIELD) return false;
     thread->depth--;
     return true;
@@ -151,7 +198,15 @@ static ALWAYS_INLINE const void *quick_key(PyObject *callable, PyObject **receiv
     return PyType_Check(callable) ? callable : NULL;
 }
 
-/* What is known of a callable. */
+/* What was found last of a callable at a place. */
+static ALWAYS_INLINE const LastAnswer *quick_last_answer(const Probe *probe, const void *key, PyObject *qualname, PyTypeObject *type) {
+    for (const LastAnswer *answer = probe->last_answers; answer < probe->last_answers + LAST_ANSWERS; answer++)
+        if (answer->key == key && answer->type == type && answer->deaths == plan_deaths && answer->qualname == qualname)
+            return answer;
+    return NULL;
+}
+
+/* What is known of it. */
 static ALWAYS_INLINE const LastAnswer *quick_answer(Tracer *tracer, Probe *probe, PyObject *callable, PyObject **receiver) {
     if (Py_IS_TYPE(callable, &PyMethod_Type) && *receiver == NULL) {
         *receiver = PyMethod_GET_SELF(callable);
@@ -160,11 +215,9 @@ static ALWAYS_INLINE const LastAnswer *quick_answer(Tracer *tracer, Probe *probe
     }
     PyObject *qualname = NULL;
     const void *key = quick_key(callable, receiver, &qualname);
-    PyTypeObject *type = *receiver ? Py_TYPE(*receiver) : NULL;
-    const LastAnswer *answer = &probe->last_answers[answer_home(type)];
     if (key == NULL) return NULL;
-    if (answer->key == key && answer->type == type && answer->deaths == plan_deaths && answer->qualname == qualname)
-        return answer;
+    const LastAnswer *answer = quick_last_answer(probe, key, qualname, *receiver ? Py_TYPE(*receiver) : NULL);
+    if (answer != NULL) return answer;
     /* The functions of a decorator share their code, but not their names. */
     if (qualname != NULL && qualname != ((PyCodeObject *)key)->co_qualname) {
         key = callable;
@@ -216,7 +269,51 @@ static NOT_INLINE const LastAnswer *quick_other_answer(Tracer *tracer, Probe *pr
     return quick_first_is_receiver(call) ? quick_answer(tracer, probe, call->callable, &call->receiver) : NULL;
 }
 
-static ALWAYS_INLINE bool quick_call(Tracer *tracer, Probe *probe, RunFrame *frame) {
+/* A call begins at this tick, of which nothing else is told. */
+static ALWAYS_INLINE bool quick_note(Tracer *tracer, const ThreadData *thread, const Probe *probe, const LastAnswer *answer,
+                                     PyObject *receiver, int64_t tick) {
+    PyObject *payload = NULL;
+    Id target = 0;
+    if (answer->primitive) {
+        if (!PyUnicode_CheckExact(receiver) || PyUnicode_GET_LENGTH(receiver) > QUICK_TEXT) return false;
+        payload = receiver;
+    } else if (receiver != NULL && (target = identity_known(receiver)) == 0) {
+        return false;
+    }
+    uint32_t time;
+    RecordChunk *chunk = quick_room_at(tracer, 1, MOST_WORDS, tick, &time);
+    if (chunk == NULL || !record_fits(target, probe->spot.place, thread->word, chunk->high)) return false;
+    if (payload != NULL) {
+        if (chunk->payload_count == chunk->payload_room) return false;
+        chunk->payloads[chunk->payload_count++] = Py_NewRef(payload);
+    }
+    uint64_t *words = &chunk->words[chunk->count];
+    words[0] = record_word(KIND_PRE, payload != NULL, false, answer->number, time);
+    words[1] = record_second_word(target, probe->spot.place, thread->word);
+    chunk->count += 2;
+    tracer->count++;
+    return true;
+}
+
+/* Of what was called here last. */
+static ALWAYS_INLINE bool quick_call(Tracer *tracer, const Probe *probe, RunFrame *frame, int64_t tick) {
+    if (!probe->plain || !probe->busy || probe->valued || !probe->spot.place || probe->operation != OP_CALL) return false;
+    PyObject **operands = frame->localsplus + probe->base, *callable = operands[0], *receiver = operands[1], *qualname = NULL;
+    if (callable == NULL) {
+        callable = receiver;
+        receiver = NULL;
+    }
+    const void *key = quick_key(callable, &receiver, &qualname);
+    const ThreadData *thread = thread_known(tracer);
+    if (key == NULL || thread == NULL) return false;
+    const LastAnswer *answer = quick_last_answer(probe, key, qualname, receiver ? Py_TYPE(receiver) : NULL);
+    if (answer == NULL || !(answer->plainly & PLAINLY_CALLED)) return false;
+    if (answer->plainly & PLAINLY_RECEIVER && receiver == NULL) return false;
+    return quick_note(tracer, thread, probe, answer, receiver, tick);
+}
+
+/* Of what is known. */
+static inline bool quick_call_again(Tracer *tracer, Probe *probe, RunFrame *frame) {
     if (!probe->plain || !probe->busy || !probe->spot.place || !quick_ready(tracer)) return false;
     QuickCall call;
     if (!quick_look(&call, probe, frame)) return false;
@@ -225,23 +322,12 @@ static ALWAYS_INLINE bool quick_call(Tracer *tracer, Probe *probe, RunFrame *fra
     if (answer != NULL && answer->plainly & PLAINLY_RECEIVER && call.receiver == NULL)
         answer = quick_other_answer(tracer, probe, &call);
     if (answer == NULL || !(answer->plainly & (PLAINLY_CALLED | PLAINLY_VALUED))) return false;
-    if (answer->plainly & PLAINLY_VALUED) return valued_call(tracer, probe, frame, answer, &call);
-    PyObject *receiver = call.receiver, *payload = NULL;
-    Id target = 0;
-    if (answer->primitive) {
-        if (!PyUnicode_CheckExact(receiver) || PyUnicode_GET_LENGTH(receiver) > QUICK_TEXT) return false;
-        payload = receiver;
-    } else if (receiver != NULL && (target = identity_known(receiver)) == 0) {
-        return false;
+    if (answer->plainly & PLAINLY_VALUED) {
+        probe->valued = true;
+        return valued_call(tracer, probe, frame, answer, &call);
     }
-    ThreadData *thread = thread_data(tracer);
-    uint32_t time;
-    RecordChunk *chunk = thread ? quick_room(tracer, &time) : NULL;
-    if (chunk == NULL || (payload != NULL && chunk->payload_count == chunk->payload_room)) return false;
-    if (payload != NULL) chunk->payloads[chunk->payload_count++] = Py_NewRef(payload);
-    quick_record(tracer, chunk, &(Record){.target = target, .callee = answer->number, .place = probe->spot.place, .time = time,
-                                          .thread = thread->number, .kind = KIND_PRE, .loaded = payload != NULL});
-    return true;
+    const ThreadData *thread = thread_data(tracer);
+    return thread != NULL && quick_note(tracer, thread, probe, answer, call.receiver, ticks());
 }
 
 /* Is there nothing to be told of such a call, and the place stays as it is all the same? */
@@ -281,8 +367,8 @@ static inline bool quick_learn(Tracer *tracer, Probe *probe, RunFrame *frame) {
 }
 
 /* A call is about to be made. */
-static ALWAYS_INLINE bool quick_event(Tracer *tracer, Probe *probe, RunFrame *frame) {
-    return tracer->window != NULL ? quick_learn(tracer, probe, frame) : quick_call(tracer, probe, frame);
+static inline bool quick_event(Tracer *tracer, Probe *probe, RunFrame *frame) {
+    return tracer->window != NULL ? quick_learn(tracer, probe, frame) : quick_call_again(tracer, probe, frame);
 }
 
 #endif

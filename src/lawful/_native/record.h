@@ -11,9 +11,11 @@
 #if defined(__GNUC__)
 #  define ALWAYS_INLINE inline __attribute__((always_inline))
 #  define NOT_INLINE __attribute__((noinline))
+#  define HIDDEN __attribute__((visibility("hidden"))) /* a variable of ours: reached without asking where it lies */
 #else
 #  define ALWAYS_INLINE inline
 #  define NOT_INLINE
+#  define HIDDEN
 #endif
 
 #define LONGEST_TEXT 10000 /* characters: of longer ones an event has the beginning */
@@ -61,13 +63,23 @@ static ALWAYS_INLINE uint64_t record_word(unsigned kind, bool loaded, bool value
     return kind | (uint64_t)loaded << LOADED_BIT | (uint64_t)valued << VALUED_BIT | callee << CALLEE_BIT | (uint64_t)time << TIME_BIT;
 }
 
+/* Do these fit into the second word? The thread is where it belongs already; 0: it does not fit. `high` is the upper half of
+   the targets that do. */
+static ALWAYS_INLINE bool record_fits(Id target, uint32_t place, uint64_t thread, uint32_t high) {
+    return thread != 0 && !(place >> PLACE_BITS) && (target == 0 || (target >> 32 == high && (uint32_t)target != 0));
+}
+
+static ALWAYS_INLINE uint64_t record_second_word(Id target, uint32_t place, uint64_t thread) {
+    return (uint32_t)target | (uint64_t)place << PLACE_BIT | thread;
+}
+
 /* How many words its numbers take. `high` is the upper half of the targets that are written in two words. */
 static ALWAYS_INLINE size_t record_pack(uint64_t *words, const Record *record, uint32_t high) {
     bool fits = !(record->callee >> CALLEE_BITS | record->place >> PLACE_BITS | record->thread >> THREAD_BITS) &&
                 (record->target == 0 || (record->target >> 32 == high && (uint32_t)record->target != 0));
     if (fits) {
         words[0] = record_word(record->kind, record->loaded, record->valued, record->callee, record->time);
-        words[1] = (uint32_t)record->target | (uint64_t)record->place << PLACE_BIT | (uint64_t)record->thread << THREAD_BIT;
+        words[1] = record_second_word(record->target, record->place, (uint64_t)record->thread << THREAD_BIT);
         return 2;
     }
     words[0] = record_word(WORDS_WIDE, record->loaded, record->valued, 0, record->time);

@@ -114,7 +114,7 @@ static inline Held hold_signals(void) {
     return thread;
 }
 
-extern bool signals_waited; /* some may have come meanwhile */
+extern bool signals_waited HIDDEN; /* some may have come meanwhile */
 
 static inline void let_signals(Held held) {
     if (!held) return;
@@ -140,18 +140,18 @@ extern PyObject *text_res, *text_resultId, *text_target;
 typedef struct {
     Callee *callee;
     RunFrame *frame;
+    Id target;
+    uint64_t begun;        /* where its beginning was written, as `start` counts words; 0: that does not matter */
     PyObject *payload;     /* what its beginning had, or NULL */
     PyObject *token;       /* what `Wanted.hand` wants to be given back at its end, or NULL */
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
-    bool asks;             /* it makes no object, though a class is called */
-    bool plain;            /* its numbers are all there is to tell at its end, unless the receiver dies */
-    bool valued;           /* the same of its numbers and values */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
     Group *gone_group;     /* if it was a sample */
-    Id target;
-    uint64_t begun;        /* where its beginning was written, as `start` counts words; 0: that does not matter */
     uint32_t place;        /* that callee-side events have */
     int offset;            /* of the probe; callee side: -1 */
+    bool asks;             /* it makes no object, though a class is called */
+    bool plain;            /* its numbers are all there is to tell at its end; not if the receiver has died */
+    bool valued;           /* its numbers and values are all there is to tell, unless the receiver dies */
     uint64_t values[CALL_WORDS]; /* if it is valued: what its beginning had, in place of the payload */
 } Pending;
 
@@ -173,6 +173,7 @@ typedef struct {
     unsigned long serial;  /* of the tracer it belongs to */
     Pending *stack;
     int depth, room;
+    uint64_t word;         /* its number, where records of two words have it; 0: it does not fit */
     uint16_t number;       /* from 1, in order of appearance */
     bool aside;            /* it does Lawful's own work */
     PyObject *exception;   /* 3.11: what is known about the last one, as `exception_payload` gives it */
@@ -213,7 +214,7 @@ int delivery_rearm(Tracer *tracer, CodeInfo *info);  /* its next start is to be 
 #define MOST_TRACERS 6
 #define CALLEE_BUCKETS 512
 #define SPOTS 64
-#define CALLERS 256
+#define CALLERS 1024
 
 struct Tracer {
     PyObject_HEAD
@@ -221,7 +222,7 @@ struct Tracer {
     bool running, broken;
     bool plain;                /* records are kept until there are enough of them, however many that is */
     bool tasks;                /* a coroutine was seen */
-    int asides;                /* threads that do Lawful's own work */
+    int32_t asides;               /* threads that do Lawful's own work */
     int slot;                  /* among the running tracers, -1 if it does not run */
     uint32_t until, period;    /* one callback of so many is timed, the one after so many more */
     unsigned long serial;
@@ -306,7 +307,7 @@ struct Tracer {
     double timed;              /* ticks, times the periods */
 };
 
-extern Py_ssize_t plan_index; /* of notes on code objects */
+extern Py_ssize_t plan_index HIDDEN; /* of notes on code objects */
 
 static inline CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code) {
     CodeInfo *info = code_note(code, plan_index);
@@ -322,6 +323,15 @@ static inline ThreadData *thread_data(Tracer *tracer) {
     if (tracer->slot < 0) return NULL;
     ThreadData *data = &lawful_threads[tracer->slot];
     return data->serial == tracer->serial ? data : thread_data_anew(tracer);
+}
+
+/* The same, of a tracer that runs; NULL: this thread was not met yet. Calls nothing. */
+static ALWAYS_INLINE ThreadData *thread_known(const Tracer *tracer) {
+    ThreadData *data = &lawful_threads[tracer->slot];
+#if defined(__GNUC__)
+    __asm__("" : "+r"(data)); /* where it lies is not to be worked out anew for each of its fields */
+#endif
+    return data->serial == tracer->serial ? data : NULL;
 }
 
 /* Does this thread do Lawful's own work, so that what starts is not the program's doing? */
@@ -361,15 +371,19 @@ void cost_end(Tracer *tracer, int64_t began, unsigned exacts);
 
 extern PyTypeObject TracerType;
 int64_t tracer_now(void);                       /* nanoseconds of the monotonic clock */
-extern bool ticks_counted;                      /* the processor counts them, at a constant rate */
+extern bool ticks_counted HIDDEN;               /* the processor counts them, at a constant rate */
+
+/* Of the processor, if it counts them; calls nothing. */
+static ALWAYS_INLINE int64_t processor_ticks(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    return (int64_t)__builtin_ia32_rdtsc();
+#else
+    return 0;
+#endif
+}
 
 /* Of the fastest clock there is. */
-static inline int64_t ticks(void) {
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (ticks_counted) return (int64_t)__builtin_ia32_rdtsc();
-#endif
-    return tracer_now();
-}
+static inline int64_t ticks(void) { return ticks_counted ? processor_ticks() : tracer_now(); }
 void measure_ticks(Tracer *tracer);
 /* Something inside Lawful failed: keep the exception that is set, and watch no longer. */
 void tracer_fault(Tracer *tracer);

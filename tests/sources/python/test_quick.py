@@ -307,7 +307,7 @@ def step(word, k, objects):
         for each in (Meta.whose, Made.who, Meta.of, Made.kind, Made.who, Meta.whose):
             each(k)
     elif word == "kinds":
-        for each in [type("Kind%d" % n, (Base,), {})(n) for n in range(6)] * 2:
+        for each in [type("Kind%d" % n, (Base,), {})(n) for n in range(12)] * 2:
             each.m(k)
             each.again(k)
     elif word == "generators":

@@ -7,7 +7,7 @@
 PyObject *call_bare(PyObject *module, PyObject *callable) {
     PyThreadState *thread = PyThreadState_Get();
     RunFrame **current = frame_slot(thread), *below = *current;
-    int depth = frame_depth(thread, BARE_DEPTH);
+    Depth depth = frame_depth(thread, BARE_DEPTH);
     *current = NULL;
     PyObject *result = PyObject_CallNoArgs(callable);
     *frame_slot(thread) = below;

@@ -18,6 +18,9 @@
 #endif
 
 #ifndef LAWFUL_NO_TRACER
+/* As if nothing had been called. */
+#define NO_DEPTH ((Depth){0})
+
 #ifndef HAS_INLINE_FIELDS
 /* Fields of objects are asked for by their names. */
 static inline int object_field_index(PyTypeObject *type, PyObject *name) { return -1; }

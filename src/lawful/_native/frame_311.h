@@ -30,13 +30,18 @@ static inline const void *frame_at(RunFrame *frame) { return frame->prev_instr; 
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->cframe->current_frame; }
 
-/* The calls in progress before a program starts. The call of the C function that starts it counts, too. */
-#define BARE_DEPTH -1
+/* The calls in progress, as the recursion limit counts them. */
+typedef struct {
+    int all;
+} Depth;
 
-/* Sets the number of calls in progress, as the recursion limit counts them; gives the one before. */
-static inline int frame_depth(PyThreadState *thread, int depth) {
-    int before = thread->recursion_limit - thread->recursion_remaining;
-    thread->recursion_remaining = thread->recursion_limit - depth;
+/* Before a program starts. The call of the C function that starts it counts, too. */
+#define BARE_DEPTH ((Depth){-1})
+
+/* Sets the calls in progress; gives those before. */
+static inline Depth frame_depth(PyThreadState *thread, Depth depth) {
+    Depth before = {thread->recursion_limit - thread->recursion_remaining};
+    thread->recursion_remaining = thread->recursion_limit - depth.all;
     return before;
 }
 

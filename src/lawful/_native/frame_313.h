@@ -73,13 +73,19 @@ static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {
     return entry->me_key == key ? entry->me_value : NULL;
 }
 
-/* The calls in progress before a program starts. */
-#define BARE_DEPTH 0
+/* The calls in progress, as the recursion limit counts them, and those of C, which have a limit of their own. */
+typedef struct {
+    int python, c;
+} Depth;
 
-/* Sets the number of calls in progress, as the recursion limit counts them; gives the one before. */
-static inline int frame_depth(PyThreadState *thread, int depth) {
-    int before = thread->py_recursion_limit - thread->py_recursion_remaining;
-    thread->py_recursion_remaining = thread->py_recursion_limit - depth;
+/* Before a program starts. The call of the C function that starts it counts, too. */
+#define BARE_DEPTH ((Depth){0, -1})
+
+/* Sets the calls in progress; gives those before. */
+static inline Depth frame_depth(PyThreadState *thread, Depth depth) {
+    Depth before = {thread->py_recursion_limit - thread->py_recursion_remaining, Py_C_RECURSION_LIMIT - thread->c_recursion_remaining};
+    thread->py_recursion_remaining = thread->py_recursion_limit - depth.python;
+    thread->c_recursion_remaining = Py_C_RECURSION_LIMIT - depth.c;
     return before;
 }
 

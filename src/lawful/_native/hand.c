@@ -15,7 +15,7 @@ int hand_setup(void) {
 static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, PyObject *third) {
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
-    int depth = frame_depth(thread, 0);
+    Depth depth = frame_depth(thread, NO_DEPTH);
     Held held = hold_signals();
     int64_t began = ticks();
     PyObject *type, *value, *trace;

@@ -175,7 +175,8 @@ PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyThreadState *thread = PyThreadState_Get();
-    int depth = frame_depth(thread, 0), collecting = PyGC_Disable();
+    Depth depth = frame_depth(thread, NO_DEPTH);
+    int collecting = PyGC_Disable();
     Held held = hold_signals();
     PyObject *answer = PyObject_CallMethodObjArgs(whom, method, first, second, NULL);
     let_signals(held);

@@ -412,7 +412,7 @@ static int deliver(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
     /* A collection would run finalisers of the program inside Lawful, where they are not watched. */
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
-    int depth = frame_depth(thread, 0); /* the program may be at the end of its recursion limit */
+    Depth depth = frame_depth(thread, NO_DEPTH); /* the program may be at the end of its recursion limit */
     Held held = hold_signals();
     measure_ticks(tracer);
     PyObject *events = some_events(tracer, chunk, at);

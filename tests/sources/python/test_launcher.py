@@ -42,6 +42,11 @@ PROGRAMS = {
     "exception with notes": "e = ValueError(1)\ne.add_note('a note')\nraise e",
     "exception without text": "class E(Exception):\n    def __str__(self): 1 / 0\nraise E()",
     "recursion": "def f(): f()\nf()",
+    "recursion through C": (
+        "import sys\nsys.setrecursionlimit(sys.version_info < (3, 12) and 1000 or 100_000)\n"
+        "def f(n):\n    global last\n    last = n\n    max([n], key=lambda _: f(n + 1))\n"
+        "try: f(0)\nexcept RecursionError: print('repeated', last, 'more')"
+    ),
     "name error": "print(nowhere)",
     "import error": "import nowhere_to_be_found",
     "syntax error": "def f(:\n",

@@ -566,6 +566,46 @@ def test_fault_in_the_tracer_switches_off(
     assert tracer.fault.args == (question,)
 
 
+def test_what_is_new_at_the_end_of_the_recursion_limits_is_seen(make: Make, prog: Run) -> None:
+    """Python's and, on 3.12 and newer, that of C."""
+    events: list[Event] = []
+    tracer = make(events.extend, own={"prog.last": CALL}, flush_at=1)
+    if isinstance(tracer, PythonTracer):
+        pytest.skip("it runs on the program's own stack")
+    tracer.start()
+    module = prog("""
+import sys
+def last():
+    pass
+def through_python():
+    try:
+        through_python()
+    finally:
+        last()
+def through_c(_):
+    try:
+        max([1], key=through_c)
+    finally:
+        last()
+def main():
+    limit = sys.getrecursionlimit()
+    for function, limit in (through_python, limit), (through_c, limit if sys.version_info < (3, 12) else 100_000):
+        sys.setrecursionlimit(limit)
+        try:
+            function(*() if function is through_python else (1,))
+        except RecursionError:
+            pass
+""")
+    limit = sys.getrecursionlimit()
+    try:
+        module.main()
+    finally:
+        sys.setrecursionlimit(limit)
+    tracer.stop()
+    assert tracer.fault is None
+    assert {event["name"] for event in events} == {"prog.last"}
+
+
 def test_interrupt_in_deliver_is_the_programs(make: Make, prog: Run) -> None:
     def deliver(events: list[Event]) -> None:
         raise KeyboardInterrupt

@@ -1,7 +1,8 @@
-"""Programs that put others in the places of threads, locks and sleep, as gevent does: Lawful goes on with its own."""
+"""Programs that put others in the places of threads, locks, clocks and files: Lawful goes on with its own."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,38 @@ def test_ours_stay_ours(tmp_path: Path, options: tuple[str, ...], core: str) -> 
     report = (tmp_path / "r.txt").read_text()
     assert "use-after-close" in report
     assert "cut short" not in report
+
+
+FROZEN = """
+import builtins, io, os, pathlib, sys, time
+
+def refuse(*arguments, **options):
+    raise FileNotFoundError("there are no files")
+
+others = {id(time.monotonic): lambda: 1e9, id(time.perf_counter): lambda: 1e9, id(io.open): refuse, id(os.stat): refuse}
+names = [(module, name) for module in list(sys.modules.values()) for name in list(vars(module)) if module is not None]
+kept = [(module, name, vars(module)[name]) for module, name in names if id(vars(module)[name]) in others]
+for module, name, original in kept:
+    setattr(module, name, others[id(original)])
+sleep = time.sleep
+"""
+THAWED = """
+sleep(0.25)
+for module, name, original in kept:
+    setattr(module, name, original)
+"""
+
+
+@pytest.mark.parametrize("core", ["native", "python"])
+def test_frozen_clocks_and_fake_files(tmp_path: Path, core: str) -> None:
+    """As freezegun and pyfakefs put them into every module. Laws are first read while they are there."""
+    (tmp_path / "app.py").write_text(FROZEN + USE.replace("open(__file__)", "io.StringIO()") + THAWED + USE)
+    options = ("--law", "std", "--trace", "t.jsonl", "-o", "r.txt")
+    done = hosted(tmp_path, "run", *options, "app.py", env={"LAWFUL_CORE": core})
+    assert (done.out, done.err, done.code) == ("closed\nclosed\n", "", 1)
+    report = (tmp_path / "r.txt").read_text()
+    assert "use-after-close" in report
+    assert "cut short" not in report
+    times = [json.loads(line)["time"] for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+    assert times == sorted(times)
+    assert times[-1] < 1e6

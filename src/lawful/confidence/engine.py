@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from lawful.confidence.model import Policy, Walk
 from lawful.confidence.statistics import Claim, complement, samples_needed
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
+from lawful.own import clock
 
 _PATIENCE = 1.0  # seconds
 _NO_END = 60.0  # seconds after which one gives up waiting for the first end of a life
@@ -111,20 +111,20 @@ class Confidence:
         """Tells how many of the objects of a class that are alive owe nothing."""
         self.on_change: Callable[[Kind], None] | None = None
         """Is told when the rate or the budget of a class has changed."""
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
 
     # -- what happens -----------------------------------------------------------------------------
 
     def begin(self) -> None:
         """The run begins."""
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
         for kind in self.kinds.values():
             self._tell(kind)
 
     @property
     def now(self) -> float:
         """Seconds since the run began."""
-        return time.monotonic() - self._began
+        return clock.monotonic() - self._began
 
     def go_on(self, kind: Kind, walk: Walk | None) -> None:
         """Go on where an earlier run was, whose counts are in `before` already."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lawful.errors import LawfulError
+from lawful.own import clock
 from lawful.sources.python import emitting
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def change_laws(session: Session, add: Sequence[Law] = (), remove: str | None = 
     _allow(session)
     live, scope = session.live, session.settings.scope
     emitting.detach(session.tracer)
-    began = time.monotonic()
+    began = clock.monotonic()
     for text in session.lookout.warnings:
         live.warn(text)
     session.look_anew((*(law for law in session.laws if law.name != remove), *add))
@@ -33,7 +33,7 @@ def change_laws(session: Session, add: Sequence[Law] = (), remove: str | None = 
     live.add(add)
     session.tracer.start()
     emitting.attach(session.tracer, scope, session.fail)
-    blind = (time.monotonic() - began) * 1000
+    blind = (clock.monotonic() - began) * 1000
     live.warn(f"laws were changed while the program ran: for {blind:.0f} ms it was not watched")
 
 

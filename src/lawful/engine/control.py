@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from heapq import nsmallest
@@ -14,6 +13,7 @@ from lawful.engine.changing import change_laws
 from lawful.engine.remade import Remade
 from lawful.engine.shown import MOST_MOVES, Mark, class_json, finding_json
 from lawful.errors import LawfulError
+from lawful.own import clock
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
@@ -44,7 +44,7 @@ class Control:
         self._rules: list[Rule] = []  # as they were last shown
         self._learned = Remade(self._told_rules, self._reached)
         self._suspicions = Remade(self._told_anomalies, self._reached)
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
         self._before = (self._began, 0)  # when events were last counted, and how many
         self._rate = 0.0
 
@@ -53,7 +53,7 @@ class Control:
     def state(self) -> dict[str, Any]:
         """All but the findings."""
         session, live = self._session, self._session.live
-        now = time.monotonic()
+        now = clock.monotonic()
         events = self._events()
         passed = now - self._before[0]
         if passed > 0:

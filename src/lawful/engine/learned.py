@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from _thread import RLock, get_native_id, start_new_thread
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from lawful.errors import LawfulError
 from lawful.laws.protocol import Expectation
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
+from lawful.own import clock
 from lawful.sources.python import unseen
 from lawful.sources.python.flusher import Flusher, wait_until_gone
 
@@ -147,8 +147,8 @@ class LiveLearner:
         """If it has begun to wake the others, it must be gone; if not, it must not begin."""
         waking = self._waking and self._stream.wake is None
         self._stream.wake = None
-        end = time.monotonic() + _PATIENCE  # it may not have come to life
-        while waking and self._waking and time.monotonic() < end:
+        end = clock.monotonic() + _PATIENCE  # it may not have come to life
+        while waking and self._waking and clock.monotonic() < end:
             sleep(0)
         self._waking = False
         if waking:

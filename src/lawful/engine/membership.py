@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lawful.diagnostics import all_encodable
 from lawful.engine.recording import trace_writer
 from lawful.errors import TraceError
+from lawful.own import clock
 from lawful.sources.python import children
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Membership:
             self.number = folder.enter()
         except OSError:
             return False
-        self._born = time.monotonic()
+        self._born = clock.monotonic()
         self.lookout.after_fork(self.number)
         if self._learner is not None:
             self._learner.on_progress = self.progress
@@ -155,7 +156,7 @@ class Membership:
         self._taken += 1
         if some:
             self.hand_in()
-        calm = not whole and (not woken or time.monotonic() > self._settled + _CALM)
+        calm = not whole and (not woken or clock.monotonic() > self._settled + _CALM)
         if calm or children.SEND in names:
             self._settle()
 
@@ -168,7 +169,7 @@ class Membership:
             reached = learner.reached
             if reached == self._handed:
                 return True
-            if not always and self._telling > _TELLING + (time.monotonic() - self._born) / _SHARE:
+            if not always and self._telling > _TELLING + (clock.monotonic() - self._born) / _SHARE:
                 return False
             began = time.thread_time()
             learner.catch_up()
@@ -199,7 +200,7 @@ class Membership:
         """Say that all is handed in, if it is so."""
         if self.folder is None or not self._tell():
             return
-        self._settled = time.monotonic()
+        self._settled = clock.monotonic()
         if self.busy:
             self.busy = False
             self.folder.rest(self.number)

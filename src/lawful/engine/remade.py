@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from lawful.own import clock
+
 T = TypeVar("T")
 
 _SHARE = 400  # to make one takes this part of the time, at most
@@ -23,10 +25,10 @@ class Remade(Generic[T]):
 
     def get(self) -> T:
         key = self._key()
-        if self._made is None or (key != self._made[0] and time.monotonic() >= self._due):
+        if self._made is None or (key != self._made[0] and clock.monotonic() >= self._due):
             began = time.thread_time()  # on a machine that is busy with others, much more time passes
             self._made = key, self._make()
-            self._due = time.monotonic() + (time.thread_time() - began) * _SHARE
+            self._due = clock.monotonic() + (time.thread_time() - began) * _SHARE
         return self._made[1]
 
     def forget(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lawful.confidence.engine import Demand, Kind
 from lawful.confidence.model import Trigger
 from lawful.engine.sampling import Lives
+from lawful.own import clock
 from lawful.sources.python.model import Sampling
 
 if TYPE_CHECKING:
@@ -120,13 +121,13 @@ class _Coverage:
         self._sampler = sampler
         self._periods: dict[CodeType, list[int]] = {}  # in how many it ran, and when it first did
         self._number = 0  # of the period
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
 
     def due(self) -> bool:
         """Has the next period begun?"""
-        if time.monotonic() < self._began + _PERIOD:
+        if clock.monotonic() < self._began + _PERIOD:
             return False
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
         self._number += 1
         return True
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import time
 from _thread import get_ident
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from lawful.engine.membership import Membership
 from lawful.engine.recording import Recording
 from lawful.engine.settings import Settings
 from lawful.engine.suppressions import Suppressions
+from lawful.own import clock
 from lawful.sources.python import children, cores, emitting
 from lawful.sources.python.flusher import INTERVAL, Flusher
 
@@ -122,7 +122,7 @@ class Session:
 
     def start(self) -> None:
         """Watch from now on."""
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
         # For children. What is registered first is called last: the program's own handlers are watched.
         atexit.register(self.leave)
         if self.learner is not None:
@@ -131,7 +131,7 @@ class Session:
             self.sampler.begin()
         self._be_brief()
         self.tracer.start()
-        self._started = time.monotonic()
+        self._started = clock.monotonic()
         children.join(self)
         emitting.attach(self.tracer, self.settings.scope, self.fail)
         self._flusher.start()
@@ -144,7 +144,7 @@ class Session:
         if self.finished:
             return
         self.finished = self._membership.over = True
-        self.live.seconds = time.monotonic() - self._began if self._began else None
+        self.live.seconds = clock.monotonic() - self._began if self._began else None
         for step in (
             self._watch_no_more,
             self._record_no_more,
@@ -198,7 +198,7 @@ class Session:
             if tracer.fault is not None and live.fault is None:
                 live.fail(tracer.fault)
         if self._ticks:
-            live.tick(time.monotonic() - self._started + self._late)
+            live.tick(clock.monotonic() - self._started + self._late)
         live.end(verdict=not self._forked)
         if self.sampler is not None:
             self.sampler.end()
@@ -251,7 +251,7 @@ class Session:
 
     def _beat(self) -> None:
         """Ten times a second."""
-        now = time.monotonic()
+        now = clock.monotonic()
         self.tracer.flush()
         self.live.settle()
         if self._ticks:
@@ -267,12 +267,12 @@ class Session:
 
     def _deliver(self, batch: list[Event]) -> None:
         self._deliverer = get_ident()
-        began = time.perf_counter()
+        began = clock.perf_counter()
         try:
             self._take(batch)
         finally:
             self._deliverer = None
-            self.live.judging += time.perf_counter() - began
+            self.live.judging += clock.perf_counter() - began
 
     def _take(self, batch: list[Event]) -> None:
         whole = len(batch) >= min(self.settings.buffer, self.lookout.gathered)
@@ -397,7 +397,7 @@ class Session:
 
     def arrive(self, folder: str, began: float) -> bool:
         """Join a run that began then, in a new process; false if it is over."""
-        self._late = time.monotonic() - began
+        self._late = clock.monotonic() - began
         self._become(children.Folder(folder))
         if self.finished:
             return False

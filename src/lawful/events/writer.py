@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ import msgspec
 from lawful.diagnostics import all_encodable
 from lawful.errors import TraceError
 from lawful.events.streams import os_error
+from lawful.own import clock
 
 Format = Literal["jsonl", "array", "values"]
 """One object per line; one array with an element per line; indented objects one after the other."""
@@ -120,7 +120,7 @@ class TraceWriter:
         self._pending: list[bytes] = []
         self._pending_size = 0
         self._unflushed = 0  # text inside the compressor
-        self._flushed_at = time.monotonic()
+        self._flushed_at = clock.monotonic()
         self._closed = False
         self._rename: tuple[str, str] | None = None
         self._owned = False
@@ -162,7 +162,7 @@ class TraceWriter:
         """Write one event."""
         self._put(self._text([event]))
         self.events += 1
-        if self._pending_size >= _BLOCK or time.monotonic() - self._flushed_at >= self._interval:
+        if self._pending_size >= _BLOCK or clock.monotonic() - self._flushed_at >= self._interval:
             self._hand_over()
 
     def write_many(self, events: Iterable[Mapping[str, Any]]) -> None:
@@ -267,7 +267,7 @@ class TraceWriter:
         data = b"".join(self._pending)
         self._pending.clear()
         self._pending_size = 0
-        moment = time.monotonic()
+        moment = clock.monotonic()
         if self._compressor is not None:
             self._unflushed += len(data)
             data = self._compressor.compress(data)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from lawful import own
 from lawful.errors import LawError
 
 if TYPE_CHECKING:
@@ -116,8 +117,7 @@ def _read(name: str) -> str:
         is_directory = os.path.isdir(name)
         if not is_directory and not is_law_name(name) and os.path.exists(name):
             raise _unknown_kind(name)
-        with open(name, "rb") as file:
-            content = file.read()
+        content = own.read(name)
     except FileNotFoundError:
         raise LawError("law-not-found", "there is no such file", where=name, hint=_similar(name)) from None
     except IsADirectoryError:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
+from lawful.own import clock
 from lawful.sources.python.flusher import Flusher
 from lawful.sources.python.model import Event
 
@@ -37,7 +38,7 @@ _QUIETLY: Final = getattr(_socket, "MSG_NOSIGNAL", 0)  # the program may have a 
 
 def ask(folder: str, events: list[Event], patience: float = PATIENCE) -> Verdict:
     """What the first process has against these events. `OSError`: it is gone, or has not said so in time."""
-    end = time.monotonic() + patience
+    end = clock.monotonic() + patience
     connection = _connected(os.path.join(folder, _NAME), end)
     try:
         connection.settimeout(_left(end))
@@ -74,7 +75,7 @@ def _connected(path: str, end: float) -> _socket.socket:
 
 
 def _left(end: float) -> float:
-    left = end - time.monotonic()
+    left = end - clock.monotonic()
     if left <= 0:
         raise TimeoutError("there was no answer in time")
     return left

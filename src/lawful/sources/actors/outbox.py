@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from typing import Any, Final
 
+from lawful.own import clock
 from lawful.sources.python.model import Event
 
 _PREFIX: Final = "messages."
@@ -37,7 +37,7 @@ class Outbox:
         lines = []
         for event in events:
             self._sent += 1
-            lines.append(json.dumps([time.monotonic(), self._sent, event]) + "\n")
+            lines.append(json.dumps([clock.monotonic(), self._sent, event]) + "\n")
         os.write(self._file, "".join(lines).encode())
 
 
@@ -54,7 +54,7 @@ class Inbox:
 
     def take(self, *, over: bool = False) -> list[Event]:
         """The next messages that nothing can come before any more; all, if it is over."""
-        now = time.monotonic()
+        now = clock.monotonic()
         if not over and now < self._looked + _PERIOD:
             return []
         self._looked = now

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import time
 from _thread import LockType, allocate_lock, get_native_id, start_new_thread
 from collections.abc import Callable
 from time import sleep
 
 from lawful.core import native
+from lawful.own import clock
 from lawful.sources.python import unseen
 
 # Taken by name, and early: programs put others in the places of these (gevent does), which would make a thread of ours
@@ -99,6 +99,6 @@ class Flusher:
 
 def wait_until_gone(native: int | None) -> None:
     """Wait for a thread that is about to leave: the interpreter counts the system's threads when it forks."""
-    end = time.monotonic() + _PATIENCE
-    while unseen.exists(f"/proc/self/task/{native}") and time.monotonic() < end:
+    end = clock.monotonic() + _PATIENCE
+    while unseen.exists(f"/proc/self/task/{native}") and clock.monotonic() < end:
         sleep(0)

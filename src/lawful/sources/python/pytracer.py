@@ -25,6 +25,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from lawful.own import clock
 from lawful.sources.python import frames
 from lawful.sources.python.identity import Identity
 from lawful.sources.python.model import Deliver, Event, Learner, Wanted
@@ -83,14 +84,14 @@ class Timer:
         self._until -= 1
         if self._until:
             return False
-        self._began = time.perf_counter()
+        self._began = clock.perf_counter()
         return True
 
     def skip(self) -> None:
         self._began = 0.0
 
     def stop(self) -> None:
-        passed = time.perf_counter() - self._began
+        passed = clock.perf_counter() - self._began
         if self._began and passed < _LONGEST:
             self.spent += passed * _PERIOD
         # Not always after the same number: programs have their rhythm.
@@ -154,7 +155,7 @@ class PythonTracer:
         if self._running:
             return
         if self._began is None:
-            self._began = time.monotonic()
+            self._began = clock.monotonic()
         self._running, self._over = True, False
         try:
             self._quietly(self._hooks.install)
@@ -326,7 +327,7 @@ class PythonTracer:
             event["thread"] = state.number
             if task is not None:
                 event["task"] = task
-            event["time"] = time.monotonic() - (self._began or 0.0)
+            event["time"] = clock.monotonic() - (self._began or 0.0)
             if self._process:
                 event["process"] = self._process
             self._buffer.append(event)

@@ -6,17 +6,18 @@ only where the program's own code calls them.
 
 from __future__ import annotations
 
-import os
 import signal
 
 # What the standard library has made of these is Python, and would tell the laws about signals.
 from _signal import pthread_sigmask, valid_signals  # type: ignore[import-not-found]
 
+from lawful.own import files
+
 
 def exists(path: str) -> bool:
     """Is there such a file? `os.path.exists` would tell the laws about paths."""
     try:
-        os.stat(path)
+        files.stat(path)
     except OSError:
         return False
     return True

@@ -29,6 +29,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
     monkeypatch.setattr(remade, "time", found)
+    monkeypatch.setattr(remade, "clock", found)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import lawful
+from lawful import own
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand
 from lawful.engine.sampler import Sampler
@@ -79,7 +80,7 @@ def test_a_tracer_that_stops_is_told_nothing_more() -> None:
 
 def test_code_is_new_once_and_rare_if_it_seldom_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(own.clock, "monotonic", lambda: clock[0])
     sampler, tracer, watched = made("coverage")
     happened: list[str] = []
     monkeypatch.setattr(sampler.confidence, "new_code", lambda: happened.append("new"))
@@ -97,7 +98,7 @@ def test_code_is_new_once_and_rare_if_it_seldom_runs(monkeypatch: pytest.MonkeyP
 
 def test_code_that_runs_in_every_period_is_not_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(own.clock, "monotonic", lambda: clock[0])
     sampler, _, watched = made("coverage")
     rare: list[int] = []
     monkeypatch.setattr(sampler.confidence, "rare_code", lambda: rare.append(1))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lawful import own
 from lawful.sources.actors import outbox
 from lawful.sources.actors.outbox import Inbox, Outbox
 
@@ -53,7 +53,7 @@ def write(folder: Path, process: int, *lines: tuple[float, int]) -> None:
 
 def test_what_is_young_waits_for_those_who_may_be_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(own.clock, "monotonic", lambda: now)
     inbox = Inbox(str(tmp_path))
     write(tmp_path, 1, (99.9, 1))
     assert inbox.take() == []

@@ -33,6 +33,7 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
         callee->plainly = PLAINLY_VALUED;
         if (wants & WANT_RECEIVER) callee->plainly |= PLAINLY_RECEIVER;
     }
+    if (plain && wants & WANT_ARGS && wants & (WANT_PRE | WANT_END)) callee->plainly |= PLAINLY_GIVEN;
     if (plain && !(wants & WANT_ARGS)) {
         callee->plainly |= PLAINLY_STARTS;
         if (called) callee->plainly |= PLAINLY_CALLED;
@@ -133,7 +134,7 @@ static inline const LastAnswer *answer_again(const Tracer *tracer, LastAnswer *l
             return &last_answers[i];
     const Slot *slot = find_slot(tracer, key, type);
     if (slot == NULL) return NULL;
-    unsigned char plainly = slot->callee->plainly;
+    uint16_t plainly = slot->callee->plainly;
     bool primitive = type != NULL && is_primitive(type);
     /* Where a class is called upon, the answer is for itself, not for its own class: quick.h need not find that out. */
     if ((type != NULL && PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS)) || slot->callee->number >> CALLEE_BITS) plainly = 0;

@@ -12,7 +12,7 @@ struct Callee {
     uint32_t number;        /* from 1 */
     uint32_t words[4];      /* the learner's numbers of its events, from 1; see sink.h */
     Group *group;           /* whose samples alone are told of; NULL: all is told */
-    unsigned char plainly;  /* when its numbers are all there is to tell (quick.h) */
+    uint16_t plainly;       /* when its numbers are all there is to tell (quick.h) */
 };
 
 enum {
@@ -22,6 +22,7 @@ enum {
     /* And what is wanted then: */
     PLAINLY_PRE = 8, PLAINLY_END = 16, PLAINLY_RECEIVER = 32,
     PLAINLY_VALUED = 64,    /* its numbers and values are all there is to tell of a call (valued.c) */
+    PLAINLY_GIVEN = 256,    /* the same of a function that reports itself (given.c) */
     PLAINLY_LEARNED = 128   /* the learner alone wants to know that it is called, and nothing else */
 };
 
@@ -34,7 +35,7 @@ typedef struct {
     Callee *callee;
     unsigned deaths;
     uint32_t number;        /* of the callee */
-    unsigned char plainly;  /* as the callee's, as far as that is so with this type */
+    uint16_t plainly;       /* as the callee's, as far as that is so with this type */
     bool primitive;         /* the type is one of values that have no ids */
 } LastAnswer;
 
@@ -100,6 +101,7 @@ struct CodeInfo {
     PyCodeObject *code;             /* borrowed: the info dies with it */
     PyObject *file;                 /* as events have it; of own code only */
     Callee *callee;                 /* on the callee side */
+    PyObject *keywords;             /* names of what it takes by keyword alone, a tuple, or NULL: not asked for yet */
     Spot *spots;                    /* by code unit, or NULL */
     PyObject **texts;               /* the same, of places in stacks */
     int toggles;

@@ -25,6 +25,7 @@ static void free_info(CodeInfo *info) {
         Py_XDECREF(info->probes[i].keywords);
     }
     Py_XDECREF(info->file);
+    Py_XDECREF(info->keywords);
     PyMem_RawFree(info->probes);
     PyMem_RawFree(info->at);
     PyMem_RawFree(info->spots);

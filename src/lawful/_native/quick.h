@@ -262,6 +262,10 @@ static inline bool quick_first_is_receiver(QuickCall *call) {
 bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer *answer, const QuickCall *call);
 bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame);
 
+/* The same of functions that report themselves (given.c). */
+bool valued_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
+bool valued_return(Tracer *tracer, RunFrame *frame, PyObject *result);
+
 #define QUICK_TEXT 1000 /* characters: longer values may have to be cut */
 
 /* Once more, if the first argument is the receiver. */

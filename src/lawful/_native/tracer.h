@@ -14,6 +14,7 @@
    quick.h      the same, of what is most frequent
    values.h     values in records
    valued.c     calls with values, as far as they are frequent
+   given.c      functions that report themselves with values
    monitoring.c delivery by sys.monitoring (3.12 and newer)
    profile.c    delivery by PyEval_SetProfile and PyEval_SetTrace (3.11)
    exchange.c   messages in queues, as far as nothing new is to be found out about them

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
 import pytest
 
 from lawful import rml
-from lawful.learning import lifeways, protocols, ranking
+from lawful.learning import lifeways, protocols, ranking, strategies, vocabulary
 from lawful.learning.export import chosen_lives, to_rml
 from lawful.learning.learner import Learner
+from lawful.learning.lifeways import WayOfLife
 from lawful.learning.model import Life, Rule, State, Word
 from lawful.learning.parameters import Parameters
+from lawful.learning.protocols import Study
 from lawful.learning.store import Run, Store
+from lawful.learning.ways import Breach
 
 Event = dict[str, Any]
 
@@ -281,3 +284,42 @@ def test_several_traces_have_objects_of_the_same_number() -> None:
     learner.finish()
     (anomaly,) = learner.anomalies()
     assert anomaly.message.endswith("in 88 of 90 lives; not at `app.py:70` and `app.py:90`")
+
+
+class Thorough(Study):
+    """Looks at whatever comes before an event, however seldom."""
+
+    def _company(self, key: int, pool: list[WayOfLife]) -> Iterator[int]:
+        for name in dict.fromkeys(name for way in pool for name in way.names if way.first[name] < way.first[key]):
+            word = self._words[name]
+            if vocabulary.is_call(word) and vocabulary.leads(word, self._words[key]) and name not in self._finals:
+                yield name
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_not_looked_at_would_not_have_been_told(seed: int) -> None:
+    random = Random(seed)
+    words = ("P.open", "P.close", "P.__enter__", "P.__exit__", "P.is_set", "P.a", "P.b", "P.c", "P.release", "P.acquire")
+    learner = Learner(Parameters(window=3, thresholds={"ratio.enforce": random.choice((0.4, 0.6, 0.8, 0.9))}))
+    for number in range(60):
+        names = [name for name in words if random.random() < 0.6]
+        if random.random() < 0.3:
+            random.shuffle(names)
+        learner.feed([call(name, number, 10 * number + at) for at, name in enumerate(names)])
+    learner.finish()
+    values = learner.parameters.thresholds
+    strategy = strategies.parse(learner.parameters.strategy)
+
+    def judge(satisfied: int, total: int, contexts: int) -> State:
+        return strategy.judge(satisfied, total, contexts, values)
+
+    lives = learner.window.lives()
+    ours, thorough = (
+        [
+            case._replace(good=(), bad=())
+            for case in kind(lives, learner.intake.words, learner.intake.sites, judge, {}).cases()
+            if case.breach is Breach.FIRST
+        ]
+        for kind in (Study, Thorough)
+    )
+    assert ours == thorough and (ours or seed != 0)

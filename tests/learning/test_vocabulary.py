@@ -19,6 +19,9 @@ from lawful.learning.model import Word
         ("Shop.disclose", False, False),
         ("Door.reopen", False, False),
         ("open", True, False),
+        ("re.Match.start", False, False),  # a position
+        ("re.Match.end", False, False),
+        ("Job.end", False, True),
     ],
 )
 def test_words_in_names(name: str, begins: bool, ends: bool) -> None:

@@ -87,6 +87,7 @@ class Study:
         self._ways = [WayOfLife(life, past.pop(life.order, None)) for life in lives]
         self._ways += [WayOfLife(Life(life.order, 0, ()), life) for life in past.values()]
         self._finals = finals([(way.order, way.count) for way in self._ways], words)
+        self._entering = frozenset(number for number, word in enumerate(words) if vocabulary.enters(word))
         self._by_event: dict[int, list[WayOfLife]] = defaultdict(list)
         self._by_class: dict[str, list[WayOfLife]] = defaultdict(list)
         for way in self._ways:
@@ -154,7 +155,7 @@ class Study:
         return tuple(found)
 
     def _company(self, key: int, pool: list[WayOfLife]) -> Iterator[int]:
-        """Events that mostly come before this one."""
+        """Events that mostly come before this one, as far as a rule about that can be broken and told."""
         before: Counter[int] = Counter()
         total = 0
         for way in pool:
@@ -163,10 +164,17 @@ class Study:
             for name, position in way.first.items():
                 if position < start:
                     before[name] += way.count
+        # Most come before it by chance: what no number of places could enforce is not looked at, unless lives may be excused.
+        excusing = bool(self._past_runs.files) or vocabulary.ends(self._words[key])
+        usual: dict[int, bool] = {}  # by number
         for name, number in before.items():
             word = self._words[name]
+            if number not in usual:
+                enforced = self._judge(number, total, number) is State.ENFORCING
+                usual[number] = excusing or 2 * number > total or enforced
             if (
                 number < total
+                and (usual[number] or name in self._entering)
                 and vocabulary.is_call(word)
                 and vocabulary.leads(word, self._words[key])
                 and name not in self._finals

@@ -19,6 +19,8 @@ _BEGINS = frozenset(
 _STEPS = frozenset("commit done drain flush rollback save sync wait".split())
 """Of those that end something: they end a step, after which the object goes on."""
 
+_POSITIONS = frozenset(("re.Match.start", "re.Match.end"))  # they tell where something begins and ends
+
 _OWED = {"release": "acquire", "unlock": "lock"}
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -35,7 +37,7 @@ def makes(word: Word) -> bool:
 
 def ends(word: Word) -> bool:
     """Does the name say that something is over then?"""
-    return is_call(word) and not _ENDS.isdisjoint(_parts(word.name))
+    return is_call(word) and not _ENDS.isdisjoint(_parts(word.name)) and word.name not in _POSITIONS
 
 
 def ends_life(word: Word) -> bool:
@@ -45,7 +47,7 @@ def ends_life(word: Word) -> bool:
 
 def begins(word: Word) -> bool:
     """Does the name say that something begins?"""
-    return is_call(word) and not _BEGINS.isdisjoint(_parts(word.name))
+    return is_call(word) and not _BEGINS.isdisjoint(_parts(word.name)) and word.name not in _POSITIONS
 
 
 def asks(word: Word) -> bool:

@@ -177,7 +177,7 @@ def test_a_deep_value(capsys: Capture) -> None:
         (["--diagram", "out.png"], "usage", "out.png: the name of a diagram ends in .svg, .mmd or .md"),
         (["--diagram", "out"], "usage", "out: the name of a diagram ends in .svg, .mmd or .md"),
         (["--diagram", "no/where/out.svg"], "file", "no/where/out.svg: no file can be written there"),
-        (["--diagram", "x.md", "--output", "x.md"], "usage", "x.md: the diagram and another file have the same name"),
+        (["--diagram", "x.md", "--output", "x.md"], "usage", "x.md: the diagram would overwrite a file that is needed"),
         (["--diagram", "x.svg", "--confidence", "0.9"], "usage", "there are no diagrams where objects are sampled"),
     ],
 )

@@ -194,7 +194,7 @@ def test_the_configuration_is_below_the_options(inputs: Path, capsys: Capture) -
         ("good.jsonl --threshold luck=2", "error[threshold-unknown]"),
         ("good.jsonl --join parents", "error[join-unknown]"),
         ("good.jsonl --output good.jsonl", "error[usage]: good.jsonl: the report would overwrite"),
-        ("good.jsonl --output new.rml --export new.rml", "error[usage]: new.rml: the report would overwrite"),
+        ("good.jsonl --output new.rml --export new.rml", "error[usage]: new.rml: the law would overwrite"),
         ("good.jsonl --output new.db --store ./new.db", "error[usage]: new.db: the report would overwrite"),
         ("good.jsonl --output no/report.txt", "error[file]: no/report.txt"),
         ("good.jsonl --export rules.txt", "error[usage]: rules.txt: the name of a law ends in .rml"),

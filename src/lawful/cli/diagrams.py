@@ -26,10 +26,8 @@ class Diagrams:
         if self._suffix.lower() not in _SUFFIXES:
             hint = "an SVG picture (.svg), or Mermaid (.mmd, or .md for a page of Markdown)"
             raise LawfulError("usage", "the name of a diagram ends in .svg, .mmd or .md", where=path, hint=hint)
-        reading.look_at_output(path, inputs)
+        reading.look_at_output(path, inputs, "diagram")
         self._kept = {os.path.realpath(each) for each in inputs if each is not None}
-        if os.path.realpath(path) in self._kept:
-            raise LawfulError("usage", "the diagram and another file have the same name", where=path)
         self._most = most
         self._number = 0
         self.files: dict[Case, str] = {}

@@ -135,7 +135,7 @@ def command(
     options.look_at_export(export)
     reading.look_at_output(output, (*traces, asked.store, both.baseline))
     accepted = KnownFindings(both.baseline, folder, update=update_baseline)
-    reading.look_at_output(export, (*traces, asked.store, output))
+    reading.look_at_output(export, (*traces, asked.store, output), "law")
     work = _Work(told, skip_bad=skip_bad, progress=not no_progress)
     failed: LawfulError | None = None
     with _opened_store(asked.store) as store:

@@ -105,7 +105,7 @@ def look_at_export(path: str | None, inputs: Iterable[str | None] = ()) -> str |
         return None
     if not path.endswith(".rml"):
         raise LawfulError("usage", "the name of a law ends in .rml", where=path)
-    look_at_output(path, inputs)
+    look_at_output(path, inputs, "law")
     return os.path.abspath(path)
 
 

@@ -39,7 +39,7 @@ def look_at_traces(traces: Sequence[str]) -> None:
             open_trace(trace).close()
 
 
-def look_at_output(output: str | None, inputs: Iterable[str | None]) -> None:
+def look_at_output(output: str | None, inputs: Iterable[str | None], what: str = "report") -> None:
     """Whether a report can go there, long before it does: it must not take the place of what is read.
 
     It is opened when the report is ready, so that a run that fails leaves an older report as it is.
@@ -49,7 +49,7 @@ def look_at_output(output: str | None, inputs: Iterable[str | None]) -> None:
     if os.path.isdir(output) or not os.path.isdir(os.path.dirname(output) or "."):
         raise LawfulError("file", "no file can be written there", where=output)
     if any(_same(path, output) for path in inputs if path is not None):
-        raise LawfulError("usage", "the report would overwrite a file that is needed", where=output)
+        raise LawfulError("usage", f"the {what} would overwrite a file that is needed", where=output)
 
 
 def _same(path: str, output: str) -> bool:

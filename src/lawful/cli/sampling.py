@@ -94,7 +94,7 @@ def look_at_picture(path: str | None, inputs: Iterable[str | None]) -> str | Non
         return None
     if not path.endswith(".svg"):
         raise LawfulError("usage", "the name of a picture ends in .svg", where=path, hint=_svg(path))
-    look_at_output(path, inputs)
+    look_at_output(path, inputs, "picture")
     return os.path.abspath(path)
 
 

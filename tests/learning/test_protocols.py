@@ -299,7 +299,7 @@ class Thorough(Study):
 @pytest.mark.parametrize("seed", range(30))
 def test_what_is_not_looked_at_would_not_have_been_told(seed: int) -> None:
     random = Random(seed)
-    words = ("P.open", "P.close", "P.__enter__", "P.__exit__", "P.is_set", "P.a", "P.b", "P.c", "P.release", "P.acquire")
+    words = "P.open P.close P.__enter__ P.__exit__ P.is_set P.a P.b P.c P.release P.acquire".split()
     learner = Learner(Parameters(window=3, thresholds={"ratio.enforce": random.choice((0.4, 0.6, 0.8, 0.9))}))
     for number in range(60):
         names = [name for name in words if random.random() < 0.6]

@@ -164,7 +164,8 @@ class Study:
             for name, position in way.first.items():
                 if position < start:
                     before[name] += way.count
-        # Most come before it by chance: what no number of places could enforce is not looked at, unless lives may be excused.
+        # Most come before it by chance: what no number of places could enforce is not looked at, unless lives may be
+        # excused.
         excusing = bool(self._past_runs.files) or vocabulary.ends(self._words[key])
         usual: dict[int, bool] = {}  # by number
         for name, number in before.items():

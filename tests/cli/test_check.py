@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -290,15 +292,16 @@ def test_files_that_may_not_be_read(
 ) -> None:
     for name in ("secret.rml", "secret.jsonl"):
         Path(name).write_text("")
-    really_open, access = open, os.access
+    access = os.access
 
-    def refuse(name: Any, *rest: Any, **options: Any) -> Any:
+    def refuse(really: Any, name: Any, *rest: Any, **options: Any) -> Any:
         if str(name).startswith("secret"):
             raise PermissionError(13, "Permission denied", name)
-        return really_open(name, *rest, **options)
+        return really(name, *rest, **options)
 
     # For root every file is readable: what the system would say is said here.
-    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr("builtins.open", partial(refuse, open))
+    monkeypatch.setattr("lawful.own.files.raw", partial(refuse, io.FileIO))
     monkeypatch.setattr("os.access", lambda name, *rest: not str(name).startswith("secret") and access(name, *rest))
     assert main(["check", *args]) == 2
     assert capsys.readouterr().err.startswith(f"error[{slug}]: secret")

@@ -1,0 +1,282 @@
+"""Ids of objects are their own for ever, deaths are told, and objects die when they would without a watch."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lawful.sources.python.model import Event, Tracer
+from lawful.sources.python.pytracer import PythonTracer
+from sources.python.by_name import BRIEF, CALL, NEW
+from sources.python.test_tracer_behaviour import COUNT, names
+
+Make = Callable[..., Tracer]
+Run = Callable[[str], ModuleType]
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_ids_of_short_lived_objects_are_never_used_twice(make: Make, prog: Run, slots: bool) -> None:
+    seen: set[int] = set()
+    gone: set[int] = set()
+
+    def deliver(events: list[Event]) -> None:
+        for event in events:
+            if event["event"] == "gone":
+                assert event["targetId"] not in gone
+                gone.add(event["targetId"])
+            else:
+                assert event["targetId"] not in seen
+                seen.add(event["targetId"])
+
+    n = 100_000
+    tracer = make(deliver, calls={"list.append": BRIEF}, own={"prog.Point.move": BRIEF}, gone=True)
+    tracer.start()
+    module = prog("""
+class Point:
+    __slots__ = ("x",)
+    def move(self, x):
+        self.x = x
+def lists(n):
+    for i in range(n):
+        [].append(i)
+def points(n):
+    for i in range(n):
+        Point().move(i)
+""")
+    (module.points if slots else module.lists)(n)
+    tracer.stop()
+    assert tracer.fault is None
+    assert len(seen) == n
+    assert gone == seen
+
+
+def test_gone(make: Make, prog: Run) -> None:
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"prog.Thing": NEW}, own={"prog.Thing.f": BRIEF}, gone=True)
+    tracer.start()
+    module = prog(
+        "class Thing:\n    def f(self): pass\ndef main():\n    t = Thing()\n    t.f()\n    del t\n    Thing()\n"
+    )
+    module.main()
+    tracer.stop()
+    kinds = names([event for event in events if event["name"] == "prog.Thing" or event["event"] == "gone"])
+    made = ["func_pre prog.Thing", "new prog.Thing", "func_post prog.Thing"]
+    assert kinds == [*made, "gone prog.Thing", *made, "gone prog.Thing"]
+    deaths = [event for event in events if event["event"] == "gone"]
+    births = [event for event in events if event["event"] == "new"]
+    assert [event["targetId"] for event in deaths] == [event["targetId"] for event in births]
+    assert all(list(event) == ["event", "name", "targetId", "thread", "time"] for event in deaths)
+
+
+def test_no_gone_unless_asked(make: Make, prog: Run) -> None:
+    events: list[Event] = []
+    tracer = make(events.extend, own={"prog.Thing.f": BRIEF})
+    tracer.start()
+    prog(COUNT).work(2)
+    tracer.stop()
+    assert names(events) == ["func_pre prog.Thing.f"] * 2
+
+
+def test_objects_die_when_they_would(make: Make, prog: Run) -> None:
+    """Nobody's finaliser is put off where weak references work, and exceptions hold no frames."""
+    order: list[Any] = []
+    tracer = make(lambda events: None, calls={"list.append": CALL, "int": CALL}, own={"prog.Thing.f": CALL})
+    tracer.start()
+    module = prog("""
+class Thing:
+    def f(self, order):
+        int("x")
+    def __del__(self):
+        self.order.append("dead")
+def inner(order):
+    thing = Thing()
+    thing.order = order
+    thing.f(order)
+def main(order):
+    try:
+        inner(order)
+    except ValueError:
+        pass
+    order.append("after")
+""")
+    module.main(order)
+    tracer.stop()
+    assert order == ["dead", "after"]
+
+
+def test_finalisers_run_though_their_class_is_garbage_too(make: Make, prog: Run) -> None:
+    order: list[Any] = []
+    tracer = make(lambda events: None, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+def main(order):
+    class Base:
+        def __init__(self):
+            self.me = self
+            id(self)
+        def __del__(self):
+            order.append(type(self).__name__)
+    class Derived(Base):
+        pass
+    Base()
+    Derived()
+    class Unknown(Base):
+        def __init__(self):
+            self.me = self
+    Unknown()
+    class Quiet:
+        pass
+    quiet = Quiet()
+    quiet.me = quiet
+    id(quiet)
+""")
+    module.main(order)
+    gc.collect()
+    tracer.stop()
+    assert tracer.fault is None
+    assert sorted(order) == ["Base", "Derived", "Unknown"]
+
+
+def test_a_class_that_outlives_its_end_keeps_its_finaliser(make: Make, prog: Run) -> None:
+    order: list[Any] = []
+    tracer = make(lambda events: None, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+def main(order):
+    class Thing:
+        def __init__(self):
+            id(self)
+        def __del__(self):
+            order.append(type(self))
+    thing = Thing()
+    thing.me = thing
+""")
+    module.main(order)
+    gc.collect()
+    (thing,) = order
+    prog("def main(thing):\n    id(thing())\n").main(thing)
+    tracer.stop()
+    assert tracer.fault is None
+    gc.collect()
+    assert order == [thing, thing]
+
+
+CHAINS = {
+    "wrappers": "print\n    for _ in range(n):\n        link = link.__call__",
+    "exceptions": "None\n    for _ in range(n):\n        last, link = link, KeyError()\n        link.__cause__ = last\n"
+    "        id(BaseException())",
+    "filters": "filter(None, ())\n    for _ in range(n):\n        link = filter(None, link)",
+    "tracebacks": "None\n    for _ in range(n):\n        link = TracebackType(link, frame, 1, 1)",
+    "frames": "None\n    for _ in range(n):\n        link = own_frame(link)",
+    "lists": "None\n    for _ in range(n):\n        link = [link]",
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+def test_long_chains_of_objects_die_without_deep_recursion(make: Make, prog: Run, chain: str) -> None:
+    tracer = make(lambda events: None, calls={"id": CALL})
+    tracer.start()
+    module = prog(f"""
+import sys
+from types import TracebackType
+def own_frame(last):
+    return sys._getframe()
+def main(n):
+    frame = sys._getframe()
+    link = {chain}
+        id(link)
+""")
+    module.main(2_000 if isinstance(tracer, PythonTracer) else 100_000)
+    tracer.stop()
+    assert tracer.fault is None
+
+
+def test_the_garbage_collector_counts_what_it_does_without(make: Make, prog: Run) -> None:
+    tracer = make(lambda events: None, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+import gc
+def main():
+    gc.collect()
+    things = [set(), {frozenset([i]) for i in range(3)}]
+    for thing in things:
+        loop = [thing, lambda: loop]
+        loop.append(loop)
+        id(thing)
+    thing = things = loop = None
+    return gc.collect()
+""")
+    watched = module.main()
+    tracer.stop()
+    assert watched == module.main()
+
+
+def test_parameters_of_a_specification_die(make: Make, prog: Run) -> None:
+    """Weak references to these are not told of it, and point into freed memory from then on."""
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+from typing import ParamSpec
+def main():
+    for _ in range(100):
+        id(ParamSpec("P").args)
+        id(ParamSpec("P").kwargs)
+""")
+    module.main()
+    tracer.stop()
+    assert tracer.fault is None
+    ids = [event["argIds"][0] for event in events if event["event"] == "func_pre"]
+    assert len(set(ids)) == 200
+
+
+def test_identify(make: Make, prog: Run) -> None:
+    events: list[Event] = []
+    tracer = make(events.extend, own={"prog.Thing.f": BRIEF})
+    tracer.start()
+    module = prog(COUNT)
+    thing = module.Thing()
+    number = tracer.identify(thing)
+    assert tracer.identify(thing) == number
+    assert tracer.identify([]) != number
+    thing.f(1)
+    tracer.stop()
+    assert [event["targetId"] for event in events] == [number]
+
+
+def test_objects_are_not_asked(make: Make, prog: Run) -> None:
+    """No method of a watched object runs because it is watched."""
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"list.append": CALL, "len": CALL}, own={"prog.take": CALL}, gone=True)
+    module = prog("""
+asked = []
+class Meta(type):
+    def __hash__(cls): asked.append("meta hash"); return 1
+    def __eq__(cls, other): asked.append("meta eq"); return True
+    def __getattribute__(cls, name): asked.append(name); return type.__getattribute__(cls, name)
+class Shy(metaclass=Meta):
+    def __hash__(self): asked.append("hash"); return 1
+    def __eq__(self, other): asked.append("eq"); return True
+    def __repr__(self): asked.append("repr"); return ""
+    def __bool__(self): asked.append("bool"); return True
+    def __len__(self): asked.append("len"); return 0
+    def __getattribute__(self, name): asked.append(name); return object.__getattribute__(self, name)
+def take(x, *rest, **more):
+    return x
+def main():
+    x, y = Shy(), Shy()
+    asked.clear()
+    take(x, y, z=x)
+    [].append(x)
+    return x
+""")
+    tracer.start()
+    module.main()
+    tracer.stop()
+    assert tracer.fault is None
+    assert len([e for e in events if e["event"] != "gone"]) == 4
+    assert module.asked == []

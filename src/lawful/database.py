@@ -62,6 +62,8 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        if isinstance(error, LawfulError) and error.slug == "store-unreadable" and error.where is None:
+            error.where = self.path  # who was told what is in it could not know where it came from
 
     def close(self) -> None:
         """Let go of the file."""

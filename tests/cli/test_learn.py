@@ -325,6 +325,18 @@ def test_a_store_that_is_refused_is_left_as_it_is(statement: str, slug: str, inp
     assert {path.name: path.read_bytes() for path in inputs.iterdir()} == before
 
 
+def test_a_store_with_counts_of_nothing_is_named(inputs: Path, capsys: Capture) -> None:
+    learned(capsys, "good.jsonl", "--store", "s.db")
+    connection = sqlite3.connect("s.db")
+    connection.executescript("UPDATE endings SET rules = 1 WHERE letters = 3")
+    connection.close()
+    said = r"error\[store-unreadable\]: (\S*)s\.db: the counts of \S+ cannot be right"
+    assert re.match(said, refusal(capsys, "more.jsonl", "--store", "s.db"))
+    Path("app.py").write_text("print()")
+    assert main(["run", "--store", "s.db", "app.py"]) == 2
+    assert re.match(said, capsys.readouterr().err)
+
+
 def test_merge(inputs: Path, capsys: Capture) -> None:
     learned(capsys, "good.jsonl", "--store", "a.db")
     learned(capsys, "more.jsonl", "--store", "b.db")

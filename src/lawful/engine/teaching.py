@@ -83,8 +83,8 @@ class Memory:
             known, lives = store.known(learner.parameters.templates), store.lives()
             learner.earlier = Earlier(store.told(), self._function)
             learner.remember_novelty(store.novelty())
-        learner.remember(known)
-        learner.remember_lives(lives)
+            learner.remember(known)
+            learner.remember_lives(lives)
 
     def keep(self, learner: Learner) -> None:
         """Add what this run has counted, and tells."""

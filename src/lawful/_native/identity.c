@@ -239,7 +239,8 @@ static int watch_type(Tracer *tracer, PyTypeObject *type) {
     hook->type = (PyTypeObject *)Py_NewRef(type);
     hook->original = type->tp_dealloc;
     hook->nests = type == &PyList_Type || type == &PyTuple_Type || type == &PyDict_Type ||
-                  type == &PyTraceBack_Type || type == &PyFrame_Type || type == &PyFilter_Type || type == wrapper_type || type->tp_dealloc == exception_dealloc;
+                  type == &PyTraceBack_Type || type == &PyFrame_Type || type == &PyFilter_Type || type == wrapper_type ||
+                  type->tp_dealloc == exception_dealloc;
     type->tp_dealloc = hook_functions[hook_count++];
     return 1;
 }

@@ -43,8 +43,6 @@ static ALWAYS_INLINE RecordChunk *quick_room_for(Tracer *tracer, int records, si
     return quick_room_at(tracer, records, words, ticks(), time);
 }
 
-static inline RecordChunk *quick_room(Tracer *tracer, uint32_t *time) { return quick_room_for(tracer, 1, MOST_WORDS, time); }
-
 static ALWAYS_INLINE void quick_record(Tracer *tracer, RecordChunk *chunk, const Record *record) {
     tracer->count++;
     chunk->count += record_pack(&chunk->words[chunk->count], record, chunk->high);

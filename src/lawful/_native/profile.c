@@ -54,8 +54,15 @@ static bool wants_trace(RunFrame *frame) {
     return false;
 }
 
+/* A frame that has not begun: finalisers may run while it is made ready. Either it begins, which is told, or it becomes a
+   generator, and who called it goes on without a word. */
+static bool is_unbegun(RunFrame *frame) {
+    return frame->owner != FRAME_OWNED_BY_GENERATOR && frame_offset(frame) / 2 < frame_code(frame)->_co_firsttraceable;
+}
+
 /* The trace function for the frame that goes on now in this thread. */
 static void trace_next(PyThreadState *thread, RunFrame *frame) {
+    while (frame != NULL && is_unbegun(frame)) frame = frame_caller(frame);
     if (thread->c_tracefunc != on_trace) other = thread->c_tracefunc;
     else if (thread->c_traceobj == NULL) other = NULL;
     in_force = thread->c_tracefunc = frame != NULL && wants_trace(frame) ? on_trace : other;

@@ -598,6 +598,51 @@ def test_garbage_of_the_program_is_collected(make: Make, prog: Run) -> None:
     assert cycles < 5_000
 
 
+GENERATORS = """
+import gc
+
+class Noisy:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        pass
+
+class Coming:
+    def rows(self):
+        yield 1
+
+def use(coming, seen):
+    rows = coming.rows()
+    seen.append(1)
+    seen.append(rows)
+
+def work(n):
+    gc.collect()
+    coming, seen = Coming(), []
+    before = gc.get_threshold()
+    for i in range(n):
+        Noisy()
+        gc.set_threshold(gc.get_count()[0] + i)
+        use(coming, seen)
+        gc.set_threshold(*before)
+"""
+
+
+def test_a_finaliser_that_runs_while_a_generator_is_made_hides_nothing(make: Make, prog: Run) -> None:
+    """The collector comes at each of the next allocations, one of which is that of the generator."""
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"list.append": CALL}, flush_at=64)
+    tracer.start()
+    module = prog(GENERATORS)
+    try:
+        module.work(60)
+    finally:
+        gc.set_threshold(700, 10, 10)
+        tracer.stop()
+    assert tracer.fault is None
+    assert names(events) == ["func_pre list.append", "func_post list.append"] * 120
+
+
 def test_times_are_seconds_since_the_start(make: Make, prog: Run) -> None:
     events: list[Event] = []
     before = time.monotonic()  # a tracer counts from when it was made

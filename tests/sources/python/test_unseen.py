@@ -57,7 +57,6 @@ def test_signals_are_kept_from_a_thread() -> None:
     assert signal.SIGINT in inherited[0]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="there they call the functions that are written in Python")
 @pytest.mark.parametrize("core", cores.available())
 def test_what_our_own_threads_do_is_not_recorded(core: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import time\ntime.sleep(0.3)\n")

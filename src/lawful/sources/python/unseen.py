@@ -7,7 +7,6 @@ only where the program's own code calls them.
 from __future__ import annotations
 
 import signal
-import sys
 
 # What the standard library has made of these is Python, and would tell the laws about signals.
 from _signal import pthread_sigmask, valid_signals  # type: ignore[import-not-found]
@@ -26,7 +25,4 @@ def exists(path: str) -> bool:
 
 def block_signals() -> None:
     """Signals are the program's, and come to its own threads, not to this one."""
-    if sys.version_info >= (3, 12):
-        pthread_sigmask(signal.SIG_BLOCK, valid_signals())
-    else:  # if our thread calls nothing in Python there, coroutines of the program lose an answer now and then
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    pthread_sigmask(signal.SIG_BLOCK, valid_signals())

@@ -188,7 +188,7 @@ class Run:
 FIRST = 100_000
 """Ids of objects begin there: no other number has six digits."""
 
-ID = r"(?<![\w.])\d{6}(?![\w.])"
+ID = r"(?<![\w.])\d{6,}(?![\w.])"
 
 
 def canonical(findings: list[Any]) -> Any:

@@ -634,10 +634,11 @@ def test_a_finaliser_that_runs_while_a_generator_is_made_hides_nothing(make: Mak
     tracer = make(events.extend, calls={"list.append": CALL}, flush_at=64)
     tracer.start()
     module = prog(GENERATORS)
+    before = gc.get_threshold()
     try:
         module.work(60)
     finally:
-        gc.set_threshold(700, 10, 10)
+        gc.set_threshold(*before)
         tracer.stop()
     assert tracer.fault is None
     assert names(events) == ["func_pre list.append", "func_post list.append"] * 120

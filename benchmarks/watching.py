@@ -8,6 +8,7 @@ run with each other, not with those of another run or machine.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import cProfile
 import gc
 import importlib
@@ -280,6 +281,7 @@ class Column:
     limit: float | None = None  # at most so many times the plain program, as a geometric mean
     needs: tuple[str, ...] = ()
     since: tuple[int, int] = (3, 11)
+    in_task: bool = False  # the program runs in an asyncio task, as services do
 
 
 COLUMNS = [
@@ -294,6 +296,8 @@ COLUMNS = [
     Column("learning", "calls, learning", Learning, 2),
     Column("public", "public functions", lambda program, project: Lawful(program, project, "public"), 1.25),
     Column("public-starts", "public functions, starts", lambda *job: Lawful(*job, "starts"), 1.25),
+    Column("calls-task", "calls, in an asyncio task", lambda *job: Lawful(*job, "calls"), in_task=True),
+    Column("public-task", "public functions, in an asyncio task", lambda *job: Lawful(*job, "public"), in_task=True),
     Column("public-nothing", "public functions, nothing done", lambda *job: Nothing(*job, "public"), since=(3, 12)),
     Column("cprofile", "cProfile", lambda *_: Profile()),
     Column("viztracer", "viztracer", lambda *_: Viztracer(), needs=(VIZTRACER,)),
@@ -312,6 +316,8 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     project = Path(job["project"])
     sys.path[:0] = [str(project), *job["path"]]
     run = program.load(project)
+    if column.in_task:
+        run = within_task(run)
     way = column.make(program, project)
     rounds = job["rounds"]
     warm = max(WARM, rounds // 4)
@@ -342,6 +348,13 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "events": events * rounds / (rounds + warm) if events else None,
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
+
+
+def within_task(run: Callable[[int], object]) -> Callable[[int], object]:
+    async def main(rounds: int) -> None:
+        run(rounds)
+
+    return lambda rounds: asyncio.run(main(rounds))
 
 
 def timed(run: Callable[[int], object], rounds: int) -> tuple[float, float]:

@@ -294,15 +294,23 @@ static int acquaint(PyObject *heard, PyObject *id, PyObject *laws) {
     return result;
 }
 
+static int introduce_task(PyObject *heard, PyObject *event, PyObject *laws) {
+    if (is_brief(event) && ((Brief *)event)->task == 0) return 0;
+    PyObject *id = is_brief(event) ? PyLong_FromUnsignedLongLong(((Brief *)event)->task) : Py_XNewRef(look_up(event, text_task));
+    int failed = id == NULL ? (PyErr_Occurred() ? -1 : 0) : acquaint(heard, id, laws);
+    Py_XDECREF(id);
+    return failed;
+}
+
 /* These laws have heard of all objects that an event mentions. */
 static int introduce(PyObject *heard, PyObject *event, PyObject *laws) {
-    PyObject *alone[] = {text_target, text_result, text_exception, text_task};
+    PyObject *alone[] = {text_target, text_result, text_exception};
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
         PyObject *id = alone[i] == text_target ? target_of(event) : part_of(event, alone[i]);
         if (id == NULL ? PyErr_Occurred() != NULL : acquaint(heard, id, laws) < 0) return -1;
     }
     PyObject *args = part_of(event, text_args), *named = part_of(event, text_kwargs);
-    if (PyErr_Occurred()) return -1;
+    if (PyErr_Occurred() || introduce_task(heard, event, laws) < 0) return -1;
     if (args != NULL && (PyList_Check(args) || PyTuple_Check(args)))
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); i++)
             if (acquaint(heard, PySequence_Fast_GET_ITEM(args, i), laws) < 0) return -1;

@@ -7,7 +7,7 @@
 
 PyObject *event_kinds[KINDS];
 static PyObject *text_event, *text_name, *text_class, *text_targetId, *text_target, *text_res, *text_file, *text_line,
-    *text_thread, *text_time, *text_process;
+    *text_thread, *text_task, *text_time, *text_process;
 
 int brief_setup(void) {
     static const char *const names[KINDS] = {"func_pre", "func_post", "func_raise", "new", "gone", "field_write",
@@ -16,7 +16,7 @@ int brief_setup(void) {
     for (int i = 0; i < KINDS; i++)
         if ((event_kinds[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(name) TEXT(class) TEXT(targetId) TEXT(target) TEXT(res) TEXT(file) TEXT(line) TEXT(thread) TEXT(time)
+    TEXT(name) TEXT(class) TEXT(targetId) TEXT(target) TEXT(res) TEXT(file) TEXT(line) TEXT(thread) TEXT(task) TEXT(time)
     TEXT(process) TEXT(event)
 #undef TEXT
     return 0;
@@ -52,6 +52,7 @@ static int fill(PyObject *event, const Brief *brief) {
     if (brief->file != NULL && PyDict_SetItem(event, text_file, brief->file) < 0) return -1;
     if (brief->file != NULL && brief->line >= 0 && set_taken(event, text_line, PyLong_FromLong(brief->line)) < 0) return -1;
     if (set_taken(event, text_thread, PyLong_FromLong(brief->thread)) < 0) return -1;
+    if (brief->task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(brief->task)) < 0) return -1;
     if (set_taken(event, text_time, PyFloat_FromDouble(brief->time)) < 0) return -1;
     return brief->process ? set_taken(event, text_process, PyLong_FromLong(brief->process)) : 0;
 }

@@ -18,7 +18,7 @@ typedef struct {
     PyObject *file;        /* or NULL */
     PyObject *target_id;   /* an int, when somebody has asked for it */
     PyObject *event;       /* the dict, when somebody has */
-    Id target;             /* 0: none */
+    Id target, task;       /* 0: none */
     double time;           /* seconds */
     int line;              /* -1: unknown */
     int thread, process;

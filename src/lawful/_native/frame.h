@@ -4,6 +4,13 @@
 #define LAWFUL_FRAME_H
 
 #include <Python.h>
+#include <stdint.h>
+
+/* A number that changes with every change of a dict, and that no other dict has had; 0: there is no dict. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* it is gone in 3.14 */
+static inline uint64_t dict_version(const PyObject *dict) { return dict ? ((const PyDictObject *)dict)->ma_version_tag : 0; }
+#pragma GCC diagnostic pop
 
 #if defined(Py_GIL_DISABLED)
 #  define LAWFUL_NO_TRACER "the C tracer does not know interpreters without a GIL"

@@ -34,6 +34,9 @@ static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LAS
 /* The same as an address, which no other code has as long as this one lives. */
 static inline const void *frame_at(RunFrame *frame) { return frame->prev_instr; }
 
+/* A number that changes when another loop of asyncio's runs in a thread, or none. */
+static inline uint64_t loop_mark(const PyThreadState *thread) { return dict_version(thread->dict); }
+
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->cframe->current_frame; }
 

@@ -9,6 +9,7 @@
 #include "internal/pycore_interp.h"
 #include "internal/pycore_object.h"
 #include "internal/pycore_runtime.h"
+#include "internal/pycore_tstate.h"
 #undef Py_BUILD_CORE
 
 typedef _PyInterpreterFrame RunFrame;
@@ -38,6 +39,11 @@ static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LAS
 
 /* The same as an address, which no other code has as long as this one lives. */
 static inline const void *frame_at(RunFrame *frame) { return frame->instr_ptr; }
+
+/* A number that changes when another loop of asyncio's runs in a thread, or none. */
+static inline uint64_t loop_mark(const PyThreadState *thread) {
+    return (uintptr_t)((const _PyThreadStateImpl *)thread)->asyncio_running_loop;
+}
 
 /* Where the interpreter keeps the frame that runs. */
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->current_frame; }

@@ -64,7 +64,7 @@ bool valued_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     uint32_t place = quick_place(tracer, frame_caller(frame)), time;
     if (place == 0) return false;
     if (callee->wants & WANT_PRE) {
-        RecordChunk *chunk = quick_room_for(tracer, 1, MOST_WORDS + CALL_WORDS, &time);
+        RecordChunk *chunk = quick_room_for(tracer, thread, 1, MOST_WORDS + CALL_WORDS, &time);
         if (chunk == NULL || !can_hold(chunk)) return false;
         begun = chunk->start + chunk->count;
         write_record(tracer, chunk, &(Record){.target = target, .callee = callee->number, .place = place, .time = time,
@@ -88,7 +88,7 @@ bool valued_return(Tracer *tracer, RunFrame *frame, PyObject *result) {
     if (valued && take_value(tracer, result, words, &shape) == 0) return false;
     if (pending->gone != NULL) return false; /* now at the latest that is known */
     uint32_t time;
-    RecordChunk *chunk = quick_room_for(tracer, 2, 2 * (MOST_WORDS + CALL_WORDS + 2), &time);
+    RecordChunk *chunk = quick_room_for(tracer, thread, 2, 2 * (MOST_WORDS + CALL_WORDS + 2), &time);
     if (chunk == NULL || !can_hold(chunk)) return false;
     Record record = {.target = pending->target, .callee = callee->number, .place = pending->place, .time = time,
                      .thread = thread->number};

@@ -263,6 +263,10 @@ static bool put_brief(Text *text, const Brief *brief) {
     }
     PUT(",\"thread\":");
     put_natural(text, (uint64_t)brief->thread);
+    if (brief->task) {
+        PUT(",\"task\":");
+        put_natural(text, brief->task);
+    }
     PUT(",\"time\":");
     if (!put_time(text, brief->time)) return false;
     if (brief->process) {

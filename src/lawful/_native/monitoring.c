@@ -128,7 +128,7 @@ static PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, boo
     if (!tracer->running || tracer->broken) return keep(0);
     if (is_aside(tracer)) return keep(1);
     CodeInfo *info = plan_find(tracer, code);
-    if (info != NULL && info->plain && !info->unseen && !second && quick_ready(tracer) &&
+    if (info != NULL && info->plain && !info->unseen && !second && quick_prepared(tracer) &&
         (quick_again(tracer, info, frame, true) || valued_start(tracer, info, frame)))
         Py_RETURN_NONE;
     /* By far the most frequent case where objects are sampled: this one is none. */
@@ -242,7 +242,7 @@ static ALWAYS_INLINE bool ends_quickly(Tracer *tracer, PyObject *const *args) {
 
 TIMED_CALLBACK(on_return, ends_quickly) {
     WITH_INFO
-    if (quick_ready(tracer) && (quick_end(tracer, frame, ticks(), true) || valued_return(tracer, frame, args[2]))) Py_RETURN_NONE;
+    if (quick_prepared(tracer) && (quick_end(tracer, frame, ticks(), true) || valued_return(tracer, frame, args[2]))) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2])))
 }
 

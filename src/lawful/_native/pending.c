@@ -12,6 +12,7 @@ static void thread_ends(void *data) {
     ThreadData *all = data;
     for (int i = 0; i < MOST_TRACERS; i++) {
         PyMem_RawFree(all[i].stack);
+        PyMem_RawFree(all[i].seen);
         memset(&all[i], 0, sizeof all[i]);
     }
 }
@@ -27,10 +28,28 @@ ThreadData *thread_data_anew(Tracer *tracer) {
     data->depth = 0;
     data->aside = false;
     data->exception = NULL;
+    thread_forget_task(data);
     ThreadData *before = tracer->before_slot < 0 ? NULL : &lawful_threads[tracer->before_slot];
     data->number = before && before->serial == tracer->before_serial ? before->number : ++tracer->threads;
     data->word = data->number >> THREAD_BITS ? 0 : (uint64_t)data->number << THREAD_BIT;
     return data;
+}
+
+/* What it has is freed when the thread ends. */
+static void outlive_nothing(void) {
+    if (has_thread_key) pthread_setspecific(thread_key, lawful_threads);
+}
+
+TaskSeen *thread_seen(ThreadData *thread) {
+    if (thread->seen == NULL && (thread->seen = PyMem_RawMalloc(sizeof(TaskSeen))) != NULL) {
+        outlive_nothing();
+        thread_forget_task(thread);
+    }
+    return thread->seen;
+}
+
+void thread_forget_task(ThreadData *thread) {
+    if (thread->seen != NULL) *thread->seen = (TaskSeen){.of_loop = UINT64_MAX, .of_task = UINT64_MAX};
 }
 
 void pending_settle(Tracer *tracer, Pending *pending) {
@@ -118,7 +137,7 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
             PyErr_NoMemory();
             return NULL;
         }
-        if (data->stack == NULL && has_thread_key) pthread_setspecific(thread_key, lawful_threads);
+        if (data->stack == NULL) outlive_nothing();
         data->stack = stack;
         data->room = room;
     }

@@ -12,35 +12,41 @@
 
 #ifndef LAWFUL_NO_TRACER
 
-/* Can records be added without seeing to anything else? It runs, is not broken, plain, and knows no tasks: all at once, as it is
-   asked each time. */
+/* Can records be added without seeing to anything else? It runs, is not broken, and plain: all at once, as it is asked each
+   time. */
 static inline bool quick_ready(const Tracer *tracer) {
-    static const bool ready[4] = {true, false, true, false};
-    _Static_assert(offsetof(Tracer, tasks) == offsetof(Tracer, running) + 3, "these lie together");
+    static const bool ready[3] = {true, false, true};
+    _Static_assert(offsetof(Tracer, plain) == offsetof(Tracer, running) + 2, "these lie together");
     return memcmp(&tracer->running, ready, sizeof ready) == 0;
 }
 
 /* The same, and all threads are the program's. */
 static ALWAYS_INLINE bool quick_ready_alone(const Tracer *tracer) {
-    static const struct {
-        bool ready[4];
-        int32_t asides;
-    } alone = {{true, false, true, false}, 0};
-    _Static_assert(offsetof(Tracer, asides) == offsetof(Tracer, running) + offsetof(typeof(alone), asides), "these lie together");
-    return memcmp(&tracer->running, &alone, sizeof alone) == 0;
+    static const char alone[3 + sizeof(int32_t)] = {true, false, true};
+    _Static_assert(offsetof(Tracer, asides) == offsetof(Tracer, running) + 3, "these lie together");
+    return memcmp(&tracer->running, alone, sizeof alone) == 0;
 }
 
-/* Where the next records go, and their time; NULL: that is not so easy. */
-static ALWAYS_INLINE RecordChunk *quick_room_at(Tracer *tracer, int records, size_t words, int64_t tick, uint32_t *time) {
+/* The same where something may be called for it. */
+static inline bool quick_prepared(Tracer *tracer) {
+    if (!quick_ready(tracer)) return false;
+    if (tracer->tasks) record_prepare(tracer);
+    return true;
+}
+
+/* Where the next records of a thread go, and their time; NULL: that is not so easy. */
+static ALWAYS_INLINE RecordChunk *quick_room_at(Tracer *tracer, const ThreadData *thread, int records, size_t words, int64_t tick,
+                                                uint32_t *time) {
     RecordChunk *chunk = tracer->last_chunk;
     if (chunk == NULL || chunk->count + words > chunk->room || tracer->count + records >= tracer->flush_at) return NULL;
+    if (tracer->tasks && !(task_is_same(tracer, thread->seen) && thread->seen->noted == chunk->start)) return NULL;
     uint64_t passed = (uint64_t)(tick - chunk->epoch) / TICKS;
     *time = (uint32_t)passed;
     return passed > UINT32_MAX ? NULL : chunk;
 }
 
-static ALWAYS_INLINE RecordChunk *quick_room_for(Tracer *tracer, int records, size_t words, uint32_t *time) {
-    return quick_room_at(tracer, records, words, ticks(), time);
+static ALWAYS_INLINE RecordChunk *quick_room_for(Tracer *tracer, const ThreadData *thread, int records, size_t words, uint32_t *time) {
+    return quick_room_at(tracer, thread, records, words, ticks(), time);
 }
 
 static ALWAYS_INLINE void quick_record(Tracer *tracer, RecordChunk *chunk, const Record *record) {
@@ -85,7 +91,7 @@ static ALWAYS_INLINE bool quick_begin(Tracer *tracer, ThreadData *thread, RunFra
     uint64_t begun = 0;
     uint32_t time;
     if (starts && plainly & PLAINLY_PRE) {
-        RecordChunk *chunk = quick_room_at(tracer, 1, MOST_WORDS, tick, &time);
+        RecordChunk *chunk = quick_room_at(tracer, thread, 1, MOST_WORDS, tick, &time);
         if (chunk == NULL || !record_fits(target, place, thread->word, chunk->high)) return false;
         uint64_t *words = &chunk->words[chunk->count];
         words[0] = record_word(KIND_PRE, false, false, answer->number, time);
@@ -152,7 +158,7 @@ static ALWAYS_INLINE bool quick_end(Tracer *tracer, RunFrame *frame, int64_t tic
     ThreadData *thread = thread_known(tracer);
     const Pending *pending = quick_pending(thread, frame);
     uint32_t time;
-    RecordChunk *chunk = pending ? quick_room_at(tracer, 1, MOST_WORDS, tick, &time) : NULL;
+    RecordChunk *chunk = pending ? quick_room_at(tracer, thread, 1, MOST_WORDS, tick, &time) : NULL;
     if (chunk == NULL) return false;
     if (pending->begun >= chunk->start) {
         tracer->count++;
@@ -283,7 +289,7 @@ static ALWAYS_INLINE bool quick_note(Tracer *tracer, const ThreadData *thread, c
         return false;
     }
     uint32_t time;
-    RecordChunk *chunk = quick_room_at(tracer, 1, MOST_WORDS, tick, &time);
+    RecordChunk *chunk = quick_room_at(tracer, thread, 1, MOST_WORDS, tick, &time);
     if (chunk == NULL || !record_fits(target, probe->spot.place, thread->word, chunk->high)) return false;
     if (payload != NULL) {
         if (chunk->payload_count == chunk->payload_room) return false;
@@ -316,7 +322,7 @@ static ALWAYS_INLINE bool quick_call(Tracer *tracer, const Probe *probe, RunFram
 
 /* Of what is known. */
 static inline bool quick_call_again(Tracer *tracer, Probe *probe, RunFrame *frame) {
-    if (!probe->plain || !probe->busy || !probe->spot.place || !quick_ready(tracer)) return false;
+    if (!probe->plain || !probe->busy || !probe->spot.place || !quick_prepared(tracer)) return false;
     QuickCall call;
     if (!quick_look(&call, probe, frame)) return false;
     if (is_method_descriptor(call.callable)) quick_first_is_receiver(&call);

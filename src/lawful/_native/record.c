@@ -1,6 +1,6 @@
 /* The buffer of compact records, and the events that are made from them when somebody wants them. */
 #include "brief.h"
-#include "tracer.h"
+#include "tasks.h"
 #include "values.h"
 
 #ifndef LAWFUL_NO_TRACER
@@ -121,12 +121,31 @@ static int add_payload(RecordChunk *chunk, PyObject *payload) {
     return 0;
 }
 
+/* In which task it happened stands in the chunk, once for all records of a thread that follow. Ends of objects have none, and
+   events from elsewhere have their own. */
+static inline bool tells_task(int kind) { return kind != KIND_GONE && kind != KIND_EMIT; }
+
+static inline void note_task(RecordChunk *chunk, ThreadData *thread) {
+    TaskSeen *seen = thread->seen;
+    if (seen == NULL || seen->noted == chunk->start) return;
+    chunk->words[chunk->count++] = record_word(WORDS_TASK, false, false, thread->number, 0);
+    chunk->words[chunk->count++] = seen->task;
+    seen->noted = chunk->start;
+}
+
+void record_prepare(Tracer *tracer) {
+    tasks_here(tracer);
+    ThreadData *thread = thread_data(tracer);
+    RecordChunk *chunk = tracer->last_chunk;
+    if (thread != NULL && chunk != NULL && chunk->count + TASK_WORDS <= chunk->room) note_task(chunk, thread);
+}
+
 /* Takes over the reference to payload. */
 static inline void push(Tracer *tracer, int kind, uint32_t callee, Id target, PyObject *payload, uint32_t place) {
     int64_t tick = ticks();
     RecordChunk *chunk = tracer->last_chunk;
     if ((tracer->limit && tracer->count >= tracer->limit) ||
-        ((chunk == NULL || chunk->count + MOST_WORDS > chunk->room) && (chunk = next_chunk(tracer, tick)) == NULL))
+        ((chunk == NULL || chunk->count + TASK_WORDS + MOST_WORDS > chunk->room) && (chunk = next_chunk(tracer, tick)) == NULL))
         goto dropped;
     uint64_t passed = tick < chunk->epoch ? 0 : (uint64_t)(tick - chunk->epoch) / TICKS;
     if (passed > UINT32_MAX) {
@@ -134,10 +153,11 @@ static inline void push(Tracer *tracer, int kind, uint32_t callee, Id target, Py
         chunk->words[chunk->count++] = (uint64_t)tick;
         chunk->epoch = tick;
         passed = 0;
-        if (chunk->count + MOST_WORDS > chunk->room && (chunk = next_chunk(tracer, tick)) == NULL) goto dropped;
+        if (chunk->count + TASK_WORDS + MOST_WORDS > chunk->room && (chunk = next_chunk(tracer, tick)) == NULL) goto dropped;
     }
     if (payload != NULL && add_payload(chunk, payload) < 0) goto dropped;
     ThreadData *thread = thread_data(tracer);
+    if (tracer->tasks && thread != NULL && tells_task(kind)) note_task(chunk, thread);
     tracer->count++;
     Record record = {.target = target, .callee = callee, .place = place, .time = (uint32_t)passed,
                      .thread = thread ? thread->number : 0, .kind = kind, .loaded = payload != NULL};
@@ -148,67 +168,18 @@ dropped:
     Py_XDECREF(payload);
 }
 
-/* Where asyncio keeps the tasks that run, by their loops; a new reference, or NULL if that is not known. */
-static PyObject *running_tasks(PyObject *asyncio) {
-#if PY_VERSION_HEX < 0x030E0000
-    PyObject *tasks = PyObject_GetAttrString(asyncio, "tasks");
-    PyObject *running = tasks ? PyObject_GetAttrString(tasks, "_current_tasks") : NULL;
-    Py_XDECREF(tasks);
-    if (running != NULL && !PyDict_CheckExact(running)) Py_CLEAR(running);
-    PyErr_Clear();
-    return running;
-#else
-    return NULL;
-#endif
-}
-
-PyObject *record_task(Tracer *tracer) {
-    if (tracer->get_loop == NULL) {
-        PyObject *modules = PyImport_GetModuleDict();
-        PyObject *asyncio = PyDict_GetItemString(modules, "asyncio");
-        if (asyncio == NULL) return NULL;
-        tracer->get_loop = PyObject_GetAttrString(asyncio, "_get_running_loop");
-        tracer->get_task = PyObject_GetAttrString(asyncio, "current_task");
-        if (tracer->get_loop == NULL || tracer->get_task == NULL) {
-            PyErr_Clear(); /* it is still being imported */
-            Py_CLEAR(tracer->get_loop);
-            Py_CLEAR(tracer->get_task);
-            return NULL;
-        }
-        tracer->running_tasks = running_tasks(asyncio);
-    }
-    PyObject *loop = PyObject_CallNoArgs(tracer->get_loop), *task = NULL;
-    if (loop != NULL && loop != Py_None)
-        task = tracer->running_tasks ? Py_XNewRef(PyDict_GetItemWithError(tracer->running_tasks, loop))
-                                     : PyObject_CallOneArg(tracer->get_task, loop);
-    if (task == Py_None) Py_CLEAR(task);
-    Py_XDECREF(loop);
-    if (PyErr_Occurred()) PyErr_Clear();
-    return task;
-}
-
-/* The id of the asyncio task that is running in this thread, or 0. */
-static Id current_task(Tracer *tracer) {
-    PyObject *task = record_task(tracer);
-    Id id = task ? identity_of(tracer, task) : 0;
-    Py_XDECREF(task);
-    if (PyErr_Occurred()) PyErr_Clear();
-    return id;
-}
-
-/* The payload with the task. If it is one value alone, that has this key. */
-static PyObject *with_task(Tracer *tracer, PyObject *payload, PyObject *key) {
-    Id task = current_task(tracer);
-    if (task == 0) return payload;
-    PyObject *number = PyLong_FromUnsignedLongLong(task), *extended = payload && PyDict_CheckExact(payload) ? PyDict_Copy(payload) : PyDict_New();
-    if (number == NULL || extended == NULL || PyDict_SetItem(extended, text_task, number) < 0 ||
-        (payload != NULL && !PyDict_CheckExact(payload) && PyDict_SetItem(extended, key, payload) < 0)) {
+/* An event with the task. Takes over the reference, and gives another one. */
+static PyObject *with_task(Tracer *tracer, PyObject *event) {
+    Id task = tracer->tasks ? tasks_here(tracer) : 0;
+    if (task == 0) return event;
+    PyObject *number = PyLong_FromUnsignedLongLong(task), *extended = PyDict_Copy(event);
+    if (number == NULL || extended == NULL || PyDict_SetItem(extended, text_task, number) < 0) {
         PyErr_Clear();
         Py_CLEAR(extended);
     }
     Py_XDECREF(number);
-    if (extended == NULL) return payload;
-    Py_XDECREF(payload);
+    if (extended == NULL) return event;
+    Py_DECREF(event);
     return extended;
 }
 
@@ -223,7 +194,7 @@ static int deliver_all(Tracer *tracer);
     return !tracer->synchronous && tracer->count >= tracer->flush_at ? record_flush(tracer, false) : 0;
 
 int record_add(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *payload, uint32_t place) {
-    if (tracer->tasks) payload = with_task(tracer, payload, target ? text_res : text_target);
+    if (tracer->tasks) tasks_here(tracer);
     BEGIN_ADDING
     push(tracer, kind, callee->number, target, payload, place);
     END_ADDING
@@ -251,7 +222,7 @@ int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group) {
 
 int record_emit(Tracer *tracer, PyObject *event) {
     BEGIN_ADDING
-    push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, Py_NewRef(event), NULL) : Py_NewRef(event), 0);
+    push(tracer, KIND_EMIT, 0, 0, with_task(tracer, Py_NewRef(event)), 0);
     END_ADDING
 }
 
@@ -262,7 +233,7 @@ int record_emit_all(Tracer *tracer, PyObject *events, uint32_t place) {
         PyObject *event = Py_NewRef(PyList_GET_ITEM(events, i));
         int placed = PyDict_Contains(event, text_file);
         if (placed < 0) PyErr_Clear();
-        push(tracer, KIND_EMIT, 0, 0, tracer->tasks ? with_task(tracer, event, NULL) : event, placed ? 0 : place);
+        push(tracer, KIND_EMIT, 0, 0, with_task(tracer, event), placed ? 0 : place);
     }
     END_ADDING
 }
@@ -359,7 +330,7 @@ static PyObject *emitted(Tracer *tracer, const Record *record, PyObject *payload
     return event;
 }
 
-static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payload, int64_t tick) {
+static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payload, Id task, int64_t tick) {
     if (record->kind == KIND_EMIT) return emitted(tracer, record, payload, tick);
     Brief brief = {.kind = record->kind, .target = record->target, .thread = record->thread, .process = tracer->process,
                    .time = time_of(tracer, tick), .line = -1};
@@ -371,6 +342,7 @@ static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payloa
         brief.name = record->kind == KIND_BORN ? callee->class_name : callee->name;
         brief.class_name = record->target ? callee->class_name : NULL;
         brief.payload = payload;
+        brief.task = task;
         brief.values = record->values;
         brief.result = record->result;
     }
@@ -385,7 +357,24 @@ static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payloa
 typedef struct {
     size_t word, payload;
     int64_t epoch;
+    Id *tasks;             /* by threads, as far as they were told */
+    size_t threads;
 } Progress;
+
+static int move_to_task(Progress *at, size_t thread, Id task) {
+    if (thread >= at->threads) {
+        Id *tasks = realloc(at->tasks, (thread + 1) * sizeof *tasks);
+        if (tasks == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        memset(tasks + at->threads, 0, (thread + 1 - at->threads) * sizeof *tasks);
+        at->tasks = tasks;
+        at->threads = thread + 1;
+    }
+    at->tasks[thread] = task;
+    return 0;
+}
 
 #define BATCH 8192
 
@@ -398,10 +387,16 @@ static PyObject *some_events(Tracer *tracer, const RecordChunk *chunk, Progress 
             at->word += 2;
             continue;
         }
+        if ((words[0] & ((1 << LOADED_BIT) - 1)) == WORDS_TASK) {
+            if (move_to_task(at, words[0] >> CALLEE_BIT, words[1]) < 0) Py_CLEAR(events);
+            at->word += TASK_WORDS;
+            continue;
+        }
         Record record;
         at->word += record_unpack(words, &record, chunk->high);
         PyObject *payload = record.loaded ? chunk->payloads[at->payload++] : NULL;
-        PyObject *event = event_of(tracer, &record, payload, at->epoch + (int64_t)record.time * TICKS);
+        Id task = record.thread < at->threads ? at->tasks[record.thread] : 0;
+        PyObject *event = event_of(tracer, &record, payload, task, at->epoch + (int64_t)record.time * TICKS);
         if (event == NULL || PyList_Append(events, event) < 0) Py_CLEAR(events);
         Py_XDECREF(event);
     }
@@ -476,6 +471,7 @@ static int deliver_all(Tracer *tracer) {
             next = chunk->next;
             Progress at = {.epoch = chunk->first};
             while (!failed && !tracer->broken && at.word < chunk->count) failed = deliver(tracer, chunk, &at);
+            free(at.tasks);
             give_back(tracer, chunk);
         }
     }

@@ -29,7 +29,8 @@ enum {
     WORDS_EPOCH = KINDS,   /* the next word is ticks, from which times count on */
     WORDS_END,             /* the end of a call whose beginning lies so many words before, and has all there is to tell but,
                               perhaps, the result */
-    WORDS_WIDE             /* the numbers take a word each */
+    WORDS_WIDE,            /* the numbers take a word each */
+    WORDS_TASK             /* the next word is the id of the asyncio task that a thread is in from now on; 0: in none */
 };
 
 typedef struct {
@@ -46,6 +47,7 @@ typedef struct {
 
 #define TICKS 32
 #define MOST_WORDS 4       /* of a record */
+#define TASK_WORDS 2
 
 /* The first word: kind, whether it is loaded or valued, callee (or how far it is to the beginning), time.
    The second: the lower half of the target, place, thread. */

@@ -12,14 +12,88 @@ static int setup(void) {
     return (text_get_name = PyUnicode_InternFromString("get_name")) == NULL ? -1 : 0;
 }
 
+/* ---- which one runs --------------------------------------------------------------------------------------------------- */
+
+/* Where asyncio keeps the tasks that run, by their loops; a new reference, or NULL if that is not known. */
+static PyObject *running_tasks(PyObject *asyncio) {
+    PyObject *tasks = PyObject_GetAttrString(asyncio, "tasks");
+    PyObject *running = tasks ? PyObject_GetAttrString(tasks, "_current_tasks") : NULL;
+    Py_XDECREF(tasks);
+    if (running != NULL && !PyDict_CheckExact(running)) Py_CLEAR(running);
+    PyErr_Clear();
+    return running;
+}
+
+/* false: it is not there yet. */
+static bool meet_asyncio(Tracer *tracer) {
+    PyObject *modules = PyImport_GetModuleDict(), *asyncio = PyDict_GetItemString(modules, "asyncio");
+    if (asyncio != NULL) {
+        tracer->get_loop = PyObject_GetAttrString(asyncio, "_get_running_loop");
+        tracer->get_task = PyObject_GetAttrString(asyncio, "current_task");
+        if (tracer->get_loop == NULL || tracer->get_task == NULL) {
+            PyErr_Clear(); /* it is still being imported */
+            Py_CLEAR(tracer->get_loop);
+            Py_CLEAR(tracer->get_task);
+        }
+    }
+    if (tracer->get_loop == NULL) {
+        Py_XSETREF(tracer->switches, asyncio == NULL ? Py_NewRef(modules) : NULL);
+        return false;
+    }
+    tracer->running_tasks = running_tasks(asyncio);
+    /* Only the function that is made in C leaves a mark. */
+    bool known = tracer->running_tasks != NULL && PyCFunction_CheckExact(tracer->get_loop);
+    Py_XSETREF(tracer->switches, known ? Py_NewRef(tracer->running_tasks) : NULL);
+    return true;
+}
+
+/* The loop that runs in this thread, a new reference, or NULL. It is not asked for again as long as that must be the same:
+   some versions ask the system for the number of the process each time. */
+static PyObject *loop_here(Tracer *tracer) {
+    ThreadData *thread = tracer->switches ? thread_data(tracer) : NULL;
+    TaskSeen *seen = thread ? thread_seen(thread) : NULL;
+    uint64_t mark = loop_mark(PyThreadState_Get());
+    if (seen != NULL && seen->of_loop == mark) return Py_XNewRef(seen->loop);
+    PyObject *loop = PyObject_CallNoArgs(tracer->get_loop);
+    if (loop == Py_None) Py_CLEAR(loop);
+    if (seen != NULL) {
+        seen->loop = loop;
+        seen->of_loop = mark;
+    }
+    return loop;
+}
+
 PyObject *tasks_current(Tracer *tracer) {
-    PyObject *get_loop = tracer->get_loop, *running = tracer->running_tasks;
-    if (get_loop == NULL || running == NULL || !PyCFunction_CheckExact(get_loop) || PyCFunction_GET_FLAGS(get_loop) != METH_NOARGS)
-        return record_task(tracer);
-    PyObject *here = PyCFunction_GET_FUNCTION(get_loop)(PyCFunction_GET_SELF(get_loop), NULL);
-    PyObject *task = here == NULL ? NULL : dict_newest(running, here);
-    Py_XDECREF(here); /* whoever runs it keeps it alive */
-    return task != NULL && task != Py_None ? Py_NewRef(task) : record_task(tracer);
+    if (tracer->get_loop == NULL && !meet_asyncio(tracer)) return NULL;
+    PyObject *loop = loop_here(tracer), *running = tracer->running_tasks, *task = NULL;
+    if (loop != NULL && running != NULL) {
+        task = dict_newest(running, loop);
+        task = Py_XNewRef(task ? task : PyDict_GetItemWithError(running, loop));
+    } else if (loop != NULL) {
+        task = PyObject_CallOneArg(tracer->get_task, loop);
+    }
+    if (task == Py_None) Py_CLEAR(task);
+    Py_XDECREF(loop);
+    if (PyErr_Occurred()) PyErr_Clear();
+    return task;
+}
+
+Id tasks_here(Tracer *tracer) {
+    ThreadData *thread = thread_data(tracer);
+    if (thread != NULL && task_is_same(tracer, thread->seen)) return thread->seen->task;
+    PyObject *task = tasks_current(tracer);
+    uint64_t of_task = dict_version(tracer->switches), of_loop = loop_mark(PyThreadState_Get());
+    Id id = task ? identity_of(tracer, task) : 0;
+    Py_XDECREF(task);
+    if (PyErr_Occurred()) PyErr_Clear();
+    thread = thread_data(tracer); /* another one may have stopped the tracer meanwhile */
+    TaskSeen *seen = thread ? thread_seen(thread) : NULL;
+    if (seen == NULL) return id;
+    if (seen->task != id) seen->noted = 0;
+    seen->task = id;
+    seen->of_task = of_task;
+    seen->of_loop = of_loop;
+    return id;
 }
 
 /* ---- what a task made in C has ---------------------------------------------------------------------------------------- */

@@ -147,7 +147,8 @@ static PyObject *tracer_after_fork(Tracer *self, PyObject *process) {
     self->delivering = PyThread_allocate_lock();
     self->deliverer = 0;
     if (self->delivering == NULL) return PyErr_NoMemory();
-    const ThreadData *data = thread_data(self);
+    ThreadData *data = thread_data(self);
+    if (data != NULL) thread_forget_task(data); /* asyncio has no loop that runs here */
     self->asides = data != NULL && data->aside;
     Py_RETURN_NONE;
 }
@@ -342,6 +343,7 @@ static void tracer_dealloc(Tracer *self) {
     Py_CLEAR(self->get_loop);
     Py_CLEAR(self->get_task);
     Py_CLEAR(self->running_tasks);
+    Py_CLEAR(self->switches);
     Py_CLEAR(self->resting);
     Py_CLEAR(self->resting_tokens);
     tracer_clear(self);

@@ -96,7 +96,7 @@ int record_emit(Tracer *tracer, PyObject *event);
 int record_emit_all(Tracer *tracer, PyObject *events, uint32_t place); /* a list; they are delivered together */
 /* The same, of events that have their places and tasks already; takes over the references. */
 int record_messages(Tracer *tracer, PyObject **events, int count);
-PyObject *record_task(Tracer *tracer); /* the asyncio task that is running in this thread, a new reference, or NULL */
+void record_prepare(Tracer *tracer); /* the chunk is told in which task this thread is, if it has room */
 int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
 void record_discard(Tracer *tracer);
 int record_setup(void);
@@ -170,6 +170,14 @@ static inline void pending_clear(Pending *pending, Callee *callee, RunFrame *fra
     pending->offset = offset;
 }
 
+/* In which asyncio task a thread was seen last. */
+typedef struct {
+    PyObject *loop;        /* that runs in it, or NULL, borrowed: as long as the mark of that is `of_loop` */
+    Id task;               /* 0: none; as long as that holds, and `switches` has the version `of_task` */
+    uint64_t of_loop, of_task;
+    uint64_t noted;        /* the chunk that was told this task, by its start; 0: none */
+} TaskSeen;
+
 typedef struct {
     unsigned long serial;  /* of the tracer it belongs to */
     Pending *stack;
@@ -177,10 +185,13 @@ typedef struct {
     uint64_t word;         /* its number, where records of two words have it; 0: it does not fit */
     uint16_t number;       /* from 1, in order of appearance */
     bool aside;            /* it does Lawful's own work */
+    TaskSeen *seen;        /* NULL: nobody has asked yet */
     PyObject *exception;   /* 3.11: what is known about the last one, as `exception_payload` gives it */
 } ThreadData;
 
 ThreadData *thread_data_anew(Tracer *tracer);
+TaskSeen *thread_seen(ThreadData *thread); /* made, if need be; NULL: there is no memory, and no exception */
+void thread_forget_task(ThreadData *thread);
 
 int probe_setup(void);
 /* 1: keep on telling; 0: this place is of no further interest; -1: an exception goes on into the program. */
@@ -220,10 +231,10 @@ int delivery_rearm(Tracer *tracer, CodeInfo *info);  /* its next start is to be 
 struct Tracer {
     PyObject_HEAD
     /* What each callback asks for comes first. */
+    bool tasks;                /* a coroutine was seen */
     bool running, broken;
     bool plain;                /* records are kept until there are enough of them, however many that is */
-    bool tasks;                /* a coroutine was seen */
-    int32_t asides;               /* threads that do Lawful's own work */
+    int32_t asides;            /* threads that do Lawful's own work */
     int slot;                  /* among the running tracers, -1 if it does not run */
     uint32_t until, period;    /* one callback of so many is timed, the one after so many more */
     unsigned long serial;
@@ -231,6 +242,7 @@ struct Tracer {
     Py_ssize_t count, flush_at;
     struct Post *post;         /* knows messages in queues, or NULL */
     PyInterpreterState *interpreter;
+    PyObject *switches;        /* a dict that changes with every task that begins or ends to run; NULL: nobody knows one */
     uint64_t slow;             /* callbacks before instructions that are slower for it */
     uint64_t alive;            /* groups that have samples alive, as a mask */
     PyObject *wanted, *deliver;
@@ -333,6 +345,12 @@ static ALWAYS_INLINE ThreadData *thread_known(const Tracer *tracer) {
     __asm__("" : "+r"(data)); /* where it lies is not to be worked out anew for each of its fields */
 #endif
     return data->serial == tracer->serial ? data : NULL;
+}
+
+/* Is this thread in the same task, or in none, as when that was asked last? */
+static ALWAYS_INLINE bool task_is_same(const Tracer *tracer, const TaskSeen *seen) {
+    return seen != NULL && tracer->switches != NULL && seen->of_task == dict_version(tracer->switches) &&
+           seen->of_loop == loop_mark(frame_thread(tracer->interpreter));
 }
 
 /* Does this thread do Lawful's own work, so that what starts is not the program's doing? */

@@ -23,7 +23,7 @@ bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer
     Id target = 0;
     if (call->receiver != NULL && !primitive && (target = id_of(tracer, call->receiver)) == 0) return false;
     if (callee->wants & WANT_PRE) {
-        RecordChunk *chunk = quick_room_for(tracer, 1, MOST_WORDS + CALL_WORDS, &time);
+        RecordChunk *chunk = quick_room_for(tracer, thread, 1, MOST_WORDS + CALL_WORDS, &time);
         if (chunk == NULL || !can_hold(chunk)) return false;
         begun = chunk->start + chunk->count;
         write_record(tracer, chunk, &(Record){.target = target, .callee = callee->number, .place = probe->spot.place, .time = time,
@@ -60,7 +60,7 @@ bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame) {
     if (valued && take_value(tracer, result, words, &shape) == 0) return false;
     if (pending->gone != NULL) return false; /* now at the latest that is known */
     uint32_t time;
-    RecordChunk *chunk = quick_room_for(tracer, 2, 2 * (MOST_WORDS + CALL_WORDS + 2), &time);
+    RecordChunk *chunk = quick_room_for(tracer, thread, 2, 2 * (MOST_WORDS + CALL_WORDS + 2), &time);
     if (chunk == NULL || !can_hold(chunk)) return false;
     Record record = {.place = probe->spot.place, .time = time, .thread = thread->number};
     if (made != NULL) {

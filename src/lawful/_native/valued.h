@@ -117,7 +117,7 @@ static inline bool take_values(Tracer *tracer, const QuickCall *call, bool args,
 
 /* The call that ends here, if it began in this way. The offset is that of its pending call. */
 static inline Pending *pending_here(Tracer *tracer, ThreadData *thread, RunFrame *frame, int offset) {
-    if (!quick_ready(tracer) || thread == NULL || thread->depth == 0) return NULL;
+    if (!quick_prepared(tracer) || thread == NULL || thread->depth == 0) return NULL;
     Pending *pending = &thread->stack[thread->depth - 1];
     return pending->valued && pending->frame == frame && pending->offset == offset ? pending : NULL;
 }

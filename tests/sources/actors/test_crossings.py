@@ -186,7 +186,7 @@ class Run:
 
 
 FIRST = 100_000
-"""Ids of objects begin there: no other number has six digits."""
+"""Ids of objects begin there, or above: no other number has six digits."""
 
 ID = r"(?<![\w.])\d{6,}(?![\w.])"
 

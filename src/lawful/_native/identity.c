@@ -4,7 +4,8 @@
    Classes made in Python get a finaliser (the slot, not `__del__`; a weak reference would show in `__weakref__`). Types made
    in C that allow weak references have one with a callback, the others a deallocator of ours in front of their own. A
    class's deallocator must not be replaced: the interpreter's own finds the C base it belongs to by comparing
-   deallocators. Finalisers and deallocators are put back when nobody watches any more. */
+   deallocators. Generators get a finaliser too: their weak references are cleared before theirs runs, and one that is made
+   in there outlives them. Finalisers and deallocators are put back when nobody watches any more. */
 #include "tracer.h"
 
 #ifndef LAWFUL_NO_TRACER
@@ -126,11 +127,12 @@ static PyObject *text_del;
 
 static void finaliser(PyObject *self);
 
-/* A class without objects that have ids needs no finaliser of ours: it costs something for each of its objects. */
+/* A class without objects that have ids needs no finaliser of ours: it costs something for each of its objects. If it has one
+   of its own, objects may be met for the first time in there, when it is too late to give it ours. */
 static void leave_class(PyTypeObject *type) {
     size_t at = table_find(&classes, type);
     if (at == NONE || classes.entries[at].id == 0 || --classes.entries[at].id > 0) return;
-    if (type->tp_finalize == finaliser) type->tp_finalize = (destructor)classes.rests[at].value;
+    if (type->tp_finalize == finaliser && classes.rests[at].value == NULL) type->tp_finalize = NULL;
 }
 
 static void forget(PyObject *object) {
@@ -170,12 +172,40 @@ static destructor own_finaliser(PyTypeObject *type) {
     return class_finaliser;
 }
 
+/* It will be told of its end, even if it is first met in its own finaliser. */
+static void expect(PyObject *object) {
+    if (!watching || PyInterpreterState_Get() != interpreter || table_find(&objects, object) != NONE) return;
+    if (table_add(&objects, object) == NONE) PyErr_Clear();
+}
+
 static void finaliser(PyObject *self) {
     /* A class that becomes garbage together with its objects is forgotten before these are finalised. */
     size_t at = table_find(&classes, Py_TYPE(self));
     destructor original = at == NONE ? own_finaliser(Py_TYPE(self)) : (destructor)classes.rests[at].value;
-    if (original != NULL) original(self); /* what its `__del__` does is still done by this object */
+    if (original != NULL) {
+        expect(self);
+        original(self); /* what its `__del__` does is still done by this object */
+    }
     forget(self);
+}
+
+static PyTypeObject *const generators[] = {&PyGen_Type, &PyCoro_Type, &PyAsyncGen_Type};
+static destructor generator_finaliser; /* of all three */
+
+static void generator_ends(PyObject *self) {
+    generator_finaliser(self);
+    forget(self);
+}
+
+static void watch_generators(void) {
+    if (generators[0]->tp_finalize == generator_ends) return;
+    generator_finaliser = generators[0]->tp_finalize;
+    for (int i = 0; i < 3; i++) generators[i]->tp_finalize = generator_ends;
+}
+
+static void unwatch_generators(void) {
+    for (int i = 0; i < 3; i++)
+        if (generators[i]->tp_finalize == generator_ends) generators[i]->tp_finalize = generator_finaliser;
 }
 
 /* ---- deallocators of C types -------------------------------------------------------------------------------------------- */
@@ -272,6 +302,23 @@ static bool tells(const PyTypeObject *type) {
     return true;
 }
 
+/* A class with a finaliser of its own, which may be at work on the object: ours comes too late for that one. */
+static bool may_be_late(const PyTypeObject *type) {
+    return type->tp_dealloc == class_dealloc && type->tp_finalize != NULL && type->tp_finalize != finaliser;
+}
+
+/* Does its `__del__` run, and nothing will tell of its end? */
+static bool ends_unseen(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    if (type->tp_dealloc != class_dealloc || type->tp_finalize == NULL || tells(type) || table_find(&objects, object) != NONE)
+        return false;
+    PyObject *method = _PyType_Lookup(type, text_del);
+    if (method == NULL || !PyFunction_Check(method)) return false;
+    for (RunFrame *frame = frame_current(PyThreadState_Get()); frame != NULL; frame = frame_caller(frame))
+        if ((PyObject *)frame_code(frame) == PyFunction_GET_CODE(method) && frame->localsplus[0] == object) return true;
+    return false;
+}
+
 /* Sees to it that the object's death is noticed. NONE with an exception. */
 static size_t note(Tracer *tracer, PyObject *object) {
     size_t at = table_find(&objects, object);
@@ -280,18 +327,20 @@ static size_t note(Tracer *tracer, PyObject *object) {
     PyObject *name = NULL, *reference = NULL;
     if (tracer->gone && (name = plan_class_name(tracer, type)) == NULL) return NONE;
     /* An object whose finaliser has run once, and which lived on, is not finalised again. */
-    bool finalised = PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object);
-    if ((type->tp_dealloc != class_dealloc || finalised) && tells(type)) {
+    bool finalised = PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object), late = may_be_late(type);
+    bool generator = type->tp_finalize == generator_ends, ends = type->tp_dealloc == class_dealloc || generator;
+    if ((!ends || finalised || late) && tells(type)) {
         reference = PyWeakref_NewRef(object, on_death);
         if (reference == NULL) PyErr_Clear(); /* an object that is being destroyed, or a proxy with its own mind */
     }
-    if (reference == NULL) {
+    if (late || (reference == NULL && !(generator && !finalised))) {
         int noticed = finalised && type->tp_dealloc == class_dealloc ? 0 : watch_type(tracer, type);
         if (noticed < 0) {
             Py_XDECREF(name);
+            Py_XDECREF(reference);
             return NONE;
         }
-        if (!noticed) Py_INCREF(object); /* it lives on until the program ends: better than an id used twice */
+        if (!noticed && reference == NULL) Py_INCREF(object); /* it lives on until the program ends: better than an id used twice */
     }
     /* Making these may have run code, and found the object itself. */
     at = table_find(&objects, object);
@@ -329,6 +378,7 @@ Id identity_simple(Tracer *tracer, PyObject *object) {
     if (PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object)) return 0;
     size_t class_at = table_find(&classes, type);
     if (class_at == NONE || table_find(&objects, object) != NONE) return 0;
+    if (classes.rests[class_at].value != NULL && !tells(type)) return 0;
     size_t at = table_add(&objects, object);
     if (at == NONE) {
         PyErr_Clear();
@@ -340,9 +390,12 @@ Id identity_simple(Tracer *tracer, PyObject *object) {
 }
 
 Id identity_anew(Tracer *tracer, PyObject *object) {
+    if (ends_unseen(object)) return watch_type(tracer, Py_TYPE(object)) < 0 ? 0 : ++last; /* another one each time */
     size_t at = note(tracer, object);
     if (at == NONE) return 0;
     if (objects.entries[at].id == 0) {
+        if (tracer->gone && objects.rests[at].name == NULL && identity_name(tracer, object) < 0) return 0;
+        at = table_find(&objects, object);
         Id brief = identity_brief(object);
         objects.entries[at].id = brief ? brief : ++last;
     }
@@ -370,6 +423,7 @@ int identity_watch(Tracer *tracer) {
             tracer->slot = i;
             watching++;
             interpreter = PyInterpreterState_Get();
+            watch_generators();
             return 0;
         }
     }
@@ -385,6 +439,7 @@ void identity_unwatch(Tracer *tracer) {
     tracer->slot = -1;
     if (--watching) return;
     unwatch_types();
+    unwatch_generators();
     identity_brief_end();
     Table gone = objects;
     memset(&objects, 0, sizeof objects);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -200,6 +201,7 @@ def test_the_garbage_collector_counts_what_it_does_without(make: Make, prog: Run
     tracer.start()
     module = prog("""
 import gc
+import sys
 def main():
     gc.collect()
     things = [set(), {frozenset([i]) for i in range(3)}]
@@ -280,3 +282,120 @@ def main():
     assert tracer.fault is None
     assert len([e for e in events if e["event"] != "gone"]) == 4
     assert module.asked == []
+
+
+@pytest.mark.parametrize("slots", ["", "__slots__ = ()"])
+def test_objects_that_are_first_met_at_their_end_have_ids_of_their_own(make: Make, prog: Run, slots: str) -> None:
+    events: list[Event] = []
+    tracer = make(events.extend, own={"prog.Thing.close": BRIEF})
+    tracer.start()
+    module = prog(f"""
+class Thing:
+    {slots}
+    def close(self):
+        pass
+    def __del__(self):
+        self.close()
+def work(n):
+    for _ in range(n):
+        Thing()
+""")
+    module.work(20)
+    tracer.stop()
+    assert tracer.fault is None
+    assert len({event["targetId"] for event in events}) == len(events) == 20
+
+
+def test_an_object_that_uses_itself_at_its_end_keeps_its_id(make: Make, prog: Run) -> None:
+    events: list[Event] = []
+    tracer = make(events.extend, own={"prog.Thing.flush": BRIEF, "prog.Thing.close": BRIEF}, gone=True)
+    tracer.start()
+    module = prog("""
+class Thing:
+    def flush(self):
+        pass
+    def close(self):
+        pass
+    def __del__(self):
+        self.flush()
+        self.close()
+def work(n):
+    for _ in range(n):
+        Thing()
+""")
+    module.work(5)
+    tracer.stop()
+    assert tracer.fault is None
+    assert names(events) == ["func_pre prog.Thing.flush", "func_pre prog.Thing.close", "gone prog.Thing"] * 5
+    ids = [event["targetId"] for event in events]
+    assert ids[0::3] == ids[1::3] == ids[2::3]
+
+
+def test_generators_may_be_met_in_their_finalisers(make: Make, prog: Run) -> None:
+    """Their weak references are cleared before: one that is made there would outlive them."""
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"list.append": CALL, "repr": CALL})
+    before = sys.unraisablehook
+    tracer.start()
+    module = prog("""
+import sys
+def look(unraisable):
+    seen.append(repr(unraisable.object)[:26])
+seen = []
+def rows():
+    try:
+        yield 1
+    finally:
+        raise ValueError("no end")
+def work(n):
+    sys.unraisablehook = look
+    for _ in range(n):
+        coming = rows()
+        next(coming)
+        del coming
+""")
+    try:
+        module.work(100)
+    finally:
+        sys.unraisablehook = before
+    tracer.stop()
+    gc.collect()
+    assert tracer.fault is None
+    assert module.seen == ["<generator object rows at "] * 100
+    met = [event["argIds"][0] for event in events if event["name"] == "repr" and event["event"] == "func_pre"]
+    assert len(set(met)) == 100
+
+
+def test_a_generator_that_lives_on_after_its_finaliser(make: Make, prog: Run) -> None:
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"len": CALL, "repr": CALL}, gone=True)
+    hooks = sys.get_asyncgen_hooks()
+    tracer.start()
+    module = prog("""
+import sys
+async def rows():
+    yield 1
+def work(n):
+    kept = []
+    sys.set_asyncgen_hooks(finalizer=kept.append)
+    for _ in range(n):
+        coming = rows()
+        try:
+            coming.__anext__().send(None)
+        except StopIteration:
+            pass
+        repr(coming)
+        del coming
+        repr(kept[-1])
+        repr(kept[-1])
+    return len(kept)
+""")
+    try:
+        assert module.work(20) == 20
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+    tracer.stop()
+    assert tracer.fault is None
+    met = [event["argIds"][0] for event in events if event["name"] == "repr" and event["event"] == "func_pre"]
+    assert met[1::3] == met[2::3]
+    assert len(set(met)) == 40

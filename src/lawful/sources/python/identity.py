@@ -8,10 +8,13 @@ import weakref
 from _thread import RLock
 from collections.abc import Callable
 from types import (
+    AsyncGeneratorType,
     BuiltinFunctionType,
     CodeType,
+    CoroutineType,
     FrameType,
     FunctionType,
+    GeneratorType,
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodDescriptorType,
@@ -38,6 +41,16 @@ _SILENT = frozenset({id(ParamSpecArgs), id(ParamSpecKwargs)}) if sys.version_inf
 def _tells(kind: type) -> bool:
     """Whether weak references tell of the deaths of its objects."""
     return bool(_weakref_offset(kind)) and id(kind) not in _SILENT
+
+
+def _may_end(value: Any) -> bool:
+    """Whether it may be a generator in its finaliser, at work or done: a weak reference made in there outlives it."""
+    kind = type(value)
+    if kind is GeneratorType:
+        return value.gi_running or value.gi_frame is None
+    if kind is CoroutineType:
+        return value.cr_running or value.cr_frame is None
+    return kind is AsyncGeneratorType and (value.ag_running or value.ag_frame is None)
 
 
 Gone = Callable[[int, type], None]
@@ -92,9 +105,10 @@ class _Ref(weakref.ref[Any]):
 class Identity:
     """Numbers objects 1, 2, ... by identity, and forgets them when they die.
 
-    An object that can be weakly referenced is watched so. Any other is held, until a sweep finds that nobody else holds
-    it: its end, and what it does at its end, come late by as much. A sweep happens when twice as many are held as were
-    left by the last one. Cycles through held objects are found by counting references among them, more rarely.
+    An object that can be weakly referenced is watched so. Any other, and a generator that runs or is done, is held,
+    until a sweep finds that nobody else holds it: its end, and what it does at its end, come late by as much. A sweep
+    happens when twice as many are held as were left by the last one. Cycles through held objects are found by counting
+    references among them, more rarely.
 
     Exceptions, tracebacks, frames and slices that cannot be weakly referenced are not held: an exception keeps alive
     all variables of the functions it came through. They get another id each time they are met, and nothing is said of
@@ -159,7 +173,7 @@ class Identity:
             kind = type(value)
             if _is_fleeting(kind) and not _tells(kind):
                 return number
-            if _tells(kind):
+            if _tells(kind) and not _may_end(value):
                 old = self._weak.pop(key, None)
                 if old is not None:
                     self._report(old.number, old.kind)

@@ -39,7 +39,7 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
         if (called) callee->plainly |= PLAINLY_CALLED;
         if ((wants & (WANT_END | WANT_RESULT)) == WANT_POST) callee->plainly |= PLAINLY_ENDS;
         if (wants & WANT_PRE) callee->plainly |= PLAINLY_PRE;
-        if (wants & WANT_END) callee->plainly |= PLAINLY_END;
+        if (wants & (WANT_END | WANT_YIELD)) callee->plainly |= PLAINLY_END;
         if (wants & WANT_RECEIVER) callee->plainly |= PLAINLY_RECEIVER;
     }
     if (group == NULL && (wants & (WANT_TOLD | WANT_CALLEE_SIDE | LEARN(WANT_PRE | WANT_NEW))) == LEARN(WANT_PRE))

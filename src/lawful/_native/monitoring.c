@@ -391,9 +391,10 @@ static int first_events(CodeInfo *info) { return events_of(info) & (info->apart 
 
 static int second_events(CodeInfo *info) { return info->apart ? events_of(info) & ~EVENT_INSTRUCTION : 0; }
 
-/* Which tools want an instruction is noted for each of them only where several tools have asked for an event. If the second
-   one comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any, and instructions tell
-   nothing any more. So where the second tool will be told of starts, it asks first. */
+/* Which tools want an instruction is noted for each of them only where several tools have asked for an event. If another one
+   comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any, and instructions tell
+   nothing any more. So another tool asks first: our second one, if it will be told of starts, or else one that leaves
+   again, for whoever else may come. `sys.settrace` is a tool, too. */
 static bool shares(Tracer *tracer, CodeInfo *info) {
     return tracer->tells_seen && info->own && info->n_probes && info->callee == NULL && second_tool(tracer) >= 0;
 }
@@ -416,7 +417,13 @@ int delivery_plan(Tracer *tracer, CodeInfo *info) {
     info->shared = shares(tracer, info);
     int first = first_events(info), second = info->shared ? EVENT_PY_START : second_events(info);
     if (second && set_local(tracer->second_tool, info, second) < 0) return -1;
-    return first ? set_local(tracer->tool, info, first) : 0;
+    if (!(first & EVENT_INSTRUCTION)) return first ? set_local(tracer->tool, info, first) : 0;
+    int guest = take_tool(); /* see `shares` */
+    if (guest < 0) PyErr_Clear();
+    int failed = guest < 0 ? 0 : set_local(guest, info, EVENT_INSTRUCTION);
+    failed |= set_local(tracer->tool, info, first);
+    if (guest >= 0) failed |= set_local(guest, info, 0) | call("free_tool_id", "(i)", guest);
+    return failed;
 }
 
 /* Switching off and on makes the interpreter forget what was disabled. */

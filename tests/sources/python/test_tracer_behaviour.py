@@ -502,6 +502,74 @@ def test_a_thread_that_runs_already(make: Make, prog: Run) -> None:
 # -- others --------------------------------------------------------------------------------------
 
 
+TRACED = """
+import sys
+
+def inner(seen):
+    seen.append(1)
+    seen.append(2)
+
+def work(seen, trace):
+    seen.append(3)
+    inner(seen)
+    sys.settrace(trace)
+    seen.append(4)
+    inner(seen)
+    for i in range(2):
+        seen.append(5)
+    sys.settrace(None)
+    seen.append(6)
+    inner(seen)
+
+def again(seen):
+    seen.append(7)
+"""
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_trace_function_that_comes_and_goes_hides_nothing(make: Make, prog: Run, nested: bool) -> None:
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        return trace if nested else None
+
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"list.append": CALL})
+    before = sys.gettrace()
+    tracer.start()
+    module = prog(TRACED)
+    try:
+        module.again([])
+        module.work([], trace)
+        module.work([], trace)
+        module.again([])
+    finally:
+        sys.settrace(before)
+    tracer.stop()
+    assert tracer.fault is None
+    once = [3, 1, 2, 4, 1, 2, 5, 5, 6, 1, 2]
+    assert [event["args"][0] for event in events if event["event"] == "func_post"] == [7, *once, *once, 7]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="it has no sys.monitoring")
+def test_another_tool_that_comes_later_hides_nothing(make: Make, prog: Run) -> None:
+    monitoring: Any = vars(sys)["monitoring"]
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"list.append": CALL})
+    tracer.start()
+    module = prog(TRACED)
+    module.inner([])
+    monitoring.use_tool_id(monitoring.COVERAGE_ID, "another")
+    try:
+        monitoring.register_callback(monitoring.COVERAGE_ID, monitoring.events.PY_START, lambda code, offset: None)
+        monitoring.set_events(monitoring.COVERAGE_ID, monitoring.events.PY_START)
+        module.inner([])
+    finally:
+        monitoring.set_events(monitoring.COVERAGE_ID, 0)
+        monitoring.free_tool_id(monitoring.COVERAGE_ID)
+    tracer.stop()
+    assert tracer.fault is None
+    assert [event["args"][0] for event in events if event["event"] == "func_post"] == [1, 2] * 2
+
+
 def test_a_trace_function_sees_the_same(make: Make, prog: Run) -> None:
     def lines(watch: bool) -> list[int]:
         seen: list[int] = []

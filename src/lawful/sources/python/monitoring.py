@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from _thread import allocate_lock
@@ -59,10 +60,11 @@ class Monitoring:
         monitoring.restart_events()
 
     def _take_tool(self) -> int:
-        found = next((tool for tool in (4, 3, 5, 2, 1, 0) if self._monitoring.get_tool(tool) is None), -1)
-        if found >= 0:
-            self._monitoring.use_tool_id(found, _TOOL_NAME)
-        return found
+        for tool in (4, 3, 5, 2, 1, 0):
+            with contextlib.suppress(ValueError):  # it is in use
+                self._monitoring.use_tool_id(tool, _TOOL_NAME)
+                return tool
+        return -1
 
     def _second_tool(self) -> int:
         """-1: there is none, and we must go without."""
@@ -161,16 +163,24 @@ class Monitoring:
             return known
 
     def _share(self, code: CodeType, known: Code) -> None:
-        """Let the second tool ask for starts before there are events of instructions, if it ever will.
+        """Let another tool ask before there are events of instructions.
 
         Which tools want an instruction is noted for each of them only where several tools have asked for an event. If
-        the second one comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any,
-        and instructions tell nothing any more.
+        another one comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any, and
+        instructions tell nothing any more. So the second tool asks first, if it will be told of starts; and then one
+        that leaves again, for whoever else may come. `sys.settrace` is a tool, too.
         """
+        events = self._monitoring.events
         if known.own and known.probes and known.callee is None and self._observer.tells_seen:
             known.shared = self._second_tool() >= 0
             if known.shared:
-                self._monitoring.set_local_events(self._second, code, self._monitoring.events.PY_START)
+                self._monitoring.set_local_events(self._second, code, events.PY_START)
+        guest = self._take_tool() if known.probes and not self._observer.blind else -1
+        if guest >= 0:
+            self._monitoring.set_local_events(guest, code, events.INSTRUCTION)
+            self._monitoring.set_local_events(self._tool, code, events.INSTRUCTION)
+            self._monitoring.set_local_events(guest, code, 0)
+            self._monitoring.free_tool_id(guest)
 
     def _switch(self, code: CodeType, known: Code) -> None:
         """On, with all that was disabled."""

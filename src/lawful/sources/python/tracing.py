@@ -132,7 +132,7 @@ class Tracing:
             previous(frame, event, arg)
         if event not in ("call", "return") and not self._observer.blind:
             lost = event == "c_call" and id(frame) in self._lost
-            if not lost:
+            if not lost and not (event == "c_return" and arg is sys.settrace):
                 return
         if not self._running:
             if sys.getprofile() is self._profile_function:
@@ -156,6 +156,8 @@ class Tracing:
                     self._find_again(frame)
                 elif event == "c_call":
                     self._observer.called(seen.known, frame, frame.f_lasti, arg, MISSING)
+                elif event == "c_return" and not self._observer.blind:
+                    self._watch_frame(seen, seen.known, frame)
                 elif event == "c_return":
                     self._observer.ended(seen.known, frame)
                 elif event == "return":

@@ -27,7 +27,7 @@ ThreadData *thread_data_anew(Tracer *tracer) {
     data->serial = tracer->serial;
     data->depth = 0;
     data->aside = false;
-    data->exception = NULL;
+    data->exceptions = NULL;
     thread_forget_task(data);
     ThreadData *before = tracer->before_slot < 0 ? NULL : &lawful_threads[tracer->before_slot];
     data->number = before && before->serial == tracer->before_serial ? before->number : ++tracer->threads;

@@ -121,15 +121,24 @@ static int starts(Tracer *tracer, PyFrameObject *object) {
     return begins(frame) ? function_start(tracer, info, frame) : function_resume(tracer, info, frame);
 }
 
+/* What is known about the exception that this frame ends by, a new reference. What lies on its stack dies between the
+   exception and the end, and finalisers may have others of their own. */
+static PyObject *take_exception(Tracer *tracer, RunFrame *frame) {
+    ThreadData *data = thread_data(tracer);
+    if (data == NULL || data->exceptions == NULL || PyDict_GET_SIZE(data->exceptions) == 0) return NULL;
+    PyObject *key = PyLong_FromVoidPtr(frame), *found = key ? Py_XNewRef(PyDict_GetItemWithError(data->exceptions, key)) : NULL;
+    if (found != NULL) PyDict_DelItem(data->exceptions, key);
+    Py_XDECREF(key);
+    PyErr_Clear();
+    return found;
+}
+
 static int ends(Tracer *tracer, RunFrame *frame, PyObject *result) {
     CodeInfo *info = plan_find(tracer, frame_code(frame));
     if (info == NULL || info->callee == NULL) return 0;
-    if (result == NULL) {
-        ThreadData *data = thread_data(tracer);
-        PyObject *payload = data && data->exception ? data->exception : PyDict_New();
-        if (data != NULL) data->exception = NULL;
-        return function_unwind(tracer, info, frame, payload);
-    }
+    PyObject *payload = take_exception(tracer, frame);
+    if (result == NULL) return function_unwind(tracer, info, frame, payload ? payload : PyDict_New());
+    Py_XDECREF(payload);
     return yields(frame) ? function_yield(tracer, info, frame, result) : function_return(tracer, info, frame, result);
 }
 
@@ -216,18 +225,20 @@ static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject 
 }
 
 /* What is known about the exception that a function ends by, should it be this one. */
-static void note_exception(Tracer *tracer, PyObject *value) {
-    PyObject *payload = exception_payload(tracer, NULL, value);
-    ThreadData *data = thread_data(tracer); /* another thread may have stopped the tracer meanwhile */
-    if (payload == NULL) tracer_fault(tracer);
-    else if (data == NULL) Py_DECREF(payload);
-    else Py_XSETREF(data->exception, payload);
+static void note_exception(Tracer *tracer, RunFrame *frame, PyObject *value) {
+    PyObject *payload = exception_payload(tracer, NULL, value), *key = payload ? PyLong_FromVoidPtr(frame) : NULL;
+    ThreadData *data = key ? thread_data(tracer) : NULL; /* another thread may have stopped the tracer meanwhile */
+    if (data != NULL && data->exceptions == NULL) data->exceptions = PyDict_New();
+    if (data != NULL && data->exceptions != NULL) PyDict_SetItem(data->exceptions, key, payload);
+    Py_XDECREF(key);
+    Py_XDECREF(payload);
+    if (PyErr_Occurred()) tracer_fault(tracer);
 }
 
 static int instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     if (opcode_of(frame) == RERAISE && wants_raise(info)) {
         PyObject *value = frame->localsplus[frame->stacktop - 1];
-        if (value != NULL && PyExceptionInstance_Check(value)) note_exception(tracer, value);
+        if (value != NULL && PyExceptionInstance_Check(value)) note_exception(tracer, frame, value);
     }
     int unit = frame_offset(frame) / 2;
     if (!info->n_probes || unit < 0 || unit >= info->units) return 0;
@@ -242,7 +253,7 @@ static int instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
 static int exception(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *arg) {
     PyObject *value = PyTuple_Check(arg) && PyTuple_GET_SIZE(arg) > 1 ? PyTuple_GET_ITEM(arg, 1) : NULL;
     if (value != NULL && !PyExceptionInstance_Check(value)) value = NULL;
-    if (wants_raise(info)) note_exception(tracer, value);
+    if (wants_raise(info)) note_exception(tracer, frame, value);
     return info->n_probes ? probe_raise(tracer, info, frame, frame_offset(frame), value) : 0;
 }
 

@@ -186,7 +186,7 @@ typedef struct {
     uint16_t number;       /* from 1, in order of appearance */
     bool aside;            /* it does Lawful's own work */
     TaskSeen *seen;        /* NULL: nobody has asked yet */
-    PyObject *exception;   /* 3.11: what is known about the last one, as `exception_payload` gives it */
+    PyObject *exceptions;  /* 3.11: what is known about the last one of each frame, as `exception_payload` gives it; or NULL */
 } ThreadData;
 
 ThreadData *thread_data_anew(Tracer *tracer);

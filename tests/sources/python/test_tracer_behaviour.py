@@ -502,6 +502,78 @@ def test_a_thread_that_runs_already(make: Make, prog: Run) -> None:
 # -- others --------------------------------------------------------------------------------------
 
 
+FAILING = """
+class Loud:
+    def __del__(self):
+        try:
+            {}[3]
+        except KeyError:
+            pass
+
+def rows():
+    yield 1
+
+def rest():
+    yield 1
+    raise OSError
+
+def use(*things):
+    pass
+
+def on_the_stack():
+    use(Loud(), int("x"))
+
+def in_a_loop():
+    for row in rows():
+        int("y")
+
+def work():
+    for each in (on_the_stack, in_a_loop):
+        try:
+            each()
+        except ValueError:
+            pass
+
+def close():
+    rows().close()
+    coming = rows()
+    next(coming)
+    coming.close()
+    list(rows())
+    try:
+        list(rest())
+    except OSError:
+        pass
+"""
+
+
+def test_finalisers_at_the_end_of_a_function_do_not_change_its_exception(make: Make, prog: Run) -> None:
+    events: list[Event] = []
+    own = dict.fromkeys(("prog.on_the_stack", "prog.in_a_loop", "prog.rows", "prog.Loud.__del__"), CALL)
+    tracer = make(events.extend, own=own)
+    tracer.start()
+    prog(FAILING).work()
+    tracer.stop()
+    assert tracer.fault is None
+    raised = [(event["name"], event["exception"]) for event in events if event["event"] == "func_raise"]
+    assert [each for each in raised if each[0] != "prog.rows"] == [
+        ("prog.on_the_stack", "ValueError"),
+        ("prog.in_a_loop", "ValueError"),
+    ]
+
+
+def test_generators_that_end_by_an_exception_give_nothing_away(make: Make, prog: Run) -> None:
+    events: list[Event] = []
+    tracer = make(events.extend, own=dict.fromkeys(("prog.rows", "prog.rest"), Want.YIELD))
+    tracer.start()
+    prog(FAILING).close()
+    tracer.stop()
+    assert tracer.fault is None
+    told = names(events)
+    assert told.count("yield prog.rows") == 2
+    assert told[-2:] == ["yield prog.rest", "resume prog.rest"]
+
+
 TRACED = """
 import sys
 

@@ -32,6 +32,8 @@ _RETURN_VALUE = dis.opmap["RETURN_VALUE"]
 _RERAISE = dis.opmap["RERAISE"]
 # Where these meet the end of an iteration, an exception is told of that goes nowhere.
 _SWALLOWS = frozenset({dis.opmap["FOR_ITER"], dis.opmap["SEND"]})
+# The profile function is told of an end by an exception as if it gave None away.
+_TOLD_BY_EXCEPTIONS = Want.RAISE | Want.HAND_END | Want.YIELD
 
 
 class _Seen:
@@ -44,7 +46,7 @@ class _Seen:
         self.raw = code.co_code if known is not None else b""
         self.handlers = _handlers(code) if known is not None else []
         wants = known.callee.wants if known is not None and known.callee is not None else Want(0)
-        self.reraises = bool(wants & (Want.RAISE | Want.HAND_END)) and _RERAISE in self.raw[::2]
+        self.reraises = bool(wants & _TOLD_BY_EXCEPTIONS) and _RERAISE in self.raw[::2]
 
     def catches(self, offset: int) -> bool:
         return any(start <= offset < end for start, end in self.handlers)
@@ -202,7 +204,7 @@ class Tracing:
             self._observer.resumed(known, frame, None)
 
     def _watch_frame(self, seen: _Seen, known: Code, frame: FrameType) -> None:
-        if not known.probes and (known.callee is None or not known.callee.wants & (Want.RAISE | Want.HAND_END)):
+        if not known.probes and (known.callee is None or not known.callee.wants & _TOLD_BY_EXCEPTIONS):
             return
         if sys.gettrace() is None:
             sys.settrace(self._trace_function)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import random
+import sys
+from types import FrameType
 
 import pytest
 
@@ -52,3 +54,21 @@ def test_it_forgets_what_is_gone_and_nothing_else(seed: int) -> None:
 def test_what_has_no_weak_references_is_refused() -> None:
     with pytest.raises(TypeError):
         Attached[int]().put(3, 1)
+
+
+def test_a_trace_function_does_not_see_how_it_forgets() -> None:
+    kept: Attached[int] = Attached()
+    one = Same()
+    kept.put(one, 1)
+    seen: list[str] = []
+
+    def trace(frame: FrameType, event: str, arg: object) -> None:
+        seen.append(frame.f_code.co_qualname)
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        del one
+    finally:
+        sys.settrace(before)
+    assert (seen, len(kept)) == ([], 0)

@@ -539,6 +539,12 @@ def close():
     coming = rows()
     next(coming)
     coming.close()
+    coming = rows()
+    next(coming)
+    try:
+        coming.throw(KeyError)
+    except KeyError:
+        pass
     list(rows())
     try:
         list(rest())
@@ -570,7 +576,8 @@ def test_generators_that_end_by_an_exception_give_nothing_away(make: Make, prog:
     tracer.stop()
     assert tracer.fault is None
     told = names(events)
-    assert told.count("yield prog.rows") == 2
+    assert told.count("yield prog.rows") == 3
+    assert not any("exception" in event for event in events)
     assert told[-2:] == ["yield prog.rest", "resume prog.rest"]
 
 

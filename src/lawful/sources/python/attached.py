@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any, Generic, TypeVar
 
@@ -21,15 +22,12 @@ class Attached(Generic[T]):
     """By identity: objects may be equal and not the same, or have a `__hash__` and an `__eq__` of their own."""
 
     def __init__(self) -> None:
-        ties = self._ties = dict[int, _Tie]()
-
-        def forget(tie: _Tie) -> None:
-            if ties.get(tie.number) is tie:  # another object may have its id by now
-                del ties[tie.number]
-
-        self._forget = forget
+        self._ties: dict[int, _Tie] = {}
+        # Of objects that died. No function of ours runs then: a trace function of the program would see it.
+        self._loose: list[_Tie] = []
 
     def __len__(self) -> int:
+        self._let_go()
         return len(self._ties)
 
     def get(self, key: object) -> T | None:
@@ -38,9 +36,17 @@ class Attached(Generic[T]):
         return found
 
     def put(self, key: object, value: T) -> None:
-        tie = _Tie(key, self._forget)
+        self._let_go()
+        tie = _Tie(key, self._loose.append)
         tie.number, tie.value = id(key), value
         self._ties[tie.number] = tie
+
+    def _let_go(self) -> None:
+        with contextlib.suppress(IndexError):  # another thread may do the same
+            while self._loose:
+                tie = self._loose.pop()
+                if self._ties.get(tie.number) is tie:  # another object may have its id by now
+                    self._ties.pop(tie.number, None)
 
     def clear(self) -> None:
         self._ties.clear()

@@ -286,10 +286,10 @@ class Monitoring:
         return self._callee(code, lambda known, frame: self._observer.yielded(known, frame, value))
 
     def _resume(self, code: CodeType, offset: int) -> Any:
-        return self._callee(code, lambda known, frame: self._observer.resumed(known, frame, None))
+        return self._callee(code, lambda known, frame: self._observer.resumed(known, frame))
 
     def _throw(self, code: CodeType, offset: int, error: BaseException) -> Any:
-        return self._callee(code, lambda known, frame: self._observer.resumed(known, frame, error))
+        return self._callee(code, lambda known, frame: self._observer.resumed(known, frame))
 
     def _unwind(self, code: CodeType, offset: int, error: BaseException) -> Any:
         return self._callee(code, lambda known, frame: self._observer.unwound(known, frame, error))

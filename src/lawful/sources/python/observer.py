@@ -332,12 +332,11 @@ class Observer:
         if call is not None and call.code is known and call.wants & Want.YIELD:
             self._emit("yield", self._with_result(call, value, _HEAD), self._site(frame, call.wants))
 
-    def resumed(self, known: Code, frame: FrameType, error: BaseException | None) -> None:
+    def resumed(self, known: Code, frame: FrameType) -> None:
         """It goes on, perhaps with an exception that is thrown into it."""
         call = self._started.get(id(frame))
         if call is not None and call.code is known and call.wants & Want.YIELD:
-            parts = _only(call.parts, _HEAD) if error is None else self._with_exception(call, error, _HEAD)
-            self._emit("resume", parts, self._site(frame, call.wants))
+            self._emit("resume", _only(call.parts, _HEAD), self._site(frame, call.wants))
 
     def _receiver_callee(self, code: CodeType, kind: type) -> Callee | None:
         known = self._receivers.get(code, kind)
@@ -655,8 +654,8 @@ class Observer:
         add_result(parts, value, self.identity.of)
         return parts
 
-    def _with_exception(self, call: _Call, error: BaseException, keys: Iterable[str] | None = None) -> Event:
-        parts = _only(call.parts, keys)
+    def _with_exception(self, call: _Call, error: BaseException) -> Event:
+        parts = call.parts.copy()
         add_exception(parts, error, self.class_name(type(error)), self.identity.of)
         return parts
 

@@ -201,7 +201,7 @@ class Tracing:
         if starts:
             self._observer.started(known, code, frame)
         else:
-            self._observer.resumed(known, frame, None)
+            self._observer.resumed(known, frame)
 
     def _watch_frame(self, seen: _Seen, known: Code, frame: FrameType) -> None:
         if not known.probes and (known.callee is None or not known.callee.wants & _TOLD_BY_EXCEPTIONS):

@@ -8,6 +8,10 @@ from __future__ import annotations
 import io
 import os
 import time
+from typing import Final
+
+_MOST_LINKS: Final = 40  # as in Linux: there is a loop
+SEP: Final = os.sep
 
 
 class clock:
@@ -22,9 +26,46 @@ class files:
 
     raw = io.FileIO
     stat = staticmethod(os.stat)
+    join = staticmethod(os.path.join)
+    normpath = staticmethod(os.path.normpath)
+    readlink = staticmethod(os.readlink)
+    realpath = staticmethod(os.path.realpath)
 
 
 def read(path: str) -> bytes:
     """All that is in a file."""
     with files.raw(path) as file:
         return file.readall()
+
+
+def exists(path: str) -> bool:
+    """Is there such a file or folder?"""
+    try:
+        files.stat(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def real_path(path: str) -> str:
+    """An absolute path with its links resolved, as far as it exists."""
+    if SEP != "/":
+        return files.realpath(path)
+    at, ahead, links = "", path.split("/")[::-1], 0
+    while ahead:
+        name = ahead.pop()
+        if name == "..":
+            at = at.rpartition("/")[0]
+        elif name not in ("", "."):
+            here = f"{at}/{name}"
+            try:
+                target = files.readlink(here)
+            except (OSError, ValueError):  # it is no link
+                at = here
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                return path
+            at = "" if target.startswith("/") else at
+            ahead += target.split("/")[::-1]
+    return at or "/"

@@ -80,3 +80,44 @@ def test_frozen_clocks_and_fake_files(tmp_path: Path, core: str) -> None:
     times = [json.loads(line)["time"] for line in (tmp_path / "t.jsonl").read_text().splitlines()]
     assert times == sorted(times)
     assert times[-1] < 1e6
+
+
+PATHS = """
+import os, os.path, time
+
+def replace(module, name, stand_in):
+    kept.append((module, name, getattr(module, name)))
+    setattr(module, name, stand_in)
+
+def refuse(*arguments, **options):
+    raise RuntimeError("it may block")
+
+kept = []
+sleep = time.sleep
+for name in ("stat", "lstat", "readlink", "getcwd", "open"):
+    replace(os, name, refuse)
+for name in ("abspath", "relpath", "realpath", "normpath", "join", "isdir", "isfile", "islink"):
+    replace(os.path, name, refuse)
+replace(os.path, "exists", lambda path: True)
+os.sep = "!"
+import shop.stock
+os.sep = "/"
+"""
+
+
+@pytest.mark.parametrize("core", ["native", "python"])
+def test_paths_that_are_not_to_be_asked_for(tmp_path: Path, core: str) -> None:
+    """As those who look for calls that block put them there, and tests that want another answer."""
+    folder = tmp_path / "real"
+    folder.mkdir()
+    (folder / "stock.py").write_text(USE + USE.replace("f.read()", "f.read()  # lawful: ignore"))
+    (folder / "link.py").symlink_to("stock.py")
+    (tmp_path / "shop").symlink_to("real", target_is_directory=True)
+    (tmp_path / "app.py").write_text(PATHS + "import shop.link" + THAWED)
+    done = hosted(tmp_path, "run", "--law", "std", "-o", "r.txt", "app.py", env={"LAWFUL_CORE": core})
+    assert (done.out, done.err, done.code) == ("closed\n" * 4, "", 1)
+    report = (tmp_path / "r.txt").read_text()
+    assert "shop/stock.py:4: files/use-after-close" in report
+    assert "shop/link.py:4: files/use-after-close" in report
+    assert "cut short" not in report
+    assert ":10" not in report

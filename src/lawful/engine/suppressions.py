@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from lawful import own
 from lawful.engine.expected import answered_lines, expected_lines
 from lawful.errors import LawfulError
 from lawful.laws import catalog  # not when it is needed: the program may have changed how modules are imported
@@ -118,8 +119,7 @@ class Suppressions:
     def _read(self, name: str) -> dict[int, tuple[str, ...]]:
         self._answers[name] = {}
         try:
-            with open(os.path.join(self._folder, name), "rb") as file:
-                content = file.read()
+            content = own.read(own.files.join(self._folder, name))
         except (OSError, ValueError):
             return {}
         self._answers[name] = answered_lines(content)

@@ -26,13 +26,6 @@ for _ in range(2):
 LAW = "asked matches {event: 'func_pre', name: 'os.path.exists' | 'genericpath.exists'}; Main = asked >> empty;"
 
 
-def test_whether_a_file_is_there(tmp_path: Path) -> None:
-    there = tmp_path / "there"
-    there.touch()
-    assert unseen.exists(os.fspath(there))
-    assert not unseen.exists(os.fspath(tmp_path / "not"))
-
-
 @pytest.mark.parametrize("core", cores.available())
 def test_a_program_that_forks_asks_for_no_files(core: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from time import sleep
 
 from lawful.core import native
-from lawful.own import clock
+from lawful.own import clock, exists
 from lawful.sources.python import unseen
 
 # Taken by name, and early: programs put others in the places of these (gevent does), which would make a thread of ours
@@ -100,5 +100,5 @@ class Flusher:
 def wait_until_gone(native: int | None) -> None:
     """Wait for a thread that is about to leave: the interpreter counts the system's threads when it forks."""
     end = clock.monotonic() + _PATIENCE
-    while unseen.exists(f"/proc/self/task/{native}") and clock.monotonic() < end:
+    while exists(f"/proc/self/task/{native}") and clock.monotonic() < end:
         sleep(0)

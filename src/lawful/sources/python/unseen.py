@@ -11,17 +11,6 @@ import signal
 # What the standard library has made of these is Python, and would tell the laws about signals.
 from _signal import pthread_sigmask, valid_signals  # type: ignore[import-not-found]
 
-from lawful.own import files
-
-
-def exists(path: str) -> bool:
-    """Is there such a file? `os.path.exists` would tell the laws about paths."""
-    try:
-        files.stat(path)
-    except OSError:
-        return False
-    return True
-
 
 def block_signals() -> None:
     """Signals are the program's, and come to its own threads, not to this one."""

@@ -236,6 +236,84 @@ def main():
     assert len(set(ids)) == 200
 
 
+def test_what_is_first_met_while_it_dies(make: Make, prog: Run) -> None:
+    """A generator's weak references are told before its last code runs; one that is made in there never is."""
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"id": CALL})
+    tracer.start()
+    module = prog("""
+import gc, sys, warnings, weakref
+
+async def ticks():
+    try:
+        yield 1
+    finally:
+        told.append("closed")
+
+async def nothing():
+    pass
+
+def begin(agen):
+    try:
+        agen.__anext__().send(None)
+    except StopIteration:
+        pass
+
+def dying(agen):
+    id(agen)
+    told.append([reference() is None for reference in references])
+    if len(told) % 3 == 0:
+        kept.append(agen)
+
+def unawaited(message):
+    id(message.source)
+    told.append(type(message.source).__name__)
+
+def closes():
+    me = []
+    try:
+        yield me
+    finally:
+        for each in gc.get_referrers(me):
+            if type(each).__name__ == "generator":
+                id(each)
+        told.append([reference() is None for reference in references])
+
+def main():
+    global told, kept, references
+    told, kept = [], []
+    before, shown = sys.get_asyncgen_hooks(), warnings._showwarnmsg
+    sys.set_asyncgen_hooks(finalizer=dying)
+    warnings._showwarnmsg = unawaited
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            for _ in range(50):
+                agen = ticks()
+                references = [weakref.ref(agen)]
+                begin(agen)
+                del agen
+                nothing()
+                generator = closes()
+                references = [weakref.ref(generator)]
+                next(generator)
+                del generator
+    finally:
+        sys.set_asyncgen_hooks(*before)
+        warnings._showwarnmsg = shown
+    references = [weakref.ref(agen) for agen in kept]
+    kept.clear()
+    return told, [reference() is None for reference in references]
+""")
+    watched = module.main()
+    tracer.stop()
+    assert tracer.fault is None
+    ids = [event["argIds"][0] for event in events if event["event"] == "func_pre"]
+    assert len(ids) >= 100
+    assert len(set(ids)) == len(ids)
+    assert watched == module.main()
+
+
 def test_identify(make: Make, prog: Run) -> None:
     events: list[Event] = []
     tracer = make(events.extend, own={"prog.Thing.f": BRIEF})

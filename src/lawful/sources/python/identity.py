@@ -37,20 +37,14 @@ _mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
 # On 3.12 and 3.13 these take weak references, but are freed without a word to them.
 _SILENT = frozenset({id(ParamSpecArgs), id(ParamSpecKwargs)}) if sys.version_info >= (3, 12) else frozenset[int]()
 
+# These run code when they die, after their weak references were told. One that is first met in there, as by the finaliser of
+# asynchronous generators, is freed without a word to ours, which must not be freed then: it would reach for the dead.
+_LATE = frozenset({id(GeneratorType), id(CoroutineType), id(AsyncGeneratorType)})
+
 
 def _tells(kind: type) -> bool:
     """Whether weak references tell of the deaths of its objects."""
     return bool(_weakref_offset(kind)) and id(kind) not in _SILENT
-
-
-def _may_end(value: Any) -> bool:
-    """Whether it may be a generator in its finaliser, at work or done: a weak reference made in there outlives it."""
-    kind = type(value)
-    if kind is GeneratorType:
-        return value.gi_running or value.gi_frame is None
-    if kind is CoroutineType:
-        return value.cr_running or value.cr_frame is None
-    return kind is AsyncGeneratorType and (value.ag_running or value.ag_frame is None)
 
 
 Gone = Callable[[int, type], None]
@@ -101,14 +95,29 @@ class _Ref(weakref.ref[Any]):
     kind: type
     number: int
 
+    def is_to(self, value: object) -> bool:
+        """Whether it leads to this object, and not to one that had its address before."""
+        return self() is value and (
+            id(self.kind) not in _LATE or any(each is self for each in weakref.getweakrefs(value))
+        )
+
+
+def _keeper() -> Callable[[_Ref], object]:
+    """What keeps a reference for ever, also when the interpreter ends."""
+    try:
+        from ctypes import py_object, pythonapi
+
+        return lambda ref: pythonapi.Py_IncRef(py_object(ref))
+    except (ImportError, AttributeError):
+        return [].append
+
 
 class Identity:
     """Numbers objects 1, 2, ... by identity, and forgets them when they die.
 
-    An object that can be weakly referenced is watched so. Any other, and a generator that runs or is done, is held,
-    until a sweep finds that nobody else holds it: its end, and what it does at its end, come late by as much. A sweep
-    happens when twice as many are held as were left by the last one. Cycles through held objects are found by counting
-    references among them, more rarely.
+    An object that can be weakly referenced is watched so. Any other is held, until a sweep finds that nobody else holds
+    it: its end, and what it does at its end, come late by as much. A sweep happens when twice as many are held as were
+    left by the last one. Cycles through held objects are found by counting references among them, more rarely.
 
     Exceptions, tracebacks, frames and slices that cannot be weakly referenced are not held: an exception keeps alive
     all variables of the functions it came through. They get another id each time they are met, and nothing is said of
@@ -129,6 +138,7 @@ class Identity:
         # Reentrant: a weak reference's callback may run in the middle of anything.
         self._lock = RLock()
         self._sweeping = False
+        self._keep = _keeper()
 
     def tell(self, gone: Gone) -> None:
         """From now on, this is who is told of the end of objects."""
@@ -147,7 +157,7 @@ class Identity:
         key = id(value)
         ref = self._weak.get(key)
         # A dead reference's callback may not have run yet while its address is already in use again.
-        if ref is not None and ref() is value:
+        if ref is not None and ref.is_to(value):
             return ref.number
         held = self._held.get(key)
         if held is not None:
@@ -158,7 +168,7 @@ class Identity:
         """The id of an object, if it has one."""
         key = id(value)
         ref = self._weak.get(key)
-        if ref is not None and ref() is value:
+        if ref is not None and ref.is_to(value):
             return ref.number
         held = self._held.get(key)
         return None if held is None else held[1]
@@ -173,10 +183,12 @@ class Identity:
             kind = type(value)
             if _is_fleeting(kind) and not _tells(kind):
                 return number
-            if _tells(kind) and not _may_end(value):
+            if _tells(kind):
                 old = self._weak.pop(key, None)
                 if old is not None:
                     self._report(old.number, old.kind)
+                    if old() is not None:
+                        self._keep(old)
                 ref = _Ref(value, self._died)
                 ref.key, ref.number, ref.kind = key, number, kind
                 self._weak[key] = ref
@@ -240,6 +252,9 @@ class Identity:
         with self._lock:
             weak, self._weak = self._weak, {}
             held, self._held = self._held, {}
+            for ref in weak.values():
+                if id(ref.kind) in _LATE:
+                    self._keep(ref)
         del weak, held
 
     def in_child(self, process: int) -> None:

@@ -5,6 +5,11 @@ import subprocess
 import sys
 import threading
 import time
+from enum import IntEnum
+
+
+class Pause(IntEnum):
+    NONE = 0
 
 
 async def main() -> None:
@@ -16,6 +21,7 @@ async def main() -> None:
     thread.start()
     await asyncio.to_thread(ready.wait)
     time.sleep(0)
+    time.sleep(Pause.NONE)
 
 
 asyncio.run(main())

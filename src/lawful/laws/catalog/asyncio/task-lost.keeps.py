@@ -6,6 +6,7 @@ import logging
 
 logging.disable()
 logging.getLogger("shop").error("Task failed")
+logging.getLogger("shop").error(LookupError("Task failed"))
 
 
 async def work() -> None:

@@ -3,6 +3,12 @@
 import os
 import sqlite3
 import tempfile
+from enum import StrEnum
+
+
+class Query(StrEnum):
+    COUNT = "select count(*) from t"
+
 
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "a.db")
@@ -18,6 +24,7 @@ with tempfile.TemporaryDirectory() as folder:
     cursor.execute("update t set x = 3")
     connection.execute("commit")
     assert cursor.execute("select count(*) from t").fetchone() == (2,)
+    assert cursor.execute(Query.COUNT).fetchone() == connection.execute(Query.COUNT).fetchone()
     connection.close()
 
     connection = sqlite3.connect(path, isolation_level=None)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 import os
 import time
-from typing import Final
+from collections.abc import Callable
+from typing import ClassVar, Final
 
 _MOST_LINKS: Final = 40  # as in Linux: there is a loop
 SEP: Final = os.sep
@@ -27,9 +28,9 @@ class files:
     raw = io.FileIO
     stat = staticmethod(os.stat)
     join = staticmethod(os.path.join)
-    normpath = staticmethod(os.path.normpath)
+    normpath: ClassVar[Callable[[str], str]] = os.path.normpath
     readlink = staticmethod(os.readlink)
-    realpath = staticmethod(os.path.realpath)
+    realpath: ClassVar[Callable[[str], str]] = os.path.realpath
 
 
 def read(path: str) -> bytes:

@@ -37,8 +37,9 @@ _mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
 # On 3.12 and 3.13 these take weak references, but are freed without a word to them.
 _SILENT = frozenset({id(ParamSpecArgs), id(ParamSpecKwargs)}) if sys.version_info >= (3, 12) else frozenset[int]()
 
-# These run code when they die, after their weak references were told. One that is first met in there, as by the finaliser of
-# asynchronous generators, is freed without a word to ours, which must not be freed then: it would reach for the dead.
+# These run code when they die, after their weak references were told. One that is first met in there, as by the
+# finaliser of asynchronous generators, is freed without a word to ours, which must not be freed then: it would reach
+# for the dead.
 _LATE = frozenset({id(GeneratorType), id(CoroutineType), id(AsyncGeneratorType)})
 
 
@@ -109,7 +110,8 @@ def _keeper() -> Callable[[_Ref], object]:
 
         return lambda ref: pythonapi.Py_IncRef(py_object(ref))
     except (ImportError, AttributeError):
-        return [].append
+        kept: list[_Ref] = []
+        return kept.append
 
 
 class Identity:

@@ -221,6 +221,33 @@ def test_what_is_imported_is_watched(project: pytest.Pytester) -> None:
         assert "test_it.py (collection)" in told
 
 
+LOGGED = """
+import logging, logging.config
+
+def test_configures():
+    logging.config.dictConfig({"version": 1, "disable_existing_loggers": False})
+
+def test_logs():
+    logging.getLogger("shop").error("out of pens")
+
+def test_closes(tmp_path):
+    handler = logging.FileHandler(tmp_path / "log", mode="w")
+    logging.getLogger("shop").addHandler(handler)
+    handler.close()
+    logging.getLogger("shop").error("lost")
+    logging.getLogger("shop").removeHandler(handler)
+"""
+
+
+def test_handlers_of_pytest_are_not_the_programs(project: pytest.Pytester) -> None:
+    """`dictConfig` closes all handlers, pytest's among them, and that goes on to hear every test."""
+    project.makepyfile(test_logging=LOGGED)
+    result = run(project, "--lawful-law", "logging", "test_logging.py")
+    assert outcomes(result) == {"passed": 3}
+    found = [line.partition(": A")[0] for line in section(result) if "handler-after-close" in line]
+    assert found == ["test_logging.py:13: logging/handler-after-close"]
+
+
 def test_xdist_workers_are_gathered(project: pytest.Pytester) -> None:
     project.makepyfile(test_it=BREAKS, test_more="import app\ndef test_more():\n    app.barge_in()\n")
     result = run(project, "-p", "xdist", "-n", "2", "--lawful", "--lawful-fail")

@@ -25,6 +25,7 @@ class clock:
 class files:
     """The files."""
 
+    open = staticmethod(io.open)
     raw = io.FileIO
     stat = staticmethod(os.stat)
     join = staticmethod(os.path.join)

@@ -138,6 +138,57 @@ def test_a_report_that_cannot_be_written_is_no_fault_of_ours(tmp_path: Path, for
     assert done.err == "lawful: the report is not complete: /dev/full: No space left on device\n"
 
 
+# No file may be larger: what a full disk is to a report, and none that others notice.
+NO_ROOM = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_an_older_report_stays_if_there_is_no_room_for_another(tmp_path: Path, form: str) -> None:
+    program(tmp_path, NO_ROOM)
+    (tmp_path / "r").write_text("older")
+    done = hosted(tmp_path, "run", "--law", "files", "--format", form, "-o", "r", "app.py")
+    assert (done.out, done.code) == ("closed\n", 1)
+    assert done.err == "lawful: the report is not complete: r: File too large\n"
+    assert (tmp_path / "r").read_text() == "older"
+    assert sorted(os.listdir(tmp_path)) == ["app.py", "log.txt", "r"]
+
+
+def test_where_there_is_no_room_there_is_no_empty_report(tmp_path: Path) -> None:
+    program(tmp_path, NO_ROOM)
+    done = hosted(tmp_path, "run", "--law", "files", "-o", "r.txt", "app.py")
+    assert (done.err, done.code) == ("lawful: the report is not complete: r.txt: File too large\n", 1)
+    assert not (tmp_path / "r.txt").exists()
+
+
+GONE = {
+    "its folder was emptied": "os.unlink('out/r.txt')",
+    "its folder was made anew": "os.unlink('out/r.txt'); os.rmdir('out'); os.mkdir('out')",
+    "a link": "",
+    "elsewhere": "os.chdir('/')",
+}
+
+
+@pytest.mark.parametrize("way", GONE)
+def test_a_report_is_where_it_was_asked_for(tmp_path: Path, way: str) -> None:
+    told = program(tmp_path, GONE[way])
+    (tmp_path / "out").mkdir()
+    if way == "a link":
+        (tmp_path / "target").write_text("older")
+        (tmp_path / "out/r.txt").symlink_to(tmp_path / "target")
+    done = hosted(tmp_path, "run", "--law", "files", "-o", "out/r.txt", "app.py")
+    assert (done.err, done.code) == ("", 1)
+    assert told in (tmp_path / "out/r.txt").read_text()
+    assert (tmp_path / "out/r.txt").is_symlink() == (way == "a link")
+
+
+def test_a_report_in_the_file_that_is_standard_output_follows_what_the_program_writes(tmp_path: Path) -> None:
+    told = program(tmp_path)
+    with open(tmp_path / "all.txt", "w") as file:
+        words = [*LAWFUL, "run", "--law", "files", "-o", "/dev/stdout", "app.py"]
+        subprocess.run(words, cwd=tmp_path, env=ENVIRONMENT, stdout=file, timeout=60)
+    assert (tmp_path / "all.txt").read_text().startswith(f"closed\n{told}")
+
+
 @pytest.mark.parametrize("way", ["", "import os\nif os.fork(): os.wait(); os._exit(0)\n"])
 @pytest.mark.parametrize("form", ["text", "json", "html", "sarif", "junit", "github"])
 def test_the_name_of_a_file_may_be_no_text(tmp_path: Path, form: str, way: str) -> None:

@@ -41,6 +41,25 @@ def test_a_report_is_written_in_every_format(project: pytest.Pytester) -> None:
     assert sum(report["findings"][0]["contexts"].values()) == 3
 
 
+def test_an_older_report_stays_if_there_is_no_room_for_another(project: pytest.Pytester) -> None:
+    project.makepyfile(BREAKS)
+    project.makeconftest("""
+        import pytest
+        from resource import RLIMIT_FSIZE, getrlimit, setrlimit
+        @pytest.hookimpl(wrapper=True, trylast=True)
+        def pytest_sessionfinish():
+            soft, hard = getrlimit(RLIMIT_FSIZE)
+            setrlimit(RLIMIT_FSIZE, (20, hard))
+            yield
+            setrlimit(RLIMIT_FSIZE, (soft, hard))
+    """)
+    (project.path / "r.txt").write_text("older")
+    done = run(project, "--lawful", "--lawful-output", "r.txt", "-p", "no:cacheprovider")
+    assert done.ret == 0
+    assert any("the report is not written: [Errno 27] File too large" in line for line in section(done))
+    assert (project.path / "r.txt").read_text() == "older"
+
+
 def test_annotations_need_no_file(project: pytest.Pytester) -> None:
     project.makepyfile(BREAKS)
     lines = section(run(project, "--lawful", "--lawful-format", "github"))

@@ -14,6 +14,7 @@ import click
 
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
+from lawful.whole import whole
 
 if TYPE_CHECKING:
     from lawful.events.reader import TraceReader
@@ -108,7 +109,7 @@ def printer(target: IO[str]) -> tuple[Callable[[Iterator[Any]], None], int]:
 def opened(output: str | None) -> Iterator[IO[str]]:
     """The file for a report, or standard output."""
     try:
-        with nullcontext(sys.stdout) if output is None else open(output, "w", encoding="utf-8") as target:
+        with nullcontext(sys.stdout) if output is None else whole(output) as target:
             yield target
     except OSError as error:
         if error.filename is None:

@@ -14,6 +14,7 @@ from lawful.cli.hosting import say
 from lawful.cli.reading import look_at_output, number
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
+from lawful.whole import whole
 
 if TYPE_CHECKING:
     from lawful.confidence.engine import Confidence, Counted
@@ -135,7 +136,7 @@ def keep(
         if picture is not None:
             from lawful.reports import confidence as reports
 
-            with open(picture, "w", encoding="utf-8") as file:
+            with whole(picture) as file:
                 file.write(reports.picture(confidence.summary()))
     except LawfulError as error:
         say(f"what was counted is not kept: {error.where}: {error.message}")

@@ -11,6 +11,7 @@ from lawful import config
 from lawful.errors import LawfulError
 from lawful.reports.fingerprints import Mark, marks
 from lawful.reports.sources import SourceLines
+from lawful.whole import whole
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
@@ -100,14 +101,10 @@ def render(known: Iterable[Mark]) -> str:
 def write(path: str, known: Iterable[Mark]) -> None:
     """Write a baseline; an older one stays until the new one is complete."""
     text = render(known)
-    beside = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(beside, "w", encoding="utf-8") as file:
+        with whole(path) as file:
             file.write(text)
-        os.replace(beside, path)
     except OSError as error:
-        if os.path.exists(beside):
-            os.unlink(beside)
         raise LawfulError("file", error.strerror or str(error), where=path) from error
 
 

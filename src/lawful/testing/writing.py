@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from lawful.errors import LawfulError
+from lawful.whole import whole
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
@@ -59,7 +60,7 @@ class Writing:
             self.said += text.splitlines()
             return
         try:
-            with open(choice.output, "w", encoding="utf-8") as file:
+            with whole(choice.output) as file:
                 file.write(text)
         except OSError as error:
             run.warn(f"the report is not written: {error}")

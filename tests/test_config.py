@@ -82,6 +82,7 @@ def test_a_folder_without_a_project(tmp_path: Path) -> None:
         ("[tool.lawful]\nlaws = 'a.rml'", "config-value", 2, "list of strings", 'laws = ["a.rml"]'),
         ("[tool.lawful]\nlaws = [1]", "config-value", 2, "list of strings", None),
         ("[tool.lawful]\nhistory = -1", "config-value", 2, "0 or more", None),
+        ("[tool.lawful]\nbuffer = 99999999999999999999", "config-value", 2, "whole number", None),
         ("[tool.lawful]\nhistory = true", "config-value", 2, "whole number", None),
         ("[tool.lawful]\nbuffer = 0", "config-value", 2, "1 or more", None),
         ("[tool.lawful]\ntrace = 1", "config-value", 2, "a string", None),

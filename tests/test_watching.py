@@ -254,10 +254,13 @@ def encode() -> str:
     return json.dumps([1])
 
 
-@pytest.mark.parametrize("options", [{"on_violation": "shout"}, {"history": -1}, {"history": "many"}])
+@pytest.mark.parametrize(
+    "options",
+    [{"on_violation": "shout"}, {"history": -1}, {"history": "many"}, {"history": 10**30}, {"laws": [3]}],
+)
 def test_bad_options_are_refused(options: Any) -> None:
     with pytest.raises(lawful.LawfulError) as caught:
-        lawful.watch([], **options)
+        lawful.watch(**options)
     assert caught.value.slug == "watch-option"
 
 
@@ -266,6 +269,14 @@ def test_bad_options_are_refused(options: Any) -> None:
 
 class Cart:
     """Something to have an id."""
+
+
+def test_keys_of_dicts_are_those_that_json_writes(tmp_path: Path) -> None:
+    keys: dict[Any, int] = {"a": 1, 2: 2, 2.5: 3, True: 4, None: 5, (): 6}
+    with lawful.watch(trace=tmp_path / "t.jsonl"):
+        lawful.emit("counts", keys=keys)
+    del keys[()]  # which it refuses
+    assert json.loads((tmp_path / "t.jsonl").read_text())["keys"] == json.loads(json.dumps(keys))
 
 
 def test_emitting_where_nobody_watches() -> None:

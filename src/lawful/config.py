@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,6 +18,8 @@ ON_VIOLATION = ("report", "raise", "stop", "count")
 FAIL_ON = ("finding", "never")
 WHEN_FULL = ("block", "drop")
 CORES = ("monitoring", "profile", "python")
+MOST = sys.maxsize
+"""No machine has room for more of anything."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ def _string(key: str, value: Any, where: str) -> str:
 
 def _at_least(least: int) -> Read:
     def read(key: str, value: Any, where: str) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
             raise LawfulError("config-value", f"`{key}` must be a whole number, {least} or more", where=where)
         return value
 

@@ -275,7 +275,7 @@ def watch(
 
     if on_violation not in _CHOICES:
         raise LawfulError("watch-option", f"on_violation is {on_violation!r}", hint=f"it is {', '.join(_CHOICES)}")
-    if not isinstance(history, int) or history < 0:
+    if not isinstance(history, int) or not 0 <= history <= sys.maxsize:
         raise LawfulError("watch-option", f"history is {history!r}", hint="it is a number of events, from 0")
     scope = Scope(
         calls=_names(calls),
@@ -372,6 +372,9 @@ def _loaded(laws: Laws | str | os.PathLike[str] | None) -> list[Law]:
     named: set[str] = set()  # a law of the catalogue may be in several of its parts
     for each in (laws,) if isinstance(laws, str | os.PathLike) else laws or ():
         if not isinstance(each, str | os.PathLike):
+            if not hasattr(each, "monitor"):
+                hint = "a law is a file, a name of the catalogue, or what lawful.load_law returns"
+                raise LawfulError("watch-option", f"{each!r:.60} is no law", hint=hint)
             loaded.append(each)
             continue
         for name, path in find_laws(each).items():

@@ -227,6 +227,13 @@ def test_events_that_find_the_buffer_full_are_counted(folder: Path) -> None:
         ("run --lwa law.rml use.py", "error[usage]: no such option"),
         ("run --law law.rml --output . use.py", "error[file]: "),
         ("run --law law.rml --output law.rml use.py", "error[usage]: law.rml: the report would overwrite"),
+        ("run --law law.rml --output use.py use.py", "error[usage]: use.py: the report would overwrite"),
+        ("run --law law.rml --output use.py -m use", "error[usage]: use.py: the report would overwrite"),
+        ("run --law law.rml --trace use.py use.py", "error[usage]: use.py: the trace would overwrite"),
+        ("run --law law.rml --trace ./law.rml use.py", "error[usage]: ./law.rml: the trace would overwrite"),
+        ("run --law law.rml --buffer 99999999999999999999 use.py", "error[usage]: invalid value for '--buffer'"),
+        ("run --law law.rml --history 99999999999999999999 use.py", "error[usage]: invalid value for '--history'"),
+        ("record -o use.py --calls json use.py", "error[usage]: use.py: the trace would overwrite"),
         ("run --law law.rml --trace nowhere/t.jsonl use.py", "error[trace-not-found]: "),
         ("run --law law.rml --calls 1 use.py", "error[scope-pattern]: "),
         ("run --law law.rml --on-violation x use.py", "error[usage]: "),
@@ -238,10 +245,12 @@ def test_what_is_wrong_is_told_before_the_program_begins(
     words: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(folder)
+    before = {path: path.read_text() for path in folder.glob("*.*")}
     assert main(words.split()) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
+    assert {path: path.read_text() for path in folder.glob("*.*")} == before
 
 
 def test_the_program_starts_without_what_it_does_not_need(folder: Path) -> None:

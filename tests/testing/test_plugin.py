@@ -322,6 +322,16 @@ def test_bad_settings_are_usage_errors(project: pytest.Pytester) -> None:
             assert "passed" not in result.stdout.str()
 
 
+@pytest.mark.parametrize("option", ["--lawful-output", "--lawful-trace"])
+def test_tests_are_not_overwritten(project: pytest.Pytester, option: str) -> None:
+    path = project.makepyfile(test_it=BREAKS)
+    before = path.read_text()
+    result = run(project, "--lawful", option, "test_it.py")
+    assert result.ret == 4
+    assert "would overwrite Python code" in result.errlines[0]
+    assert path.read_text() == before
+
+
 def test_what_stops_a_run_keeps_the_summary(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_it="""

@@ -13,6 +13,7 @@ import click
 from lawful import config, core
 from lawful.cli import outlets
 from lawful.cli.importing import Importing
+from lawful.cli.reading import keep
 from lawful.cli.reporting import known_now
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine.session import Session
@@ -87,7 +88,7 @@ def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--buffer",
                 metavar="N",
-                type=click.IntRange(min=1),
+                type=click.IntRange(1, config.MOST),
                 help=f"How many events may wait.  [default: {BUFFER}]",
             ),
             click.option(
@@ -149,6 +150,8 @@ def settled(program: launcher.Program, given: config.Config) -> tuple[config.Con
     """What the project's configuration and the flags ask for together."""
     project = find_project(program.folder)
     both = config.combined(config.load(str(project)), given)
+    if both.trace is not None:
+        keep([*program.files, *both.laws, *both.functions, both.learn.store, both.sampling.store], both.trace, "trace")
     settings = Settings(
         scope=Scope(both.calls, both.public, both.fields, both.include, both.exclude, project),
         main=program.name,
@@ -326,13 +329,11 @@ def warn_before(session: Session, both: config.Config) -> None:
         say(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")
 
 
-def open_report(path: str | None, keep: Sequence[str | None]) -> outlets.ReportFile | None:
+def open_report(path: str | None, needed: Sequence[str | None]) -> outlets.ReportFile | None:
     """The file for the report, opened before the program begins so that a wrong name is told then."""
     if path is None or path == "-":
         return None
-    for other in keep:
-        if other is not None and os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
-            raise LawfulError("usage", "the report would overwrite a file that is needed", where=path)
+    keep(needed, path)
     return outlets.ReportFile(path)
 
 

@@ -49,7 +49,12 @@ def look_at_output(output: str | None, inputs: Iterable[str | None], what: str =
         return
     if os.path.isdir(output) or not os.path.isdir(os.path.dirname(output) or "."):
         raise LawfulError("file", "no file can be written there", where=output)
-    if any(_same(path, output) for path in inputs if path is not None):
+    keep(inputs, output, what)
+
+
+def keep(needed: Iterable[str | None], output: str, what: str = "report") -> None:
+    """Refuse to write where something is that is needed."""
+    if any(_same(path, output) for path in needed if path is not None):
         raise LawfulError("usage", f"the {what} would overwrite a file that is needed", where=output)
 
 

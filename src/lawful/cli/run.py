@@ -72,7 +72,7 @@ Examples:
 @click.option(
     "--history",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, config.MOST),
     help="How many earlier events to show with a finding.  [default: 10]",
 )
 @click.option(
@@ -151,7 +151,7 @@ def command(
     laws = hosting.load_laws(both.laws, both.functions)
     memory = _memory(both.learn.store, settings) if learns else None
     surety = sampling.surety(both.sampling.store, laws) if samples else None
-    needed = [*both.laws, settings.trace, both.learn.store, both.sampling.store]
+    needed = [*ready.files, *both.laws, *both.functions, settings.trace, both.learn.store, both.sampling.store]
     export = options.look_at_export(export, [*needed, output])
     picture = sampling.look_at_picture(picture, [*needed, output, export])
     accepted = _known(both, settings, update=update_baseline)

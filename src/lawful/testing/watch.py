@@ -66,6 +66,8 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         ),
     )
     both = config.combined(config.load(os.fspath(project)), given)
+    if both.trace is not None:
+        _spare_code(both.trace, "trace")
     named = {name: path for word in both.laws for name, path in find_laws(word).items()}
     settings = Settings(
         scope=Scope(both.calls, both.public, both.fields, both.include, both.exclude, project),
@@ -108,7 +110,15 @@ def _reporting(choice: Choice, options: argparse.Namespace, baseline: str | None
         output = os.path.abspath(output)  # tests may change the folder
         if os.path.isdir(output) or not os.path.isdir(os.path.dirname(output)):
             raise LawfulError("file", "no file can be written there", where=output)
+        _spare_code(output, "report")
     return replace(choice, output=output, form=form, baseline=baseline, update=options.lawful_update_baseline)
+
+
+def _spare_code(path: str, what: str) -> None:
+    """Who forgets the file for a report has named the tests in its place."""
+    if path.endswith(".py") and os.path.exists(path):
+        hint = "the option is followed by the name of a new file, and then by the tests"
+        raise LawfulError("usage", f"the {what} would overwrite Python code", where=path, hint=hint)
 
 
 def _sampling(choice: Choice, asked: config.Sampling, laws: tuple[Law, ...]) -> Choice:

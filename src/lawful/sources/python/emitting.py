@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _NOTHING = object()
 _DEEPEST = 16
+_WORDS = {None: "null", True: "true", False: "false"}
 
 _active: tuple[tuple[Tracer, Scope, Callable[[BaseException], None]], ...] = ()
 
@@ -74,7 +75,7 @@ def _made(tracer: Tracer, event: str, args: tuple[object, ...], target: object, 
 
 def _as_json(value: Any, depth: int) -> Any:
     """A value as JSON has it; what JSON cannot say, or nests too deeply, is null."""
-    from lawful.sources.python.encode import is_primitive, primitive, text
+    from lawful.sources.python.encode import is_primitive, primitive
 
     if is_primitive(value):
         return primitive(value)
@@ -82,5 +83,15 @@ def _as_json(value: Any, depth: int) -> Any:
         if isinstance(value, list | tuple):
             return [_as_json(each, depth + 1) for each in list(value)]
         if isinstance(value, dict):
-            return {text(key): _as_json(each, depth + 1) for key, each in list(value.items()) if type(key) is str}
+            keys = ((_key(key), each) for key, each in list(value.items()))
+            return {key: _as_json(each, depth + 1) for key, each in keys if key is not None}
     return None
+
+
+def _key(key: Any) -> str | None:
+    """The key as text, as `json` writes it; none for those that it refuses."""
+    from lawful.sources.python.encode import is_primitive, text
+
+    if not is_primitive(key):
+        return None
+    return _WORDS[key] if key is None or key is True or key is False else text(str(key))

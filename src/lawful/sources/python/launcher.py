@@ -33,13 +33,20 @@ class Program:
     """A program that is ready to run."""
 
     def __init__(
-        self, name: str, arguments: Sequence[str], folder: str, start: Callable[[ModuleType], Callable[[], object]]
+        self,
+        name: str,
+        arguments: Sequence[str],
+        folder: str,
+        start: Callable[[ModuleType], Callable[[], object]],
+        files: Sequence[str] = (),
     ) -> None:
         self.name = name
         """What its main module is called by those who import it."""
         self.arguments = list(arguments)
         self.folder = folder
         """Where it lies; the search for its project begins here."""
+        self.files = tuple(files)
+        """Where its main module may stand, of those that are known before it runs."""
         self._start = start
 
     def run(self, begin: Callable[[], None], bare: Callable[[Callable[[], object]], object] | None = None) -> Ending:
@@ -60,7 +67,7 @@ def script(words: Sequence[str]) -> Program:
     """The program of `python script.py args`."""
     path = words[0]
     if _is_searchable(path):
-        return Program("__main__", words, _absolute(path), lambda main: _in_folder(path))
+        return Program("__main__", words, _absolute(path), lambda main: _in_folder(path), [path, *_mains(path)])
     full = os.path.join(os.getcwd(), path)
     code, loader = _load(path, full, words)
     folder = os.path.dirname(os.path.realpath(path))
@@ -75,7 +82,7 @@ def script(words: Sequence[str]) -> Program:
         return partial(exec, code, names)  # no frame of ours is below the program's
 
     name = os.path.splitext(os.path.basename(path))[0]
-    return Program(name, words, folder, start)
+    return Program(name, words, folder, start, [path])
 
 
 def module(words: Sequence[str]) -> Program:
@@ -89,7 +96,12 @@ def module(words: Sequence[str]) -> Program:
         return _as_main(name, alter_argv=True)
 
     # While the module is being searched for, plain Python has "-m" there.
-    return Program(name, ["-m", *words[1:]], folder, start)
+    base = os.path.join(folder, *name.split("."))
+    return Program(name, ["-m", *words[1:]], folder, start, [f"{base}.py", *_mains(base)])
+
+
+def _mains(folder: str) -> list[str]:
+    return [os.path.join(folder, f"__main__{suffix}") for suffix in (".py", ".pyc")]
 
 
 def _in_folder(path: str) -> Callable[[], object]:

@@ -74,12 +74,26 @@ class Membership:
             self.folder = children.Folder.make()
         return self.folder
 
-    def before_fork(self) -> None:
-        """All that happened is told, and nobody hands in anything while the process forks."""
+    def prepared(self) -> bool:
+        """Is there a folder, so that there can be children who hand in something? If not, that is told."""
+        try:
+            self.found()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._live.warn(f"child processes are not watched: no folder can be made for what they see: {reason}")
+            return False
+        return True
+
+    def pause(self) -> None:
+        """The process is about to fork, and has no thread of ours then."""
         self._forking = True
         self._flusher.stop()
+
+    def before_fork(self) -> None:
+        """All that happened is told, and nobody hands in anything while the process forks."""
         self.lookout.tracer.flush()
-        self._learn_from_children(self.found())
+        if self.folder is not None:
+            self._learn_from_children(self.folder)
         self.handing.acquire()
 
     def _learn_from_children(self, folder: children.Folder) -> None:

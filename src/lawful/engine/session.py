@@ -101,7 +101,7 @@ class Session:
             self._deliver,
             learner=self.learner,
             sampler=self.sampler,
-            passport=lambda: self.passport().to_file(),
+            passport=lambda: self._passport().to_file(),
             serve=self._serve,
         )
 
@@ -337,7 +337,8 @@ class Session:
 
     def before_fork(self) -> None:
         self.tracer.step_aside()
-        if self._halting is not None:
+        self._membership.pause()  # whatever comes of the rest: with a thread more, the interpreter warns of forks
+        if self._membership.prepared() and self._halting is not None:
             self._halting.before_child()
         self._membership.before_fork()
         self.live.before_fork()
@@ -370,12 +371,12 @@ class Session:
         self._deliverer = None
         if self.learner is not None:
             self.learner.after_fork_in_child()
-        self._become(self._membership.found())
+        self._become(self._membership.folder)
         self.tracer.come_back()
 
-    def _become(self, folder: children.Folder) -> None:
+    def _become(self, folder: children.Folder | None) -> None:
         """Be a child process of the run."""
-        if not self._membership.enter(folder):
+        if folder is None or not self._membership.enter(folder):
             self._give_up()
             return
         self.recording = Recording(self._membership.trace if self.settings.trace is not None else None)
@@ -388,7 +389,10 @@ class Session:
         children.part(self)
         self.tracer.stop()
 
-    def passport(self) -> Passport:
+    def passport(self) -> Passport | None:
+        return self._passport() if self._membership.prepared() else None
+
+    def _passport(self) -> Passport:
         from lawful.engine.passport import Passport  # a program without such children must not wait for it
 
         if self._halting is not None:

@@ -63,6 +63,11 @@ PROGRAMS = {
     "exit list": "import sys; sys.exit([1, 2])",
     "exit tuple": "raise SystemExit(1, 2)",
     "exit of a subclass": "class E(SystemExit): pass\nraise E(4)",
+    "exit of a class without a code": "class E(SystemExit):\n code = property()\nraise E(4)",
+    "exit of a number of its own": (
+        "class N(int):\n def __and__(self, other): 1 / 0\n __int__ = __index__ = __lt__ = __and__\n"
+        "raise SystemExit(N(5))"
+    ),
     "exit in finally": "import sys\ntry:\n    sys.exit(5)\nfinally:\n    print('finally')",
     "exit in a thread": (
         "import sys, threading\nt = threading.Thread(target=lambda: sys.exit(7))\nt.start()\nt.join()\nprint('on')"
@@ -114,6 +119,7 @@ PROGRAMS = {
         "import sys\nsys.excepthook = lambda *a: print('hook', a[0], a[1], a[2].tb_lineno, a[2].tb_next)\n1 / 0"
     ),
     "excepthook fails": "import sys\ndef hook(*a): raise ValueError('in hook')\nsys.excepthook = hook\n1 / 0",
+    "excepthook None": "import sys\nsys.excepthook = None\n1 / 0",
     "excepthook exits": "import sys\nsys.excepthook = lambda *a: sys.exit(6)\n1 / 0",
     "excepthook deleted": "import sys\ndel sys.excepthook\n1 / 0",
     "excepthook is asked about the exception": (

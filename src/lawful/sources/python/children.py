@@ -83,8 +83,15 @@ class Member(Protocol):
 
     def after_fork_in_child(self) -> None: ...
 
-    def passport(self) -> object:
-        """What a child that does not share our memory needs: when it is unpickled there, the child joins the run."""
+    def passport(self) -> object | None:
+        """What a child that does not share our memory needs: when it is unpickled there, the child joins the run.
+
+        None if it cannot.
+        """
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """A fault of ours, which must not reach the program."""
         ...
 
     def leave(self) -> None:
@@ -115,17 +122,35 @@ def part(member: Member) -> None:
 
 def _before() -> None:
     for member in _members:
-        member.before_fork()
+        with _safely(member):
+            member.before_fork()
 
 
 def _in_parent() -> None:
     for member in _members:
-        member.after_fork_in_parent()
+        with _safely(member):
+            member.after_fork_in_parent()
 
 
 def _in_child() -> None:
     for member in _members.copy():
-        member.after_fork_in_child()
+        with _safely(member):
+            member.after_fork_in_child()
+
+
+class _safely:
+    """A fault in here ends the watching; the program has its child process in any case."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Exception):
+            self._member.fail(error)
+            return True
+        return False
 
 
 class Watching:
@@ -254,8 +279,12 @@ def _reach_multiprocessing() -> None:
 def _with_passport(name: str) -> dict[str, object]:
     assert _original is not None
     data = _original(name)
-    if _members:
-        data["lawful"] = [member.passport() for member in _members]
+    passports = []
+    for member in _members:
+        with _safely(member):
+            passports.append(member.passport())
+    if passports := [each for each in passports if each is not None]:
+        data["lawful"] = passports
     return data
 
 
@@ -283,9 +312,21 @@ class Folder:
 
     @classmethod
     def make(cls) -> Folder:
-        import tempfile
+        """A new one, where there is room for temporary files.
 
-        return cls(tempfile.mkdtemp(prefix="lawful-"))
+        `tempfile` is not asked: it imports modules of which the program may have others, and the laws are about it.
+        """
+        named = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
+        reason = OSError("there is no place for temporary files")
+        for place in (*named, "/tmp", "/var/tmp", "/usr/tmp", "."):
+            try:
+                path = os.path.join(os.path.abspath(place), f"lawful-{os.urandom(8).hex()}")
+                os.mkdir(path, 0o700)
+            except OSError as error:
+                reason = error
+            else:
+                return cls(path)
+        raise reason
 
     def enter(self) -> int:
         """Say that this process is there; its number."""

@@ -11,7 +11,7 @@ from functools import partial
 from importlib.machinery import SourceFileLoader, SourcelessFileLoader
 from importlib.util import MAGIC_NUMBER
 from types import CodeType, ModuleType, TracebackType
-from typing import NamedTuple, NoReturn, TextIO
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 from lawful.errors import LawfulError
 
@@ -234,10 +234,17 @@ def _conclude(error: BaseException | None) -> Ending:
 
 
 def _exit_code(error: SystemExit) -> int:
-    """The code that the interpreter will make of it."""
-    if error.code is None:
+    """The code that the interpreter will make of it. Both may be of classes that the program has made."""
+    try:
+        code: Any = error.code
+    except BaseException:
+        return 1
+    if code is None:
         return 0
-    return error.code & 0xFF if isinstance(error.code, int) else 1
+    if not issubclass(type(code), int):
+        return 1
+    number = int.__int__(code)
+    return number & 0xFF if -(1 << 63) <= number < 1 << 63 else 0xFF
 
 
 def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
@@ -251,9 +258,10 @@ def _show(error: BaseException, trace: TracebackType | None) -> SystemExit | Non
     if sys.version_info >= (3, 12):
         sys.last_exc = error
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
-    hook = getattr(sys, "excepthook", None)
+    missing = not hasattr(sys, "excepthook")
+    hook: Any = None if missing else sys.excepthook  # the program may have put anything there
     sys.audit("sys.excepthook", hook, type(error), error, trace)
-    if hook is None:
+    if missing:
         _say("sys.excepthook is missing\n")
         sys.__excepthook__(type(error), error, trace)
         return None

@@ -34,6 +34,12 @@ class files:
     realpath: ClassVar[Callable[[str], str]] = os.path.realpath
 
 
+class processes:
+    """The processes."""
+
+    pid = staticmethod(os.getpid)
+
+
 def read(path: str) -> bytes:
     """All that is in a file."""
     with files.raw(path) as file:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from lawful.own import files, read
+from lawful.own import files, processes, read
 
 _USUAL = 0o666
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
@@ -23,7 +23,7 @@ def whole(path: str) -> Iterator[IO[str]]:
     takes no further one.
     """
     final = os.path.realpath(path)  # a link goes on naming the same file
-    beside = f"{final}.{os.getpid()}.tmp"
+    beside = f"{final}.{processes.pid()}.tmp"
     file = _open_beside(final, beside)
     if file is None:
         with files.open(path, "a", encoding="utf-8") as file:

@@ -138,6 +138,25 @@ def test_a_report_that_cannot_be_written_is_no_fault_of_ours(tmp_path: Path, for
     assert done.err == "lawful: the report is not complete: /dev/full: No space left on device\n"
 
 
+@pytest.mark.parametrize("hard", ["hard", "1024"], ids=["as many as it wanted", "as many as there can be"])
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+@pytest.mark.parametrize("output", ["-", "r.txt"])
+def test_the_program_may_have_opened_all_the_files_it_can(tmp_path: Path, output: str, form: str, hard: str) -> None:
+    (tmp_path / "app.py").write_text(
+        "import resource\n"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (1024, {hard}))\n"
+        f"{USE}files = []\n"
+        "try:\n    while True: files.append(open('/dev/null'))\n"
+        "except OSError as error: print(error.strerror)\n"
+    )
+    done = hosted(tmp_path, "run", "--law", "files/use-after-close", "--format", form, "-o", output, "app.py")
+    assert (done.out, done.code) == ("closed\nToo many open files\n", 1)
+    report = done.err if output == "-" else (tmp_path / "r.txt").read_text()
+    assert "A closed file is not used" in report
+    assert "not complete" not in report
+
+
 # No file may be larger: what a full disk is to a report, and none that others notice.
 NO_ROOM = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))"
 

@@ -121,3 +121,22 @@ def test_paths_that_are_not_to_be_asked_for(tmp_path: Path, core: str) -> None:
     assert "shop/link.py:4: files/use-after-close" in report
     assert "cut short" not in report
     assert ":10" not in report
+
+
+LEFT = """
+import builtins, os
+def refuse(*arguments, **options):
+    raise RuntimeError("never again")
+builtins.open = builtins.print = builtins.sorted = refuse
+os.getpid = os.fork = refuse
+"""
+
+
+@pytest.mark.parametrize("core", ["native", "python"])
+@pytest.mark.parametrize("output", ["-", "r.txt"])
+def test_what_is_never_put_back(tmp_path: Path, output: str, core: str) -> None:
+    (tmp_path / "app.py").write_text(USE + LEFT)
+    done = hosted(tmp_path, "run", "--law", "std", "-o", output, "app.py", env={"LAWFUL_CORE": core})
+    assert (done.out, done.code) == ("closed\n", 1)
+    report = done.err if output == "-" else (tmp_path / "r.txt").read_text()
+    assert report.startswith("app.py:4: files/use-after-close")

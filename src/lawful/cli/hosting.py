@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +17,12 @@ from lawful.cli.importing import Importing
 from lawful.cli.reading import keep
 from lawful.cli.reporting import known_now
 from lawful.diagnostics import Source, printable, render_all
+from lawful.engine.descriptors import more_room
 from lawful.engine.session import Session
 from lawful.engine.settings import BUFFER, Settings
 from lawful.errors import LawError, LawfulError
 from lawful.laws.loader import find_laws, is_shipped, load_law
+from lawful.own import processes
 from lawful.sources.python import launcher
 from lawful.sources.python.scope import Scope, find_project
 
@@ -221,7 +224,7 @@ class Host:
         self._program = program
         self._report = report
         self._fail_on = fail_on
-        self._process = os.getpid()
+        self._process = processes.pid()
         self._importing = Importing()
         self._ending: launcher.Ending | None = None
         self._concluded = False
@@ -247,10 +250,17 @@ class Host:
 
     def _end(self) -> None:
         """The last exit handler: the interpreter has waited for all threads and is about to go."""
+        try:
+            self._have_the_last_word()
+        except Exception as error:
+            with suppress(Exception):  # the program may have left nothing to say it with
+                _tell_fault(error)
+
+    def _have_the_last_word(self) -> None:
         ending = self._ending
         own = ending.code & 0xFF if ending is not None else 0
         code = own
-        if os.getpid() == self._process:
+        if processes.pid() == self._process:
             # The program's last words come before ours. What goes wrong here goes wrong again when the interpreter
             # does the same in a moment, and is told then.
             with suppress(Exception):
@@ -290,16 +300,26 @@ class Host:
         # The program may have modules with the names of some that we are about to import, or import none at all.
         self._importing.restore()
         try:
-            session.finish()
-            self._report(session)
-            _show_traceback(session.live.fault)
+            with more_room():
+                outlets.make_room()
+                session.finish()
+                self._report(session)
+                _show_traceback(session.live.fault)
         except Exception as error:
-            say(f"a fault in Lawful, after the program's end: {type(error).__name__}: {error}")
-            say("please report it, with what LAWFUL_DEBUG=1 prints")
-            _show_traceback(error)
+            _tell_fault(error)
+        self._importing.give_back()
         if not session.live.failed or self._fail_on == "never":
             return code
         return FAIL if self._insists else code or FAIL
+
+
+def _tell_fault(error: Exception) -> None:
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        say(f"the report is not complete: {error.strerror}")
+        return
+    say(f"a fault in Lawful, after the program's end: {type(error).__name__}: {error}")
+    say("please report it, with what LAWFUL_DEBUG=1 prints")
+    _show_traceback(error)
 
 
 def _show_traceback(error: BaseException | None) -> None:

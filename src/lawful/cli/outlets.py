@@ -77,6 +77,15 @@ class _StandardError:
         self._path = _path(stream.fileno())
         self._encoding, self._errors = stream.encoding, stream.errors
 
+    def make_room(self) -> None:
+        """Where no further file can be opened: ours can be closed, if the program has left its own."""
+        if identity(_STANDARD_ERROR) != self._outlet.identity:
+            return
+        try:
+            os.close(os.dup(_STANDARD_ERROR))
+        except OSError:
+            self._outlet.let_go()
+
     def open(self) -> TextIO | None:
         number = self._outlet.number
         if number is None and identity(_STANDARD_ERROR) == self._outlet.identity:
@@ -101,6 +110,12 @@ def keep_standard_error() -> None:
     if sys.stderr is not None:
         with suppress(OSError, ValueError, AttributeError):  # it is no file, or there is no number left
             _kept = _StandardError(sys.stderr)
+
+
+def make_room() -> None:
+    """Reports need a file now and then: the program may have opened as many as it may."""
+    if _kept is not None:
+        _kept.make_room()
 
 
 def standard_error() -> TextIO | None:

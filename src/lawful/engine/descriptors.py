@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 # A table of open files grows to its highest number, and old code that waits for files takes none above.
 _HIGHEST = 1024
@@ -48,6 +50,19 @@ def opener(path: str, flags: int) -> int:
     return move(os.open(path, flags | os.O_CLOEXEC, 0o666))
 
 
+@contextmanager
+def more_room() -> Iterator[None]:
+    """Let this process open further files, where the program has opened as many as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 class Outlet:
     """An open file that is written to when the program has ended, if it is still open then."""
 
@@ -57,7 +72,7 @@ class Outlet:
             raise OSError(f"no file is open under {number}")
         self.identity: Identity = found
         self._number: int | None = duplicate(number)
-        os.register_at_fork(after_in_child=self._let_go)
+        os.register_at_fork(after_in_child=self.let_go)
 
     @property
     def number(self) -> int | None:
@@ -65,7 +80,7 @@ class Outlet:
         number = self._number
         return number if number is not None and identity(number) == self.identity else None
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
         """Whoever waits for the end of a pipe must not wait for a child that has closed all it knows of."""
         if self.number is not None:
             os.close(self.number)

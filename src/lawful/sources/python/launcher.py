@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 from lawful.errors import LawfulError
 
 # What Lawful brings along and the program may have another version of. The program must import its own.
-_GUESTS = ("click", "typing_extensions", "rich", "pygments", "markdown_it", "mdurl")
+GUESTS = ("click", "typing_extensions", "rich", "pygments", "markdown_it", "mdurl")
 
 _former_main: ModuleType | None = None
 
@@ -181,7 +181,7 @@ def _make_room(folder: str) -> None:
     # These are one with the interpreter: even a plain one has them before a program can bring its own.
     names -= _BEFORE
     names -= {"lawful", "__pycache__", ""}
-    names.update(_GUESTS)
+    names.update(GUESTS)
     for name in list(sys.modules):
         if name.partition(".")[0] in names:
             del sys.modules[name]

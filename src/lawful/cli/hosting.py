@@ -228,6 +228,7 @@ class Host:
         self._importing = Importing()
         self._ending: launcher.Ending | None = None
         self._concluded = False
+        self._interrupted = False  # while we had the last word
 
     def __call__(self) -> int:
         import atexit
@@ -268,8 +269,8 @@ class Host:
             code = self._conclude(own)
         else:
             self.session.leave()
-        interrupted = ending is not None and ending.interrupted
-        if code != own or (interrupted and self._insists):
+        interrupted = self._interrupted or (ending is not None and ending.interrupted)
+        if (code != own and not self._interrupted) or (interrupted and self._insists):
             launcher.end_with(code)
         elif interrupted:
             launcher.end_interrupted()
@@ -307,6 +308,9 @@ class Host:
                 _show_traceback(session.live.fault)
         except Exception as error:
             _tell_fault(error)
+        except BaseException as error:  # a signal came, and whoever sent it does not want to wait
+            self._interrupted = isinstance(error, KeyboardInterrupt)
+            say(f"the report is not complete: interrupted by {type(error).__name__}")
         self._importing.give_back()
         if not session.live.failed or self._fail_on == "never":
             return code

@@ -143,8 +143,18 @@ def main(args: Sequence[str] | None = None) -> int:
     answer = _answer(words)
     if not isinstance(answer, int):
         return answer()
+    if answer == EXIT_INTERRUPTED and hosts(words):
+        _die_interrupted()
     _flush_for_good()
     return answer
+
+
+def _die_interrupted() -> None:
+    """As the program would have been, had it begun: a shell script then stops, too."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _answer(args: Sequence[str]) -> int | Callable[[], int]:

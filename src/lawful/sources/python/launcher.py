@@ -57,7 +57,10 @@ class Program:
         _make_room(self.folder)
         execute = self._start(_new_main())
         sys.argv[:] = self.arguments
-        begin()
+        try:
+            begin()
+        except KeyboardInterrupt as interrupt:
+            return _conclude(interrupt.with_traceback(None))  # it has met the program before its first line
         error = _outcome(execute, bare)
         del execute  # or the program's names would live as long as this frame
         return _conclude(error)

@@ -322,6 +322,27 @@ def test_bad_settings_are_usage_errors(project: pytest.Pytester) -> None:
             assert "passed" not in result.stdout.str()
 
 
+def test_a_test_goes_on_after_a_subtest_that_fails(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_it="""
+        import unittest, app
+        class TestIt(unittest.TestCase):
+            def test_sub(self):
+                for number in range(3):
+                    with self.subTest(number=number):
+                        self.assertNotEqual(number, 1)
+                app.barge_in()
+            def tearDown(self):
+                app.barge_in()
+        """
+    )
+    project.makeconftest("import app\ndef pytest_runtest_logreport(report): report.when == 'call' and app.barge_in()\n")
+    run(project, "--lawful", "--lawful-output", "r.json")
+    finding = json.loads((project.path / "r.json").read_text())["findings"][0]
+    assert finding["contexts"]["test_it.py::TestIt::test_sub (call)"] >= 2  # and what is told of subtests meanwhile
+    assert finding["count"] > finding["contexts"]["test_it.py::TestIt::test_sub (call)"]  # what is told of the test
+
+
 @pytest.mark.parametrize("option", ["--lawful-output", "--lawful-trace"])
 def test_tests_are_not_overwritten(project: pytest.Pytester, option: str) -> None:
     path = project.makepyfile(test_it=BREAKS)

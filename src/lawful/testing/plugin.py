@@ -136,10 +136,13 @@ class Plugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+        phase = self._watch.live.context
         self._enter(None)
         outcome = yield
         if outcome.exception is None:
             self._add_to_report(outcome.get_result(), call.when)
+        if call.when == "call":
+            self._enter(phase)  # it may be the report of a subtest, after which the test goes on
 
     @_safely
     def _add_to_report(self, report: pytest.TestReport, phase: str) -> None:
@@ -185,6 +188,8 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if type(report) is pytest.TestReport:  # and not one of a subtest
+            self._enter(None)
         self._take_report(report)
 
     @_safely

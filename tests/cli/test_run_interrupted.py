@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ def test_before_the_program_begins(tmp_path: Path, module: str) -> None:
     assert (done.out, done.err, done.code) == ("", "", DIED)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the interpreter does not tell of new threads")
 @pytest.mark.parametrize("core", ["native", "python"])
 def test_when_the_watching_begins(tmp_path: Path, core: str) -> None:
     done = struck(

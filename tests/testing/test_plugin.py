@@ -437,7 +437,9 @@ PLACES = (
 
 @pytest.mark.parametrize("core", cores.available())
 @pytest.mark.parametrize("place", PLACES)
-def test_a_fault_of_lawful_reaches_the_summary_but_no_test(project: pytest.Pytester, place: str, core: str) -> None:
+def test_a_fault_of_lawful_reaches_the_summary_but_no_test(
+    project: pytest.Pytester, place: str, core: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.makefile(".toml", pyproject=PYPROJECT + f'core = "{core}"\n')
     project.makepyfile(test_it=BREAKS)
     module, kind, method = place.rsplit(".", 2)
@@ -455,6 +457,11 @@ def test_a_fault_of_lawful_reaches_the_summary_but_no_test(project: pytest.Pytes
     result = run(project, "-p", "spoiler", "--lawful")
     assert (result.ret, outcomes(result)) == (0, {"passed": 3})
     assert "ZeroDivisionError: spoiled" in "\n".join(section(result))
+    assert "Traceback" not in "\n".join(section(result))
+    monkeypatch.setenv("LAWFUL_DEBUG", "1")
+    told = "\n".join(section(run(project, "-p", "spoiler", "--lawful")))
+    assert "Traceback (most recent call last)" in told
+    assert ", in broken\n" in told
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

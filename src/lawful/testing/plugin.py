@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import traceback
 from collections.abc import Callable, Generator
 from typing import Any, Concatenate, ParamSpec
 
@@ -250,6 +251,8 @@ class Plugin:
             writer.line(text)
         for worker in self._gathered.lost if self._gathered is not None else ():
             writer.line(f"worker {worker} ended early: what it saw last is missing here", yellow=True)
+        if live.fault is not None and os.environ.get("LAWFUL_DEBUG") == "1":
+            writer.write("".join(traceback.format_exception(live.fault)))
 
 
 def _fixture(fixturedef: pytest.FixtureDef[Any]) -> str:

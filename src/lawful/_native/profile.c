@@ -72,6 +72,10 @@ static void prepare(PyFrameObject *object, CodeInfo *info) {
     if (info != NULL && (info->n_probes || reraises(info)) && !object->f_trace_opcodes) object->f_trace_opcodes = OURS;
 }
 
+static void prepare_all(PyFrameObject *object) {
+    EACH_TRACER(tracer) prepare(object, plan_find(tracer, frame_code(object->f_frame)));
+}
+
 /* Also for threads that do not run now. One that has a trace function is left alone until it calls something. */
 static int watch_thread(PyThreadState *thread) {
     if (thread->c_profilefunc == NULL && _PyEval_SetProfile(thread, on_profile, NULL) < 0) return -1;
@@ -277,8 +281,13 @@ static int tell(PyFrameObject *object, int what, PyObject *arg) {
 
 static int on_trace(PyObject *self, PyFrameObject *object, int what, PyObject *arg) {
     Py_tracefunc others = self != NULL ? other : NULL;
-    if (others != NULL && !(what == PyTrace_OPCODE && object->f_trace_opcodes == OURS) && others(self, object, what, arg) < 0)
-        return -1;
+    bool ours = object->f_trace_opcodes == OURS;
+    if (others != NULL && !(what == PyTrace_OPCODE && ours)) {
+        if (ours) object->f_trace_opcodes = 0; /* they may look at it, and change it */
+        int failed = others(self, object, what, arg);
+        if (running && !resting) prepare_all(object);
+        if (failed) return -1;
+    }
     int answer = what == PyTrace_OPCODE || what == PyTrace_EXCEPTION ? tell(object, what, arg) : 0;
     PyThreadState *thread = PyThreadState_Get();
     if (thread->c_tracefunc != on_trace || !running || resting) trace_next(thread, object->f_frame);

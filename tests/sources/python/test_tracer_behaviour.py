@@ -605,6 +605,58 @@ def again(seen):
 """
 
 
+RESTING = """
+import sys
+
+def rows(seen):
+    for i in range(3):
+        seen.append(i)
+        yield i
+
+def work(seen, trace):
+    resting = rows(seen)
+    next(resting)
+    sys.settrace(trace)
+    list(rows(seen))
+    next(resting)
+    sys.settrace(None)
+    next(resting)
+    sys.settrace(trace)
+    list(resting)
+    sys.settrace(None)
+"""
+
+
+@pytest.mark.parametrize(("lines", "opcodes"), [(True, False), (False, False), (True, True), (False, True)])
+def test_a_trace_function_sees_the_same_of_generators(make: Make, prog: Run, lines: bool, opcodes: bool) -> None:
+    told: list[tuple[str, int, str]] = []
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        frame.f_trace_lines, frame.f_trace_opcodes = lines, opcodes
+        told.append((frame.f_code.co_name, frame.f_lasti, event))
+        return trace
+
+    def run(module: ModuleType) -> list[tuple[str, int, str]]:
+        told.clear()
+        before = sys.gettrace()
+        try:
+            module.work([], trace)
+        finally:
+            sys.settrace(before)
+        return [*told]
+
+    plain = run(prog(RESTING))
+    assert any(event == "opcode" for *_, event in plain) == opcodes
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"list.append": CALL})
+    tracer.start()
+    watched = run(prog(RESTING))
+    tracer.stop()
+    assert tracer.fault is None
+    assert watched == plain
+    assert names(events) == ["func_pre list.append", "func_post list.append"] * 6
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_trace_function_that_comes_and_goes_hides_nothing(make: Make, prog: Run, nested: bool) -> None:
     def trace(frame: FrameType, event: str, arg: object) -> Any:

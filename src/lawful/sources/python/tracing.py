@@ -58,7 +58,7 @@ class Tracing:
     def __init__(self, tracer: PythonTracer) -> None:
         self._tracer = tracer
         self._observer = tracer.observer
-        self._running = False
+        self.running = False
         self._seen: Attached[_Seen] = Attached()
         self._unwinding: dict[int, BaseException] = {}
         self._lost: set[int] = set()  # frames whose trace function has raised, and was dropped for it
@@ -69,7 +69,7 @@ class Tracing:
         # Bound once: they are compared by identity.
         self._profile_function: Trace = self._profile
         self._trace_function: Trace = self._no_trace
-        self._frame_function: Trace = self._frame_event
+        self._frame_function: Trace = self.frame_event
 
     def after_fork(self) -> None:
         pass  # nothing is held by a thread
@@ -79,7 +79,7 @@ class Tracing:
         self._before = sys.getprofile(), threading.getprofile()
         if any(each is not None and not callable(each) for each in self._before):
             raise RuntimeError("another profiler is at work")
-        self._running = True
+        self.running = True
         self._thread = threading.get_ident()
         threading.setprofile(self._profile_function)
         sys.setprofile(self._profile_function)
@@ -104,14 +104,11 @@ class Tracing:
     def remove(self) -> None:
         """What was there before comes back. Other threads see to it themselves, at their next event."""
         self._leave_thread(self._before[0])
-        self._running = False
+        self.running = False
         threading.setprofile(self._before[1])
         frame: FrameType | None = sys._getframe()
         while frame is not None:
-            if frame.f_trace is self._frame_function:
-                frame.f_trace = None
-                frame.f_trace_opcodes = False
-                frame.f_trace_lines = True
+            self._leave_frame(frame)
             frame = frame.f_back
         self._seen.clear()
         self._observer.forget_codes()
@@ -136,7 +133,7 @@ class Tracing:
             lost = event == "c_call" and id(frame) in self._lost
             if not lost and not (event == "c_return" and arg is sys.settrace):
                 return
-        if not self._running:
+        if not self.running:
             if sys.getprofile() is self._profile_function:
                 sys.setprofile(None)
             return
@@ -166,6 +163,8 @@ class Tracing:
                     self._lost.discard(id(frame))
                     if seen.known.callee is not None:
                         self._return(seen, seen.known, frame, arg)
+                    if seen.raw[frame.f_lasti] == _YIELD_VALUE:
+                        self._leave_frame(frame)
         except BaseException as error:
             carried = self._tracer.carry(error)
         finally:
@@ -212,10 +211,18 @@ class Tracing:
         if other is None:
             frame.f_trace = self._frame_function
             frame.f_trace_lines = False
-        elif other is not self._frame_function and getattr(other, "_lawful", None) is not self:
-            frame.f_trace = self._both(other, frame.f_trace_lines, frame.f_trace_opcodes)
+        elif other is not self._frame_function and not isinstance(other, _Both):
+            frame.f_trace = _Both(self, other, frame)
         if not self._observer.blind and (known.probes or seen.reraises):
             frame.f_trace_opcodes = True
+
+    def _leave_frame(self, frame: FrameType) -> None:
+        """As the program wants it to be: a generator that rests may be traced by others when it goes on."""
+        ours = frame.f_trace
+        if ours is self._frame_function:
+            frame.f_trace, frame.f_trace_lines, frame.f_trace_opcodes = None, True, False
+        elif isinstance(ours, _Both):
+            frame.f_trace, frame.f_trace_lines, frame.f_trace_opcodes = ours.other, ours.lines, ours.opcodes
 
     def _find_again(self, frame: FrameType | None) -> None:
         """A frame that was lost calls something: what it calls is still on its stack."""
@@ -242,27 +249,18 @@ class Tracing:
     # -- trace functions -------------------------------------------------------------------------
 
     def _no_trace(self, frame: FrameType, event: str, arg: Any) -> None:
-        if not self._running:
+        if not self.running:
             if sys.gettrace() is self._trace_function:
                 sys.settrace(None)
         elif sys.getprofile() is None:
             sys.setprofile(self._profile_function)
 
-    def _both(self, other: Any, lines: bool, opcodes: bool) -> Trace:
-        """Our trace function of a frame that has one already."""
+    def traces_alone(self) -> bool:
+        """Does the program trace nothing itself? Frames may still have functions from when it did."""
+        return sys.gettrace() is self._trace_function
 
-        def both(frame: FrameType, event: str, arg: Any) -> Any:
-            nonlocal other
-            if other is not None and not (event == "opcode" and not opcodes) and not (event == "line" and not lines):
-                other = other(frame, event, arg)
-            self._frame_event(frame, event, arg)
-            return both if self._running else other
-
-        both._lawful = self  # type: ignore[attr-defined]
-        return both
-
-    def _frame_event(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if not self._running:
+    def frame_event(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if not self.running:
             return None
         thread = self._tracer.thread
         if thread.busy or (event != "opcode" and event != "exception"):
@@ -301,6 +299,26 @@ class Tracing:
             self._lost.add(id(frame))
             raise carried
         return self._frame_function
+
+
+class _Both:
+    """Our trace function of a frame that has one already, and the other."""
+
+    def __init__(self, tracing: Tracing, other: Any, frame: FrameType) -> None:
+        self._tracing = tracing
+        self.other = other
+        self.lines, self.opcodes = frame.f_trace_lines, frame.f_trace_opcodes
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
+        wanted = self.opcodes if event == "opcode" else self.lines if event == "line" else True
+        if self.other is not None and wanted and not self._tracing.traces_alone():
+            ours = frame.f_trace_opcodes
+            frame.f_trace_opcodes = self.opcodes
+            self.other = self.other(frame, event, arg)
+            self.lines, self.opcodes = frame.f_trace_lines, frame.f_trace_opcodes
+            frame.f_trace_opcodes = ours
+        self._tracing.frame_event(frame, event, arg)
+        return self if self._tracing.running else self.other
 
 
 def _handlers(code: CodeType) -> list[tuple[int, int]]:

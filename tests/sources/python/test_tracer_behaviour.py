@@ -657,6 +657,58 @@ def test_a_trace_function_sees_the_same_of_generators(make: Make, prog: Run, lin
     assert names(events) == ["func_pre list.append", "func_post list.append"] * 6
 
 
+DEBUGGED = """
+import sys
+
+def stop(frame, trace):
+    while frame is not None and frame.f_code.co_name != "run":
+        frame.f_trace = trace
+        frame = frame.f_back
+    sys.settrace(trace)
+
+def inner(seen, trace):
+    stop(sys._getframe(), trace)
+    seen.append(2)
+    seen.append(3)
+
+def work(seen, trace):
+    seen.append(1)
+    inner(seen, trace)
+    seen.append(4)
+    sys.settrace(None)
+    seen.append(5)
+"""
+
+
+def test_a_trace_function_that_is_put_on_a_frame_sees_its_lines(make: Make, prog: Run) -> None:
+    """As debuggers do it where they are called."""
+    told: list[tuple[str, int]] = []
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        told.append((event, frame.f_lineno))
+        return trace
+
+    def run(module: ModuleType) -> list[tuple[str, int]]:
+        told.clear()
+        before = sys.gettrace()
+        try:
+            module.work([], trace)
+        finally:
+            sys.settrace(before)
+        return [*told]
+
+    plain = run(prog(DEBUGGED))
+    assert {("line", 12), ("line", 18)} <= {*plain}
+    events: list[Event] = []
+    tracer = make(events.extend, calls={"list.append": CALL})
+    tracer.start()
+    watched = run(prog(DEBUGGED))
+    tracer.stop()
+    assert tracer.fault is None
+    assert watched == plain
+    assert names(events) == ["func_pre list.append", "func_post list.append"] * 5
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_trace_function_that_comes_and_goes_hides_nothing(make: Make, prog: Run, nested: bool) -> None:
     def trace(frame: FrameType, event: str, arg: object) -> Any:

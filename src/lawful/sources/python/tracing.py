@@ -61,6 +61,7 @@ class Tracing:
         self.running = False
         self._seen: Attached[_Seen] = Attached()
         self._unwinding: dict[int, BaseException] = {}
+        self._alone: dict[int, tuple[bool, bool]] = {}  # frames that have our trace function, and what they had before
         self._lost: set[int] = set()  # frames whose trace function has raised, and was dropped for it
         read, _ = frames.reader()
         self._top = None if read is None else frames.make_top(read)
@@ -113,6 +114,7 @@ class Tracing:
         self._seen.clear()
         self._observer.forget_codes()
         self._unwinding.clear()
+        self._alone.clear()
         self._lost.clear()
 
     def _leave_thread(self, profile: Any) -> None:
@@ -148,6 +150,8 @@ class Tracing:
             seen = self._look_at(code, frame)
             if event == "call" and self._lost:
                 self._find_again(frame.f_back)
+            if event == "c_return" and self._alone and not self._observer.blind:
+                self._join_others(frame)
             if seen.known is not None:
                 if event == "call":
                     self._call(seen, seen.known, code, frame)
@@ -165,6 +169,7 @@ class Tracing:
                         self._return(seen, seen.known, frame, arg)
                     if seen.raw[frame.f_lasti] == _YIELD_VALUE:
                         self._leave_frame(frame)
+                    self._alone.pop(id(frame), None)
         except BaseException as error:
             carried = self._tracer.carry(error)
         finally:
@@ -209,18 +214,31 @@ class Tracing:
             sys.settrace(self._trace_function)
         other = frame.f_trace
         if other is None:
+            self._alone[id(frame)] = frame.f_trace_lines, frame.f_trace_opcodes
             frame.f_trace = self._frame_function
             frame.f_trace_lines = False
         elif other is not self._frame_function and not isinstance(other, _Both):
-            frame.f_trace = _Both(self, other, frame)
+            # The program may have put it in the place of ours: then it did not ask for what we have asked for.
+            lines, opcodes = self._alone.pop(id(frame), (frame.f_trace_lines, frame.f_trace_opcodes))
+            frame.f_trace_lines = lines
+            frame.f_trace = _Both(self, other, lines, opcodes)
         if not self._observer.blind and (known.probes or seen.reraises):
             frame.f_trace_opcodes = True
 
+    def _join_others(self, frame: FrameType | None) -> None:
+        """Debuggers put their trace function on the frames that run, in the place of ours."""
+        while frame is not None:
+            if id(frame) in self._alone and frame.f_trace is not None and frame.f_trace is not self._frame_function:
+                seen = self._look_at(frame.f_code, frame)
+                if seen.known is not None:
+                    self._watch_frame(seen, seen.known, frame)
+            frame = frame.f_back
+
     def _leave_frame(self, frame: FrameType) -> None:
         """As the program wants it to be: a generator that rests may be traced by others when it goes on."""
-        ours = frame.f_trace
+        ours, alone = frame.f_trace, self._alone.pop(id(frame), (True, False))
         if ours is self._frame_function:
-            frame.f_trace, frame.f_trace_lines, frame.f_trace_opcodes = None, True, False
+            frame.f_trace, (frame.f_trace_lines, frame.f_trace_opcodes) = None, alone
         elif isinstance(ours, _Both):
             frame.f_trace, frame.f_trace_lines, frame.f_trace_opcodes = ours.other, ours.lines, ours.opcodes
 
@@ -304,10 +322,10 @@ class Tracing:
 class _Both:
     """Our trace function of a frame that has one already, and the other."""
 
-    def __init__(self, tracing: Tracing, other: Any, frame: FrameType) -> None:
+    def __init__(self, tracing: Tracing, other: Any, lines: bool, opcodes: bool) -> None:
         self._tracing = tracing
         self.other = other
-        self.lines, self.opcodes = frame.f_trace_lines, frame.f_trace_opcodes
+        self.lines, self.opcodes = lines, opcodes
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
         wanted = self.opcodes if event == "opcode" else self.lines if event == "line" else True

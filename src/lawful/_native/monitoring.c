@@ -143,14 +143,18 @@ static PyObject *posts(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
     return posted != POST_OTHER ? keep(posted) : begins(tracer, code, frame, false);
 }
 
-static ALWAYS_INLINE bool starts_quickly(Tracer *tracer, PyObject *const *args) {
+static ALWAYS_INLINE bool start_noted(Tracer *tracer, PyObject *const *args, bool tasks) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (tracer->post != NULL || info == NULL || !info->plain || info->unseen || !quick_ready_alone(tracer) || !ticks_counted) return false;
-    return quick_start(tracer, info, frame_here(tracer), true, processor_ticks());
+    if (tracer->post != NULL || info == NULL || !info->plain || info->unseen || !quick_ready_alone(tracer, tasks) || !ticks_counted)
+        return false;
+    return quick_start(tracer, info, frame_here(tracer), true, processor_ticks(), tasks);
 }
+
+static ALWAYS_INLINE bool starts_quickly(Tracer *tracer, PyObject *const *args) { return start_noted(tracer, args, false); }
 
 TIMED_CALLBACK(on_start, starts_quickly) {
     Tracer *tracer = TRACER;
+    if (start_noted(tracer, args, true)) Py_RETURN_NONE;
     PyCodeObject *code = (PyCodeObject *)args[0];
     RunFrame *frame = frame_here(tracer);
     if (tracer->post == NULL) return begins(tracer, code, frame, false);
@@ -194,21 +198,24 @@ static NOT_INLINE PyObject *other_instruction(Tracer *tracer, CodeInfo *info, Ru
     return keep(strike(answer));
 }
 
-static ALWAYS_INLINE bool calls_quickly(Tracer *tracer, PyObject *const *args) {
-    if (!quick_ready(tracer) || tracer->window != NULL || !ticks_counted || signals_waited) return false;
+static ALWAYS_INLINE bool call_noted(Tracer *tracer, PyObject *const *args, bool tasks) {
+    if (!quick_ready(tracer, tasks) || tracer->window != NULL || !ticks_counted || signals_waited) return false;
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
     unsigned long unit = (unsigned long)small_offset(args[1]) / 2;
     if (info == NULL || info->n_probes == 0 || unit >= (unsigned long)info->units) return false;
     int before = info->at[unit].probe;
     if (!before || info->at[unit].result || info->at[unit].owner >= 0) return false;
     const Probe *probe = &info->probes[before - 1];
-    if (!quick_call(tracer, probe, frame_here(tracer), processor_ticks())) return false;
+    if (!quick_call(tracer, probe, frame_here(tracer), processor_ticks(), tasks)) return false;
     tracer->slow += !probe->early;
     return true;
 }
 
+static ALWAYS_INLINE bool calls_quickly(Tracer *tracer, PyObject *const *args) { return call_noted(tracer, args, false); }
+
 TIMED_CALLBACK(on_instruction, calls_quickly) {
     Tracer *tracer = TRACER;
+    if (call_noted(tracer, args, true)) Py_RETURN_NONE;
     if (!tracer->running || tracer->broken) return keep(0);
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
     if (info == NULL || info->n_probes == 0) return keep(0);
@@ -236,18 +243,21 @@ TIMED_CALLBACK(on_instruction, calls_quickly) {
     if (info == NULL) Py_RETURN_NONE; \
     RunFrame *frame = frame_here(tracer);
 
-static ALWAYS_INLINE bool ends_quickly(Tracer *tracer, PyObject *const *args) {
-    return quick_ready(tracer) && ticks_counted && quick_end(tracer, frame_here(tracer), processor_ticks(), false);
+static ALWAYS_INLINE bool end_noted(Tracer *tracer, bool tasks) {
+    return quick_ready(tracer, tasks) && ticks_counted && quick_end(tracer, frame_here(tracer), processor_ticks(), false, tasks);
 }
 
+static ALWAYS_INLINE bool ends_quickly(Tracer *tracer, PyObject *const *args) { return end_noted(tracer, false); }
+
 TIMED_CALLBACK(on_return, ends_quickly) {
+    if (end_noted(TRACER, true)) Py_RETURN_NONE;
     WITH_INFO
-    if (quick_prepared(tracer) && (quick_end(tracer, frame, ticks(), true) || valued_return(tracer, frame, args[2]))) Py_RETURN_NONE;
+    if (quick_prepared(tracer) && (quick_end(tracer, frame, ticks(), true, tracer->tasks) || valued_return(tracer, frame, args[2]))) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2])))
 }
 
 static ALWAYS_INLINE bool yields_quickly(Tracer *tracer, PyObject *const *args) {
-    return quick_ready(tracer) && quick_yield(tracer, frame_here(tracer));
+    return quick_ready(tracer, tracer->tasks) && quick_yield(tracer, frame_here(tracer));
 }
 
 TIMED_CALLBACK(on_yield, yields_quickly) {
@@ -257,13 +267,13 @@ TIMED_CALLBACK(on_yield, yields_quickly) {
 
 static ALWAYS_INLINE bool resumes_quickly(Tracer *tracer, PyObject *const *args) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (info == NULL || !info->plain || tracer->post != NULL || !quick_ready(tracer)) return false;
-    return quick_start(tracer, info, frame_here(tracer), false, 0);
+    if (info == NULL || !info->plain || tracer->post != NULL || !quick_ready(tracer, tracer->tasks)) return false;
+    return quick_start(tracer, info, frame_here(tracer), false, 0, tracer->tasks);
 }
 
 TIMED_CALLBACK(on_resume, resumes_quickly) {
     WITH_INFO
-    if (info->plain && quick_ready(tracer) && quick_again(tracer, info, frame, false)) Py_RETURN_NONE;
+    if (info->plain && quick_ready(tracer, tracer->tasks) && quick_again(tracer, info, frame, false)) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame)))
 }
 

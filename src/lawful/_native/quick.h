@@ -12,41 +12,45 @@
 
 #ifndef LAWFUL_NO_TRACER
 
-/* Can records be added without seeing to anything else? It runs, is not broken, and plain: all at once, as it is asked each
-   time. */
-static inline bool quick_ready(const Tracer *tracer) {
-    static const bool ready[3] = {true, false, true};
-    _Static_assert(offsetof(Tracer, plain) == offsetof(Tracer, running) + 2, "these lie together");
+/* Can records be added without seeing to anything else? It runs, is not broken, plain, and knows tasks or not: all at once, as it
+   is asked each time. */
+static ALWAYS_INLINE bool quick_ready(const Tracer *tracer, bool tasks) {
+    const bool ready[4] = {true, false, true, tasks};
+    _Static_assert(offsetof(Tracer, tasks) == offsetof(Tracer, running) + 3, "these lie together");
     return memcmp(&tracer->running, ready, sizeof ready) == 0;
 }
 
 /* The same, and all threads are the program's. */
-static ALWAYS_INLINE bool quick_ready_alone(const Tracer *tracer) {
-    static const char alone[3 + sizeof(int32_t)] = {true, false, true};
-    _Static_assert(offsetof(Tracer, asides) == offsetof(Tracer, running) + 3, "these lie together");
-    return memcmp(&tracer->running, alone, sizeof alone) == 0;
+static ALWAYS_INLINE bool quick_ready_alone(const Tracer *tracer, bool tasks) {
+    const struct {
+        bool ready[4];
+        int32_t asides;
+    } alone = {{true, false, true, tasks}, 0};
+    _Static_assert(offsetof(Tracer, asides) == offsetof(Tracer, running) + offsetof(typeof(alone), asides), "these lie together");
+    return memcmp(&tracer->running, &alone, sizeof alone) == 0;
 }
 
 /* The same where something may be called for it. */
 static inline bool quick_prepared(Tracer *tracer) {
-    if (!quick_ready(tracer)) return false;
+    if (!quick_ready(tracer, tracer->tasks)) return false;
     if (tracer->tasks) record_prepare(tracer);
     return true;
 }
 
-/* Where the next records of a thread go, and their time; NULL: that is not so easy. */
-static ALWAYS_INLINE RecordChunk *quick_room_at(Tracer *tracer, const ThreadData *thread, int records, size_t words, int64_t tick,
-                                                uint32_t *time) {
+/* Where the next records of a thread go, and their time; NULL: that is not so easy. If there are `tasks`, the chunk must have been
+   told in which one it is. What is asked for each event is written down twice for this, with tasks and without. */
+static ALWAYS_INLINE RecordChunk *quick_room_at(Tracer *tracer, const ThreadData *thread, bool tasks, int records, size_t words,
+                                                int64_t tick, uint32_t *time) {
     RecordChunk *chunk = tracer->last_chunk;
     if (chunk == NULL || chunk->count + words > chunk->room || tracer->count + records >= tracer->flush_at) return NULL;
-    if (tracer->tasks && !(task_is_same(tracer, thread->seen) && thread->seen->noted == chunk->start)) return NULL;
+    if (tasks && !(task_is_same(tracer, thread->seen) && thread->seen->noted == chunk->start)) return NULL;
     uint64_t passed = (uint64_t)(tick - chunk->epoch) / TICKS;
     *time = (uint32_t)passed;
     return passed > UINT32_MAX ? NULL : chunk;
 }
 
 static ALWAYS_INLINE RecordChunk *quick_room_for(Tracer *tracer, const ThreadData *thread, int records, size_t words, uint32_t *time) {
-    return quick_room_at(tracer, thread, records, words, ticks(), time);
+    return quick_room_at(tracer, thread, tracer->tasks, records, words, ticks(), time);
 }
 
 static ALWAYS_INLINE void quick_record(Tracer *tracer, RecordChunk *chunk, const Record *record) {
@@ -85,13 +89,13 @@ static ALWAYS_INLINE PyObject *quick_first(const Tracer *tracer, const CodeInfo 
 
 /* A function begins at this tick, or a generator goes on: that is told by its start alone. */
 static ALWAYS_INLINE bool quick_begin(Tracer *tracer, ThreadData *thread, RunFrame *frame, const LastAnswer *answer, Id target,
-                                      uint32_t place, bool starts, int64_t tick) {
+                                      uint32_t place, bool starts, int64_t tick, bool tasks) {
     unsigned plainly = answer->plainly;
     if (plainly & PLAINLY_END && thread->depth == thread->room) return false;
     uint64_t begun = 0;
     uint32_t time;
     if (starts && plainly & PLAINLY_PRE) {
-        RecordChunk *chunk = quick_room_at(tracer, thread, 1, MOST_WORDS, tick, &time);
+        RecordChunk *chunk = quick_room_at(tracer, thread, tasks, 1, MOST_WORDS, tick, &time);
         if (chunk == NULL || !record_fits(target, place, thread->word, chunk->high)) return false;
         uint64_t *words = &chunk->words[chunk->count];
         words[0] = record_word(KIND_PRE, false, false, answer->number, time);
@@ -116,7 +120,7 @@ static ALWAYS_INLINE bool quick_plainly(const LastAnswer *answer, bool starts) {
 }
 
 /* With what was found last: the caller, the type of what it is called on, and that itself. */
-static ALWAYS_INLINE bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts, int64_t tick) {
+static ALWAYS_INLINE bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts, int64_t tick, bool tasks) {
     PyObject *first = quick_first(tracer, info, frame);
     RunFrame *caller = frame_caller(frame);
     ThreadData *thread = thread_known(tracer);
@@ -130,7 +134,7 @@ static ALWAYS_INLINE bool quick_start(Tracer *tracer, CodeInfo *info, RunFrame *
     if (tracer->callers[home].at != at) return false;
     Id target = 0;
     if (answer->plainly & PLAINLY_RECEIVER && (target = identity_known(first)) == 0) return false;
-    return quick_begin(tracer, thread, frame, answer, target, tracer->callers[home].place, starts, tick);
+    return quick_begin(tracer, thread, frame, answer, target, tracer->callers[home].place, starts, tick, tasks);
 }
 
 /* The same with what can be found. */
@@ -143,7 +147,7 @@ static inline bool quick_again(Tracer *tracer, CodeInfo *info, RunFrame *frame, 
     Id target = 0;
     if (answer->plainly & PLAINLY_RECEIVER && (target = identity_soon(tracer, first)) == 0) return false;
     uint32_t place = quick_place(tracer, frame_caller(frame));
-    return place && quick_begin(tracer, thread, frame, answer, target, place, starts, ticks());
+    return place && quick_begin(tracer, thread, frame, answer, target, place, starts, ticks(), tracer->tasks);
 }
 
 /* The call that is about to end or to rest, if it began in a quick way. */
@@ -154,11 +158,11 @@ static ALWAYS_INLINE const Pending *quick_pending(const ThreadData *thread, cons
 }
 
 /* A function ends at this tick. If its beginning is not at hand any more, what it had is written once more, where `apart`. */
-static ALWAYS_INLINE bool quick_end(Tracer *tracer, RunFrame *frame, int64_t tick, bool apart) {
+static ALWAYS_INLINE bool quick_end(Tracer *tracer, RunFrame *frame, int64_t tick, bool apart, bool tasks) {
     ThreadData *thread = thread_known(tracer);
     const Pending *pending = quick_pending(thread, frame);
     uint32_t time;
-    RecordChunk *chunk = pending ? quick_room_at(tracer, thread, 1, MOST_WORDS, tick, &time) : NULL;
+    RecordChunk *chunk = pending ? quick_room_at(tracer, thread, tasks, 1, MOST_WORDS, tick, &time) : NULL;
     if (chunk == NULL) return false;
     if (pending->begun >= chunk->start) {
         tracer->count++;
@@ -279,7 +283,7 @@ static NOT_INLINE const LastAnswer *quick_other_answer(Tracer *tracer, Probe *pr
 
 /* A call begins at this tick, of which nothing else is told. */
 static ALWAYS_INLINE bool quick_note(Tracer *tracer, const ThreadData *thread, const Probe *probe, const LastAnswer *answer,
-                                     PyObject *receiver, int64_t tick) {
+                                     PyObject *receiver, int64_t tick, bool tasks) {
     PyObject *payload = NULL;
     Id target = 0;
     if (answer->primitive) {
@@ -289,7 +293,7 @@ static ALWAYS_INLINE bool quick_note(Tracer *tracer, const ThreadData *thread, c
         return false;
     }
     uint32_t time;
-    RecordChunk *chunk = quick_room_at(tracer, thread, 1, MOST_WORDS, tick, &time);
+    RecordChunk *chunk = quick_room_at(tracer, thread, tasks, 1, MOST_WORDS, tick, &time);
     if (chunk == NULL || !record_fits(target, probe->spot.place, thread->word, chunk->high)) return false;
     if (payload != NULL) {
         if (chunk->payload_count == chunk->payload_room) return false;
@@ -304,7 +308,7 @@ static ALWAYS_INLINE bool quick_note(Tracer *tracer, const ThreadData *thread, c
 }
 
 /* Of what was called here last. */
-static ALWAYS_INLINE bool quick_call(Tracer *tracer, const Probe *probe, RunFrame *frame, int64_t tick) {
+static ALWAYS_INLINE bool quick_call(Tracer *tracer, const Probe *probe, RunFrame *frame, int64_t tick, bool tasks) {
     if (!probe->plain || !probe->busy || probe->valued || !probe->spot.place || probe->operation != OP_CALL) return false;
     PyObject **operands = frame->localsplus + probe->base, *callable = operands[0], *receiver = operands[1], *qualname = NULL;
     if (callable == NULL) {
@@ -317,7 +321,7 @@ static ALWAYS_INLINE bool quick_call(Tracer *tracer, const Probe *probe, RunFram
     const LastAnswer *answer = quick_last_answer(probe, key, qualname, receiver ? Py_TYPE(receiver) : NULL);
     if (answer == NULL || !(answer->plainly & PLAINLY_CALLED)) return false;
     if (answer->plainly & PLAINLY_RECEIVER && receiver == NULL) return false;
-    return quick_note(tracer, thread, probe, answer, receiver, tick);
+    return quick_note(tracer, thread, probe, answer, receiver, tick, tasks);
 }
 
 /* Of what is known. */
@@ -335,7 +339,7 @@ static inline bool quick_call_again(Tracer *tracer, Probe *probe, RunFrame *fram
         return valued_call(tracer, probe, frame, answer, &call);
     }
     const ThreadData *thread = thread_data(tracer);
-    return thread != NULL && quick_note(tracer, thread, probe, answer, call.receiver, ticks());
+    return thread != NULL && quick_note(tracer, thread, probe, answer, call.receiver, ticks(), tracer->tasks);
 }
 
 /* Is there nothing to be told of such a call, and the place stays as it is all the same? */

@@ -231,9 +231,9 @@ int delivery_rearm(Tracer *tracer, CodeInfo *info);  /* its next start is to be 
 struct Tracer {
     PyObject_HEAD
     /* What each callback asks for comes first. */
-    bool tasks;                /* a coroutine was seen */
     bool running, broken;
     bool plain;                /* records are kept until there are enough of them, however many that is */
+    bool tasks;                /* a coroutine was seen */
     int32_t asides;            /* threads that do Lawful's own work */
     int slot;                  /* among the running tracers, -1 if it does not run */
     uint32_t until, period;    /* one callback of so many is timed, the one after so many more */

@@ -23,7 +23,7 @@ venv: $(STAMP) ## make .venv with the newest CPython found and build the C core 
 	@touch $@
 
 # A core from an earlier build must not stand in for one that fails to build now.
-$(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)
+$(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*/*.c $(NATIVE)/*/*.h)
 	rm -rf build $(NATIVE)/*.so
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src/lawful # some shells tell Python not to keep what it compiled
@@ -34,7 +34,7 @@ $(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)
 SAME_ON_BOTH = tests/benchmarks tests/events tests/oracle tests/test_docs.py tests/laws/rml/test_parser_fuzz.py \
 	tests/laws/rml/test_checker.py tests/learning/test_templates.py tests/learning/test_store.py tests/confidence \
 	tests/laws/rml/test_engine.py tests/laws/rml/test_forgive.py tests/laws/rml/test_expectation.py \
-	tests/laws/rml/test_conformance.py tests/laws/invariants/test_invariants_cores.py tests/learning/test_lives.py \
+	tests/laws/rml/test_conformance.py tests/laws/invariants/test_invariants_cores.py tests/learning/test_object_histories.py \
 	tests/learning/test_window.py tests/reports tests/examples tests/web tests/explain \
 	tests/cli/test_confidence.py tests/cli/test_diagram.py tests/cli/test_formats.py tests/cli/test_baseline.py \
 	tests/cli/test_explain.py tests/cli/test_diff.py tests/cli/test_merge.py tests/cli/test_laws_catalogue.py \

@@ -471,10 +471,10 @@ class Plant:
 
     @property
     def policy(self) -> Any:
-        from lawful.confidence import language
+        from lawful.confidence import policy_parser
 
         on = f"state on: sample 1 in {self.sides} after target go done"
-        return language.parse(f"policy sides-{self.sides} start on {on} state done: sample none")
+        return policy_parser.parse(f"policy sides-{self.sides} start on {on} state done: sample none")
 
 
 PLANTS = [Plant("leakyfs", 1), Plant("hastyfs", 1), Plant("hastyfs", 4)]
@@ -574,9 +574,9 @@ def say(text: str) -> None:
 
 def heading(options: argparse.Namespace) -> Iterator[str]:
     from lawful import __version__
-    from lawful.sources.python import cores
+    from lawful.sources.python import tracer_choice
 
-    core = cores.choose().name
+    core = tracer_choice.choose().name
     yield f"Lawful {__version__} ({core} core), CPython {platform.python_version()}, {platform.machine()}, " + (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; seed {options.seed}."
     )

@@ -25,7 +25,7 @@ from watching import table
 from lawful import __version__, core
 from lawful.learning import strategies, templates
 from lawful.learning import window as windows
-from lawful.learning.model import Product, Window
+from lawful.learning.window_protocol import Product, Window
 
 TARGET = 5.0  # million events per second
 MEMORY_TARGET = 300  # megabytes

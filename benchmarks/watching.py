@@ -75,8 +75,8 @@ class Lawful(Plain):
 
     def __init__(self, program: Program, project: Path, way: str) -> None:
         from lawful.laws import rml
-        from lawful.sources.python.model import Want
         from lawful.sources.python.scope import Scope
+        from lawful.sources.python.tracer_protocol import Want
         from lawful.sources.python.wanted import SCOPE_DETAIL, Watched
 
         calls = Scope(calls=("*", program.package), project=project)
@@ -95,11 +95,11 @@ class Lawful(Plain):
         self.seen = 0
 
     def start(self) -> None:
-        from lawful.sources.python import cores
+        from lawful.sources.python import tracer_choice
 
         self.seen = 0
         self.monitor = self.law and self.law.monitor()
-        make: Callable[..., Any] = cores.choose().make
+        make: Callable[..., Any] = tracer_choice.choose().make
         self.tracer = make(self.wanted(), self.deliver, flush_at=BATCH if self.law else NEVER)
         self.tracer.start()
 
@@ -152,13 +152,13 @@ class Sampled(Plain):
         self.seen = 0
 
     def start(self) -> None:
-        from lawful.sources.python import cores
-        from lawful.sources.python.model import Sampling
+        from lawful.sources.python import tracer_choice
         from lawful.sources.python.scope import Scope
+        from lawful.sources.python.tracer_protocol import Sampling
         from lawful.sources.python.wanted import Watched
 
         self.seen = 0
-        make: Callable[..., Any] = cores.choose().make
+        make: Callable[..., Any] = tracer_choice.choose().make
         wanted = Watched([self.law], Scope(project=self.project), sampling=Sampling({self.kind: 1}))
         self.monitor = self.law.monitor()
         self.tracer = make(wanted, self.deliver, flush_at=BATCH)
@@ -189,13 +189,13 @@ class Learning(Plain):
         self.learner: Any = None
 
     def start(self) -> None:
-        from lawful.engine.learned import LiveLearner
+        from lawful.engine.live_learning import LiveLearner
         from lawful.learning.parameters import Parameters
-        from lawful.sources.python import cores
+        from lawful.sources.python import tracer_choice
         from lawful.sources.python.wanted import Watched
 
         self.learner = LiveLearner(Parameters())
-        make: Callable[..., Any] = cores.choose().make
+        make: Callable[..., Any] = tracer_choice.choose().make
         self.tracer = make(Watched([], self.scope, learn=True), self.learner.feed, learner=self.learner)
         self.learner.start(self.tracer)
         self.tracer.start()
@@ -508,9 +508,9 @@ def report(bench: Bench) -> Iterator[str]:
 
 def version() -> str:
     from lawful import __version__
-    from lawful.sources.python import cores
+    from lawful.sources.python import tracer_choice
 
-    return f"{__version__} ({cores.choose().name} core)"
+    return f"{__version__} ({tracer_choice.choose().name} core)"
 
 
 def ratios(bench: Bench, column: Column) -> list[str]:

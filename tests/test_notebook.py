@@ -10,7 +10,7 @@ import lawful
 from lawful import markup
 from lawful.confidence.statistics import Claim
 from lawful.confidence.summary import ClassSummary, LawSummary, Summaries
-from lawful.engine.learned import as_finding
+from lawful.engine.live_learning import as_finding
 from lawful.laws import grammar, invariants, rml
 from reports.sample_reports import ENDING, EVIL, a_learner, a_run, evil_report
 

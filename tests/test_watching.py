@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import lawful
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 LISTS = """
 append(l) matches {event:'func_pre', name:'list.append', targetId:l};
@@ -33,10 +33,10 @@ Main = {let c; order(c) (Main | pay(c))}?;
 HERE = Path(__file__).name
 
 
-@pytest.fixture(params=cores.available(), autouse=True)
+@pytest.fixture(params=tracer_choice.available(), autouse=True)
 def core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    choose = cores.choose
-    monkeypatch.setattr(cores, "choose", lambda wanted="": choose(wanted or request.param))
+    choose = tracer_choice.choose
+    monkeypatch.setattr(tracer_choice, "choose", lambda wanted="": choose(wanted or request.param))
     name: str = request.param
     return name
 

@@ -12,15 +12,15 @@ import pytest
 
 import lawful
 from lawful.engine.findings import Finding
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 HERE = Path(__file__).name
 
 
-@pytest.fixture(params=cores.available(), autouse=True)
+@pytest.fixture(params=tracer_choice.available(), autouse=True)
 def core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    choose = cores.choose
-    monkeypatch.setattr(cores, "choose", lambda wanted="": choose(wanted or request.param))
+    choose = tracer_choice.choose
+    monkeypatch.setattr(tracer_choice, "choose", lambda wanted="": choose(wanted or request.param))
     name: str = request.param
     return name
 

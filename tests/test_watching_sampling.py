@@ -138,7 +138,7 @@ def test_an_overhead_is_held_by_following_more_or_fewer(
     monkeypatch: pytest.MonkeyPatch, share: float, fewer: bool
 ) -> None:
     from lawful.confidence.engine import Confidence
-    from lawful.engine.sampler import Sampler
+    from lawful.engine.tracer_sampling import Sampler
 
     seconds = iter(range(10_000))
     monkeypatch.setattr(Confidence, "now", property(lambda self: float(next(seconds))))
@@ -173,9 +173,9 @@ def test_what_was_counted_is_kept_in_a_store(tmp_path: Path) -> None:
 
 
 def test_a_policy_may_be_given_as_it_is() -> None:
-    from lawful.confidence import language
+    from lawful.confidence import policy_parser
 
-    none = language.parse("policy none\nstart no\nstate no: sample none\n")
+    none = policy_parser.parse("policy none\nstart no\nstate no: sample none\n")
     with watched(policy=none) as run:
         use(-1)
     assert (only(run).sampled, run.findings) == (0, [])
@@ -200,9 +200,9 @@ def test_bad_options(options: dict[str, Any], slug: str) -> None:
 
 
 def test_a_law_about_all_events_sees_all_and_the_others_their_samples() -> None:
-    from lawful.confidence import language
+    from lawful.confidence import policy_parser
 
-    half = language.parse("policy half\nstart half\nstate half: sample 1 in 2\n")
+    half = policy_parser.parse("policy half\nstart half\nstate half: sample 1 in 2\n")
     every = lawful.rml.compile(f"w matches {{event: 'field_write', name: '{NODE}.rc'}};\nMain = w*;", name="every")
     with lawful.watch([NEVER, every], project=Path(__file__).parent, policy=half, seed=5) as run:
         for _ in range(100):

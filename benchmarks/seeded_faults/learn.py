@@ -6,7 +6,7 @@ With `teach`, add it to a store instead, as a run of the program does.
 import json
 import sys
 
-from lawful.engine.teaching import Memory
+from lawful.engine.learner_setup import Memory
 from lawful.events.reader import open_trace
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters

@@ -17,14 +17,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lawful.engine import remade
+from lawful.engine import throttled_cache
 from lawful.engine.control import Control
 from lawful.sources.python.flusher import INTERVAL as USUAL
 from lawful.sources.python.flusher import Flusher
-from lawful.web import beginning, link, serving
+from lawful.web import dashboard_start, link, serving
 
 if TYPE_CHECKING:
-    from lawful.engine.attendant import Attendant
+    from lawful.engine.observer_hook import Attendant
     from lawful.engine.session import Session
 
 Step = Callable[[int], object]
@@ -89,7 +89,7 @@ def take(session: Session) -> None:
     if session.attendant is not None:
         session.attendant = _Meter.looked_at = Timed(session.attendant)
         if "chunks" in sys.argv:
-            beginning.attend(session, serving.listen("127.0.0.1", 0), secrets.token_urlsafe(), program="")
+            dashboard_start.attend(session, serving.listen("127.0.0.1", 0), secrets.token_urlsafe(), program="")
             _Meter.unseen = Timed(session.attendant)
             session.attendant = _Meter.looked_at
 
@@ -121,7 +121,7 @@ def chunks(step: Step, seconds: float, interval: float) -> list[dict[str, dict[s
     sides: dict[str, Timed | None] = dict.fromkeys(WAYS)
     sides |= {"served": _Meter.unseen, "looked at": _Meter.looked_at}
     clock: Any = _Time()
-    link.time = remade.time = clock
+    link.time = throttled_cache.time = clock
     now: Timed | None = _Meter.looked_at
 
     def beat() -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from lawful.laws.loader import load_law
     from lawful.laws.protocol import Law, Monitor, Outcome, Verdict
     from lawful.learning.learner import Learner
-    from lawful.learning.model import Anomaly, Rule
     from lawful.learning.parameters import Parameters
+    from lawful.learning.window_protocol import Anomaly, Rule
     from lawful.sources.python.emitting import emit
     from lawful.watching import watch, watched
 
@@ -53,7 +53,7 @@ __all__ = [
 # Where each public name lives. It is imported when it is first used: a program that only wants one of them, and every
 # command of the command line, starts without the rest.
 _HOMES = {
-    "Anomaly": "lawful.learning.model",
+    "Anomaly": "lawful.learning.window_protocol",
     "Finding": "lawful.engine.findings",
     "Law": "lawful.laws.protocol",
     "LawError": "lawful.errors",
@@ -62,7 +62,7 @@ _HOMES = {
     "Monitor": "lawful.laws.protocol",
     "Outcome": "lawful.laws.protocol",
     "Parameters": "lawful.learning.parameters",
-    "Rule": "lawful.learning.model",
+    "Rule": "lawful.learning.window_protocol",
     "TraceError": "lawful.errors",
     "Verdict": "lawful.laws.protocol",
     "Violation": "lawful.engine.violations",

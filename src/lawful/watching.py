@@ -17,12 +17,12 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
-    from lawful.confidence.model import Policy
+    from lawful.confidence.policy_automaton import Policy
     from lawful.confidence.summary import Summaries
     from lawful.engine.findings import Finding
-    from lawful.engine.sampling import Surety
+    from lawful.engine.sample_tracking import Surety
     from lawful.engine.session import Session
-    from lawful.engine.settings import Settings
+    from lawful.engine.watch_settings import Settings
     from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
@@ -197,7 +197,7 @@ class Watch:
         """What earlier runs have counted, if that is kept."""
         if self._settings.demand is None or self._store is None:
             return None
-        from lawful.engine.sampling import Surety
+        from lawful.engine.sample_tracking import Surety
 
         return Surety(self._store, self._laws)
 
@@ -264,13 +264,13 @@ def watch(
 
     `confidence`, `error_rate`, `policy` or `overhead`: judge laws about objects on samples, until one can be sure, with
     this confidence, that fewer objects than the error rate break them. `policy` says how many objects are followed: a
-    name, a file, or a `lawful.confidence.model.Policy`; `overhead`, as 0.05, is a share of the program's time to keep
-    to. `run.confidence` tells how sure one is; `store` is a file that keeps it from run to run. With `on_violation`
-    "count", a violation is no finding, and only counted.
+    name, a file, or a `lawful.confidence.policy_automaton.Policy`; `overhead`, as 0.05, is a share of the program's
+    time to keep to. `run.confidence` tells how sure one is; `store` is a file that keeps it from run to run. With
+    `on_violation` "count", a violation is no finding, and only counted.
 
     `groups` says what the groups of views are, if the views do not: `{"WorkerGroup": "class app.Worker"}`.
     """
-    from lawful.engine.settings import Settings
+    from lawful.engine.watch_settings import Settings
     from lawful.sources.python.scope import Scope, find_project
 
     if on_violation not in _CHOICES:
@@ -287,7 +287,7 @@ def watch(
     )
     parameters = _parameters(learn)
     if parameters is not None:
-        from lawful.engine.teaching import widened
+        from lawful.engine.learner_setup import widened
 
         scope = widened(scope)
     settings = Settings(
@@ -331,7 +331,7 @@ def _demand(
     asked = Sampling(confidence, error_rate, word, share, seed)
     if given is None and not asked.asked:
         return None
-    from lawful.engine.sampling import demand
+    from lawful.engine.sample_tracking import demand
 
     return demand(asked, policy=given)
 
@@ -503,9 +503,9 @@ def _configured(place: str) -> Watch:
     config = load(os.fspath(folder))
     learn: Learn = False
     if config.learn.always:
-        from lawful.engine import teaching
+        from lawful.engine import learner_setup
 
-        learn = teaching.parameters(config.learn)
+        learn = learner_setup.parameters(config.learn)
     return watch(
         config.laws,
         calls=config.calls,

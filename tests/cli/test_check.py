@@ -301,7 +301,7 @@ def test_files_that_may_not_be_read(
 
     # For root every file is readable: what the system would say is said here.
     monkeypatch.setattr("builtins.open", partial(refuse, open))
-    monkeypatch.setattr("lawful.own.files.raw", partial(refuse, io.FileIO))
+    monkeypatch.setattr("lawful.pristine_os.files.raw", partial(refuse, io.FileIO))
     monkeypatch.setattr("os.access", lambda name, *rest: not str(name).startswith("secret") and access(name, *rest))
     assert main(["check", *args]) == 2
     assert capsys.readouterr().err.startswith(f"error[{slug}]: secret")

@@ -14,7 +14,7 @@ import pytest
 
 from cli.hosted import ENVIRONMENT, LAWFUL, USE, events, hosted
 from lawful.cli.main import main
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 Capture = pytest.CaptureFixture[str]
 
@@ -209,7 +209,7 @@ def test_events_that_find_the_buffer_full_are_counted(folder: Path) -> None:
     (folder / "many.py").write_text("import math\nfor i in range(20000):\n    math.floor(1.5)\n")
     options = ["--law", "law.rml", "--calls", "math", "--buffer", "10", "--when-full", "drop"]
     result = hosted(folder, "run", *options, "many.py")
-    if cores.choose().name == "python":
+    if tracer_choice.choose().name == "python":
         pytest.skip("the pure-Python core drops nothing")
     assert result.code == 0
     assert "events dropped" in result.err
@@ -288,7 +288,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("core", tracer_choice.available())
 @pytest.mark.parametrize("place", FAULTS)
 def test_a_fault_of_lawful_is_reported_and_the_program_goes_on(folder: Path, place: str, core: str) -> None:
     target, name = place.rsplit(".", 1)

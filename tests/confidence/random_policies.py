@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from lawful.confidence.model import MOST_NUMBER, MOST_SIDES, Auto, Policy, PolicyState, Transition, Trigger
+from lawful.confidence.policy_automaton import MOST_NUMBER, MOST_SIDES, Auto, Policy, PolicyState, Transition, Trigger
 
 WORDS = "policy start state sample all none in by at go on after target code x watch thin-2 été s_1 seconds".split()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lawful.confidence.model import Auto, Trigger, Walk
 from lawful.confidence.policies import MOST_COINS, NAMES, coverage, find, named, off, overhead, share, taper
+from lawful.confidence.policy_automaton import Auto, Trigger, Walk
 from lawful.errors import LawfulError
 
 

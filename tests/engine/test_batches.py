@@ -12,7 +12,7 @@ from lawful.confidence import policies
 from lawful.confidence.engine import Demand
 from lawful.engine.evidence import Recollection
 from lawful.engine.live import LiveRun
-from lawful.engine.sampling import Lives
+from lawful.engine.sample_tracking import Lives
 from lawful.laws.protocol import Law
 
 pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")

@@ -11,7 +11,7 @@ import pytest
 
 from lawful.engine.live import LiveRun
 from lawful.engine.session import Session
-from lawful.engine.settings import Settings
+from lawful.engine.watch_settings import Settings
 from lawful.laws import catalog
 from lawful.laws.loader import load_law
 from lawful.sources.python.scope import Scope

@@ -7,7 +7,7 @@ from typing import Any
 from lawful import grammar
 from lawful.config import Sampling
 from lawful.engine.live import LiveRun
-from lawful.engine.sampling import Lives, demand
+from lawful.engine.sample_tracking import Lives, demand
 
 LAW = grammar.compile(
     """

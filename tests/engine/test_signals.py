@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 # What is called next is looked up when it is first met: then the signal comes.
 PROGRAM = """
@@ -50,7 +50,9 @@ print(run.events, [str(finding.event["name"]) for finding in run.findings], run.
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="other signals")
-@pytest.mark.skipif(cores.choose("").name != "monitoring", reason="there, the call comes first: see docs/watching.md")
+@pytest.mark.skipif(
+    tracer_choice.choose("").name != "monitoring", reason="there, the call comes first: see docs/watching.md"
+)
 def test_a_signal_that_had_to_wait_strikes_before_the_call(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(PROGRAM)
     done = subprocess.run([sys.executable, "app.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)

@@ -242,10 +242,10 @@ def test_ctrl_c_while_cbmc_is_asked(here: Path) -> None:
     command = ["explain", "loops.c", "--teacher", "asking", "--all-bounds", "--max-unwind", "9", "--format", "json"]
     # Tells of the first bounds that are done, which nothing in the output does before the end.
     told = (
-        "import sys\nfrom lawful.cli import explaining\nfrom lawful.cli.main import main\n"
+        "import sys\nfrom lawful.cli import explain_options\nfrom lawful.cli.main import main\n"
         "from contextlib import nullcontext\n"
         "tell = lambda bounds, states, asked: states and bounds.unwind > 1 and open('begun', 'w').close()\n"
-        "explaining.progress = lambda wanted: nullcontext(tell)\nsys.exit(main(sys.argv[1:]))\n"
+        "explain_options.progress = lambda wanted: nullcontext(tell)\nsys.exit(main(sys.argv[1:]))\n"
     )
     run = subprocess.Popen(
         [sys.executable, "-c", told, *command],

@@ -19,7 +19,7 @@ import lawful.engine.live
 import lawful.laws.loader
 import lawful.laws.rml
 import lawful.reports.live
-from lawful.cli import hosting
+from lawful.cli import run_host
 from lawful.cli.main import main
 
 MOST_SECONDS = 120
@@ -28,9 +28,9 @@ MOST_SECONDS = 120
 def serve() -> None:
     # Laws are compiled once, and what they find out about themselves they keep. What they remember of a program is in
     # their monitors.
-    hosting.load_law = functools.cache(lawful.laws.loader.load_law)  # type: ignore[attr-defined]
-    for name, path in hosting.find_laws("strict").items():
-        law = hosting.load_law(path, name=name)
+    run_host.load_law = functools.cache(lawful.laws.loader.load_law)  # type: ignore[attr-defined]
+    for name, path in run_host.find_laws("strict").items():
+        law = run_host.load_law(path, name=name)
         assert not law.warnings
         assert law.watches
         law.monitor()

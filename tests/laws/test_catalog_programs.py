@@ -12,7 +12,7 @@ import pytest
 
 from lawful.cli import law_programs
 from lawful.laws import catalog
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def run() -> Iterator[law_programs.Run]:
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("core", tracer_choice.available())
 @pytest.mark.parametrize("name", catalog.names())
 def test_a_law_finds_what_its_programs_say(name: str, core: str, run: law_programs.Run) -> None:
     law = catalog.load(name)

@@ -6,8 +6,8 @@ from array import array
 import pytest
 
 from lawful.learning import anomalies, ranking, templates, window
-from lawful.learning.model import Instruction, Op, Pair, Site, State, Word
 from lawful.learning.view import View
+from lawful.learning.window_protocol import Instruction, Op, Pair, Site, State, Word
 
 PRODUCT = templates.compile(templates.DEFAULT)
 LOOSEST = (

@@ -23,7 +23,7 @@ from lawful.laws.loader import load_law
 from lawful.learning import templates, window
 from lawful.learning.export import chosen, to_rml
 from lawful.learning.intake import Intake
-from lawful.learning.model import Rule, State, Word
+from lawful.learning.window_protocol import Rule, State, Word
 
 A, B = Word("func_pre", "app.File.open"), Word("func_pre", "app.File.close")
 OWN = ("aab", "(ab)+", "a{2}b", "a{1,2}b", "a(a|b)*b", "a*b*", "(a|b)b", "[ab]a", "ab{0}|b", "a|b", "(a?b?)+", "ba|a.b")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lawful.errors import LawfulError
 from lawful.learning.intake import MOST_RECENT, NO_OBJECT, Intake, Recent
-from lawful.learning.model import Site, Word
+from lawful.learning.window_protocol import Site, Word
 
 Event = dict[str, Any]
 

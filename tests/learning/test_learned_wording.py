@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
-from lawful.learning import templates, ways, wording
-from lawful.learning.model import Rule, Scene, Site, State, Word
-from lawful.learning.ways import Breach
+from lawful.learning import templates, violation_kinds, wording
+from lawful.learning.violation_kinds import Breach
+from lawful.learning.window_protocol import Rule, Scene, Site, State, Word
 
 OWN = ("a(ba)*", "ba", "abb", "a{2,3}b", "(ab|ba)a", "aab|b")
 
@@ -20,7 +20,7 @@ BAD = (scene(("db.py", 80), ("db.py", 88)),)
 
 
 def sentence(template, word, a="open", b="close", bad=BAD, kept=41, total=42):
-    found = ways.of(templates.compile([template]))
+    found = violation_kinds.of(templates.compile([template]))
     rule = Rule(Word("func_pre", a), Word("func_pre", b), template, kept, total - kept, 3, State.ENFORCING)
     way = found.shape(0).broken(tuple("ab".index(letter) for letter in word))
     return wording.sentence(rule, found.shape(0), way, kept, total, bad)
@@ -127,11 +127,11 @@ def test_numbers():
 
 
 def test_events_that_are_no_calls():
-    shape = ways.of(templates.compile(["ab"])).shape(0)
+    shape = violation_kinds.of(templates.compile(["ab"])).shape(0)
 
     def say(a, b):
         rule = Rule(a, b, "ab", 41, 1, 3, State.ENFORCING)
-        return wording.sentence(rule, shape, ways.Way(Breach.MISSING, 1), 41, 42, [scene(("x.py", 1))])
+        return wording.sentence(rule, shape, violation_kinds.Way(Breach.MISSING, 1), 41, 42, [scene(("x.py", 1))])
 
     assert say(Word("new", "Cursor"), Word("func_pre", "Cursor.close")) == (
         "a new `Cursor` is followed by `Cursor.close` in 41 of 42 uses; not at `x.py:1`"

@@ -18,8 +18,8 @@ from lawful import core
 from lawful.errors import LawfulError
 from lawful.learning import templates
 from lawful.learning.learner import Learner
-from lawful.learning.model import Known, Rule, Site, State, Word, turned
 from lawful.learning.parameters import Parameters
+from lawful.learning.window_protocol import Known, Rule, Site, State, Word, turned
 
 Event = dict[str, Any]
 Small = tuple[str, int, int]  # name, object, line

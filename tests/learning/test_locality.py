@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lawful.learning.locality import DEFAULT_WINDOW, PAPER, Locality, sizes
-from lawful.learning.model import Word
+from lawful.learning.window_protocol import Word
 
 WORDS = [Word("new", "m.X"), Word("func_pre", "m.X.go"), Word("func_pre", "m.Y.go"), Word("func_pre", "go")]
 

@@ -6,7 +6,7 @@ import pytest
 
 from lawful.learning import ranking
 from lawful.learning.ranking import BAR, Evidence, bound, score
-from lawful.learning.ways import Breach
+from lawful.learning.violation_kinds import Breach
 
 GOOD = Evidence(kept=41, broken=1, idle=0, places=8, broken_places=1.0, against=1.0, breach=Breach.MISSING)
 

@@ -16,9 +16,9 @@ import pytest
 from lawful.confidence.store import ConfidenceStore, Counts, Subject
 from lawful.database import APPLICATION, VERSION
 from lawful.errors import LawfulError
-from lawful.learning.model import Known, KnownLife, Site, Word
+from lawful.learning.reported_before import Tellings
 from lawful.learning.store import Run, Store, minus, new_run_id
-from lawful.learning.told import Tellings
+from lawful.learning.window_protocol import Known, KnownLife, Site, Word
 
 TEMPLATES = ("ab", "ab?", "a+b")
 WORDS = [
@@ -183,7 +183,7 @@ def test_a_run_counts_once(tmp_path: Path) -> None:
 
 PROCESS = """
 import sys
-from lawful.learning.model import Known, KnownLife, Site, Word
+from lawful.learning.window_protocol import Known, KnownLife, Site, Word
 from lawful.learning.store import Run, Store
 path, who = sys.argv[1:]
 for number in range(20):

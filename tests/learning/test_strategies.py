@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lawful.errors import LawfulError
 from lawful.learning import strategies
-from lawful.learning.model import Instruction, Op, State
+from lawful.learning.window_protocol import Instruction, Op, State
 
 E, L, D = State.ENFORCING, State.LEARNING, State.DEAD
 

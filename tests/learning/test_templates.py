@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lawful.errors import LawfulError
 from lawful.learning import templates
-from lawful.learning.model import MOST_TEMPLATES, Product
+from lawful.learning.window_protocol import MOST_TEMPLATES, Product
 
 LONGEST = 10
 WORDS = ["".join(word) for length in range(1, LONGEST + 1) for word in words_over("ab", repeat=length)]

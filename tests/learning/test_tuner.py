@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lawful.errors import LawfulError
 from lawful.learning import strategies
-from lawful.learning.model import State
 from lawful.learning.tuner import LONGEST_STRIDE, MOST_MOVES, Move, Tuner, drawn
+from lawful.learning.window_protocol import State
 
 ALL = strategies.parse(strategies.DEFAULT)
 CONTEXT = strategies.parse("context")

@@ -3,7 +3,7 @@
 import pytest
 
 from lawful.learning import vocabulary
-from lawful.learning.model import Word
+from lawful.learning.window_protocol import Word
 
 
 @pytest.mark.parametrize(

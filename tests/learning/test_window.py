@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from lawful import core
-from lawful.learning import model, templates, window
-from lawful.learning.model import Candidate, Ending, Example, Instruction, Op, Pair, Product, State, Survey
+from lawful.learning import templates, window, window_protocol
+from lawful.learning.window_protocol import Candidate, Ending, Example, Instruction, Op, Pair, Product, State, Survey
 from oracle import ocd
 from oracle.ocd import Closed, Happening
 
-Make = Callable[[Product, int, int], model.Window]
+Make = Callable[[Product, int, int], window_protocol.Window]
 
 NATIVE = getattr(core.native, "Window", None)
 needs_native = pytest.mark.skipif(NATIVE is None, reason="the C core is not built, or not wanted")
@@ -106,7 +106,9 @@ def in_chunks(random: Random, events: Sequence[Happening]) -> Iterable[Sequence[
         at += length
 
 
-def fed(make: Make, product: Product, size: int, events: Sequence[Happening], most_pairs: int = 0) -> model.Window:
+def fed(
+    make: Make, product: Product, size: int, events: Sequence[Happening], most_pairs: int = 0
+) -> window_protocol.Window:
     made = make(product, size, most_pairs)
     made.feed(*columns(events))
     made.drain()
@@ -137,7 +139,7 @@ def random_template(random: Random) -> str:
 # --- the counts -----------------------------------------------------------------------------------------------------
 
 
-def assert_counts(made: model.Window, expected: dict[tuple[int, int], list[tuple[int, int]]]) -> None:
+def assert_counts(made: window_protocol.Window, expected: dict[tuple[int, int], list[tuple[int, int]]]) -> None:
     assert set(made.known()) == {(a, b) for a, b in expected if a < b}
     assert made.pairs == len(made.known()) == len(expected) // 2
     for first, second in made.known():
@@ -244,7 +246,7 @@ def state_after(product: Product, letters: Iterable[int]) -> int:
 
 def shown(closed: Closed, count: int) -> Example:
     first, last = closed.events[0], closed.events[-1]
-    trail = closed.trail[-model.MOST_TRAIL :]
+    trail = closed.trail[-window_protocol.MOST_TRAIL :]
     return Example(first.site, last.site, last.id, closed.seq, count, closed.at_end, trail)
 
 
@@ -258,7 +260,7 @@ def expected_pair(product: Product, evidence: ocd.Evidence, key: tuple[int, int]
         by_kind.setdefault(kind, []).append(closed)
         site, satisfied = closed.events[0].site, product.satisfied[kind]
         both = len({event.type for event in closed.events}) == 2
-        if both and satisfied and (site in contexts or len(contexts) < model.MOST_CONTEXTS):
+        if both and satisfied and (site in contexts or len(contexts) < window_protocol.MOST_CONTEXTS):
             contexts[site] = contexts.get(site, 0) | satisfied
     endings = []
     for kind, alike in sorted(by_kind.items()):
@@ -275,7 +277,7 @@ def expected_pair(product: Product, evidence: ocd.Evidence, key: tuple[int, int]
                 length = len(closed.events)
                 states = tuple(state_after(product, [one] * length) for one in (0, 1))
                 usage = (closed.events[0].site, states, closed.company)
-                if usage in usages or len(usages) < model.MOST_USAGES:
+                if usage in usages or len(usages) < window_protocol.MOST_USAGES:
                     usages.setdefault(usage, []).append(closed)
             mine = [
                 same
@@ -284,7 +286,7 @@ def expected_pair(product: Product, evidence: ocd.Evidence, key: tuple[int, int]
             ]
             first = min((max(same[0].seq, created + 1) for same in mine), default=created + 1)
             examples = [shown(same[0], len(same)) for same in mine]
-        endings.append(Ending(kind, len(alike), first, tuple(examples[: model.MOST_EXAMPLES])))
+        endings.append(Ending(kind, len(alike), first, tuple(examples[: window_protocol.MOST_EXAMPLES])))
     return Pair(*key, created, tuple(endings), tuple(contexts.items()))
 
 
@@ -314,13 +316,13 @@ def test_the_evidence_is_bounded(make: Make) -> None:
     pair = made.pair(0, 1)
     assert pair == expected_pair(NINE, ocd.gather(events, 3), (0, 1))
     assert pair is not None
-    assert len(pair.contexts) == model.MOST_CONTEXTS
-    assert max(len(ending.examples) for ending in pair.endings) == model.MOST_EXAMPLES
+    assert len(pair.contexts) == window_protocol.MOST_CONTEXTS
+    assert max(len(ending.examples) for ending in pair.endings) == window_protocol.MOST_EXAMPLES
 
 
 @pytest.mark.parametrize("make", CORES)
 def test_ways_of_use_that_are_too_many_are_counted_without_examples(make: Make) -> None:
-    early = [Happening(0, site, site) for site in range(model.MOST_USAGES)]
+    early = [Happening(0, site, site) for site in range(window_protocol.MOST_USAGES)]
     events = [*early, Happening(0, 900, 900), Happening(1, 901, 900), Happening(0, 902, 902)]
     pair = fed(make, NINE, 1, events).pair(0, 1)
     assert pair == expected_pair(NINE, ocd.gather(events, 1), (0, 1))
@@ -413,7 +415,7 @@ def expected_state(program: Sequence[Instruction], satisfied: int, total: int, c
     return value()
 
 
-def expected_survey(made: model.Window, product: Product, program: Sequence[Instruction]) -> Survey:
+def expected_survey(made: window_protocol.Window, product: Product, program: Sequence[Instruction]) -> Survey:
     """By what the window itself says of its pairs."""
     number = dict.fromkeys(State, 0)
     candidates = []
@@ -594,7 +596,7 @@ def test_a_remembered_failure_does_not_silence_the_same_failure(make: Make, fail
 # --- both cores -----------------------------------------------------------------------------------------------------
 
 
-def in_order(made: model.Window) -> list[tuple[int, int]]:
+def in_order(made: window_protocol.Window) -> list[tuple[int, int]]:
     """The pairs by creation; those that one event made at once, by their numbers."""
     known = made.known()
     pairs = [made.pair(*key) for key in known]
@@ -604,7 +606,7 @@ def in_order(made: model.Window) -> list[tuple[int, int]]:
     return [key for _, key in sorted(zip(created, known, strict=True))]
 
 
-def everything(made: model.Window) -> tuple[Any, ...]:
+def everything(made: window_protocol.Window) -> tuple[Any, ...]:
     known = in_order(made)
     return (
         (made.size, made.events, made.pairs, made.pruned, made.given_up),
@@ -625,7 +627,7 @@ def test_both_cores_agree_on_everything(seed: int) -> None:
         rules, kinds = len(product.size), len(product.satisfied)
         size = random.choice(SIZES)
         assert NATIVE is not None
-        both: list[model.Window] = [window.Window(product, size), NATIVE(product, size)]
+        both: list[window_protocol.Window] = [window.Window(product, size), NATIVE(product, size)]
         for chunk in in_chunks(random, trace(random, random.choice((60, 400, 1500)))):
             program, prune = random_program(random), random.random() < 0.5
             resize = random.choice(SIZES) if random.random() < 0.2 else None

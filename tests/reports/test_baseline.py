@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lawful.engine.learned import as_finding
+from lawful.engine.live_learning import as_finding
 from lawful.errors import LawfulError
 from lawful.reports import baseline
 from lawful.reports.fingerprints import Mark, marks

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lawful.engine.findings import Finding
-from lawful.engine.learned import as_finding
 from lawful.engine.live import LiveRun
+from lawful.engine.live_learning import as_finding
 from lawful.laws.protocol import Expectation
 from lawful.reports.fingerprints import Marker, marks
 from lawful.reports.sources import SourceLines

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from lawful.engine import Settings, TraceRun
-from lawful.engine.learned import as_finding
+from lawful.engine.live_learning import as_finding
 from lawful.reports import gather, learned
 from lawful.reports.fingerprints import Marker, marks
 from lawful.reports.json import render as render_traces

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from lawful.engine.findings import Finding
-from lawful.engine.learned import LiveLearner
 from lawful.engine.live import LiveRun
+from lawful.engine.live_learning import LiveLearner
 from lawful.laws.rml import compile
 from lawful.learning.parameters import Parameters
-from lawful.learning.told import Earlier, Told
+from lawful.learning.reported_before import Earlier, Told
 from lawful.reports import formats, gather
 from lawful.reports.live import render_json, render_text, report_lines
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import plain
-from lawful.web import finished
+from lawful.web import finished_run
 
 MESSAGE = "`Lock.acquire` is followed by `Lock.release` in 40 of 41 uses; not at `app.py:61`"
 LAW = compile("a matches {event: 'never'}; Main = a?;", name="never.rml")
@@ -82,7 +82,7 @@ def test_what_earlier_runs_had_too_is_told_by_all_reports(tmp_path: Path) -> Non
     page = formats.render(report, "html")
     assert "<summary>1 anomaly that earlier runs had, too</summary>" in page and "Nothing new was found." in page
     (tmp_path / "run.json").write_bytes(render_json(run))
-    side = finished.load(str(tmp_path / "run.json"))
+    side = finished_run.load(str(tmp_path / "run.json"))
     assert side.state["learning"]["known"] == 1
 
 

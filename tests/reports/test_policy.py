@@ -10,9 +10,9 @@ from hypothesis import given
 
 import check_docs
 from confidence.random_policies import policies
-from lawful.confidence.language import parse
-from lawful.confidence.model import Policy
 from lawful.confidence.policies import named
+from lawful.confidence.policy_automaton import Policy
+from lawful.confidence.policy_parser import parse
 from lawful.reports.policy import FORMS, Form, drawing, render
 
 GOLD = Path(__file__).parent / "gold"

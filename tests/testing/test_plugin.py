@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import check_docs
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 pytest_plugins = ["pytester"]
 
@@ -428,14 +428,14 @@ def test_a_watch_that_cannot_begin_is_told_of(project: pytest.Pytester) -> None:
 
 
 PLACES = (
-    "lawful.testing.watch.Watch.enter",
+    "lawful.testing.session_watch.Watch.enter",
     "lawful.engine.live.LiveRun._judge",
     "lawful.engine.session.Session._judge_rest",
     "lawful.sources.python.wanted.Watched.plan",
 )
 
 
-@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("core", tracer_choice.available())
 @pytest.mark.parametrize("place", PLACES)
 def test_a_fault_of_lawful_reaches_the_summary_but_no_test(
     project: pytest.Pytester, place: str, core: str, monkeypatch: pytest.MonkeyPatch

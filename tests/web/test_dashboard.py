@@ -299,7 +299,7 @@ def test_a_finished_run_is_served(tmp_path: Path):
 
 
 def test_what_a_finished_run_is_sure_of_is_served(tmp_path: Path):
-    from lawful.web.finished import load
+    from lawful.web.finished_run import load
 
     (tmp_path / "program.py").write_text(PROGRAM)
     words = "run --law files/use-after-close --confidence 0.9 --error-rate 0.1 -o run.json program.py 0.3".split()

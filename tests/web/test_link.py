@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lawful.engine.shown import Mark
+from lawful.engine.run_state import Mark
 from lawful.errors import LawfulError
 from lawful.web.link import ProgramSide, ServerSide
 

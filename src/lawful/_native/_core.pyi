@@ -5,8 +5,8 @@ from typing import Any
 from lawful.laws.invariants.expressions import Key
 from lawful.laws.invariants.trees import Program as InvariantProgram
 from lawful.laws.rml.planner import Planner
-from lawful.learning.model import Counts, Instruction, Life, Pair, Product, Survey
-from lawful.sources.python.model import Probe
+from lawful.learning.window_protocol import Counts, Instruction, Life, Pair, Product, Survey
+from lawful.sources.python.tracer_protocol import Probe
 
 nothing: Callable[..., None] | None
 

@@ -12,7 +12,7 @@ import click
 
 from lawful.engine.wording import count
 from lawful.errors import LawError, LawfulError
-from lawful.laws import catalog, shelves
+from lawful.laws import catalog, law_search
 
 _SETTINGS = {"max_content_width": 80}
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -127,7 +127,7 @@ def test(words: tuple[str, ...], jobs: int | None, core: str | None) -> None:
 
 @click.command(name="new", epilog=_NEW_EXAMPLES, context_settings=_SETTINGS)
 @click.argument("name", metavar="NAME")
-@click.option("--folder", metavar="DIR", default=shelves.FOLDER, show_default=True, help="Where to put it.")
+@click.option("--folder", metavar="DIR", default=law_search.FOLDER, show_default=True, help="Where to put it.")
 def new(name: str, folder: str) -> None:
     """Begin a law of your own: a template with its facts, a program that keeps it and one that breaks it.
 
@@ -145,7 +145,7 @@ def new(name: str, folder: str) -> None:
     for path, text in wanted.items():
         path.write_text(text, encoding="utf-8")
         click.echo(path)
-    area = shelves.PROJECT if os.path.basename(os.path.abspath(folder)) == shelves.FOLDER else None
+    area = law_search.PROJECT if os.path.basename(os.path.abspath(folder)) == law_search.FOLDER else None
     click.echo(
         f"try it: lawful laws test {area}/{name}" if area else f"use it: lawful run --law {Path(folder, name)}.rml …"
     )
@@ -154,11 +154,11 @@ def new(name: str, folder: str) -> None:
 def _chosen(words: Sequence[str]) -> dict[str, Path]:
     """The laws that words mean; without words, all."""
     if not words:
-        others = {name: path for shelf in shelves.shelves() for name, path in shelf.laws().items()}
+        others = {name: path for shelf in law_search.shelves() for name, path in shelf.laws().items()}
         return {name: catalog.find(name) for name in catalog.names()} | others
     found: dict[str, Path] = {}
     for word in words:
-        kept = {} if catalog.knows(word) else shelves.find(word)
+        kept = {} if catalog.knows(word) else law_search.find(word)
         found |= kept or {name: catalog.find(name) for name in catalog.select(word)}
     return found
 

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from lawful import config
-from lawful.cli import reading, reporting, sampling
+from lawful.cli import reporting, sampling_options, trace_input
 from lawful.cli.diagrams import Diagrams
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine import Case, Finding, Settings, TraceRun
@@ -28,7 +28,7 @@ from lawful.reports.formats import format_of
 from lawful.sources.python.scope import find_project
 
 if TYPE_CHECKING:
-    from lawful.engine.sampled import SampledTraces
+    from lawful.engine.sampled_traces import SampledTraces
     from lawful.reports.gather import Found
     from lawful.reports.sequence import Diagram
 
@@ -105,7 +105,7 @@ class _Check(click.Command):
     type=click.Path(readable=False),
     help="Run this file first: views may call its functions.",
 )
-@sampling.sampling_options
+@sampling_options.sampling_options
 @click.option("--seed", metavar="N", type=int, help="Of the coins that decide which objects are followed.")
 @click.option(
     "--store",
@@ -150,11 +150,11 @@ def command(
     _look_before(laws, traces, output, baseline)
     form = format_of(form, output)
     known = KnownFindings(baseline, folder, update=update_baseline)
-    shared = {name: flags.pop(name) for name in sampling.SHARED}
-    asked = sampling.given(flags, shared)
+    shared = {name: flags.pop(name) for name in sampling_options.SHARED}
+    asked = sampling_options.given(flags, shared)
     if not asked.asked and (picture or any(value is not None for value in shared.values())):
-        sampling.refuse(picture)
-    picture = sampling.look_at_picture(picture, [*laws, *traces, output, asked.store])
+        sampling_options.refuse(picture)
+    picture = sampling_options.look_at_picture(picture, [*laws, *traces, output, asked.store])
     if asked.asked and diagram is not None:
         hint = "leave out --confidence, --error-rate and --policy"
         raise LawfulError("usage", "there are no diagrams where objects are sampled", hint=hint)
@@ -174,7 +174,7 @@ def command(
             loaded, traces, asked, form, output, picture, known, skip_bad=skip_bad, history=earlier, quiet=quiet
         )
     settings = Settings(skip_bad=skip_bad, fail_fast=fail_fast, history=earlier)
-    with reading.opened(output) as target, reading.rare_collections():
+    with trace_input.opened(output) as target, trace_input.rare_collections():
         report: _Report
         if form == "text":
             report = _Text(target, quiet, known, diagrams)
@@ -199,31 +199,31 @@ def _sample(
     history: int,
     quiet: bool,
 ) -> int:
-    from lawful.engine.sampled import SampledTraces
-    from lawful.engine.sampling import demand
+    from lawful.engine.sample_tracking import demand
+    from lawful.engine.sampled_traces import SampledTraces
 
     run = SampledTraces(laws, demand(asked), skip_bad=skip_bad, history=history)
-    surety = sampling.surety(asked.store, laws)
+    surety = sampling_options.surety(asked.store, laws)
     runs = _fingerprints(traces) if surety is not None or len(traces) > 1 else {}
     if surety is not None:
         surety.refuse(runs)
         surety.recall(run.confidence)
-    with reading.rare_collections():
+    with trace_input.rare_collections():
         try:
             for trace in traces:
                 run.judge(trace)
         except KeyboardInterrupt:
             # As without sampling: standard output may be a pipe whose reader has been interrupted too. The store is
             # left as it was, because a trace can be added only once.
-            sampling.keep(run.confidence, None, picture)
-            with nullcontext(sys.stderr) if output is None else reading.opened(output) as target:
+            sampling_options.keep(run.confidence, None, picture)
+            with nullcontext(sys.stderr) if output is None else trace_input.opened(output) as target:
                 _tell_samples(run, "text" if output is None else form, target, known)
             click.echo(f"interrupted after {count(run.total.events, 'event')}", err=True)
             return _INTERRUPTED
     counted = {runs[trace]: part for trace, part in run.counted.items()} if surety is not None else None
-    sampling.keep(run.confidence, surety, picture, counted)
+    sampling_options.keep(run.confidence, surety, picture, counted)
     written = known.settle_live(run.total)
-    with reading.opened(output) as target:
+    with trace_input.opened(output) as target:
         if form != "text" or not quiet or run.total.failed:
             _tell_samples(run, form, target, known)
     reporting.tell_written(known.path, written)
@@ -244,7 +244,7 @@ def _tell_samples(run: SampledTraces, form: str, target: IO[str], known: KnownFi
         report = gather.of_live(run.total, known.source, command="check", baseline=known.path)
         target.write(formats.render(report, form))
     else:
-        show, width = reading.printer(target)
+        show, width = trace_input.printer(target)
         show(live.report_lines(run.total, width=width))
 
 
@@ -252,7 +252,7 @@ def _fingerprints(traces: tuple[str, ...]) -> dict[str, str]:
     """What each trace is known by. The lives in it are samples once, so that none may be there twice."""
     found: dict[str, str] = {}
     for trace in traces:
-        known = sampling.fingerprint(trace)
+        known = sampling_options.fingerprint(trace)
         if known in found.values():
             hint = "the lives in a trace are samples once: leave it out"
             raise LawfulError("usage", "the same trace is given twice", where=trace, hint=hint)
@@ -266,7 +266,7 @@ def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | N
         meant = " ".join(printable(name) for name in laws if not is_law_name(name))
         hint = f"write `--trace {meant}`" if meant else "--trace FILE, or --trace - for standard input"
         raise LawfulError("usage", "there is no trace to check", hint=hint)
-    reading.look_at_traces(traces)
+    trace_input.look_at_traces(traces)
     if output is not None and os.path.exists(output):
         for path in (*laws, *traces, *([baseline] if baseline else ())):
             if os.path.exists(path) and os.path.samefile(path, output):
@@ -466,7 +466,7 @@ class _Text(_Report):
     def __init__(self, target: IO[str], quiet: bool, known: KnownFindings, diagrams: Diagrams | None = None) -> None:
         super().__init__(known, diagrams)
         self._quiet = quiet
-        self._show, self._width = reading.printer(target)
+        self._show, self._width = trace_input.printer(target)
 
     def live(self, run: TraceRun, case: Case) -> None:
         from lawful.reports.text import case_lines

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from lawful.cli import reading
+from lawful.cli import trace_input
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def command(
         return
     from lawful.confidence import statistics
 
-    rate = None if epsilon is None else statistics.share(reading.number("--error-rate", epsilon), "the error rate")
+    rate = None if epsilon is None else statistics.share(trace_input.number("--error-rate", epsilon), "the error rate")
     doubt = _delta(confidence, delta)
     n = None if samples is None else _count("--samples", samples)
     k = 0 if violations is None else _count("--violations", violations)
@@ -97,7 +97,7 @@ def command(
     if plot is not None and plot != _IN_TERMINAL:
         if not plot.endswith(".svg"):
             raise LawfulError("usage", "a plot is written as SVG", where=plot, hint="name a file that ends in .svg")
-        reading.look_at_output(plot, ())
+        trace_input.look_at_output(plot, ())
     answer = _answer(rate, doubt, n, k)
     if form == "json":
         _print_json(answer, rate, doubt, n, k)
@@ -240,13 +240,13 @@ def _plot(chart: Chart, target: str, *, below: bool) -> None:
 
         # Beside JSON it would be no JSON any more.
         stream = sys.stdout if below else sys.stderr
-        show, width = reading.printer(stream)
+        show, width = trace_input.printer(stream)
         stream.write("\n")
         show(plot_lines(chart, width=min(width, 80)))
         return
     from lawful.reports.chart import render_svg
 
-    with reading.opened(target) as file:
+    with trace_input.opened(target) as file:
         file.write(render_svg(chart))
 
 
@@ -257,12 +257,12 @@ def _delta(confidence: str | None, delta: str | None) -> float | None:
     from lawful.confidence import statistics
 
     if confidence is None:
-        return None if delta is None else statistics.share(reading.number("--delta", delta), "delta")
+        return None if delta is None else statistics.share(trace_input.number("--delta", delta), "delta")
     if delta is not None:
         raise LawfulError(
             "usage", "--confidence and --delta say the same", hint="give one of them: confidence is 1 - delta"
         )
-    return statistics.complement(statistics.share(reading.number("--confidence", confidence), "the confidence"))
+    return statistics.complement(statistics.share(trace_input.number("--confidence", confidence), "the confidence"))
 
 
 def _count(option: str, text: str) -> int:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lawful.cli import reading
+from lawful.cli import trace_input
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Diagrams:
         if self._suffix.lower() not in _SUFFIXES:
             hint = "an SVG picture (.svg), or Mermaid (.mmd, or .md for a page of Markdown)"
             raise LawfulError("usage", "the name of a diagram ends in .svg, .mmd or .md", where=path, hint=hint)
-        reading.look_at_output(path, inputs, "diagram")
+        trace_input.look_at_output(path, inputs, "diagram")
         self._kept = {os.path.realpath(each) for each in inputs if each is not None}
         self._most = most
         self._number = 0
@@ -64,7 +64,7 @@ class Diagrams:
 
     def _write(self, diagram: Diagram, path: str | None) -> str:
         path = path or self._next()
-        with reading.opened(path) as file:
+        with trace_input.opened(path) as file:
             file.write(self._render()(diagram))
         return path
 

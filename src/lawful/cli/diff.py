@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from lawful.cli import explaining
-from lawful.cli.explaining import Form
+from lawful.cli import explain_options
+from lawful.cli.explain_options import Form
 
 _EXAMPLES = """
 \b
@@ -23,7 +23,7 @@ Examples:
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.option("--target", metavar="TARGET", help="What to compare, where OLD and NEW are revisions or folders.")
-@explaining.options(learners=("auto", "words", "table", "tree"))
+@explain_options.options(learners=("auto", "words", "table", "tree"))
 def command(
     old: str,
     new: str,
@@ -46,12 +46,12 @@ def command(
     """
     from lawful.explain.explaining import diff
 
-    wanted = explaining.settings(flags)
-    explaining.look_at_outputs(outputs, explaining.files_of(*((target,) if target else (old, new))))
+    wanted = explain_options.settings(flags)
+    explain_options.look_at_outputs(outputs, explain_options.files_of(*((target,) if target else (old, new))))
     try:
-        with explaining.progress(not no_progress) as watcher:
+        with explain_options.progress(not no_progress) as watcher:
             found = diff(old, new, target=target, settings=wanted, watcher=watcher)
     except KeyboardInterrupt:
-        return explaining.interrupted()
-    explaining.tell(found, form, outputs)
-    return explaining.code(found)
+        return explain_options.interrupted()
+    explain_options.tell(found, form, outputs)
+    return explain_options.code(found)

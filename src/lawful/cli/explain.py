@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from lawful.cli import explaining, reading
-from lawful.cli.explaining import Form
+from lawful.cli import explain_options, trace_input
+from lawful.cli.explain_options import Form
 from lawful.errors import LawfulError
 
 _INTERRUPTED = 130
@@ -36,7 +36,7 @@ Examples:
     help="Explain recorded traces, files or folders of files, in the place of a target.",
 )
 @click.option("--explain-end", is_flag=True, help="Explain all executions that come to their end, not an error.")
-@explaining.options(learners=("auto", "words", "table", "tree", "dont-care"))
+@explain_options.options(learners=("auto", "words", "table", "tree", "dont-care"))
 def command(
     target: str | None,
     traces: tuple[str, str] | None,
@@ -65,17 +65,17 @@ def command(
             "there is no target" if target is None else "a target and traces are given",
             hint="give a target, as file.py:function or file.c, or a failing and a passing trace with --traces",
         )
-    wanted = explaining.settings(flags)
+    wanted = explain_options.settings(flags)
     if explain_end:
         if wanted.error not in (None, END):
             raise LawfulError("usage", "--explain-end explains the end: there is no --error with it")
         wanted = replace(wanted, error=END)
-    reading.look_at_traces([trace for trace in traces or () if not os.path.isdir(trace)])
-    explaining.look_at_outputs(outputs, (*explaining.files_of(target), *(traces or ())))
+    trace_input.look_at_traces([trace for trace in traces or () if not os.path.isdir(trace)])
+    explain_options.look_at_outputs(outputs, (*explain_options.files_of(target), *(traces or ())))
     try:
-        with explaining.progress(not no_progress) as watcher:
+        with explain_options.progress(not no_progress) as watcher:
             found = explain(target, traces=traces or (), settings=wanted, watcher=watcher)
     except KeyboardInterrupt:
-        return explaining.interrupted()
-    explaining.tell(found, form, outputs)
+        return explain_options.interrupted()
+    explain_options.tell(found, form, outputs)
     return _INTERRUPTED if found.interrupted else 0

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from lawful import config
-from lawful.cli import learner as options
-from lawful.cli import reading, reporting
+from lawful.cli import learning_options as options
+from lawful.cli import reporting, trace_input
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
@@ -23,10 +23,10 @@ from lawful.reports.formats import format_of
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner
-    from lawful.learning.model import Known, KnownLife, Word
     from lawful.learning.parameters import Parameters
+    from lawful.learning.reported_before import Earlier, FunctionOf
     from lawful.learning.store import Store
-    from lawful.learning.told import Earlier, FunctionOf
+    from lawful.learning.window_protocol import Known, KnownLife, Word
 
 _INTERRUPTED = 130
 _MERGE = "merge"
@@ -131,16 +131,16 @@ def command(
     # What a store should keep must not be pruned away. Whoever wants every rule has the memory for it.
     every = {"most_pairs": 0} if all_rules else {}
     told = options.parameters(asked, all_rules=all_rules or asked.store is not None, **every)
-    reading.look_at_traces(traces)
+    trace_input.look_at_traces(traces)
     options.look_at_export(export)
-    reading.look_at_output(output, (*traces, asked.store, both.baseline))
+    trace_input.look_at_output(output, (*traces, asked.store, both.baseline))
     accepted = KnownFindings(both.baseline, folder, update=update_baseline)
-    reading.look_at_output(export, (*traces, asked.store, output), "law")
+    trace_input.look_at_output(export, (*traces, asked.store, output), "law")
     work = _Work(told, skip_bad=skip_bad, progress=not no_progress)
     failed: LawfulError | None = None
     with _opened_store(asked.store) as store:
         try:
-            with reading.rare_collections():
+            with trace_input.rare_collections():
                 learner = work.run(traces) if store is None else work.run_with(store, traces, accepted.source.function)
         except KeyboardInterrupt:
             click.echo(f"interrupted after {work.events:,} events; nothing was kept of them", err=True)
@@ -209,9 +209,9 @@ class _Work:
                 learner.part()
             with open_trace(trace, skip_bad=self._skip_bad) as reader:
                 self.names.append(reader.name)
-                for batch in reading.batches(reader, self._progress):
+                for batch in trace_input.batches(reader, self._progress):
                     learner.feed(batch, reader.name)
-                reading.tell_skipped(reader)
+                trace_input.tell_skipped(reader)
         learner.finish()
         self.seconds = perf_counter() - began
         return learner
@@ -222,9 +222,9 @@ class _Work:
         Traces that it has already are counted for themselves first, and taken out of what it knows and of what will be
         added: nothing counts twice. Nor is what they have told known by that.
         """
-        from lawful.learning import stored_lives
+        from lawful.learning import stored_histories
+        from lawful.learning.reported_before import Earlier
         from lawful.learning.store import minus
-        from lawful.learning.told import Earlier
 
         runs: dict[str, str] = {}
         for trace in traces:
@@ -239,19 +239,19 @@ class _Work:
             self._again, self._again_lives = list(learner.knowledge()), list(learner.known_lives())
         self._fresh = [run for run in runs if not store.has(run)]
         known = minus(store.known(self._told.templates), self._again)
-        lives = stored_lives.minus(store.lives(), self._again_lives)
+        lives = stored_histories.minus(store.lives(), self._again_lives)
         return self.run(traces, known, lives, Earlier(store.told(without=runs), function), store.novelty())
 
     def add_to(self, store: Store, learner: Learner) -> None:
         """Add what was counted in traces that the store does not have."""
-        from lawful.learning import stored_lives
+        from lawful.learning import stored_histories
         from lawful.learning.store import Run, minus
 
         if self._fresh:
             # How many of the events are whose, nobody asks: the first run has them all.
             events = [learner.events, *(0 for _ in self._fresh[1:])]
             runs = [Run(run, number, self._told.window) for run, number in zip(self._fresh, events, strict=True)]
-            lives = stored_lives.minus(learner.known_lives(), self._again_lives)
+            lives = stored_histories.minus(learner.known_lives(), self._again_lives)
             counted = minus(learner.knowledge(), self._again)
             store.add(runs, self._told.templates, counted, lives, learner.tellings(), learner.novelty())
 
@@ -278,7 +278,7 @@ class _Told(NamedTuple):
 
 
 def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings, folder: str) -> int:
-    from lawful.engine.learned import as_finding
+    from lawful.engine.live_learning import as_finding
     from lawful.learning.learner import Report
     from lawful.reports import formats, gather, learned
     from lawful.reports.fingerprints import marks
@@ -291,7 +291,7 @@ def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings,
     gone = {id(finding) for finding in hidden}
     left = [at for at, finding in enumerate(findings) if id(finding) not in gone]
     news = Report((every[at] for at in left), every.omitted, every.known)
-    with reading.opened(how.output) as target:
+    with trace_input.opened(how.output) as target:
         if how.form == "json":
             away = [mark for at, mark in enumerate(found) if at not in left]
             told = learned.render_json(learner, traces, marks=found, hidden=away, baseline=known.path)
@@ -302,7 +302,7 @@ def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings,
             )
             target.write(formats.render(report, how.form))
         else:
-            show, width = reading.printer(target)
+            show, width = trace_input.printer(target)
             show(
                 learned.report_lines(
                     learner,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lawful.cli import reading
+from lawful.cli import trace_input
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
 
@@ -63,36 +63,36 @@ def command(
     from lawful.reports import locality as report
 
     # What is no window, or no join, is told as the learner tells it.
-    asked = Parameters(window=DEFAULT_WINDOW if window is None else window, joins=frozenset(reading.words(joins)))
+    asked = Parameters(window=DEFAULT_WINDOW if window is None else window, joins=frozenset(trace_input.words(joins)))
     output = None if output == "-" else output
-    reading.look_at_traces(traces)
-    reading.look_at_output(output, traces)
+    trace_input.look_at_traces(traces)
+    trace_input.look_at_output(output, traces)
     found = Locality(window=asked.window)
     intake = Intake(asked.joins)
     names: list[str] = []
-    with reading.rare_collections():
+    with trace_input.rare_collections():
         for trace in traces:
             with open_trace(trace, skip_bad=skip_bad) as reader:
                 names.append(reader.name)
-                for batch in reading.batches(reader, progress=not no_progress):
+                for batch in trace_input.batches(reader, progress=not no_progress):
                     intake.add(batch, reader.name)
                     taken = intake.take()
                     found.feed(taken.names, taken.objects, intake.words)
                     _drop(found, batch)
                 found.end()
                 intake.part()
-                reading.tell_skipped(reader)
+                trace_input.tell_skipped(reader)
     if intake.passed.get(NO_OBJECT) and not found.events:
         raise LawfulError(
             "learn-no-objects",
             f"none of the {intake.read:,} events has an object, so there are no distances",
             hint="distances are between events of one object, which is the `targetId` of each",
         )
-    with reading.opened(output) as target:
+    with trace_input.opened(output) as target:
         if form == "json":
             target.write(report.render_json(found, names, intake.passed).decode())
         else:
-            show, width = reading.printer(target)
+            show, width = trace_input.printer(target)
             show(report.report_lines(found, names, intake.passed, width))
 
 

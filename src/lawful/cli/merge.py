@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from lawful.cli import explaining
-from lawful.cli.explaining import Form
+from lawful.cli import explain_options
+from lawful.cli.explain_options import Form
 
 _EXAMPLES = """
 \b
@@ -24,7 +24,7 @@ Examples:
 @click.argument("b", metavar="B")
 @click.argument("merged", metavar="MERGED")
 @click.option("--target", metavar="TARGET", help="What to compare, where the versions are revisions or folders.")
-@explaining.options(learners=("auto", "words", "table", "tree"))
+@explain_options.options(learners=("auto", "words", "table", "tree"))
 def command(
     base: str,
     a: str,
@@ -47,13 +47,13 @@ def command(
     """
     from lawful.explain.explaining import merge
 
-    wanted = explaining.settings(flags)
+    wanted = explain_options.settings(flags)
     versions = (target,) if target else (base, a, b, merged)
-    explaining.look_at_outputs(outputs, explaining.files_of(*versions))
+    explain_options.look_at_outputs(outputs, explain_options.files_of(*versions))
     try:
-        with explaining.progress(not no_progress) as watcher:
+        with explain_options.progress(not no_progress) as watcher:
             found = merge(base, a, b, merged, target=target, settings=wanted, watcher=watcher)
     except KeyboardInterrupt:
-        return explaining.interrupted()
-    explaining.tell(found, form, outputs)
-    return explaining.code(found)
+        return explain_options.interrupted()
+    explain_options.tell(found, form, outputs)
+    return explain_options.code(found)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lawful.cli import hosting
-from lawful.cli.web import address_options, guarded, needs_web
+from lawful.cli import run_host
+from lawful.cli.server_options import address_options, guarded, needs_web
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def command(
     needs_web("lawful oracle")
     from lawful.web import oracle, serving
 
-    loaded = hosting.load_laws(laws)
+    loaded = run_host.load_laws(laws)
     terms = oracle.Terms(key, shape, go_on, max_message, max_connections, max_states)
     socket = serving.listen(host, port)
     app, shown = guarded(oracle.application(oracle.Oracle(loaded, terms)), socket, token, no_token, any_method=True)

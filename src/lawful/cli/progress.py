@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from lawful.diagnostics import printable
-from lawful.events.model import Event
+from lawful.events.event_kinds import Event
 from lawful.events.reader import TraceReader
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawful import config
-from lawful.cli import hosting
+from lawful.cli import run_host
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Examples:
 """
 
 
-@click.command(name="record", cls=hosting.Hosting, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="record", cls=run_host.Hosting, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--output",
@@ -42,7 +42,7 @@ Examples:
     type=click.Path(readable=False),
     help="Record what this law can match; it is not judged.",
 )
-@hosting.scope_options
+@run_host.scope_options
 @click.option("--quiet", "-q", is_flag=True, help="Do not say how much was recorded.")
 @click.pass_context
 def command(ctx: click.Context, /, program: tuple[str, ...], quiet: bool, **flags: Any) -> Callable[[], int]:
@@ -55,17 +55,17 @@ def command(ctx: click.Context, /, program: tuple[str, ...], quiet: bool, **flag
 
     Exit code: the program's own.
     """
-    ready = hosting.prepare(ctx, program)
-    both, settings = hosting.settled(ready, config.Config(**flags))
+    ready = run_host.prepare(ctx, program)
+    both, settings = run_host.settled(ready, config.Config(**flags))
     if settings.trace is None:
         raise LawfulError("usage", "there is no trace to write", hint="name it: -o run.jsonl")
     scope = settings.scope
     if not (scope.calls or scope.public or scope.fields or both.laws):
         hint = "--calls stdlib records the calls into the standard library, --public PKG those of a package's functions"
         raise LawfulError("usage", "nothing says what to record", hint=hint)
-    laws = hosting.load_laws(both.laws, both.functions)
-    host = hosting.Host(ready, replace(settings, judge=False), laws, lambda session: _report(session, quiet))
-    hosting.warn_before(host.session, both)
+    laws = run_host.load_laws(both.laws, both.functions)
+    host = run_host.Host(ready, replace(settings, judge=False), laws, lambda session: _report(session, quiet))
+    run_host.warn_before(host.session, both)
     return host
 
 
@@ -74,8 +74,8 @@ def _report(session: Session, quiet: bool) -> None:
 
     live = session.live
     for text in (*live.faults, *live.warnings):
-        hosting.say(text)
+        run_host.say(text)
     if live.dropped:
-        hosting.say(f"{count(live.dropped, 'event')} dropped")
+        run_host.say(f"{count(live.dropped, 'event')} dropped")
     if not quiet:
-        hosting.say(f"{count(live.events, 'event')} in {session.settings.trace}")
+        run_host.say(f"{count(live.events, 'event')} in {session.settings.trace}")

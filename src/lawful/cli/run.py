@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawful import config
-from lawful.cli import hosting, reporting, sampling
-from lawful.cli import learner as options
+from lawful.cli import learning_options as options
+from lawful.cli import reporting, run_host, sampling_options
 from lawful.errors import LawfulError
 from lawful.reports.formats import format_of
 
 if TYPE_CHECKING:
     from lawful.cli.diagrams import Diagrams
+    from lawful.engine.learner_setup import Memory
     from lawful.engine.session import Session
-    from lawful.engine.settings import Settings
-    from lawful.engine.teaching import Memory
+    from lawful.engine.watch_settings import Settings
     from lawful.learning.learner import Learner
     from lawful.reports.baseline import KnownFindings
 
@@ -40,7 +40,7 @@ Examples:
 
 
 # Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="run", cls=hosting.Hosting, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="run", cls=run_host.Hosting, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--law",
@@ -50,7 +50,7 @@ Examples:
     type=click.Path(readable=False),
     help="A law: a file, or a name of the catalogue that comes with Lawful.",
 )
-@hosting.scope_options
+@run_host.scope_options
 @click.option(
     "--trace",
     metavar="OUT",
@@ -88,7 +88,7 @@ Examples:
     help="Learn rules, and report what breaks them.  [default: if there is no law]",
 )
 @options.learner_options
-@sampling.sampling_options
+@sampling_options.sampling_options
 @click.option(
     "--serve",
     metavar="[=PORT]",
@@ -129,10 +129,10 @@ def command(
 
     Exit code: the program's own; if that is 0 and something was found, 1.
     """
-    ready = hosting.prepare(ctx, program)
+    ready = run_host.prepare(ctx, program)
     told = {name: flags.pop(name) for name in config.LEARN_NAMES if name in flags}
-    asked = sampling.given(flags, told)
-    both, settings = hosting.settled(ready, config.Config(**flags, learn=options.given(told), sampling=asked))
+    asked = sampling_options.given(flags, told)
+    both, settings = run_host.settled(ready, config.Config(**flags, learn=options.given(told), sampling=asked))
     learns = bool(not both.laws or both.learn.always) if learn is None else learn
     if not (both.laws or settings.trace or learns):
         hint = "--law FILE, a name of the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
@@ -140,22 +140,22 @@ def command(
     told_what = both.laws or both.calls or both.public or both.fields  # somebody knows what is to be watched
     samples = both.sampling.asked
     if samples:
-        settings = sampling.sampled(settings, both.sampling, laws=bool(both.laws))
+        settings = sampling_options.sampled(settings, both.sampling, laws=bool(both.laws))
     elif picture is not None or settings.on_violation == "count":
-        sampling.refuse(picture)
+        sampling_options.refuse(picture)
     if learns:
         settings = _learning(settings, both.learn)
     else:
-        shared = sampling.SHARED if samples else ()
+        shared = sampling_options.SHARED if samples else ()
         _refuse({name: told[name] for name in told if name not in shared}, export, laws=bool(both.laws))
-    laws = hosting.load_laws(both.laws, both.functions)
+    laws = run_host.load_laws(both.laws, both.functions)
     memory = _memory(both.learn.store, settings) if learns else None
-    surety = sampling.surety(both.sampling.store, laws) if samples else None
+    surety = sampling_options.surety(both.sampling.store, laws) if samples else None
     needed = [*ready.files, *both.laws, *both.functions, settings.trace, both.learn.store, both.sampling.store]
     export = options.look_at_export(export, [*needed, output])
-    picture = sampling.look_at_picture(picture, [*needed, output, export])
+    picture = sampling_options.look_at_picture(picture, [*needed, output, export])
     accepted = _known(both, settings, update=update_baseline)
-    file = hosting.open_report(output, [*needed, export, picture, both.baseline])
+    file = run_host.open_report(output, [*needed, export, picture, both.baseline])
     shown = format_of(form, output)
     diagrams = _diagrams(diagram, [*needed, output, export, picture, both.baseline], both.history)
     if diagrams is not None:
@@ -167,19 +167,19 @@ def command(
         if session.learner is not None:
             _keep(session.learner.learner, memory, export)
         if session.sampler is not None:
-            sampling.keep(session.sampler.confidence, surety, picture)
+            sampling_options.keep(session.sampler.confidence, surety, picture)
         if diagrams is not None and not diagrams.draw_live(session.live, settings.main or "") and not quiet:
-            hosting.say(f"no view was broken: {diagram} is not written")
-        hosting.write_report(session, file, shown, quiet, verbose, known=accepted, earlier=known)
+            run_host.say(f"no view was broken: {diagram} is not written")
+        run_host.write_report(session, file, shown, quiet, verbose, known=accepted, earlier=known)
         if not (quiet or told_what or session.live.findings or session.learner is None or shown != "text"):
             _help(session.learner.learner)
 
-    host = hosting.Host(ready, settings, laws, report, both.fail_on)
+    host = run_host.Host(ready, settings, laws, report, both.fail_on)
     if memory is not None and host.session.learner is not None:
         memory.recall(host.session.learner.learner)
     if surety is not None and host.session.sampler is not None:
         surety.recall(host.session.sampler.confidence)
-    hosting.warn_before(host.session, both)
+    run_host.warn_before(host.session, both)
     if serve is not None:
         _serve(host.session, serve, program)
     return host
@@ -187,18 +187,18 @@ def command(
 
 def _serve(session: Session, port: str, program: tuple[str, ...]) -> None:
     """Give the run a dashboard."""
-    from lawful.cli.web import needs_web
+    from lawful.cli.server_options import needs_web
 
     needs_web("lawful run --serve")
-    from lawful.web import beginning, serving, tokens
+    from lawful.web import dashboard_start, serving, tokens
 
     if not port.isdecimal() or int(port) > 65535:
         hint = "--serve takes any that is free, --serve=8000 that one"
         raise LawfulError("usage", f"{port!r:.60} is no port", hint=hint)
     socket, token = serving.listen("127.0.0.1", int(port)), tokens.new_token()
     shown = serving.location(*serving.address(socket), token)
-    beginning.attend(session, socket, token, program=" ".join(program))
-    hosting.say(f"this run is shown at {shown}")
+    dashboard_start.attend(session, socket, token, program=" ".join(program))
+    run_host.say(f"this run is shown at {shown}")
 
 
 def _diagrams(path: str | None, needed: Sequence[str | None], history: int | None) -> Diagrams | None:
@@ -220,10 +220,10 @@ def _known(both: config.Config, settings: Settings, *, update: bool) -> KnownFin
 
 def _help(learner: Learner) -> None:
     """For whoever tries it the first time, on a program that has little to do with objects of libraries."""
-    from lawful.learning.model import State
+    from lawful.learning.window_protocol import State
 
     if not any(rule.state == State.ENFORCING for rule in learner.rules()):
-        hosting.say("only calls of libraries were watched; --public MODULE watches methods of the program's own")
+        run_host.say("only calls of libraries were watched; --public MODULE watches methods of the program's own")
 
 
 def _refuse(told: Mapping[str, Any], export: str | None, *, laws: bool) -> None:
@@ -234,17 +234,17 @@ def _refuse(told: Mapping[str, Any], export: str | None, *, laws: bool) -> None:
 
 
 def _learning(settings: Settings, asked: config.Learn) -> Settings:
-    from lawful.engine import teaching
+    from lawful.engine import learner_setup
 
     # What a store should keep must not be pruned away.
-    told = teaching.parameters(asked, all_rules=asked.store is not None)
-    return replace(settings, scope=teaching.widened(settings.scope), learn=told)
+    told = learner_setup.parameters(asked, all_rules=asked.store is not None)
+    return replace(settings, scope=learner_setup.widened(settings.scope), learn=told)
 
 
 def _memory(path: str | None, settings: Settings) -> Memory | None:
     if path is None:
         return None
-    from lawful.engine.teaching import Memory
+    from lawful.engine.learner_setup import Memory
     from lawful.reports.sources import SourceLines
 
     return Memory(path, SourceLines(os.path.abspath(settings.scope.project)).function)
@@ -261,6 +261,6 @@ def _keep(learner: Learner, memory: Memory | None, export: str | None) -> None:
         try:
             step()
         except LawfulError as error:
-            hosting.say(f"what was learned is not kept: {error.where}: {error.message}")
+            run_host.say(f"what was learned is not kept: {error.where}: {error.message}")
         except OSError as error:
-            hosting.say(f"what was learned is not kept: {error}")
+            run_host.say(f"what was learned is not kept: {error}")

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import click
 
-from lawful.cli.web import address_options, guarded, needs_web
+from lawful.cli.server_options import address_options, guarded, needs_web
 from lawful.errors import LawfulError
 
 _EXAMPLES = """
@@ -28,9 +28,9 @@ def command(run: str, host: str, port: int, token: str | None, no_token: bool) -
     The token is in the address that is printed. Ends with Ctrl-C.
     """
     needs_web("lawful serve")
-    from lawful.web import dashboard, finished, serving
+    from lawful.web import dashboard, finished_run, serving
 
-    side = finished.load(run)
+    side = finished_run.load(run)
     socket = serving.listen(host, port)
     app, shown = guarded(dashboard.application(dashboard.Hub(side)), socket, token, no_token, open_paths=("/static/",))
     click.echo(f"lawful: the run is shown at {shown('http')}", err=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawful.confidence.model import Policy, Walk
+from lawful.confidence.policy_automaton import Policy, Walk
 from lawful.confidence.statistics import Claim, complement, samples_needed
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
-from lawful.own import clock
+from lawful.pristine_os import clock
 
 _PATIENCE = 1.0  # seconds
 _NO_END = 60.0  # seconds after which one gives up waiting for the first end of a life

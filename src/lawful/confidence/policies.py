@@ -6,7 +6,7 @@ import os
 import re
 from fractions import Fraction
 
-from lawful.confidence.model import MOST_NUMBER, Auto, Policy, PolicyState, Transition, Trigger
+from lawful.confidence.policy_automaton import MOST_NUMBER, Auto, Policy, PolicyState, Transition, Trigger
 from lawful.diagnostics import did_you_mean, quoted
 from lawful.errors import LawfulError
 
@@ -111,9 +111,9 @@ def find(word: str | os.PathLike[str]) -> Policy:
     """The policy that a user names: one that comes with Lawful, or a file."""
     word = os.fspath(word)
     if word.lower().endswith(SUFFIX) or (word not in NAMES and os.path.isfile(word)):
-        from lawful.confidence import language  # the others do not need it
+        from lawful.confidence import policy_parser  # the others do not need it
 
-        return language.read(word)
+        return policy_parser.read(word)
     return named(word)
 
 

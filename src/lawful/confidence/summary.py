@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from lawful.confidence.model import Move
+from lawful.confidence.policy_automaton import Move
 from lawful.confidence.statistics import Claim, ClaimState
 
 

@@ -9,18 +9,18 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from lawful.diagnostics import all_encodable, encodable
-from lawful.engine.changing import change_laws
-from lawful.engine.remade import Remade
-from lawful.engine.shown import MOST_MOVES, Mark, class_json, finding_json
+from lawful.engine.law_changes import change_laws
+from lawful.engine.run_state import MOST_MOVES, Mark, class_json, finding_json
+from lawful.engine.throttled_cache import Remade
 from lawful.errors import LawfulError
-from lawful.own import clock
+from lawful.pristine_os import clock
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
-    from lawful.engine.learned import LiveLearner
+    from lawful.engine.live_learning import LiveLearner
     from lawful.engine.session import Session
     from lawful.learning.learner import Learner
-    from lawful.learning.model import Rule
+    from lawful.learning.window_protocol import Rule
 
 MOST_RULES = 200
 
@@ -219,7 +219,7 @@ class Control:
 
     def _change_sampling(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         from lawful.config import Sampling
-        from lawful.engine.sampling import demand
+        from lawful.engine.sample_tracking import demand
 
         sampler = self._session.sampler
         if sampler is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lawful import core
 from lawful.engine.findings import MESSAGES, Event, Numbered, has_place, is_message
-from lawful.events.model import EVENT_KINDS, mentioned_ids, opened
+from lawful.events.event_kinds import EVENT_KINDS, mentioned_ids, opened
 from lawful.laws.protocol import Expectation, Monitor
 
 _MOST_MET = 10

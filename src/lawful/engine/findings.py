@@ -10,7 +10,7 @@ from lawful.laws.protocol import Expectation
 
 if TYPE_CHECKING:
     from lawful.laws.grammar.wording import Rejection
-    from lawful.learning.model import Anomaly
+    from lawful.learning.window_protocol import Anomaly
 
 Event = dict[str, Any]
 
@@ -137,7 +137,7 @@ class Finding:
         return data
 
     def _repr_html_(self) -> str:
-        from lawful.engine.notebook import finding_html  # nobody else needs it
+        from lawful.engine.finding_html import finding_html  # nobody else needs it
 
         return finding_html(self)
 
@@ -186,7 +186,7 @@ def _anomaly(data: Any) -> Anomaly | None:
         return None
     import msgspec
 
-    from lawful.learning.model import Anomaly
+    from lawful.learning.window_protocol import Anomaly
 
     return msgspec.convert(data, Anomaly)
 

@@ -10,20 +10,20 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from lawful import core
-from lawful.engine.dealing import Heard, deal
+from lawful.engine.dispatch import Heard, deal
 from lawful.engine.evidence import Recollection, by_object, values_of
-from lawful.engine.faults import in_words, is_programs
 from lawful.engine.findings import Event, Finding, Numbered, finding_key, has_place, is_message, time_of
-from lawful.engine.judged import LiveLaw
+from lawful.engine.internal_errors import in_words, is_programs
+from lawful.engine.law_judge import LiveLaw
 from lawful.engine.routing import Routes
 from lawful.engine.violations import AFTER, AT_ONCE, OnViolation, Stop, Violation
 from lawful.errors import TraceError
-from lawful.events.model import mentioned_ids, opened
+from lawful.events.event_kinds import mentioned_ids, opened
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
-    from lawful.engine.learned import LiveLearner
-    from lawful.engine.sampling import Lives
+    from lawful.engine.live_learning import LiveLearner
+    from lawful.engine.sample_tracking import Lives
     from lawful.engine.suppressions import Suppressions
     from lawful.events.writer import TraceWriter
 

@@ -9,9 +9,9 @@ from lawful.errors import TraceError
 
 if TYPE_CHECKING:
     from lawful.engine.live import LiveRun
-    from lawful.engine.lookout import Lookout
+    from lawful.engine.tracer_setup import Lookout
     from lawful.events.writer import TraceWriter
-    from lawful.sources.python.model import Tracer
+    from lawful.sources.python.tracer_protocol import Tracer
 
 
 class Recording:

@@ -9,27 +9,27 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lawful.engine.live import LiveRun
-from lawful.engine.lookout import Lookout
-from lawful.engine.membership import Membership
+from lawful.engine.process_member import Membership
 from lawful.engine.recording import Recording
-from lawful.engine.settings import Settings
 from lawful.engine.suppressions import Suppressions
-from lawful.own import clock
-from lawful.sources.python import children, cores, emitting
+from lawful.engine.tracer_setup import Lookout
+from lawful.engine.watch_settings import Settings
+from lawful.pristine_os import clock
+from lawful.sources.python import children, emitting, tracer_choice
 from lawful.sources.python.flusher import INTERVAL, Flusher
 
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
-    from lawful.engine.attendant import Attendant
-    from lawful.engine.consulting import Client, Server
     from lawful.engine.findings import Finding
-    from lawful.engine.halting import Halting
-    from lawful.engine.learned import LiveLearner
-    from lawful.engine.passport import Passport
-    from lawful.engine.sampler import Sampler
+    from lawful.engine.join_token import Passport
+    from lawful.engine.live_learning import LiveLearner
+    from lawful.engine.observer_hook import Attendant
+    from lawful.engine.remote_judge import Client, Server
+    from lawful.engine.stop_all import Halting
+    from lawful.engine.tracer_sampling import Sampler
     from lawful.laws.protocol import Law
     from lawful.learning.parameters import Parameters
-    from lawful.sources.python.model import Tracer
+    from lawful.sources.python.tracer_protocol import Tracer
 
 Event = dict[str, Any]
 
@@ -55,7 +55,7 @@ class Session:
         self.recording = Recording(None if joins else settings.trace)
         self.learner = _learner(settings.learn)
         self.sampler = _sampler(settings.demand, self.laws)
-        self.core = cores.choose(settings.core or "")
+        self.core = tracer_choice.choose(settings.core or "")
         self.lookout = self._look_out()
         self._suppressions = Suppressions(settings.ignore, settings.scope.project, in_tests=settings.tests)
         self.live = LiveRun(
@@ -301,13 +301,13 @@ class Session:
             raise
 
     def _asker(self) -> Client:
-        from lawful.engine.consulting import Client  # a run without such processes must not wait for it
+        from lawful.engine.remote_judge import Client  # a run without such processes must not wait for it
 
         return Client(self.live, lambda: self._membership.found().path)
 
     def _serve(self) -> None:
         """Judge, from now on, what processes that others start are about to send."""
-        from lawful.engine.consulting import Server
+        from lawful.engine.remote_judge import Server
 
         if self._server is not None or not self.settings.judge or self.finished:
             return
@@ -317,7 +317,7 @@ class Session:
             self.live.warn(f"messages of other processes cannot be judged before they go out: {error}")
 
     def _stopper(self) -> Halting:
-        from lawful.engine.halting import Halting  # a run that is never stopped must not wait for it
+        from lawful.engine.stop_all import Halting  # a run that is never stopped must not wait for it
 
         return Halting(self._membership, self._leave_at_once)
 
@@ -393,7 +393,7 @@ class Session:
         return self._passport() if self._membership.prepared() else None
 
     def _passport(self) -> Passport:
-        from lawful.engine.passport import Passport  # a program without such children must not wait for it
+        from lawful.engine.join_token import Passport  # a program without such children must not wait for it
 
         if self._halting is not None:
             self._halting.before_child()
@@ -421,7 +421,7 @@ class Session:
 def _learner(parameters: Parameters | None) -> LiveLearner | None:
     if parameters is None:
         return None
-    from lawful.engine.learned import LiveLearner  # a run that learns nothing must not wait for it
+    from lawful.engine.live_learning import LiveLearner  # a run that learns nothing must not wait for it
 
     return LiveLearner(parameters)
 
@@ -429,6 +429,6 @@ def _learner(parameters: Parameters | None) -> LiveLearner | None:
 def _sampler(demand: Demand | None, laws: Sequence[Law]) -> Sampler | None:
     if demand is None:
         return None
-    from lawful.engine.sampler import Sampler  # a run that samples nothing must not wait for it
+    from lawful.engine.tracer_sampling import Sampler  # a run that samples nothing must not wait for it
 
     return Sampler(demand, laws)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from lawful import own
-from lawful.engine.expected import answered_lines, expected_lines
+from lawful import pristine_os
+from lawful.engine.expected_errors import answered_lines, expected_lines
 from lawful.errors import LawfulError
 from lawful.laws import catalog  # not when it is needed: the program may have changed how modules are imported
 
@@ -42,10 +42,10 @@ class Pattern(NamedTuple):
 
 def _kept_elsewhere(folder: str) -> list[str]:
     """The names of laws that the project keeps, or that packages ship."""
-    from lawful.laws import shelves
+    from lawful.laws import law_search
 
     try:
-        return [name for shelf in shelves.shelves(folder) for name in shelf.laws()]
+        return [name for shelf in law_search.shelves(folder) for name in shelf.laws()]
     except LawfulError:  # a shelf that is not there is told to who asks for it
         return []
 
@@ -119,7 +119,7 @@ class Suppressions:
     def _read(self, name: str) -> dict[int, tuple[str, ...]]:
         self._answers[name] = {}
         try:
-            content = own.read(own.files.join(self._folder, name))
+            content = pristine_os.read(pristine_os.files.join(self._folder, name))
         except (OSError, ValueError):
             return {}
         self._answers[name] = answered_lines(content)

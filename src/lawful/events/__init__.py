@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lawful.events.model import EVENT_KINDS, FIELDS, Event, mentioned_ids
+from lawful.events.event_kinds import EVENT_KINDS, FIELDS, Event, mentioned_ids
 
 if TYPE_CHECKING:
     from lawful.events.reader import MAX_VALUE, TraceReader, open_trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from lawful.events.model import Event
+from lawful.events.event_kinds import Event
 
 SENDER: Final = "senderId"
 NUMBER: Final = "seq"

@@ -12,8 +12,8 @@ from typing import Any, Self
 import msgspec
 
 from lawful.errors import TraceError
+from lawful.events.event_kinds import Event
 from lawful.events.framing import BLANK, ELEMENTS, MAX_RUN, OBJECTS, SCALAR, SPACE, Found, Frame, span
-from lawful.events.model import Event
 from lawful.events.order import Order
 from lawful.events.streams import ByteStream, Source
 

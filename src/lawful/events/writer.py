@@ -17,7 +17,7 @@ import msgspec
 from lawful.diagnostics import all_encodable
 from lawful.errors import TraceError
 from lawful.events.streams import os_error
-from lawful.own import clock
+from lawful.pristine_os import clock
 
 Format = Literal["jsonl", "array", "values"]
 """One object per line; one array with an element per line; indented objects one after the other."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from lawful import own
+from lawful import pristine_os
 from lawful.errors import LawError
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def find_laws(word: str | os.PathLike[str]) -> dict[str, str]:
     word = os.fspath(word)
     if is_law_name(word) or os.path.isfile(word):
         return {word: word}
-    from lawful.laws import catalog, shelves  # not everybody needs them
+    from lawful.laws import catalog, law_search  # not everybody needs them
 
     if not catalog.knows(word):
-        kept = shelves.find(word)
+        kept = law_search.find(word)
         if kept:
             return {name: os.fspath(path) for name, path in kept.items()}
     return {name: os.fspath(catalog.find(name)) for name in catalog.select(word)}
@@ -117,7 +117,7 @@ def _read(name: str) -> str:
         is_directory = os.path.isdir(name)
         if not is_directory and not is_law_name(name) and os.path.exists(name):
             raise _unknown_kind(name)
-        content = own.read(name)
+        content = pristine_os.read(name)
     except FileNotFoundError:
         raise LawError("law-not-found", "there is no such file", where=name, hint=_similar(name)) from None
     except IsADirectoryError:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from lawful.learning import ranking, ways, wording
-from lawful.learning.model import (
+from lawful.learning import ranking, violation_kinds, wording
+from lawful.learning.ranking import BAR, Evidence, Late
+from lawful.learning.view import View
+from lawful.learning.violation_kinds import BOTH, Breach, Way
+from lawful.learning.window_protocol import (
     MOST_EXAMPLES,
     MOST_TRAIL,
     Anomaly,
@@ -18,9 +21,6 @@ from lawful.learning.model import (
     Scene,
     Survey,
 )
-from lawful.learning.ranking import BAR, Evidence, Late
-from lawful.learning.view import View
-from lawful.learning.ways import BOTH, Breach, Way
 
 MOST_SCENES = 8  # of one anomaly
 MOST_OTHERS = 8  # rules that are broken for the same cause
@@ -56,7 +56,7 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
     counts_of: dict[tuple[int, int], Counts | None] = {}
     pairs: dict[tuple[int, int], Pair | None] = {}
     lates: dict[tuple[int, int, int], Late] = {}
-    known_ways = ways.of(view.product)
+    known_ways = violation_kinds.of(view.product)
     instead = ranking.Instead(view.words)
     for candidate in candidates:
         first, second, rule, kind = candidate
@@ -101,7 +101,7 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
 
 def _changes(view: View) -> Iterator[_Case]:
     """Where all earlier runs kept a rule and this one never does, however often it is kept elsewhere."""
-    product, known_ways = view.product, ways.of(view.product)
+    product, known_ways = view.product, violation_kinds.of(view.product)
     for (first, second), places in view.past.places.items():
         pair = view.window.pair(first, second)
         counts = view.window.counts(first, second)
@@ -202,7 +202,7 @@ def _anomaly(view: View, cases: list[_Case]) -> Anomaly:
                 bad.setdefault(site, _scene(view, case.candidate, case.ending.kind, example, early))
     scenes = tuple(bad.values())[:MOST_SCENES]
     kept, broken = best.evidence.kept, best.evidence.broken
-    shape = ways.of(view.product).shape(number)
+    shape = violation_kinds.of(view.product).shape(number)
     others = dict.fromkeys(case.candidate[:3] for case in cases if case.candidate[:2] != (first, second))
     return Anomaly(
         rule,
@@ -232,7 +232,7 @@ def _scene(view: View, candidate: Candidate, kind: int, example: Example, early:
 
 def _sketch(view: View, candidate: Candidate, kind: int, example: Example) -> list[tuple[int, int]]:
     """What is known of a scenario without a trail: where it began and ended."""
-    word = ways.of(view.product).word(candidate.rule, kind)
+    word = violation_kinds.of(view.product).word(candidate.rule, kind)
     events = view.assigned(candidate.first, candidate.second, candidate.rule)
     ends = [(events[word[0]], example.site), (events[word[-1]], example.last_site)]
     return ends if len(word) > 1 or example.site != example.last_site else ends[:1]
@@ -256,7 +256,7 @@ def _good(view: View, case: _Case) -> Scene | None:
         return site.file != bad.file, abs((site.line or 0) - (bad.line or 0))
 
     nearest = min(usual.examples, key=distance)
-    begins = ways.of(product).shape(rule).begins
+    begins = violation_kinds.of(product).shape(rule).begins
     if nearest.trail and begins != BOTH:
         # A long scenario has lost its beginning, which is what the rule is about.
         start = view.assigned(case.candidate.first, case.candidate.second, rule)[begins - 1], nearest.site

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from lawful.diagnostics import printable
-from lawful.events.model import EVENT_KINDS
+from lawful.events.event_kinds import EVENT_KINDS
 from lawful.learning import templates, vocabulary
-from lawful.learning.model import ANY, ENDS, Rule, State, Word
+from lawful.learning.window_protocol import ANY, ENDS, Rule, State, Word
 
 _TAKEN = frozenset(
     "not matches with empty all let var if else abs sin cos tan min max true false null any none Main".split()

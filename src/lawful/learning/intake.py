@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from lawful.errors import LawfulError
-from lawful.events.model import EVENT_KINDS
-from lawful.learning.model import Site, Word
+from lawful.events.event_kinds import EVENT_KINDS
+from lawful.learning.window_protocol import Site, Word
 
 JOINS = ("result", "arguments", "family")
 """How an event can also be one of other objects than its receiver. See `Intake`."""

@@ -12,10 +12,14 @@ import msgspec
 
 from lawful import core
 from lawful.errors import LawfulError
-from lawful.learning import anomalies, lifeways, protocols, ranking, strategies, templates, union
+from lawful.learning import anomalies, history_patterns, history_rules, ranking, strategies, templates, union
 from lawful.learning import window as windows
 from lawful.learning.intake import NO_OBJECT, Intake, Numbers, Where
-from lawful.learning.model import (
+from lawful.learning.parameters import Parameters
+from lawful.learning.reported_before import Earlier, Tellings
+from lawful.learning.tuner import Move, Tuner
+from lawful.learning.view import Past, View
+from lawful.learning.window_protocol import (
     Anomaly,
     Known,
     KnownLife,
@@ -30,10 +34,6 @@ from lawful.learning.model import (
     Window,
     Word,
 )
-from lawful.learning.parameters import Parameters
-from lawful.learning.told import Earlier, Tellings
-from lawful.learning.tuner import Move, Tuner
-from lawful.learning.view import Past, View
 
 MOST_LAST_MOVES = 100
 """How often the tuner may move at the end of the stream, while there are more anomalies than wanted."""
@@ -225,7 +225,9 @@ class Learner:
             self._drained_at = self._window.events
             self._lives = self._window.lives()
             self._lived, self._met = {}, {}
-            self._finals = lifeways.finals([(life.order, life.count) for life in self._lives], self.intake.words)
+            self._finals = history_patterns.finals(
+                [(life.order, life.count) for life in self._lives], self.intake.words
+            )
             for life in self._lives if self._parts == 1 else ():  # else a number may be that of several objects
                 met = {code >> 1 for code in life.order}
                 self._lived.update((example.object, met) for example in life.examples)
@@ -331,7 +333,7 @@ class Learner:
             budget = self._parameters.budget
             return Report(found[:budget], max(0, len(found) - budget), known)
 
-    def study(self) -> protocols.Study:
+    def study(self) -> history_rules.Study:
         """What whole lives say, as far as they are over: when the stream was last drained."""
         with self._lock:
             strategy, values, intake = self._strategy, self._tuner.loosest, self.intake
@@ -341,9 +343,11 @@ class Learner:
                 # The tuner counts what the window finds. What it learns from that is not for lives.
                 return strategy.judge(satisfied, total, contexts, values)
 
-            lives = lifeways.merged([*self._lives, *self._other_lives]) if self._other_lives else self._lives
-            past = lifeways.merged(self._past_lives)
-            return protocols.Study(lives, intake.words, intake.sites, judge, intake.raising, doubt, past, self._past)
+            lives = history_patterns.merged([*self._lives, *self._other_lives]) if self._other_lives else self._lives
+            past = history_patterns.merged(self._past_lives)
+            return history_rules.Study(
+                lives, intake.words, intake.sites, judge, intake.raising, doubt, past, self._past
+            )
 
     def _anomalies(self) -> list[Anomaly]:
         """Those of whole lives and those of the window."""

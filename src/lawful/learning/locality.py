@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from lawful.learning.model import Word
+from lawful.learning.window_protocol import Word
 
 DEFAULT_WINDOW = 25
 ENOUGH = 0.95  # the share of pairs that a suggested window sees

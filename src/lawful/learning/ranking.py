@@ -13,9 +13,9 @@ from math import log10, sqrt
 from typing import NamedTuple
 
 from lawful.learning import vocabulary
-from lawful.learning.model import Candidate, Counts, Ending, Example, Pair, Word
 from lawful.learning.view import View
-from lawful.learning.ways import BOTH, Breach, Way
+from lawful.learning.violation_kinds import BOTH, Breach, Way
+from lawful.learning.window_protocol import Candidate, Counts, Ending, Example, Pair, Word
 
 BAR = 0.45
 """What scores less is not reported, however few anomalies there are.

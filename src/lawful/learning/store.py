@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from lawful.database import Database
 from lawful.diagnostics import encodable
 from lawful.errors import LawfulError
-from lawful.learning import stored_lives
-from lawful.learning.model import Known, KnownLife, Site, Word
-from lawful.learning.told import Tellings, Told
+from lawful.learning import stored_histories
+from lawful.learning.reported_before import Tellings, Told
+from lawful.learning.window_protocol import Known, KnownLife, Site, Word
 
 _MOST_LINE = 1 << 63
 
@@ -75,7 +75,7 @@ CREATE TABLE IF NOT EXISTS novelty (
 """  # which a store from before there were these gets when it needs them
 
 _TABLES = frozenset(
-    re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", "".join((_SCHEMA, _LATER, *stored_lives.SCHEMA)))
+    re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", "".join((_SCHEMA, _LATER, *stored_histories.SCHEMA)))
 )
 
 
@@ -126,7 +126,7 @@ class Store(Database):
             return self._lives()
 
     def _lives(self) -> list[KnownLife]:
-        return stored_lives.read(self._rows, self.path)
+        return stored_histories.read(self._rows, self.path)
 
     def told(self, without: Collection[str] = ()) -> dict[Told, int]:
         """What was told in all runs but these, as far as it still comes up."""
@@ -209,7 +209,7 @@ class Store(Database):
                 connection.execute(statement)
             self._add_runs(connection, runs)
             self._add_counts(connection, templates, counted)
-            stored_lives.add(connection, lives, _add_word, _add_site)
+            stored_histories.add(connection, lives, _add_word, _add_site)
             if told is not None:
                 _age(connection, told)
                 _add_told(connection, [(runs[0].id, *each, lines, 0) for each, lines in told.new.items()])
@@ -227,7 +227,7 @@ class Store(Database):
                     for number, text in other._rows("SELECT id, templates FROM template_sets"):
                         templates = text.split("\n")
                         self._add_counts(connection, templates, other._of_set(number))
-                    stored_lives.add(connection, other._lives(), _add_word, _add_site)
+                    stored_histories.add(connection, other._lives(), _add_word, _add_site)
                     _add_told(connection, other._later("told", _TOLD))
                     _add_novelty(connection, other._novelty())
 

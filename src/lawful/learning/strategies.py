@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from lawful.diagnostics import did_you_mean, quoted
 from lawful.errors import LawfulError
-from lawful.learning.model import MOST_CONTEXTS, Instruction, Op, State
+from lawful.learning.window_protocol import MOST_CONTEXTS, Instruction, Op, State
 
 DEFAULT = "meet(count, ratio, context)"
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from lawful.diagnostics import quoted
 from lawful.errors import LawfulError
-from lawful.learning.model import MOST_TEMPLATES, Product
+from lawful.learning.window_protocol import MOST_TEMPLATES, Product
 
 DEFAULT: tuple[str, ...] = ("ab", "ab+", "a+b", "ab?", "a?b", "a+b*", "a*b+", "ab|ba", "a+b+|b+a+")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lawful.learning.model import Anomaly, Rule
+from lawful.learning.window_protocol import Anomaly, Rule
 
 MOST_OTHERS = 16  # rules that are broken for the same cause
 

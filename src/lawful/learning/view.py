@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lawful.learning.model import Counts, Product, Rule, Site, State, Window, Word
+from lawful.learning.window_protocol import Counts, Product, Rule, Site, State, Window, Word
 
 Judge = Callable[[int, int, int], State]  # of the numbers of satisfied scenarios, of all scenarios, and of contexts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from lawful.learning.model import Word
+from lawful.learning.window_protocol import Word
 
 _ENDS = frozenset(
     "abort aexit cancel cleanup close closed commit del destroy detach disconnect dispose done drain end exit finalize "

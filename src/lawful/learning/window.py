@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from lawful import core
-from lawful.learning import model
-from lawful.learning.lives import Lives
-from lawful.learning.model import (
+from lawful.learning import window_protocol
+from lawful.learning.object_histories import Lives
+from lawful.learning.window_protocol import (
     ALL_EXAMPLES,
     ALL_USAGES,
     FEW_EXAMPLES,
@@ -35,11 +35,11 @@ _BOTH = 3  # the letters of a scenario that has seen both events
 _NOBODY: frozenset[int] = frozenset()
 
 
-def make(product: Product, size: int, most_pairs: int = 0) -> model.Window:
+def make(product: Product, size: int, most_pairs: int = 0) -> window_protocol.Window:
     """The C core's window, or the twin where there is none."""
     native = getattr(core.native, "Window", None)
     if native is not None:
-        return cast(model.Window, native(product, size, most_pairs))
+        return cast(window_protocol.Window, native(product, size, most_pairs))
     return Window(product, size, most_pairs)
 
 
@@ -93,7 +93,7 @@ class _Kept:
 
 
 class _Usage(_Kept):
-    """Runs that began at one place, of one length class, with the same company. See `model.Window`."""
+    """Runs that began at one place, of one length class, with the same company. See `window_protocol.Window`."""
 
     __slots__ = ("company", "first", "last", "position")
 
@@ -187,7 +187,7 @@ def _judge(program: Sequence[Instruction], satisfied: int, total: int, contexts:
 
 
 class Window:
-    """See `model.Window`.
+    """See `window_protocol.Window`.
 
     Only scenarios in which both events of a pair have a part are followed one by one. Those of one event alone are
     the runs of that event, which are counted once for all its pairs; each pair knows how many of them it has to leave

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lawful.diagnostics import printable
-from lawful.learning.model import ANY, Rule, Scene, Word, spelled
-from lawful.learning.ways import BOTH, Breach, Shape, Way
+from lawful.learning.violation_kinds import BOTH, Breach, Shape, Way
+from lawful.learning.window_protocol import ANY, Rule, Scene, Word, spelled
 
 MOST_PLACES = 3  # that are named
 MOST_ENDS = 4  # the same of events

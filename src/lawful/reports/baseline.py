@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lawful import config
+from lawful.atomic_write import whole
 from lawful.errors import LawfulError
 from lawful.reports.fingerprints import Mark, marks
 from lawful.reports.sources import SourceLines
-from lawful.whole import whole
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding

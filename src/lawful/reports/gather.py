@@ -136,7 +136,7 @@ def of_learner(
     baseline: str | None = None,
 ) -> Report:
     """The report on what was learned; `hidden` are the anomalies that a baseline knows."""
-    from lawful.engine.learned import as_finding
+    from lawful.engine.live_learning import as_finding
 
     gone = {str(finding.anomaly.rule) for finding in hidden if finding.anomaly is not None}
     findings = [as_finding(each) for each in anomalies if str(each.rule) not in gone]
@@ -162,7 +162,7 @@ def _known(learner: Learner | None, source: SourceLines) -> list[Item]:
     """Anomalies that earlier runs had, too."""
     if learner is None or learner.earlier is None:
         return []
-    from lawful.engine.learned import as_finding
+    from lawful.engine.live_learning import as_finding
 
     findings = [as_finding(each) for each in learner.anomalies().known]
     pairs = zip(findings, marks(findings, source), strict=True)

@@ -150,7 +150,7 @@ def _rules(learner: Learner | None) -> list[list[Any]]:
         return []
     from itertools import chain, islice
 
-    from lawful.learning.model import State
+    from lawful.learning.window_protocol import State
 
     every = chain(learner.study().rules(), learner.rules(all=learner.parameters.all_rules))
     rows = list(islice(every, _MOST_RULES + 1))

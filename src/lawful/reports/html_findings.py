@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from lawful.diagnostics import printable
 from lawful.engine.findings import time_of
 from lawful.engine.wording import count, describe, expected, short
-from lawful.events.model import mentioned_ids
+from lawful.events.event_kinds import mentioned_ids
 from lawful.reports import sequence
 from lawful.reports.core import Item, Report
 from lawful.reports.law_places import Places
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Event, Finding
-    from lawful.learning.model import Scene
+    from lawful.learning.window_protocol import Scene
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ import msgspec
 from lawful.diagnostics import printable
 from lawful.learning import strategies
 from lawful.learning.intake import NO_OBJECT
-from lawful.learning.model import State
+from lawful.learning.window_protocol import State
 from lawful.reports.core import count, known_before
 from lawful.reports.json import known_json, opening
 from lawful.reports.sources import SourceLines
@@ -19,7 +19,7 @@ from lawful.reports.text import WIDTH, Line, Span, folded, labelled
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner, Report
-    from lawful.learning.model import Anomaly, Scene, Survey
+    from lawful.learning.window_protocol import Anomaly, Scene, Survey
     from lawful.reports.fingerprints import Mark
 
 _MOST_SCENES = 3  # failing uses of one anomaly that are shown

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lawful.engine.findings import Finding, Numbered
     from lawful.engine.live import LiveRun
     from lawful.learning.learner import Learner
-    from lawful.learning.model import Anomaly
+    from lawful.learning.window_protocol import Anomaly
 
 _MOST_CONTEXTS = 5
 _INDENT = 4

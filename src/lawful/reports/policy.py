@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from lawful.confidence.model import Policy, PolicyState, Trigger
+from lawful.confidence.policy_automaton import Policy, PolicyState, Trigger
 from lawful.reports import dot, mermaid
 from lawful.reports.drawing import Drawing, Edge, Node, Role, listed
 

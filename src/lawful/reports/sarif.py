@@ -16,7 +16,7 @@ from lawful.laws import catalog
 from lawful.reports.core import LEARNED, Item, Report, about, count
 
 if TYPE_CHECKING:
-    from lawful.learning.model import Scene
+    from lawful.learning.window_protocol import Scene
     from lawful.reports.sources import SourceLines
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -14,7 +14,7 @@ from lawful.engine.findings import Finding
 from lawful.engine.wording import count, message
 from lawful.errors import LawfulError
 from lawful.reports.live import report_lines
-from lawful.testing.watch import Choice, Watch, broken_now, choose
+from lawful.testing.session_watch import Choice, Watch, broken_now, choose
 from lawful.testing.workers import Gathered, pack
 from lawful.testing.writing import Writing
 

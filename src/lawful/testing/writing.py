@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from lawful.atomic_write import whole
 from lawful.errors import LawfulError
-from lawful.whole import whole
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
     from lawful.engine.live import LiveRun
     from lawful.reports.baseline import KnownFindings
-    from lawful.testing.watch import Choice
+    from lawful.testing.session_watch import Choice
 
 
 class Writing:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lawful.engine.descriptors import identity
-from lawful.engine.shown import Mark
+from lawful.engine.run_state import Mark
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class ProgramSide:
         self._looked_at = False
         self._decoder = msgspec.json.Decoder()
 
-    # -- lawful.engine.attendant.Attendant --------------------------------------------------------
+    # -- lawful.engine.observer_hook.Attendant --------------------------------------------------------
 
     def beat(self) -> None:
         self._beats += 1

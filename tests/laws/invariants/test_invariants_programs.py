@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from lawful.laws.invariants.kinds import KINDS
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "invariants"
 LAWS = sorted(path.stem for path in EXAMPLES.glob("*.toml"))
-CORES = cores.available()
+CORES = tracer_choice.available()
 
 
 def watched(name: str, program: str, folder: Path, core: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 PROGRAM = """
 import copy
@@ -106,7 +106,7 @@ def run(folder: Path, program: str, law: str, *options: str) -> tuple[int, dict[
     return done.returncode, json.loads((folder / "report.json").read_text(encoding="utf-8")), done.stdout
 
 
-@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("core", tracer_choice.available())
 def test_writes_in_own_code_are_seen(core: str, tmp_path: Path) -> None:
     code, found, _ = run(tmp_path, PROGRAM, LAW, "--core", core)
     assert code == 1
@@ -125,7 +125,7 @@ def test_writes_in_own_code_are_seen(core: str, tmp_path: Path) -> None:
     assert sorted(slugs) == ["invariant-class-unseen", "invariant-unknown"]
 
 
-@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("core", tracer_choice.available())
 def test_a_call_that_breaks_a_state_can_be_prevented(core: str, tmp_path: Path) -> None:
     program = """
 import lawful
@@ -167,7 +167,7 @@ on = "called('pay')"
     assert found["warnings"] == []
 
 
-@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("core", tracer_choice.available())
 def test_a_write_that_is_prevented_is_not_there_and_is_prevented_again(core: str, tmp_path: Path) -> None:
     program = """
 import lawful

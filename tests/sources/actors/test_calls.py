@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 import lawful
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 from sources.actors.watched_programs import Event, told, watched
 
 VIEW = """
@@ -551,7 +551,7 @@ def test_a_thread_that_comes_while_another_one_plans_is_watched_as_well(
     """What a function does is told only after the interpreter was asked for it: nobody may be quicker."""
     if sys.version_info < (3, 12):
         pytest.skip("there is no sys.monitoring")
-    from lawful.sources.python.monitoring import Monitoring
+    from lawful.sources.python.monitoring_hooks import Monitoring
 
     switch = Monitoring._switch
 
@@ -570,7 +570,7 @@ def test_a_thread_that_comes_while_another_one_plans_is_watched_as_well(
         for thread in threads:
             thread.join()
 
-    monkeypatch.setattr(cores, "NAMES", ("python",))
+    monkeypatch.setattr(tracer_choice, "NAMES", ("python",))
     events = seen(ASYNC, program)
     asked = {event["callId"]: event["args"][0] for event in events if "args" in event}
     answers = {event["callId"]: event["res"] for event in events if "res" in event}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lawful import own
+from lawful import pristine_os
 from lawful.sources.actors import outbox
 from lawful.sources.actors.outbox import Inbox, Outbox
 
@@ -21,7 +21,7 @@ def play(folder: str, own: Any, other: Any, first: bool, turns: int) -> None:
     ball = 0
     for _ in range(turns):
         if not first:
-            ball = own.recv()
+            ball = pristine_os.recv()
         first = False
         box.put([{"event": "send", "ball": ball}])
         other.send(ball + 1)
@@ -53,7 +53,7 @@ def write(folder: Path, process: int, *lines: tuple[float, int]) -> None:
 
 def test_what_is_young_waits_for_those_who_may_be_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(own.clock, "monotonic", lambda: now)
+    monkeypatch.setattr(pristine_os.clock, "monotonic", lambda: now)
     inbox = Inbox(str(tmp_path))
     write(tmp_path, 1, (99.9, 1))
     assert inbox.take() == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import CodeType, FunctionType
 
 from lawful.sources.python import names
-from lawful.sources.python.model import Callee, CodePlan, Operation, Want
 from lawful.sources.python.sites import probes
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Operation, Want
 
 CALL = Want.PRE | Want.POST | Want.RAISE | Want.ARGS | Want.RESULT | Want.SITE
 NEW = CALL | Want.NEW

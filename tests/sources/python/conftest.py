@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python import cores
-from lawful.sources.python.model import Event, Tracer, Want
+from lawful.sources.python import tracer_choice
+from lawful.sources.python.tracer_protocol import Event, Tracer, Want
 from sources.python.by_name import FILE, MODULE, ByName
 
 Start = Callable[..., Tracer]
 
 
-@pytest.fixture(params=cores.available())
+@pytest.fixture(params=tracer_choice.available())
 def make(request: pytest.FixtureRequest) -> Iterator[Start]:
     """Makes tracers of one core. They are stopped in the end."""
     made: list[Tracer] = []
@@ -29,7 +29,7 @@ def make(request: pytest.FixtureRequest) -> Iterator[Start]:
         **options: Any,
     ) -> Tracer:
         wanted = ByName(calls or {}, own or {})
-        tracer = cores.choose(request.param).make(wanted, deliver, **{"flush_at": 1000, **options})
+        tracer = tracer_choice.choose(request.param).make(wanted, deliver, **{"flush_at": 1000, **options})
         made.append(tracer)
         return tracer
 

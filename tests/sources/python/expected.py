@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawful.sources.python.model import Want
+from lawful.sources.python.tracer_protocol import Want
 
 Expected = dict[str, Any]
 

@@ -11,8 +11,8 @@ import pytest
 
 import lawful
 from lawful.laws import rml
-from lawful.sources.python.model import Want
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Want
 from lawful.sources.python.wanted import Watched
 
 LAW = """

@@ -27,7 +27,7 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python import names, standing
+from lawful.sources.python import name_resolution, names
 
 KINDS = [
     *(kind for kind in vars(builtins).values() if isinstance(kind, type)),
@@ -54,7 +54,7 @@ def by_import(name: str) -> Any:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_the_name_of_a_class_leads_to_it(kind: type) -> None:
     assert by_import(names.class_name(kind)) is kind
-    place = standing.resolve(names.class_name(kind))
+    place = name_resolution.resolve(names.class_name(kind))
     assert place is not None
     assert place.entry is kind
 
@@ -76,7 +76,7 @@ def test_the_name_of_a_method_leads_to_it(kind: type) -> None:
             if entry.__module__ != entry.__globals__["__name__"]:
                 continue
         assert by_import(name) is entry, name
-        place = standing.resolve(name)
+        place = name_resolution.resolve(name)
         assert place is not None
         assert place.entry is entry
 
@@ -257,15 +257,15 @@ def test_a_builtin_that_a_subclass_overrides_is_found_behind_it() -> None:
 
 def test_resolving_does_not_import() -> None:
     sys.modules.pop("this", None)
-    assert standing.resolve("this.s") is None
+    assert name_resolution.resolve("this.s") is None
     assert "this" not in sys.modules
-    assert standing.resolve("no_such_thing") is None
-    assert standing.resolve("os.path.join.nothing") is None
-    assert standing.resolve("") is None
+    assert name_resolution.resolve("no_such_thing") is None
+    assert name_resolution.resolve("os.path.join.nothing") is None
+    assert name_resolution.resolve("") is None
 
 
 def test_a_name_may_be_inherited() -> None:
-    place = standing.resolve("collections.OrderedDict.get")
+    place = name_resolution.resolve("collections.OrderedDict.get")
     assert place == (collections.OrderedDict, dict, dict.get)
 
 
@@ -273,10 +273,10 @@ def test_the_main_module_has_another_name(monkeypatch: pytest.MonkeyPatch) -> No
     main = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
     vars(main)["thing"] = thing = object()
-    found = standing.resolve("script.thing", "script")
+    found = name_resolution.resolve("script.thing", "script")
     assert found is not None
     assert found.entry is thing
-    assert standing.resolve("script.thing") is None
+    assert name_resolution.resolve("script.thing") is None
     assert names.main_module("__mp_main__") == "__main__"
 
 
@@ -339,9 +339,9 @@ def test_nothing_of_a_hostile_object_runs(monkeypatch: pytest.MonkeyPatch) -> No
     assert list(names.methods(hostile)) == []
     monkeypatch.setitem(sys.modules, "hostile_module", hostile)  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "trap_module", TrapModule("trap_module"))
-    assert standing.resolve("hostile_module.x") is None
-    assert standing.resolve("trap_module.x") is None
-    place = standing.resolve(f"{HERE}.Hostile.method")
+    assert name_resolution.resolve("hostile_module.x") is None
+    assert name_resolution.resolve("trap_module.x") is None
+    place = name_resolution.resolve(f"{HERE}.Hostile.method")
     assert place is not None
     assert place.entry is method
 
@@ -376,4 +376,4 @@ def test_the_names_of_classes_that_are_gone_are_forgotten() -> None:
 def test_a_type_that_is_not_ready_has_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names, "_type_dict", lambda kind: None)  # what CPython 3.11 says while `socket` is imported
     assert names.lookup(socket.socket, "close") is None
-    assert standing.resolve("socket.socket.close") is None
+    assert name_resolution.resolve("socket.socket.close") is None

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lawful.sources.python import cores
+from lawful.sources.python import tracer_choice
 
 
 class Nothing:
@@ -31,14 +31,14 @@ class Nothing:
         return kind.__qualname__
 
 
-@pytest.mark.parametrize("core", cores.available())
+@pytest.mark.parametrize("core", tracer_choice.available())
 def test_code_of_no_interest_is_asked_about_once(core: str) -> None:
     wanted = Nothing()
 
     def work(n: int) -> int:
         return n
 
-    tracer = cores.choose(core).make(wanted, lambda batch: None)
+    tracer = tracer_choice.choose(core).make(wanted, lambda batch: None)
     tracer.start()
     try:
         for n in range(50):

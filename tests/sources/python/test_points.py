@@ -9,8 +9,8 @@ from types import CodeType, FunctionType, ModuleType
 import pytest
 
 from lawful.laws.rml import compile
-from lawful.sources.python.model import Want
 from lawful.sources.python.points import Point, Points
+from lawful.sources.python.tracer_protocol import Want
 
 NAMES = [f"shop{module}.{owner}{name}" for module in "ab" for owner in ("", "Till.") for name in ("buy", "sell")]
 LAW = f"""

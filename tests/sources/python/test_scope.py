@@ -288,7 +288,7 @@ def test_links_on_the_way_to_lawful_itself_are_not_looked_up(project: Path, monk
     own = os.path.realpath(lawful.__file__)
     assert scope.own("main.py")  # what is looked up once and for all has been
     looked_up: list[str] = []
-    monkeypatch.setattr("lawful.own.real_path", lambda path: looked_up.append(path) or path)
+    monkeypatch.setattr("lawful.pristine_os.real_path", lambda path: looked_up.append(path) or path)
     assert scope.lawful(own) and not scope.own(own)
     assert looked_up == []
     assert not scope.lawful(os.path.join(os.path.dirname(own), "..", "other.py"))

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.model import Operation, Probe
 from lawful.sources.python.sites import (
     RESULT_ABOVE_BASE,
     SUPPORTED,
     UnknownBytecodeError,
     probes,
 )
+from lawful.sources.python.tracer_protocol import Operation, Probe
 from sources.python.value_stack import NULL, all_code, depth, each_instruction, value
 
 pytestmark = pytest.mark.skipif(not SUPPORTED, reason="probes are for CPython 3.11 to 3.13")

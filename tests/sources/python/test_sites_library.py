@@ -14,8 +14,8 @@ from types import CodeType
 
 import pytest
 
-from lawful.sources.python.model import Operation, Probe
 from lawful.sources.python.sites import SUPPORTED, probes
+from lawful.sources.python.tracer_protocol import Operation, Probe
 from sources.python.value_stack import all_code
 
 pytestmark = pytest.mark.skipif(not SUPPORTED, reason="probes are for CPython 3.11 to 3.13")

@@ -17,7 +17,7 @@ import pytest
 
 from lawful import core
 from lawful.sources.python import sites
-from lawful.sources.python.model import Operation, Probe
+from lawful.sources.python.tracer_protocol import Operation, Probe
 
 MODULES = [asyncio.base_events, ast, contextlib, subprocess, threading, typing, zipfile]
 OWN = """

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lawful.sources.python.encode import ORDER
-from lawful.sources.python.model import Event, Tracer
+from lawful.sources.python.tracer_protocol import Event, Tracer
 from sources.python.expected import Expected, Program
 from sources.python.programs import (
     callee_calls,

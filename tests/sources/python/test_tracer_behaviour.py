@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.model import Event, Tracer, Want
 from lawful.sources.python.pytracer import PythonTracer
+from lawful.sources.python.tracer_protocol import Event, Tracer, Want
 from sources.python.by_name import BRIEF, CALL, READ, WRITE, ByName
 
 Make = Callable[..., Tracer]

@@ -9,8 +9,8 @@ from types import CodeType, ModuleType
 
 import pytest
 
-from lawful.sources.python import cores
-from lawful.sources.python.model import CodePlan, Event, Want
+from lawful.sources.python import tracer_choice
+from lawful.sources.python.tracer_protocol import CodePlan, Event, Want
 from sources.python.by_name import BRIEF, ByName
 from sources.python.conftest import Start
 
@@ -88,12 +88,12 @@ def test_what_comes_after_the_stop_is_not_delivered(make: Start) -> None:
     assert not events
 
 
-@pytest.mark.parametrize("core", [core for core in cores.available() if core != "python"])
+@pytest.mark.parametrize("core", [core for core in tracer_choice.available() if core != "python"])
 def test_a_thread_may_be_in_the_middle_of_a_call(core: str, prog: Run) -> None:
     """The pure-Python core lets nobody stop it while it decides."""
     events: list[Event] = []
     wanted = Slow({"list.append": BRIEF}, {"prog.work": BRIEF})
-    tracer = cores.choose(core).make(wanted, events.extend, flush_at=1)
+    tracer = tracer_choice.choose(core).make(wanted, events.extend, flush_at=1)
     tracer.start()
     thread = threading.Thread(target=prog(CALLS).work, args=(1,))
     thread.start()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from lawful.sources.python.model import Event, Operation, Tracer
 from lawful.sources.python.sites import probes
+from lawful.sources.python.tracer_protocol import Event, Operation, Tracer
 from sources.python.by_name import WRITE
 
 FORMS = """

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python import cores, frames
-from lawful.sources.python.model import Event
+from lawful.sources.python import frames, tracer_choice
 from lawful.sources.python.pytracer import PythonTracer
+from lawful.sources.python.tracer_protocol import Event
 from sources.python.by_name import CALL, ByName
 
 
@@ -134,4 +134,4 @@ except IndexError:
         ("func_post", "prog.work", [None, 5], {"k": 2}, None),
     ]
     assert events[0]["argIds"][0] == events[1]["targetId"]
-    assert "calls only: it is not to be" in cores.describe() or cores.choose().name != "python"
+    assert "calls only: it is not to be" in tracer_choice.describe() or tracer_choice.choose().name != "python"

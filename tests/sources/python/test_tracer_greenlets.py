@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from lawful.sources.python.model import Event
+from lawful.sources.python.tracer_protocol import Event
 from sources.python.by_name import CALL
 from sources.python.conftest import Start
 

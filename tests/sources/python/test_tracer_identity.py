@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.model import Event, Tracer
 from lawful.sources.python.pytracer import PythonTracer
+from lawful.sources.python.tracer_protocol import Event, Tracer
 from sources.python.by_name import BRIEF, CALL, NEW
 from sources.python.test_tracer_behaviour import COUNT, names
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.model import Event, Tracer, Want
+from lawful.sources.python.tracer_protocol import Event, Tracer, Want
 from sources.python.by_name import CALL
 
 Make = Callable[..., Tracer]

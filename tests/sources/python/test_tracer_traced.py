@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from lawful.sources.python.model import Event, Tracer
+from lawful.sources.python.tracer_protocol import Event, Tracer
 from sources.python.by_name import CALL
 
 Make = Callable[..., Tracer]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from lawful import core
-from lawful.sources.python import cores
-from lawful.sources.python.model import Event, Want
+from lawful.sources.python import tracer_choice
+from lawful.sources.python.tracer_protocol import Event, Want
 
 Make = Callable[..., Any]
 Run = Callable[[str], ModuleType]
@@ -210,7 +210,7 @@ def test_call_bare() -> None:
     assert look()[1] > 0
 
 
-@pytest.mark.parametrize("core_name", [name for name in cores.available() if name != "python"])
+@pytest.mark.parametrize("core_name", [name for name in tracer_choice.available() if name != "python"])
 @pytest.mark.parametrize(("number", "error"), [("SIGALRM", "TimeoutError"), ("SIGINT", "KeyboardInterrupt")])
 def test_signals_wait_until_lawful_has_done_its_work(core_name: str, number: str, error: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.model import Callee, CodePlan, Want
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Want
 from sources.python.wanted_program import (
     ALL_CALLS,
     CALLS,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.model import Callee, Operation, Want
+from lawful.sources.python.tracer_protocol import Callee, Operation, Want
 from sources.python.wanted_program import (
     ALL_CALLS,
     CALLS,

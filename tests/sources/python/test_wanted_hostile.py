@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.model import Operation
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Operation
 from lawful.sources.python.wanted import Watched
 from sources.python.wanted_program import OWN, PROG, name_of, operations, plain, watched
 

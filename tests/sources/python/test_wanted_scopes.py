@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from lawful.laws import rml
-from lawful.sources.python.model import Callee, CodePlan, Operation, Want
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Operation, Want
 from lawful.sources.python.wanted import Watched
 from sources.python.wanted_program import (
     ALL_CALLS,

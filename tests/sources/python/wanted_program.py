@@ -11,8 +11,8 @@ from typing import Any
 
 from lawful.laws import rml
 from lawful.laws.protocol import Law
-from lawful.sources.python.model import Callee, CodePlan, Operation, Want
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Operation, Want
 from lawful.sources.python.wanted import Watched
 
 PROG = __name__

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from lawful import own
+from lawful import pristine_os
 from lawful.errors import LawError
 
 ROOT: Final = Path(__file__).parent
@@ -82,7 +82,7 @@ def find(name: str) -> Path:
 def load(name: str) -> CatalogLaw:
     """The law of this name with its facts. Raises LawError if its file does not give them."""
     path = find(name)
-    return describe(own.read(str(path)).decode("utf-8"), name=name, path=path)
+    return describe(pristine_os.read(str(path)).decode("utf-8"), name=name, path=path)
 
 
 @cache

@@ -19,10 +19,10 @@ from lawful.laws.grammar.native import NativeMachine, tables
 from lawful.laws.grammar.program import Program
 from lawful.laws.grammar.steps import Steps
 from lawful.laws.grammar.wording import Rejection, Words
-from lawful.laws.notebook import Shown
+from lawful.laws.law_html import Shown
+from lawful.laws.machine_monitor import MachineMonitor, check_trace
 from lawful.laws.protocol import Event, Expectation, Outcome, Watch
 from lawful.laws.rml.values import identical
-from lawful.laws.stepping import MachineMonitor, check_trace
 
 _MOST_EXPECTED = 8
 

@@ -11,9 +11,9 @@ from lawful.laws.invariants.expressions import GONE
 from lawful.laws.invariants.model import Rule
 from lawful.laws.invariants.monitor import InvariantMonitor
 from lawful.laws.invariants.tracker import ObjectId
-from lawful.laws.notebook import Shown
+from lawful.laws.law_html import Shown
+from lawful.laws.machine_monitor import check_trace
 from lawful.laws.protocol import Event, Outcome, Watch
-from lawful.laws.stepping import check_trace
 
 
 class InvariantLaw(Shown):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from lawful import core
-from lawful.events.model import opened
+from lawful.events.event_kinds import opened
 from lawful.laws.invariants.native import NativeTracker
 from lawful.laws.invariants.tracker import ObjectId, Offence, PythonTracker, Tracker, key_of
 from lawful.laws.protocol import Event, Expectation, Outcome, Verdict

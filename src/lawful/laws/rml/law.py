@@ -13,7 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lawful import core
-from lawful.laws.notebook import Shown
+from lawful.laws.law_html import Shown
+from lawful.laws.machine_monitor import MachineMonitor, check_trace
 from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
 from lawful.laws.rml import patterns
 from lawful.laws.rml.compiler import Direct, compile_specification
@@ -25,7 +26,6 @@ from lawful.laws.rml.parser import parse
 from lawful.laws.rml.planner import Planner
 from lawful.laws.rml.recursion import deeply
 from lawful.laws.rml.values import identical
-from lawful.laws.stepping import MachineMonitor, check_trace
 
 if TYPE_CHECKING:
     from lawful.diagnostics import Diagnostic
@@ -110,7 +110,7 @@ class RmlLaw(Shown):
         """Does the end of an object concern it by its id alone, which it knows from the events before, if at all?"""
         if self.known is not None:
             return self.known.acquainted
-        from lawful.laws.rml.strangers import knows_by_id
+        from lawful.laws.rml.unseen_objects import knows_by_id
 
         return knows_by_id(self.specification, self.watches)
 

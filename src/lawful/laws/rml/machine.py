@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from lawful.laws.rml.instance_list import Spines
 from lawful.laws.rml.planner import AND, LEFT, RIGHT, STEP, Operand, Planner, Recipe
 from lawful.laws.rml.recursion import deeply
-from lawful.laws.rml.spines import Spines
 from lawful.laws.rml.state import Cell, Chain, Closure, Filter, Frame, Leaf, Part, Spine
 
 Change = tuple[Any, ...]

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 
 from lawful.laws.rml import terms
 from lawful.laws.rml.compiler import Program
-from lawful.laws.rml.doom import Doom
+from lawful.laws.rml.dead_state import Doom
 from lawful.laws.rml.recursion import deeply
 from lawful.laws.rml.stepper import Stepper, Unanswered
 from lawful.laws.rml.terms import Ref, Term

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lawful.sources.actors.tables import Table
 from lawful.sources.python import names
-from lawful.sources.python.monitoring import OWN_FOLDER
+from lawful.sources.python.monitoring_hooks import OWN_FOLDER
 
 if TYPE_CHECKING:
     from lawful.laws.grammar.groups import Binding

@@ -11,8 +11,8 @@ import json
 import os
 from typing import Any, Final
 
-from lawful.own import clock
-from lawful.sources.python.model import Event
+from lawful.pristine_os import clock
+from lawful.sources.python.tracer_protocol import Event
 
 _PREFIX: Final = "messages."
 _PATIENCE: Final = 1.0  # seconds: a message that is so old has nobody before it who has not written it down

@@ -7,10 +7,10 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from lawful.sources.actors.items import Item, read
-from lawful.sources.python.model import Want
+from lawful.sources.python.tracer_protocol import Want
 
 if TYPE_CHECKING:
-    from lawful.sources.actors.exchange import Answer, Call, Exchange
+    from lawful.sources.actors.messages import Answer, Call, Exchange
 
 _MOST_ASKED: Final = 10_000  # questions that nobody has answered
 

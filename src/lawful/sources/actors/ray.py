@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lawful.sources.actors.groups import NOBODY, Party
 from lawful.sources.actors.outbox import Inbox, Outbox
-from lawful.sources.python.model import Want
+from lawful.sources.python.tracer_protocol import Want
 
 if TYPE_CHECKING:
-    from lawful.sources.actors.exchange import Answer, Exchange
+    from lawful.sources.actors.messages import Answer, Exchange
     from lawful.sources.actors.specs import Spec
 
 PASSPORT: Final = "LAWFUL_RAY_PASSPORT"

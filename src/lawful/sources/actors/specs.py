@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lawful.sources.actors.tables import Table
 from lawful.sources.python import names
-from lawful.sources.python.standing import means_class
+from lawful.sources.python.name_resolution import means_class
 
 if TYPE_CHECKING:
     from lawful.laws.grammar.groups import Binding

@@ -13,10 +13,10 @@ from lawful.sources.actors.groups import NOBODY, Party, current_task
 from lawful.sources.actors.items import NAMES, Item, plain_fields, read
 from lawful.sources.actors.tables import Table
 from lawful.sources.actors.values import is_object
-from lawful.sources.python.model import Event, Want
+from lawful.sources.python.tracer_protocol import Event, Want
 
 if TYPE_CHECKING:
-    from lawful.sources.actors.exchange import Answer, Call, Exchange
+    from lawful.sources.actors.messages import Answer, Call, Exchange
     from lawful.sources.actors.specs import Spec
 
 _QUEUES = "asyncio.queues"

@@ -20,10 +20,10 @@ from itertools import count
 from types import CodeType
 from typing import Protocol
 
-from lawful import own
-from lawful.events.model import opened
-from lawful.sources.python.model import Callee, CodePlan, Event, Operation, Want, Wanted
+from lawful import pristine_os
+from lawful.events.event_kinds import opened
 from lawful.sources.python.sites import probes
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want, Wanted
 
 _LAST = -1_000_000_000  # the priority of multiprocessing's finalisers after which there is nothing
 
@@ -346,11 +346,11 @@ class Folder:
     def _free(self) -> int:
         """A number before which there is none that is free, and which may be so itself. They are given without gaps."""
         taken, free = 0, 1
-        while own.exists(self.file(free, _PID)):
+        while pristine_os.exists(self.file(free, _PID)):
             taken, free = free, 2 * free
         while free - taken > 1:
             middle = (taken + free) // 2
-            taken, free = (middle, free) if own.exists(self.file(middle, _PID)) else (taken, middle)
+            taken, free = (middle, free) if pristine_os.exists(self.file(middle, _PID)) else (taken, middle)
         return free
 
     def leave(self, number: int) -> None:
@@ -419,7 +419,7 @@ class Folder:
             os.close(os.open(os.path.join(self.path, name), os.O_CREAT | os.O_WRONLY, 0o600))
 
     def is_halted(self) -> bool:
-        return own.exists(os.path.join(self.path, _HALT))
+        return pristine_os.exists(os.path.join(self.path, _HALT))
 
     def file(self, number: int, suffix: str) -> str:
         return os.path.join(self.path, f"{number}{suffix}")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lawful.sources.python.model import Event, Tracer
     from lawful.sources.python.scope import Scope
+    from lawful.sources.python.tracer_protocol import Event, Tracer
 
 _NOTHING = object()
 _DEEPEST = 16

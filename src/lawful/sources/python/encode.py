@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from lawful.sources.python.identity import PRIMITIVE
-from lawful.sources.python.model import Event
+from lawful.sources.python.tracer_protocol import Event
 
 ORDER: Final = (
     "event",

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from time import sleep
 
 from lawful.core import native
-from lawful.own import clock, exists
-from lawful.sources.python import unseen
+from lawful.pristine_os import clock, exists
+from lawful.sources.python import self_exclusion
 
 # Taken by name, and early: programs put others in the places of these (gevent does), which would make a thread of ours
 # one of the program's own affairs.
@@ -80,7 +80,7 @@ class Flusher:
 
     def _loop(self, stop: _Alarm, stopped: LockType) -> None:
         self._native = get_native_id()
-        unseen.block_signals()
+        self_exclusion.block_signals()
         try:
             while not stop.wait(self._interval):
                 if self._ready is not None and not self._ready():

@@ -23,7 +23,7 @@ from types import (
 )
 from typing import Any, Final, NamedTuple, TypeGuard
 
-from lawful.sources.python.attached import Attached
+from lawful.sources.python.per_object import Attached
 
 _type_mro = type.__dict__["__mro__"].__get__
 _type_dict = type.__dict__["__dict__"].__get__

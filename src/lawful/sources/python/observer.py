@@ -30,9 +30,9 @@ from lawful.sources.python.encode import (
 )
 from lawful.sources.python.frames import MISSING, Read, stack_bottom
 from lawful.sources.python.identity import Identity, Remembered, is_a
-from lawful.sources.python.model import Callee, CodePlan, Event, Operation, Probe, Want, Wanted, told
-from lawful.sources.python.sampling import Sampler
+from lawful.sources.python.object_sampling import Sampler
 from lawful.sources.python.sites import RESULT_ABOVE_BASE
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Probe, Want, Wanted, told
 
 _VARARGS = 0x04
 _VARKEYWORDS = 0x08

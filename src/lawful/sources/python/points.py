@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
-from lawful.sources.python.attached import Attached
-from lawful.sources.python.model import Sampling, Want
-from lawful.sources.python.reads import fields_read
-from lawful.sources.python.standing import Place, Standing, spellings
+from lawful.sources.python.field_reads import fields_read
+from lawful.sources.python.name_resolution import Place, Standing, spellings
+from lawful.sources.python.per_object import Attached
+from lawful.sources.python.tracer_protocol import Sampling, Want
 
 NOTHING: Final = Want(0)
 FUNCTION: Final = Want.PRE | Want.POST | Want.RAISE | Want.YIELD

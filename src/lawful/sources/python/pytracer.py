@@ -25,12 +25,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from lawful.own import clock
+from lawful.pristine_os import clock
 from lawful.sources.python import frames
 from lawful.sources.python.identity import Identity
-from lawful.sources.python.model import Deliver, Event, Learner, Wanted
+from lawful.sources.python.object_sampling import Sampler
 from lawful.sources.python.observer import Observer, current_task
-from lawful.sources.python.sampling import Sampler
+from lawful.sources.python.tracer_protocol import Deliver, Event, Learner, Wanted
 
 
 class DeliveredError(Exception):
@@ -392,9 +392,9 @@ class PythonTracer:
 
 def _hooks(tracer: PythonTracer) -> Hooks:
     if sys.version_info >= (3, 12):
-        from lawful.sources.python.monitoring import Monitoring
+        from lawful.sources.python.monitoring_hooks import Monitoring
 
         return Monitoring(tracer)
-    from lawful.sources.python.tracing import Tracing
+    from lawful.sources.python.settrace_hooks import Tracing
 
     return Tracing(tracer)

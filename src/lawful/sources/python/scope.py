@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from lawful import own
+from lawful import pristine_os
 from lawful.errors import LawfulError
 
 Access = Literal["public", "private", "dunder"]
@@ -182,8 +182,8 @@ class _Sieve:
             return (filename,)  # there are many of these, and to resolve links takes long
         if _within(filename, _LAWFUL) and ".." not in filename:
             return (filename,)  # the same: threads of ours would wait for the interpreter's lock at each step
-        path = own.files.normpath(own.files.join(self._start, filename))
-        return tuple(dict.fromkeys((path, own.real_path(path))))
+        path = pristine_os.files.normpath(pristine_os.files.join(self._start, filename))
+        return tuple(dict.fromkeys((path, pristine_os.real_path(path))))
 
     def _own(self, filename: str) -> bool:
         paths = self._paths(filename)
@@ -203,13 +203,13 @@ class _Sieve:
         if _within(path, _LAWFUL) or any(_within(path, folder) for folder in self._libraries):
             return True
         inside = next((path[len(project) :] for project in self._projects if _within(path, project)), path)
-        folders = inside.split(own.SEP)[:-1]
+        folders = inside.split(pristine_os.SEP)[:-1]
         if not _INSTALLED.isdisjoint(folders):
             return True
         base = path[: len(path) - len(inside)]
         at = base
         for folder in folders:
-            at = own.files.join(at, folder) if folder else at
+            at = pristine_os.files.join(at, folder) if folder else at
             if at != base and self._environment(at):
                 return True
         return False
@@ -219,14 +219,14 @@ class _Sieve:
         for path in paths:
             for project in self._projects:
                 if _within(path, project):
-                    return path[len(project) :].strip(own.SEP).replace(own.SEP, "/") or "."
+                    return path[len(project) :].strip(pristine_os.SEP).replace(pristine_os.SEP, "/") or "."
         return paths[0] if paths else filename
 
     def _lawful(self, filename: str) -> bool:
         return any(_within(path, _LAWFUL) for path in self._paths(filename))
 
     def _file_wanted(self, filename: str) -> bool:
-        names = {self.event_file(filename), *(path.replace(own.SEP, "/") for path in self._paths(filename))}
+        names = {self.event_file(filename), *(path.replace(pristine_os.SEP, "/") for path in self._paths(filename))}
         if self._include.has_files and not any(map(self._include.file, names)):
             return False
         return not any(map(self._exclude.file, names))
@@ -319,8 +319,10 @@ def _install_path(name: str) -> str:
 
 
 def _is_environment(folder: str) -> bool:
-    return own.exists(f"{folder}{own.SEP}pyvenv.cfg") or own.exists(f"{folder}{own.SEP}conda-meta{own.SEP}")
+    return pristine_os.exists(f"{folder}{pristine_os.SEP}pyvenv.cfg") or pristine_os.exists(
+        f"{folder}{pristine_os.SEP}conda-meta{pristine_os.SEP}"
+    )
 
 
 def _within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder if folder.endswith(own.SEP) else folder + own.SEP)
+    return path == folder or path.startswith(folder if folder.endswith(pristine_os.SEP) else folder + pristine_os.SEP)

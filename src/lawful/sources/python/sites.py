@@ -29,7 +29,7 @@ from lawful.sources.python.instructions import (
     shape,
     whole_argument,
 )
-from lawful.sources.python.model import Operation, Probe
+from lawful.sources.python.tracer_protocol import Operation, Probe
 
 __all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "Marks", "UnknownBytecodeError", "loaded_names", "probes"]
 

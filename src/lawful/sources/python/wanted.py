@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 from lawful import core
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
-from lawful.sources.python.attached import Attached
 from lawful.sources.python.identity import PRIMITIVE
-from lawful.sources.python.model import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
+from lawful.sources.python.name_resolution import resolve, spellings
+from lawful.sources.python.per_object import Attached
 from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, meets, united
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.sites import Marks, UnknownBytecodeError, loaded_names, probes
-from lawful.sources.python.standing import resolve, spellings
+from lawful.sources.python.tracer_protocol import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """What is noted of that which only a scope asks for."""

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lawful.laws.protocol import Law
-from lawful.sources.python import cores
-from lawful.sources.python.model import Event, Sampling
+from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Event, Sampling
 from lawful.sources.python.wanted import Watched
 
 Load = Callable[[str], ModuleType]
@@ -36,7 +36,7 @@ def load(tmp_path: Path) -> Iterator[Load]:
     sys.modules.pop("prog", None)
 
 
-@pytest.fixture(params=cores.available())
+@pytest.fixture(params=tracer_choice.available())
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes tracers of one core. They are stopped in the end."""
     made: list[Any] = []
@@ -45,7 +45,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
         on_seen = options.pop("on_seen", None)
         wanted = Watched(laws, Scope(project=tmp_path), sampling=sampling, on_seen=on_seen)
         options.setdefault("flush_at", 1000)
-        tracer = cores.choose(request.param).make(wanted, events.extend, **options)
+        tracer = tracer_choice.choose(request.param).make(wanted, events.extend, **options)
         made.append(tracer)
         return tracer
 

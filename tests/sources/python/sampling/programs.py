@@ -9,7 +9,7 @@ from typing import Any
 
 from lawful.laws import rml
 from lawful.laws.protocol import Law
-from lawful.sources.python.model import Event, Sampling
+from lawful.sources.python.tracer_protocol import Event, Sampling
 
 Load = Callable[[str], ModuleType]
 Make = Callable[..., Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lawful.laws import rml
-from lawful.sources.python.model import Event, Sampling
+from lawful.sources.python.tracer_protocol import Event, Sampling
 from sources.python.sampling.programs import (
     COUNTER,
     COUNTER_SAMPLING,

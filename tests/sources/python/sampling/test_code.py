@@ -6,7 +6,7 @@ from types import CodeType
 
 import pytest
 
-from lawful.sources.python.model import Event
+from lawful.sources.python.tracer_protocol import Event
 from sources.python.sampling.programs import (
     COUNTER,
     COUNTER_LAW,

@@ -9,8 +9,8 @@ import pytest
 
 from lawful.laws import rml
 from lawful.laws.protocol import Law
-from lawful.sources.python.model import Sampling, Want
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Sampling, Want
 from lawful.sources.python.wanted import Watched
 from sources.python.sampling.programs import (
     law,

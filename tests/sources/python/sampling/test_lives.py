@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from lawful.sources.python.model import Event, Sampling
+from lawful.sources.python.tracer_protocol import Event, Sampling
 from sources.python.sampling.programs import (
     Load,
     Make,

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python import cores
-from lawful.sources.python.model import Event, Sampling
-from lawful.sources.python.sampling import Coin
+from lawful.sources.python import tracer_choice
+from lawful.sources.python.object_sampling import Coin
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Event, Sampling
 from lawful.sources.python.wanted import Watched
 from sources.python.sampling.programs import (
     COUNTER,
@@ -192,8 +192,8 @@ def test_what_deliver_raises_at_a_birth_reaches_the_program(make: Make, load: Lo
         if batch[0]["event"] == "born":
             raise RuntimeError("no")
 
-    for name in cores.available():
-        tracer = cores.choose(name).make(wanted, refuse, synchronous=True)
+    for name in tracer_choice.available():
+        tracer = tracer_choice.choose(name).make(wanted, refuse, synchronous=True)
         tracer.start()
         try:
             with pytest.raises(RuntimeError, match="no"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lawful.sources.python.model import Event, Sampling
+from lawful.sources.python.tracer_protocol import Event, Sampling
 from sources.python.sampling.programs import (
     COUNTER,
     COUNTER_LAW,

@@ -12,13 +12,13 @@ import pytest
 
 from lawful.laws import rml
 from lawful.laws.protocol import Law
-from lawful.sources.python import cores, sites
-from lawful.sources.python.model import Event, Operation, Sampling
+from lawful.sources.python import sites, tracer_choice
 from lawful.sources.python.scope import Scope
+from lawful.sources.python.tracer_protocol import Event, Operation, Sampling
 from lawful.sources.python.wanted import Watched
 from sources.python.sampling.programs import Load
 
-NATIVE = [core for core in cores.available() if core != "python"]
+NATIVE = [core for core in tracer_choice.available() if core != "python"]
 TELLS = sys.version_info >= (3, 12)  # there samples can
 
 needs_native = pytest.mark.skipif(not NATIVE, reason="there is no C core")
@@ -34,7 +34,7 @@ def law(*fields: str) -> Law:
 
 def tracer_of(core: str, folder: Path, rule: Law, events: list[Event], classes: dict[str, int], **options: Any) -> Any:
     wanted = Watched([rule], Scope(project=folder), sampling=Sampling(classes))
-    return cores.choose(core).make(wanted, events.extend, gone=True, **options)
+    return tracer_choice.choose(core).make(wanted, events.extend, gone=True, **options)
 
 
 # -- which places make steps -------------------------------------------------------------------------------------------

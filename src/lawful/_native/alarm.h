@@ -1,9 +1,0 @@
-/* When threads of ours wake up (alarm.c). */
-#ifndef LAWFUL_ALARM_H
-#define LAWFUL_ALARM_H
-
-#include <Python.h>
-
-extern PyTypeObject AlarmType;
-
-#endif

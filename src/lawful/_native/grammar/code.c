@@ -1,0 +1,287 @@
+/* The code of a transition: attributes are loaded, values computed, assertions checked.
+   What is common is done here. Whatever is not, as a division, a list compared with a list or a value that is missing,
+   is left to the Python twin, instruction by instruction: so both mean the same. */
+#include "grammar/grammar.h"
+
+static PyObject *s_args, *s_arg_ids, *s_res, *s_result_id;
+
+static int setup(void) {
+    if (s_args != NULL) return 0;
+    s_arg_ids = PyUnicode_InternFromString("argIds");
+    s_res = PyUnicode_InternFromString("res");
+    s_result_id = PyUnicode_InternFromString("resultId");
+    s_args = PyUnicode_InternFromString("args");
+    return s_args && s_arg_ids && s_res && s_result_id ? 0 : -1;
+}
+
+/* An argument by its position, borrowed; NULL without an error: it is not there. */
+static PyObject *positional(PyObject *event, PyObject *key, int position) {
+    PyObject *list = PyDict_GetItemWithError(event, key);
+    if (list == NULL || !PyList_CheckExact(list) || position >= PyList_GET_SIZE(list)) return NULL;
+    return PyList_GET_ITEM(list, position);
+}
+
+/* The same, of a message without an event. */
+static PyObject *load_early(const GAttribute *attribute, const GSource *source) {
+    if (attribute->kind == G_PARAMETER) return attribute->position < source->count ? source->values[attribute->position] : NULL;
+    return attribute->kind == G_FIELD ? PyDict_GetItemWithError(source->head, attribute->field) : NULL;
+}
+
+/* The value of an attribute, borrowed; NULL without an error: Python has to look. */
+static PyObject *load(const GAttribute *attribute, const GSource *source) {
+    PyObject *value, *event = source->event;
+    if (event == NULL) return load_early(attribute, source);
+    switch (attribute->kind) {
+    case G_PARAMETER:
+        value = positional(event, s_arg_ids, attribute->position);
+        if (value != NULL && value != Py_None) return value;
+        return positional(event, s_args, attribute->position);
+    case G_FIELD:
+        return PyDict_GetItemWithError(event, attribute->field);
+    default:
+        value = PyDict_GetItemWithError(event, s_result_id);
+        if (value != NULL && value != Py_None) return value;
+        return PyDict_GetItemWithError(event, s_res);
+    }
+}
+
+static inline bool small(PyObject *object, long long *value) {
+    int overflow;
+    if (!PyLong_CheckExact(object)) return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyUnstable_Long_IsCompact((PyLongObject *)object)) {
+        *value = PyUnstable_Long_CompactValue((PyLongObject *)object);
+        return true;
+    }
+#endif
+    *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    return overflow == 0;
+}
+
+/* 1, 0, or -1: Python has to say. */
+static inline int equal(const GTables *tables, PyObject *a, PyObject *b) {
+    long long x, y;
+    if (small(a, &x) && small(b, &y)) return x == y;
+    if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return a == b || PyUnicode_Compare(a, b) == 0;
+    if (a == tables->undefined || b == tables->undefined) return -1;
+    if (Py_TYPE(a) != Py_TYPE(b)) {
+        bool numbers = PyLong_CheckExact(a) ? PyFloat_CheckExact(b) : PyFloat_CheckExact(a) && PyLong_CheckExact(b);
+        return numbers ? -1 : 0;
+    }
+    return a == Py_None || PyBool_Check(a) ? a == b : -1;
+}
+
+static inline int compare(GOp op, PyObject *a, PyObject *b) {
+    long long x, y;
+    if (!small(a, &x) || !small(b, &y)) return -1;
+    switch (op) {
+    case G_LESS: return x < y;
+    case G_LESS_EQUAL: return x <= y;
+    case G_GREATER: return x > y;
+    default: return x >= y;
+    }
+}
+
+/* A new reference; NULL without an error: Python has to say. */
+static PyObject *arithmetic(GOp op, PyObject *a, PyObject *b) {
+    long long x, y, result;
+    if (!small(a, &x) || !small(b, &y)) return NULL;
+    const long long most = 1LL << 30; /* no product of these is too large */
+    if (x > most || x < -most || y > most || y < -most) {
+        if (op == G_MULTIPLY || x > (1LL << 60) || x < -(1LL << 60) || y > (1LL << 60) || y < -(1LL << 60)) return NULL;
+    }
+    result = op == G_ADD ? x + y : op == G_SUBTRACT ? x - y : x * y;
+    return PyLong_FromLongLong(result);
+}
+
+static Py_ssize_t size_of(PyObject *object) {
+    if (PyList_CheckExact(object)) return PyList_GET_SIZE(object);
+    if (PyUnicode_CheckExact(object)) return PyUnicode_GET_LENGTH(object);
+    return PyDict_CheckExact(object) ? PyDict_GET_SIZE(object) : -1;
+}
+
+/* Operands that wait. Those that were computed here are owned; what else there is, others keep alive. */
+typedef struct {
+    PyObject *values[DEEPEST];
+    uint64_t owned;
+    int depth;
+} Operands;
+
+static inline void push(Operands *operands, PyObject *value, bool owned) {
+    operands->owned |= (uint64_t)owned << operands->depth;
+    operands->values[operands->depth++] = value;
+}
+
+static inline void drop(Operands *operands) {
+    uint64_t bit = UINT64_C(1) << --operands->depth;
+    if (!(operands->owned & bit)) return;
+    operands->owned &= ~bit;
+    Py_XDECREF(operands->values[operands->depth]);
+}
+
+/* In the place of the topmost ones; takes the value over if it is owned. */
+static inline void put(Operands *operands, int count, PyObject *value, bool owned) {
+    if (operands->owned) while (count--) drop(operands);
+    else operands->depth -= count; /* nearly always */
+    push(operands, value, owned);
+}
+
+static inline PyObject *truth(bool value) { return value ? Py_True : Py_False; }
+
+/* The value of an expression, a new reference; NULL without an error: Python has to say. Functions are called only if it
+   `calls`: they may be the user's. */
+static PyObject *evaluate(const GTables *tables, const int *code, int count, PyObject **registers, bool calls) {
+    Operands operands; /* their room is not emptied first: most need little of it */
+    PyObject **stack = operands.values, *value;
+    operands.owned = 0;
+    operands.depth = 0;
+    stack[0] = tables->undefined;
+    int at = 0, answer;
+    while (at < count) {
+        GOp op = code[at++];
+        switch (op) {
+        case G_REGISTER:
+            push(&operands, registers[code[at++]], false);
+            continue;
+        case G_CONSTANT:
+            push(&operands, PyTuple_GET_ITEM(tables->constants, code[at++]), false);
+            continue;
+        case G_EQUAL:
+        case G_UNEQUAL:
+        case G_LESS:
+        case G_LESS_EQUAL:
+        case G_GREATER:
+        case G_GREATER_EQUAL:
+            answer = op <= G_UNEQUAL ? equal(tables, stack[operands.depth - 2], stack[operands.depth - 1])
+                                     : compare(op, stack[operands.depth - 2], stack[operands.depth - 1]);
+            if (answer < 0) goto elsewhere;
+            put(&operands, 2, truth((answer == 1) == (op != G_UNEQUAL)), false);
+            continue;
+        case G_ADD:
+        case G_SUBTRACT:
+        case G_MULTIPLY:
+            value = arithmetic(op, stack[operands.depth - 2], stack[operands.depth - 1]);
+            if (value == NULL) goto elsewhere;
+            put(&operands, 2, value, true);
+            continue;
+        case G_NEGATE: {
+            long long x;
+            if (!small(stack[operands.depth - 1], &x) || x < -(1LL << 60)) goto elsewhere;
+            if ((value = PyLong_FromLongLong(-x)) == NULL) goto elsewhere;
+            put(&operands, 1, value, true);
+            continue;
+        }
+        case G_NOT:
+            if (!PyBool_Check(stack[operands.depth - 1])) goto elsewhere;
+            put(&operands, 1, truth(stack[operands.depth - 1] != Py_True), false);
+            continue;
+        case G_AND_THEN:
+        case G_OR_ELSE: {
+            PyObject *left = stack[operands.depth - 1];
+            int target = code[at++];
+            if (!PyBool_Check(left)) goto elsewhere;
+            if ((left == Py_True) == (op == G_OR_ELSE)) at = target;
+            else drop(&operands);
+            continue;
+        }
+        case G_CONDITION:
+            if (!PyBool_Check(stack[operands.depth - 1])) goto elsewhere;
+            continue;
+        case G_SIZE: {
+            Py_ssize_t size = size_of(stack[operands.depth - 1]);
+            if (size < 0 || (value = PyLong_FromSsize_t(size)) == NULL) goto elsewhere;
+            put(&operands, 1, value, true);
+            continue;
+        }
+        case G_CALL: {
+            if (!calls) goto elsewhere;
+            PyObject *function = PyTuple_GET_ITEM(tables->functions, code[at++]);
+            int given = code[at++];
+            for (int i = 0; i < given; i++)
+                if (stack[operands.depth - 1 - i] == tables->undefined) goto elsewhere;
+            value = PyObject_Vectorcall(function, stack + operands.depth - given, (size_t)given, NULL);
+            if (value == NULL) {
+                if (PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python meets it again, and says what it means */
+                goto elsewhere;
+            }
+            put(&operands, given, value, true);
+            continue;
+        }
+        default:
+            goto elsewhere;
+        }
+    }
+    value = Py_NewRef(stack[0]);
+    drop(&operands);
+    return value;
+elsewhere:
+    while (operands.depth) drop(&operands);
+    return NULL;
+}
+
+/* A comparison of two values and nothing else, which most assertions are: does it hold? -1: it is not that simple. */
+static int compares(const GTables *tables, const GInstruction *instruction, PyObject **registers) {
+    const int *code = instruction->code;
+    if (instruction->count != 5 && (instruction->count != 6 || code[5] != G_CONDITION)) return -1;
+    if (code[0] > G_CONSTANT || code[2] > G_CONSTANT || code[4] < G_EQUAL || code[4] > G_GREATER_EQUAL) return -1;
+    PyObject *left = code[0] == G_REGISTER ? registers[code[1]] : PyTuple_GET_ITEM(tables->constants, code[1]);
+    PyObject *right = code[2] == G_REGISTER ? registers[code[3]] : PyTuple_GET_ITEM(tables->constants, code[3]);
+    int answer = code[4] <= G_UNEQUAL ? equal(tables, left, right) : compare((GOp)code[4], left, right);
+    return answer < 0 || code[4] != G_UNEQUAL ? answer : !answer;
+}
+
+static PyObject *slow(GMachine *machine, int number, int index, PyObject **registers, int filled, PyObject *event) {
+    PyObject *list = PyList_New(filled);
+    if (list == NULL) return NULL;
+    for (int i = 0; i < filled; i++) PyList_SET_ITEM(list, i, Py_NewRef(registers[i]));
+    PyObject *warn = machine->silent ? Py_None : machine->warn;
+    return PyObject_CallFunction(machine->tables->slow, "iiNOO", number, index, list, event, warn);
+}
+
+/* Run the code of a transition, whose first registers are filled. 1; 0: an assertion fails; -1: error, or NEEDS_EVENT.
+   The registers hold references, also where it fails; NULL ends them. */
+int grammar_run(GMachine *machine, int number, PyObject **registers, const GSource *source) {
+    const GTables *tables = machine->tables;
+    const GTransition *transition = tables->transition + number;
+    int filled = transition->frame_size + transition->results_size;
+    int result = 1;
+    if (setup() < 0) return -1;
+    for (int i = 0; i < transition->count; i++) {
+        const GInstruction *instruction = transition->instructions + i;
+        bool asserts = instruction->kind == G_ASSERT;
+        if (asserts && (result = compares(tables, instruction, registers)) >= 0) {
+            if (result) continue;
+            break;
+        }
+        PyObject *value;
+        result = 1;
+        if (instruction->kind == G_LOAD)
+            value = Py_XNewRef(load(tables->attribute + instruction->attribute, source));
+        else
+            value = evaluate(tables, instruction->code, instruction->count, registers, source->event != NULL);
+        if (value == NULL || (asserts && !PyBool_Check(value))) {
+            Py_XDECREF(value);
+            value = NULL;
+            if (!PyErr_Occurred()) {
+                if (source->event == NULL) {
+                    result = NEEDS_EVENT;
+                    break;
+                }
+                value = slow(machine, number, i, registers, filled, source->event);
+            }
+            if (value == NULL) {
+                result = -1;
+                break;
+            }
+        }
+        if (!asserts) {
+            registers[filled++] = value;
+            continue;
+        }
+        result = value == Py_True;
+        Py_DECREF(value);
+        if (!result) break;
+    }
+    registers[filled] = NULL; /* where they end */
+    return result;
+}

@@ -1,0 +1,90 @@
+/* Invariants of objects: what its two C files share. The Python twin is lawful/laws/invariants/tracker.py. */
+#ifndef LAWFUL_INVARIANT_H
+#define LAWFUL_INVARIANT_H
+
+#include "tracer/lazy_event.h"
+#include "rml/rml.h"
+
+/* ---- values of fields ------------------------------------------------------------------------------------------ */
+
+/* The value of a field: nothing if it is not known, a Python object, or (marked by its lowest bit) the id of one. */
+typedef uintptr_t Field;
+#define UNKNOWN_FIELD ((Field)0)
+
+static inline bool field_is_id(Field f) { return f & 1; }
+static inline PyObject *field_object(Field f) { return (PyObject *)(f & ~(Field)1); }
+static inline Field field_keep(Field f) {
+    Py_XINCREF(field_object(f));
+    return f;
+}
+static inline void field_drop(Field f) { Py_XDECREF(field_object(f)); }
+
+/* ---- one object (tracker.c) ---------------------------------------------------------------------------------- */
+
+typedef struct Known Known;
+struct Known {
+    PyObject_VAR_HEAD
+    PyObject *id;
+    Id number;                /* the same, if it is one; or 0 */
+    bool begun, over, broken; /* judged now; not any more, for good; its state */
+    bool doubted;             /* the Python side was asked about it, and may have noted something */
+    PyObject *snapshot;       /* a dict: its values when a transition was last judged; or NULL */
+    PyObject *asked;          /* the event that asks for what it owes; NULL: it owes nothing */
+    double deadline;
+    Known *sooner, *later;    /* by deadline */
+    Field values[];
+};
+
+/* ---- what the events of one kind about one name do --------------------------------------------------------------- */
+
+typedef struct Expression Expression;
+typedef struct Plan Plan;
+struct Plan {
+    PyObject *key, *kind; /* (kind, name); borrowed from the rule's program */
+    int number;
+    int writes;           /* the field; -1: none */
+    bool returns, calls;  /* a call's end; a call */
+    bool gone, seen;
+    int begins, state, transition, pays, ends, asks; /* expressions; -1: none */
+    Plan *next;           /* of the same name */
+};
+
+/* A step of an object, as expressions see it. */
+typedef struct {
+    const Plan *plan;
+    const Known *known;
+    PyObject *event;
+    Field replaced;       /* what the field that is written was before */
+    PyObject *snapshot;   /* what `old` stands for, if not the values before the event */
+    PyObject *const *names; /* of fields */
+} Step;
+
+/* ---- expressions (expressions.c) ---------------------------------------------------------------------------------- */
+
+/* The Python side must say: some value is not among those that are dealt with here, or the expression raises. */
+typedef enum { IS_FALSE, IS_TRUE, NOT_YET, ASK_PYTHON } Truth;
+
+int expression_setup(void);
+Expression *expression_parse(Arena *arena, PyObject *tree, int fields); /* NULL: error */
+Truth expression_truth(const Expression *expression, const Step *step);
+Field event_value(PyObject *event); /* borrowed: the result, or the value written */
+
+/* An event's keys. */
+extern PyObject *key_event, *key_name, *key_target, *key_result_id, *key_res, *key_time;
+
+/* The value of a key in a dict, borrowed; NULL if there is none. The keys that we ask for have a hash. */
+static inline PyObject *look_up(PyObject *dict, PyObject *key) {
+    PyObject *found = PyDict_GetItemWithError(dict, key);
+    if (found == NULL && PyErr_Occurred()) PyErr_Clear();
+    return found;
+}
+
+/* The same in what an event has beside its head. */
+static inline PyObject *event_part(PyObject *event, PyObject *key) {
+    PyObject *fields = event_fields(event);
+    return fields == NULL ? NULL : look_up(fields, key);
+}
+
+extern PyTypeObject InvariantType, KnownType;
+
+#endif

@@ -1,0 +1,668 @@
+/* The Python type Window: what lawful/learning/window_protocol.py asks of one, and the stream from a running program. */
+#include "learner/learner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Python objects are made without the window's lock: making one can run the program's finalisers, whose events may have
+   to wait for the thread that waits for the lock. */
+static void enter(Window *window) {
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&window->lock);
+    Py_END_ALLOW_THREADS
+}
+
+static void leave(Window *window) { pthread_mutex_unlock(&window->lock); }
+
+static PyObject *no_memory(void) { return PyErr_NoMemory(); }
+
+/* ---- the automaton ------------------------------------------------------------------------------------------------------- */
+
+static void automaton_free(Automaton *automaton) {
+    free(automaton->step);
+    free(automaton->kind);
+    free(automaton->satisfied);
+    free(automaton->letters);
+    free(automaton->next);
+    free(automaton->alone);
+    free(automaton->alone_at);
+}
+
+static int numbers(PyObject *sequence, Py_ssize_t count, uint64_t *into, uint64_t most) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        into[i] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(sequence, i));
+        if (PyErr_Occurred()) return -1;
+        if (into[i] > most) {
+            PyErr_SetString(PyExc_ValueError, "a product with a number out of range");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The states that runs of one event alone go through. */
+static int automaton_runs(Automaton *automaton) {
+    int room = automaton->states * automaton->states + 1;
+    room = room > 4096 ? 4096 : room;
+    automaton->next = malloc(room * sizeof *automaton->next);
+    automaton->alone = malloc(room * sizeof *automaton->alone);
+    automaton->alone_at = calloc(automaton->kinds, sizeof *automaton->alone_at);
+    if (automaton->next == NULL || automaton->alone == NULL || automaton->alone_at == NULL) return -1;
+    uint16_t state[2] = {automaton->start, automaton->start};
+    for (automaton->positions = 0;; automaton->positions++) {
+        int at = automaton->positions, known = 0;
+        for (int i = 0; i < 2; i++) state[i] = automaton->step[state[i]][i];
+        while (known < at && (automaton->alone[known][0] != state[0] || automaton->alone[known][1] != state[1])) known++;
+        if (at) automaton->next[at - 1] = known;
+        if (known < at) return 0;
+        if (at == room) {
+            PyErr_SetString(PyExc_ValueError, "a product whose runs are too long");
+            return -1;
+        }
+        for (int i = 0; i < 2; i++) {
+            automaton->alone[at][i] = state[i];
+            automaton->alone_at[automaton->kind[state[i]]][i] = at;
+        }
+    }
+}
+
+static int automaton_fill(Automaton *automaton, PyObject *product) {
+    PyObject *step, *kind, *satisfied, *letters, *size;
+    if (!PyArg_ParseTuple(product, "iO!O!O!O!O!", &automaton->start, &PyTuple_Type, &step, &PyTuple_Type, &kind,
+                          &PyTuple_Type, &satisfied, &PyTuple_Type, &letters, &PyTuple_Type, &size))
+        return -1;
+    Py_ssize_t states = PyTuple_GET_SIZE(step), kinds = PyTuple_GET_SIZE(satisfied), rules = PyTuple_GET_SIZE(size);
+    if (states < 1 || states > UINT16_MAX || kinds < 1 || kinds > states || rules < 2 || rules > MOST_RULES ||
+        automaton->start < 0 || automaton->start >= states || PyTuple_GET_SIZE(kind) != states ||
+        PyTuple_GET_SIZE(letters) != kinds) {
+        PyErr_SetString(PyExc_ValueError, "not the product of templates");
+        return -1;
+    }
+    automaton->states = (int)states;
+    automaton->kinds = (int)kinds;
+    automaton->rules = (int)rules;
+    automaton->step = malloc(states * sizeof *automaton->step);
+    automaton->kind = malloc(states * sizeof *automaton->kind);
+    automaton->satisfied = malloc(kinds * sizeof *automaton->satisfied);
+    automaton->letters = malloc(kinds);
+    uint64_t *buffer = malloc(states * sizeof *buffer);
+    int failed = -1;
+    if (!automaton->step || !automaton->kind || !automaton->satisfied || !automaton->letters || !buffer) {
+        PyErr_NoMemory();
+    } else if (numbers(kind, states, buffer, kinds - 1) == 0) {
+        for (Py_ssize_t i = 0; i < states; i++) automaton->kind[i] = (uint16_t)buffer[i];
+        failed = numbers(satisfied, kinds, automaton->satisfied, UINT64_MAX) || numbers(size, rules, automaton->size, UINT64_MAX) ||
+                 numbers(letters, kinds, buffer, 3);
+        for (Py_ssize_t i = 0; i < kinds && !failed; i++) automaton->letters[i] = (uint8_t)buffer[i];
+        for (Py_ssize_t i = 0; i < states && !failed; i++) {
+            uint64_t pair[2];
+            PyObject *two = PyTuple_GET_ITEM(step, i);
+            if (!PyTuple_Check(two) || PyTuple_GET_SIZE(two) != 2) {
+                PyErr_SetString(PyExc_ValueError, "not the product of templates");
+                failed = -1;
+            } else if ((failed = numbers(two, 2, pair, states - 1)) == 0) {
+                automaton->step[i][0] = (uint16_t)pair[0];
+                automaton->step[i][1] = (uint16_t)pair[1];
+            }
+        }
+    }
+    free(buffer);
+    if (!failed && automaton_runs(automaton) < 0) {
+        if (!PyErr_Occurred()) PyErr_NoMemory();
+        failed = -1;
+    }
+    return failed ? -1 : 0;
+}
+
+/* ---- life ----------------------------------------------------------------------------------------------------------------- */
+
+static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"product", "size", "most_pairs", NULL};
+    PyObject *product;
+    Py_ssize_t size;
+    unsigned long long most_pairs = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!n|K", names, &PyTuple_Type, &product, &size, &most_pairs)) return NULL;
+    if (size < 0) {
+        PyErr_SetString(PyExc_ValueError, "a window has no negative size");
+        return NULL;
+    }
+    Window *window = (Window *)type->tp_alloc(type, 0);
+    if (window == NULL) return NULL;
+    window->size = size;
+    window->most_pairs = most_pairs;
+    window->process = getpid();
+    window->memo.credit = -1; /* it begins as after a rest */
+    pthread_mutex_init(&window->lock, NULL);
+    pthread_mutex_init(&window->gate, NULL);
+    pthread_cond_init(&window->arrived, NULL);
+    pthread_cond_init(&window->taken_away, NULL);
+    if (automaton_fill(&window->automaton, product) < 0) Py_CLEAR(window);
+    return (PyObject *)window;
+}
+
+static void window_dealloc(Window *window) {
+    Py_CLEAR(window->wake);
+    /* After a fork the locks are as they were, and may never be let go: the memory is left alone then. */
+    if (window->process == getpid()) {
+        stream_stop(window);
+        stream_free(window);
+        pairs_free(window);
+        window_free(window);
+        automaton_free(&window->automaton);
+        pthread_mutex_destroy(&window->lock);
+        pthread_mutex_destroy(&window->gate);
+        pthread_cond_destroy(&window->arrived);
+        pthread_cond_destroy(&window->taken_away);
+    }
+    Py_TYPE(window)->tp_free((PyObject *)window);
+}
+
+/* ---- events --------------------------------------------------------------------------------------------------------------- */
+
+static PyObject *finished(Window *window, int failed) {
+    if (failed || window->broken) return no_memory();
+    Py_RETURN_NONE;
+}
+
+#define FED_AT_ONCE 512
+
+static PyObject *window_feed(Window *window, PyObject *args) {
+    Py_buffer names, sites, objects;
+    PyObject *result = NULL;
+    if (!PyArg_ParseTuple(args, "y*y*y*", &names, &sites, &objects)) return NULL;
+    Py_ssize_t count = names.len / 4;
+    if (names.len % 4 || sites.len != names.len || objects.len != 2 * names.len) {
+        PyErr_SetString(PyExc_ValueError, "names, sites and objects are as many numbers of 4, 4 and 8 bytes");
+    } else {
+        int failed = 0;
+        Py_BEGIN_ALLOW_THREADS
+        pthread_mutex_lock(&window->lock);
+        memo_settle_in_time(window);
+        const uint32_t *name = names.buf, *site = sites.buf;
+        const uint64_t *object = objects.buf;
+        LearnEvent events[FED_AT_ONCE];
+        for (Py_ssize_t i = 0; i < count && !failed;) {
+            size_t some = 0;
+            for (; some < FED_AT_ONCE && i < count; some++, i++) events[some] = (LearnEvent){name[i], site[i], object[i]};
+            failed = window_take(window, events, some, some);
+        }
+        pthread_mutex_unlock(&window->lock);
+        Py_END_ALLOW_THREADS
+        result = finished(window, failed);
+    }
+    PyBuffer_Release(&names);
+    PyBuffer_Release(&sites);
+    PyBuffer_Release(&objects);
+    return result;
+}
+
+static PyObject *window_drain_method(Window *window, PyObject *unused) {
+    int failed;
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&window->lock);
+    failed = window_drain(window);
+    pthread_mutex_unlock(&window->lock);
+    Py_END_ALLOW_THREADS
+    return finished(window, failed);
+}
+
+/* ---- what is known ---------------------------------------------------------------------------------------------------------- */
+
+static PyObject *made_survey, *made_candidate, *made_pair, *made_ending, *made_example, *made_counts;
+static PyObject *made_life, *made_life_example;
+
+static int model_types(void) {
+    if (made_survey != NULL) return 0;
+    PyObject *model = PyImport_ImportModule("lawful.learning.window_protocol");
+    if (model == NULL) return -1;
+#define TYPE(variable, name) if ((variable = PyObject_GetAttrString(model, name)) == NULL) goto failed;
+    TYPE(made_candidate, "Candidate") TYPE(made_pair, "Pair") TYPE(made_ending, "Ending") TYPE(made_example, "Example")
+    TYPE(made_counts, "Counts") TYPE(made_life, "Life") TYPE(made_life_example, "LifeExample") TYPE(made_survey, "Survey")
+#undef TYPE
+failed:
+    Py_DECREF(model);
+    return made_survey == NULL ? -1 : 0;
+}
+
+static int instructions(PyObject *given, Instruction *program, int *length) {
+    PyObject *list = PySequence_Fast(given, "a program is a sequence of instructions");
+    if (list == NULL) return -1;
+    int depth = 0;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Instruction *each = &program[i];
+        PyObject *item = PySequence_Fast_GET_ITEM(list, i);
+        if (i == 64 || !PyTuple_Check(item) || !PyArg_ParseTuple(item, "iddd", &each->op, &each->x, &each->y, &each->z)) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "not a program of at most 64 instructions");
+            Py_DECREF(list);
+            return -1;
+        }
+        depth += each->op < OP_JOIN ? 1 : depth >= 2 ? -1 : -128;
+        if (each->op < OP_COUNT || each->op > OP_MEET) depth = -128;
+    }
+    Py_DECREF(list);
+    *length = (int)count;
+    if (depth == 1) return 0;
+    PyErr_SetString(PyExc_ValueError, "a program that does not leave one state");
+    return -1;
+}
+
+static PyObject *window_survey(Window *window, PyObject *args) {
+    PyObject *given;
+    int prune, length, failed;
+    Instruction program[64];
+    if (!PyArg_ParseTuple(args, "Op", &given, &prune) || instructions(given, program, &length) < 0 || model_types() < 0)
+        return NULL;
+    Survey survey = {0};
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&window->lock);
+    failed = survey_all(window, program, length, prune, &survey);
+    pthread_mutex_unlock(&window->lock);
+    Py_END_ALLOW_THREADS
+    PyObject *list = failed ? no_memory() : PyList_New((Py_ssize_t)survey.count);
+    for (size_t i = 0; list != NULL && i < survey.count; i++) {
+        const Candidate *each = &survey.candidates[i];
+        PyObject *candidate = PyObject_CallFunction(made_candidate, "IIii", each->first, each->second, each->rule, each->kind);
+        if (candidate == NULL) Py_CLEAR(list);
+        else PyList_SET_ITEM(list, i, candidate);
+    }
+    free(survey.candidates);
+    if (list == NULL) return NULL;
+    return PyObject_CallFunction(made_survey, "KKKNK", survey.enforcing, survey.learning, survey.dead, list, survey.pairs);
+}
+
+static PyObject *window_known(Window *window, PyObject *unused) {
+    enter(window);
+    size_t count = window->pair_count;
+    uint32_t(*names)[2] = malloc((count + 1) * sizeof *names);
+    for (size_t i = 0; i < count && names != NULL; i++) {
+        names[i][0] = window->pairs[i]->first;
+        names[i][1] = window->pairs[i]->second;
+    }
+    leave(window);
+    if (names == NULL) return no_memory();
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *pair = Py_BuildValue("II", names[i][0], names[i][1]);
+        if (pair == NULL) Py_CLEAR(list);
+        else PyList_SET_ITEM(list, i, pair);
+    }
+    free(names);
+    return list;
+}
+
+/* A copy of what is to be told about an ending. */
+typedef struct {
+    uint64_t count, first;
+    int kind, examples;
+    Example example[MOST_EXAMPLES];
+    Trail trail[MOST_EXAMPLES];
+} EndingCopy;
+
+static void copy_example(Window *window, EndingCopy *copy, const Example *example) {
+    Trail *trail = &copy->trail[copy->examples];
+    copy->example[copy->examples++] = *example;
+    trail->count = 0;
+    if (example->trail) *trail = window->trails[example->trail - 1];
+}
+
+static void copy_ending(Window *window, const Pair *pair, int kind, uint64_t count, EndingCopy *copy) {
+    *copy = (EndingCopy){.kind = kind, .count = count, .first = survey_first(window, pair, kind)};
+    int letters = window->automaton.letters[kind], letter = letters >> 1;
+    if (letters == 3) {
+        for (int i = 0; i < pair->ending_count; i++) {
+            if (pair->endings[i].kind != kind) continue;
+            ending_settle(&pair->endings[i]);
+            for (int j = 0; j < pair->endings[i].example_count; j++) copy_example(window, copy, &pair->endings[i].examples[j]);
+        }
+        return;
+    }
+    const Name *name = &window->names[letter ? pair->second : pair->first];
+    usages_settle(window, letter ? pair->second : pair->first);
+    for (int i = 0; i < name->usage_count && copy->examples < MOST_EXAMPLES; i++) {
+        const Usage *usage = &name->usages[i];
+        if (usage->last > pair->created && alone_kind(&window->automaton, letter, usage->position) == kind &&
+            !usage_touched(usage, letter ? pair->first : pair->second))
+            copy_example(window, copy, &usage->example);
+    }
+}
+
+static PyObject *example_made(const Example *example, const Trail *trail) {
+    PyObject *events = PyTuple_New(trail->count);
+    for (int i = 0; events != NULL && i < trail->count; i++) {
+        PyObject *event = Py_BuildValue("II", trail->events[i][0], trail->events[i][1]);
+        if (event == NULL) Py_CLEAR(events);
+        else PyTuple_SET_ITEM(events, i, event);
+    }
+    if (events == NULL) return NULL;
+    return PyObject_CallFunction(made_example, "IIKKKON", example->site, example->last_site, example->object, example->seq,
+                                 example->count, example->at_end ? Py_True : Py_False, events);
+}
+
+static PyObject *ending_made(const EndingCopy *copy) {
+    PyObject *examples = PyTuple_New(copy->examples);
+    for (int i = 0; examples != NULL && i < copy->examples; i++) {
+        PyObject *example = example_made(&copy->example[i], &copy->trail[i]);
+        if (example == NULL) Py_CLEAR(examples);
+        else PyTuple_SET_ITEM(examples, i, example);
+    }
+    if (examples == NULL) return NULL;
+    return PyObject_CallFunction(made_ending, "iKKN", copy->kind, copy->count, copy->first, examples);
+}
+
+static PyObject *window_pair(Window *window, PyObject *args) {
+    unsigned first, second;
+    if (!PyArg_ParseTuple(args, "II", &first, &second) || model_types() < 0) return NULL;
+    int kinds = window->automaton.kinds, count = 0, contexts = 0;
+    uint64_t *by_kind = malloc(kinds * sizeof *by_kind), created = 0;
+    EndingCopy *endings = malloc(kinds * sizeof *endings);
+    Context places[MOST_CONTEXTS];
+    if (by_kind == NULL || endings == NULL) {
+        free(by_kind);
+        free(endings);
+        return no_memory();
+    }
+    enter(window);
+    memo_settle(window);
+    const Pair *pair = pair_find(window, first, second);
+    bool found = pair != NULL;
+    if (found) {
+        created = pair->created;
+        pair_counts(window, pair, by_kind);
+        for (int kind = 0; kind < kinds; kind++)
+            if (by_kind[kind]) copy_ending(window, pair, kind, by_kind[kind], &endings[count++]);
+        contexts = pair->context_count;
+        for (int i = 0; i < contexts; i++) places[i] = pair->contexts[i];
+    }
+    leave(window);
+    free(by_kind);
+    PyObject *result = NULL, *list = PyTuple_New(count), *sites = PyTuple_New(contexts);
+    for (int i = 0; list != NULL && i < count; i++) {
+        PyObject *ending = ending_made(&endings[i]);
+        if (ending == NULL) Py_CLEAR(list);
+        else PyTuple_SET_ITEM(list, i, ending);
+    }
+    for (int i = 0; sites != NULL && i < contexts; i++) {
+        PyObject *place = Py_BuildValue("IK", places[i].site, places[i].satisfied);
+        if (place == NULL) Py_CLEAR(sites);
+        else PyTuple_SET_ITEM(sites, i, place);
+    }
+    free(endings);
+    if (list != NULL && sites != NULL)
+        result = found ? PyObject_CallFunction(made_pair, "IIKOO", first, second, created, list, sites) : Py_NewRef(Py_None);
+    Py_XDECREF(list);
+    Py_XDECREF(sites);
+    return result;
+}
+
+static PyObject *tuple_of(const uint64_t *numbers, int count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(numbers[i]);
+        if (number == NULL) Py_CLEAR(tuple);
+        else PyTuple_SET_ITEM(tuple, i, number);
+    }
+    return tuple;
+}
+
+static PyObject *window_counts(Window *window, PyObject *args) {
+    unsigned first, second;
+    uint64_t total = 0, satisfied[MOST_RULES], contexts[MOST_RULES];
+    if (!PyArg_ParseTuple(args, "II", &first, &second) || model_types() < 0) return NULL;
+    enter(window);
+    memo_settle(window);
+    const Pair *pair = pair_find(window, first, second);
+    bool found = pair != NULL;
+    if (found) survey_rules(window, pair, &total, satisfied, contexts);
+    leave(window);
+    if (!found) Py_RETURN_NONE;
+    if (window->broken) return no_memory();
+    PyObject *result = NULL, *kept = tuple_of(satisfied, window->automaton.rules), *places = tuple_of(contexts, window->automaton.rules);
+    if (kept != NULL && places != NULL) result = PyObject_CallFunction(made_counts, "KOO", total, kept, places);
+    Py_XDECREF(kept);
+    Py_XDECREF(places);
+    return result;
+}
+
+/* All ways of life in one piece of memory: for each its count, names, examples, and order; for each example object, number
+   of the last event, count and sites. */
+static uint64_t *lives_copy(const Lives *lives, size_t *length) {
+    size_t size = 0;
+    for (uint32_t i = 0; i < lives->way_count; i++)
+        size += 3 + 2 * lives->ways[i].names + lives->ways[i].example_count * (3 + 2 * (size_t)lives->ways[i].names);
+    uint64_t *copy = malloc((size + 1) * sizeof *copy), *to = copy;
+    if (copy == NULL) return NULL;
+    for (uint32_t i = 0; i < lives->way_count; i++) {
+        const LifeWay *way = &lives->ways[i];
+        *to++ = way->count;
+        *to++ = way->names;
+        *to++ = way->example_count;
+        for (int j = 0; j < 2 * way->names; j++) *to++ = way->order[j];
+        for (int k = 0; k < way->example_count; k++) {
+            *to++ = way->examples[k].object;
+            *to++ = way->examples[k].seq;
+            *to++ = way->examples[k].count;
+            for (int j = 0; j < 2 * way->names; j++) *to++ = way->examples[k].sites[j];
+        }
+    }
+    *length = size;
+    return copy;
+}
+
+static PyObject *life_made(const uint64_t **from) {
+    uint64_t count = (*from)[0];
+    int names = (int)(*from)[1], examples = (int)(*from)[2];
+    PyObject *order = tuple_of(*from += 3, 2 * names), *list = PyTuple_New(examples);
+    *from += 2 * names;
+    for (int i = 0; i < examples; i++, *from += 3 + 2 * names) {
+        if (order == NULL || list == NULL) continue;
+        PyObject *sites = tuple_of(*from + 3, 2 * names);
+        PyObject *example = sites ? PyObject_CallFunction(made_life_example, "KKKN", (*from)[0], (*from)[1], (*from)[2], sites) : NULL;
+        if (example == NULL) Py_CLEAR(list);
+        else PyTuple_SET_ITEM(list, i, example);
+    }
+    PyObject *life = order && list ? PyObject_CallFunction(made_life, "OKO", order, count, list) : NULL;
+    Py_XDECREF(order);
+    Py_XDECREF(list);
+    return life;
+}
+
+static PyObject *window_lives(Window *window, PyObject *unused) {
+    size_t length = 0;
+    if (model_types() < 0) return NULL;
+    enter(window);
+    uint64_t *copy = lives_copy(&window->lives, &length);
+    leave(window);
+    if (copy == NULL) return no_memory();
+    PyObject *list = PyList_New(0);
+    for (const uint64_t *from = copy; list != NULL && from < copy + length;) {
+        PyObject *life = life_made(&from);
+        if (life == NULL || PyList_Append(list, life) < 0) Py_CLEAR(list);
+        Py_XDECREF(life);
+    }
+    free(copy);
+    return list;
+}
+
+static PyObject *window_remember(Window *window, PyObject *args) {
+    unsigned first, second;
+    PyObject *endings, *contexts;
+    if (!PyArg_ParseTuple(args, "IIOO", &first, &second, &endings, &contexts)) return NULL;
+    int kinds = window->automaton.kinds, given = 0, failed = -1;
+    uint64_t *counts = calloc(kinds, sizeof *counts);
+    Context places[MOST_CONTEXTS];
+    PyObject *ended = PySequence_Tuple(endings), *list = PySequence_Tuple(contexts);
+    if (ended == NULL || list == NULL || counts == NULL) goto done;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(ended); i++) {
+        int kind;
+        long long count;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(ended, i), "iL", &kind, &count)) goto done;
+        if (kind < 0 || kind >= kinds || count < 0) first = second;
+        else counts[kind] += count;
+    }
+    if (first >= second) {
+        PyErr_SetString(PyExc_ValueError, "not the endings of a pair");
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list) && given < MOST_CONTEXTS; i++, given++) {
+        unsigned long long rules;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(list, i), "IK", &places[given].site, &rules)) goto done;
+        places[given].satisfied = rules;
+    }
+    enter(window);
+    bool created = false;
+    Pair *pair = pair_for(window, first, second, &created);
+    failed = 0;
+    if (pair != NULL && pair != &pair_pruned) {
+        if (created) failed = window_interrupt_runs(window, pair);
+        if (pair->remembered == NULL) pair->remembered = calloc(kinds, sizeof *counts);
+        if (pair->remembered == NULL) {
+            failed = -1;
+        } else {
+            for (int i = 0; i < kinds; i++) pair->remembered[i] += counts[i];
+            for (int i = 0; i < given && !failed; i++) failed = pair_context(pair, places[i].site, places[i].satisfied);
+        }
+    }
+    leave(window);
+done:
+    free(counts);
+    Py_XDECREF(ended);
+    Py_XDECREF(list);
+    if (failed) return PyErr_Occurred() ? NULL : no_memory();
+    return finished(window, 0);
+}
+
+/* ---- the stream ------------------------------------------------------------------------------------------------------------- */
+
+static PyObject *window_start(Window *window, PyObject *unused) {
+    if (stream_start(window) < 0) return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
+static PyObject *window_push(Window *window, PyObject *args) {
+    unsigned name, site;
+    unsigned long long object;
+    if (!PyArg_ParseTuple(args, "IIK", &name, &site, &object)) return NULL;
+    return finished(window, stream_push(window, name, site, object));
+}
+
+static PyObject *window_wait(Window *window, PyObject *args) {
+    double seconds;
+    int idle = 1;
+    if (!PyArg_ParseTuple(args, "d|p", &seconds, &idle)) return NULL;
+    stream_hand_over(window, false);
+    return PyLong_FromLong(stream_wait(window, seconds, idle));
+}
+
+static PyObject *window_resume(Window *window, PyObject *unused) {
+    stream_resume(window);
+    Py_RETURN_NONE;
+}
+
+static PyObject *window_stop(Window *window, PyObject *unused) {
+    stream_hand_over(window, false);
+    stream_stop(window);
+    return finished(window, 0);
+}
+
+/* ---- attributes ----------------------------------------------------------------------------------------------------------------- */
+
+enum { SIZE, EVENTS, PAIRS, PRUNED, GIVEN_UP, GIVEN_UP_LIVES, PUSHED, WORKED, TICK_EVERY, THREAD };
+
+static PyObject *window_get(Window *window, void *which) {
+    enter(window);
+    uint64_t value = 0;
+    switch ((intptr_t)which) {
+    case SIZE: value = window->size; break;
+    case EVENTS: value = window->taken; break;
+    case PAIRS: value = window->pair_count; break;
+    case PRUNED: value = window->pruned; break;
+    case GIVEN_UP: value = window->given_up; break;
+    case GIVEN_UP_LIVES: value = window->lives.given_up; break;
+    case PUSHED: value = window->pushed; break;
+    case WORKED: value = stream_worked(window); break;
+    case TICK_EVERY: value = window->tick_every; break;
+    case THREAD: value = window->native; break;
+    }
+    leave(window);
+    return PyLong_FromUnsignedLongLong(value);
+}
+
+static int window_set(Window *window, PyObject *value, void *which) {
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "it cannot be deleted");
+        return -1;
+    }
+    Py_ssize_t number = PyLong_AsSsize_t(value);
+    if (number < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "it cannot be negative");
+        return -1;
+    }
+    int failed = 0;
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&window->lock);
+    if ((intptr_t)which == SIZE) failed = window_resize(window, number);
+    else window->tick_every = number;
+    pthread_mutex_unlock(&window->lock);
+    Py_END_ALLOW_THREADS
+    if (failed) PyErr_NoMemory();
+    return failed;
+}
+
+static PyObject *window_get_wake(Window *window, void *unused) { return Py_NewRef(window->wake ? window->wake : Py_None); }
+
+static int window_set_wake(Window *window, PyObject *value, void *unused) {
+    Py_XSETREF(window->wake, value == NULL || value == Py_None ? NULL : Py_NewRef(value));
+    return 0;
+}
+
+static PyGetSetDef attributes[] = {
+    {"wake", (getter)window_get_wake, (setter)window_set_wake,
+     "Called once, when much was pushed and the thread is not at work; or None.", NULL},
+    {"size", (getter)window_get, (setter)window_set, "Events that one which leaves still sees.", (void *)SIZE},
+    {"events", (getter)window_get, NULL, "Events taken in.", (void *)EVENTS},
+    {"pairs", (getter)window_get, NULL, "Pairs that are kept.", (void *)PAIRS},
+    {"pruned", (getter)window_get, NULL, "Pairs all of whose rules were dead.", (void *)PRUNED},
+    {"given_up", (getter)window_get, NULL, "Times when a pair found no room.", (void *)GIVEN_UP},
+    {"given_up_lives", (getter)window_get, NULL, "Lives that were too rich, or too different from others.",
+     (void *)GIVEN_UP_LIVES},
+    {"pushed", (getter)window_get, NULL, "Events that came by the stream.", (void *)PUSHED},
+    {"worked", (getter)window_get, NULL, "Those of them that were taken in, with the ticks that were due before them.",
+     (void *)WORKED},
+    {"thread", (getter)window_get, NULL, "The system's number of its thread, if it had one.", (void *)THREAD},
+    {"tick_every", (getter)window_get, (setter)window_set, "After so many events the stream waits for `resume`; 0: never.",
+     (void *)TICK_EVERY},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"feed", (PyCFunction)window_feed, METH_VARARGS, "feed(names, sites, objects)\n--\n\nTake events in."},
+    {"drain", (PyCFunction)window_drain_method, METH_NOARGS, "drain()\n--\n\nLet everything leave the window."},
+    {"survey", (PyCFunction)window_survey, METH_VARARGS, "survey(program, prune)\n--\n\nJudge all rules."},
+    {"known", (PyCFunction)window_known, METH_NOARGS, "known()\n--\n\nAll pairs."},
+    {"pair", (PyCFunction)window_pair, METH_VARARGS, "pair(first, second)\n--\n\nHow its scenarios ended."},
+    {"counts", (PyCFunction)window_counts, METH_VARARGS, "counts(first, second)\n--\n\nThe counts of all its rules."},
+    {"lives", (PyCFunction)window_lives, METH_NOARGS, "lives()\n--\n\nAll lives that have ended."},
+    {"remember", (PyCFunction)window_remember, METH_VARARGS,
+     "remember(first, second, endings, contexts)\n--\n\nAdd what earlier runs have counted."},
+    {"start", (PyCFunction)window_start, METH_NOARGS, "start()\n--\n\nTake what is pushed in, in a thread of its own."},
+    {"push", (PyCFunction)window_push, METH_VARARGS, "push(name, site, object)\n--\n\nAppend an event to the stream."},
+    {"wait", (PyCFunction)window_wait, METH_VARARGS,
+     "wait(seconds, idle=True)\n--\n\nHand over what was pushed, and wait until a tick is due (1), all is worked off (0; not "
+     "without `idle`), or the time is over (-1)."},
+    {"resume", (PyCFunction)window_resume, METH_NOARGS, "resume()\n--\n\nGo on after a tick."},
+    {"stop", (PyCFunction)window_stop, METH_NOARGS, "stop()\n--\n\nWork everything off, and end the thread."},
+    {NULL, NULL, 0, NULL},
+};
+
+PyTypeObject WindowType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Window",
+    .tp_basicsize = sizeof(Window),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The window of the learner.",
+    .tp_new = window_new,
+    .tp_dealloc = (destructor)window_dealloc,
+    .tp_methods = methods,
+    .tp_getset = attributes,
+};

@@ -1,0 +1,530 @@
+/* The learner's core: Algorithm 1 of the OCD paper over a stream of small events. What lawful/learning/window_protocol.py says
+   about a Window holds here; the Python twin is lawful/learning/window.py.
+
+   stream.c   events from a running program to a thread of our own, which needs no interpreter lock
+   window.c   the window itself: objects in it, runs and scenarios
+   step_cache.c     the same, where what happens has happened before
+   pairs.c    pairs of events, how their scenarios ended, and examples
+   survey.c   all rules under a strategy
+   object_histories.c    whole lives of objects, beside the window
+   learner.c  the Python type
+
+   Scenarios in which only one event of a pair occurs are the most frequent ones by far, and an event has as many of them
+   as it has partners. They are counted once, with the event; a pair has the difference: what was counted before it
+   existed, and the runs that were part of a scenario with both events, are taken off. */
+#ifndef LAWFUL_LEARN_H
+#define LAWFUL_LEARN_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Numbers that lawful/learning/window_protocol.py knows. */
+#define MOST_EXAMPLES 16
+#define FEW_EXAMPLES 4
+#define ALL_EXAMPLES 200000
+#define MOST_TRAIL 8
+#define MOST_CONTEXTS 64
+#define MOST_USAGES 256
+#define FEW_USAGES 64
+#define ALL_USAGES 100000
+#define MOST_RULES 64
+#define MOST_LIFE_EVENTS 64
+#define MOST_LIFE_EXAMPLES 32
+#define ALL_LIFE_SITES 500000
+#define MOST_WAYS 10000
+#define MOST_LIVES 65536
+#define FEW_LIFE_EVENTS 6
+#define ALL_LIFE_EVENTS 1000000
+enum { OP_COUNT, OP_RATIO, OP_CONTEXT, OP_JOIN, OP_MEET };
+enum { STATE_DEAD, STATE_LEARNING, STATE_ENFORCING };
+
+#define MOST_TRAILS 65536 /* of all examples together; further ones go without */
+
+typedef struct {
+    uint32_t name, site;
+    uint64_t object;
+} LearnEvent;
+
+/* ---- the automaton of all templates (learner.c) -------------------------------------------------------------------- */
+
+typedef struct {
+    int states, kinds, rules, start;
+    uint16_t (*step)[2];
+    uint16_t *kind;           /* by state */
+    uint64_t *satisfied;      /* by kind: rules as bits */
+    uint8_t *letters;         /* by kind */
+    uint64_t size[MOST_RULES];
+    /* Runs of one letter: position k stands for the states after letter 0, and after letter 1, came k + 1 times. */
+    int positions;
+    uint16_t *next;           /* the position after one more */
+    uint16_t (*alone)[2];     /* by position: the states */
+    uint16_t (*alone_at)[2];  /* by kind: a position with that kind, for each letter */
+} Automaton;
+
+static inline int alone_kind(const Automaton *automaton, int letter, int position) {
+    return automaton->kind[automaton->alone[position][letter]];
+}
+
+/* ---- pairs (pairs.c) --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t object, seq, count;
+    uint32_t site, last_site;
+    uint32_t trail;           /* its number from 1, or 0 */
+    bool at_end;
+} Example;
+
+typedef struct {
+    uint8_t count;
+    uint32_t events[MOST_TRAIL][2]; /* name and site */
+} Trail;
+
+/* One line of the cache: as long as scenarios come from a few places, nothing else is touched. */
+#define RECENT_SITES 4
+typedef struct {
+    uint64_t count, first;
+    Example *examples;
+    uint32_t recent_site[RECENT_SITES];
+    uint32_t recent_count[RECENT_SITES]; /* 0: free; the first of them is noted in examples and contexts, the others not yet */
+    uint16_t kind;
+    uint8_t example_count;
+} Ending;
+
+typedef struct {
+    uint64_t satisfied;
+    uint32_t site;
+} Context;
+
+#define FEW_KINDS 24
+#define LINE 64 /* bytes of the cache */
+
+/* The second half is all that most scenarios touch: one line of the cache, if runs have two positions. */
+typedef struct {
+    uint32_t first, second;
+    uint64_t created;
+    Context *contexts;
+    uint64_t *remembered;     /* by kind: what earlier runs have counted; or NULL */
+    uint16_t ending_count, ending_room, context_count, context_room;
+    _Alignas(LINE) Ending *endings; /* of both events; in the order in which they came up */
+    uint8_t ending_at[FEW_KINDS]; /* by kind, if there are few: number from 1 */
+    uint64_t alone[];         /* by letter and position: what is to be added to the event's own, modulo 2**64 */
+} Pair;
+
+/* A run of one event on one object: where it began, how long it was, what else happened there. */
+typedef struct {
+    uint64_t hash, first, last; /* last, and how many there were: when they were last settled */
+    Example example;
+    uint32_t *touched;        /* the other events */
+    uint16_t touched_count, position;
+} Usage;
+
+/* What of a usage changes with every run. Two are one line of the cache. */
+typedef struct {
+    uint64_t hash, last, count;
+    uint32_t number;          /* from 1, or 0: the place is free */
+} UsageSpot;
+
+typedef struct {
+    uint64_t *alone;          /* runs that are over, by position */
+    Usage *usages;
+    uint16_t usage_count, usage_room;
+    UsageSpot *usage_at;      /* hash table of twice the room, a power of two */
+    bool unsettled;           /* there were runs since its usages were last settled */
+} Name;
+
+typedef struct {
+    uint64_t key;
+    Pair *pair;               /* NULL: the place is free */
+} PairSlot;
+
+typedef struct {
+    uint64_t key, bits;       /* no bit: the place is free */
+} PrunedBlock;
+
+/* ---- whole lives (object_histories.c) ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    uint32_t name, first, last; /* numbers in the life, from 1 */
+    uint32_t sites[2];          /* of the first one and of the last one */
+} LifeEvent;
+
+/* Two lines of the cache. */
+#define INLINE_LIFE_EVENTS 4
+#define LIFE_HINTS 16
+typedef struct {
+    _Alignas(LINE) uint64_t object;
+    uint64_t seq;
+    LifeEvent *list;            /* in the order in which they came up: those below, or, if they do not fit, memory of its own */
+    uint32_t events;
+    uint8_t count, room;        /* of different events */
+    bool rich;                  /* there were too many: it has none any more */
+    uint8_t hints[LIFE_HINTS];  /* by the lower bits of a name: where its event may be */
+    LifeEvent inline_events[INLINE_LIFE_EVENTS];
+} Life;
+#define NO_NAME UINT32_MAX      /* of an event that there is not: a hint may lead to it */
+
+#define LIFE_BLOCK 1024
+
+/* What is asked of lives in turn lies apart from them, since most of them are not in the cache then. */
+enum {
+    LIFE_USED = 1,
+    LIFE_AWAKE = 2,             /* it is in the window */
+    LIFE_TOUCHED = 4            /* it was, since it was last asked whether it can be ended */
+};
+
+typedef struct {
+    uint64_t object, seq, count, hash; /* hash: of its places, which tells examples apart */
+    uint32_t *sites;
+} LifeExample;
+
+typedef struct {
+    uint64_t hash, count;
+    uint32_t *order;            /* of twice as many as there are names: 2 * name, the first one; 2 * name + 1, the last one */
+    LifeExample *examples;
+    uint8_t names, example_count, example_room;
+} LifeWay;
+
+typedef struct {
+    uint32_t number, tag;       /* from 1, or 0: the place is free; lower bits of the object */
+} LifeSlot;
+
+typedef struct {
+    Life **blocks;              /* of LIFE_BLOCK each */
+    uint8_t *flags;
+    uint32_t count, room, used, hand;
+    uint32_t spare;             /* one that is not in use, from 1; it has the next one for its object */
+    LifeSlot *at;               /* hash table by object */
+    size_t mask;
+    uint64_t events;            /* different ones, of lives that have more than a few */
+    uint64_t given_up, sites;
+    LifeWay *ways;
+    uint32_t way_count, way_room;
+    uint32_t *way_at;           /* hash table */
+    size_t way_mask;
+} Lives;
+
+/* ---- the window (window.c) -------------------------------------------------------------------------------------------- */
+
+/* The scenario of a pair for one object. Without a pair, all is 0. */
+typedef struct {
+    Pair *pair;               /* NULL: none */
+    uint32_t site;            /* of its first event */
+    uint16_t state;
+    uint8_t letters, unused;
+} Scenario;
+
+typedef struct {
+    uint32_t queued;          /* in the window */
+    uint32_t scenarios;       /* that have begun */
+    uint32_t run_site;        /* 0 without a run */
+    uint16_t run;             /* position from 1, or 0: no run has begun */
+    uint16_t unused;
+} Local;
+
+/* An object with events in the window. */
+typedef struct Subject {
+    uint64_t object;
+    Life *life;
+    uint32_t life_number;
+    uint32_t queued;
+    uint32_t trailed;         /* events that left the window */
+    uint32_t state;           /* the number of what follows the trail, if the memo has it; 0: it is written out here */
+    uint32_t trail[MOST_TRAIL][2];
+    int count, room;
+    uint32_t *names;          /* of its events */
+    Local *locals;
+    Scenario *scenarios;      /* a triangle: of two of them */
+    struct Subject *next;     /* if it is spare */
+} Subject;
+
+typedef struct {
+    uint64_t object;
+    Subject *subject;         /* NULL: the place is free */
+} SubjectSlot;
+
+typedef struct {
+    uint32_t name, site;
+    Subject *subject;
+} Queued;
+
+/* ---- what has happened before (step_cache.c) ------------------------------------------------------------------------------------ */
+
+/* A number that changes each time when a step is taken again. */
+typedef struct {
+    union {
+        Pair *pair;
+        uint64_t hash;        /* of a usage */
+    };
+    uint32_t site;
+    uint16_t number;          /* of the place in `alone`, or of the kind of ending */
+    int8_t what;              /* what it changes by, in `alone`; or one of these */
+} Effect;
+enum { EFFECT_LAST, EFFECT_ENDED = 16, EFFECT_USED };
+
+/* An event leaves. Two are one line of the cache. */
+typedef struct {
+    uint64_t *alone;          /* of the event: what counts the run that is over; if none is, nobody looks there */
+    uint32_t to;
+    uint32_t count, last;     /* how often it was taken since all was settled; when, from then on */
+    uint32_t effects;         /* the first of them */
+    uint32_t name;
+    uint32_t worth;           /* what is saved if it is known, as `credit` counts */
+} MemoStep;
+
+/* Where steps are found. Those of events that come have neither places nor effects: it is all there is to them. */
+typedef struct {
+    uint64_t from;            /* the state, and the name of the event; 0: the place is free */
+    uint32_t site;            /* if it leaves */
+    uint32_t number;          /* if it comes, of the state afterwards; if it leaves, of the step, from 1 */
+} MemoSlot;
+
+typedef struct {
+    MemoSlot *slots;          /* hash table */
+    size_t mask;
+    uint32_t count;
+} MemoTable;
+
+typedef struct {
+    uint64_t hash;
+    size_t at;                /* in `written` */
+    uint32_t count;           /* of names */
+} MemoState;
+
+#define MOST_STEP_EFFECTS 64
+typedef struct {
+    MemoState *states;        /* the first one is that of nothing */
+    uint32_t state_count, state_room;
+    uint32_t *state_at;       /* hash table */
+    size_t state_mask;
+    char *written;            /* states, written out: names, locals, scenarios */
+    size_t written_size, written_room;
+    MemoStep *steps;
+    uint32_t step_count, step_room;
+    MemoTable comes, leaves;
+    Effect *effects;
+    uint32_t effect_count, effect_room;
+    uint64_t nowhere;         /* the `alone` of steps that end no run */
+    uint64_t since;           /* events that had left the window when all was settled */
+    int64_t credit;           /* what was saved, about, and can be spent on steps that are not known; below 0 it rests */
+    uint32_t resting, rested; /* events for which it rests; for which it has */
+    uint64_t woken;           /* events that had been taken in when it had last rested */
+    /* What is noted while a step is taken that is not known: */
+    bool noting;              /* it can be known afterwards */
+    int noted;
+    Effect notes[MOST_STEP_EFFECTS];
+} WindowMemo;
+
+typedef struct LearnChunk {
+    struct LearnChunk *next;
+    uint32_t count, done;
+    LearnEvent events[];
+} LearnChunk;
+#define CHUNK_EVENTS 4096
+#define CHUNKS_AT_ONCE 4      /* as many wait until the thread is woken for them, or somebody waits for it */
+#define MOST_CHUNKS 64        /* that may wait: a program that is quicker than we are waits then */
+
+typedef struct Window {
+    PyObject_HEAD
+    Automaton automaton;
+    bool broken;              /* there was no memory */
+    pthread_mutex_t lock;     /* of all that follows, up to the stream */
+    uint64_t taken, expired;  /* events */
+    size_t size;
+    Queued *queue;            /* a ring, of a power of two: those from `expired` to `taken` */
+    size_t queue_room;
+    SubjectSlot *subject_at;  /* hash table */
+    size_t subject_mask;
+    uint32_t subject_count;   /* those that are spare included */
+    Subject *spare_subjects;
+    Name *names;
+    uint32_t name_count;
+    PairSlot *pair_at;        /* hash table */
+    size_t pair_mask, pair_used;
+    PrunedBlock *pruned_at;   /* hash table */
+    size_t pruned_mask, pruned_used;
+    Pair **pairs;             /* in order of creation */
+    size_t pair_count, pair_room;
+    uint64_t pruned, given_up, most_pairs;
+    uint64_t example_count, usage_count; /* of all together, pruned ones included */
+    Trail *trails;
+    uint32_t trail_count, trail_room, trail_spare; /* spare: a list through the counts of the first events */
+    bool draining;
+    WindowMemo memo;
+    Lives lives;
+    /* the stream */
+    LearnChunk *chunk;        /* being filled, under the interpreter lock */
+    PyObject *wake;           /* is called once, when a chunk is full; or NULL */
+    uint64_t pushed;
+    pthread_mutex_t gate;
+    pthread_cond_t arrived, taken_away;
+    LearnChunk *waiting, *last_waiting, *spare_chunks;
+    int waiting_count;
+    int patient, idlers;      /* threads that wait until there are fewer of them, or until all is worked off */
+    uint64_t handed, worked;  /* events handed over, and of those what is in the window or through it */
+    uint64_t tick_every;
+    bool threaded, stopping, tick_due;
+    pthread_t thread;
+    long native;              /* the system's number of the thread, or 0 */
+    pid_t process;
+} Window;
+
+extern PyTypeObject WindowType;
+
+extern Pair pair_pruned;      /* stands for every pair that was */
+
+/* So many events. Up to `seen` of them there are already: what they need comes into the cache. -1: no memory. */
+int window_take(Window *window, const LearnEvent *events, size_t count, size_t seen);
+int window_drain(Window *window);
+int window_resize(Window *window, size_t size);
+void window_forget(Window *window, const Pair *pair); /* its scenarios */
+int window_interrupt_runs(Window *window, Pair *pair); /* a new pair: what runs now began without it */
+void window_free(Window *window);
+
+int subject_room(Subject *subject, int count); /* for so many names. -1: no memory */
+
+static inline uint64_t memo_from(uint32_t state, uint32_t name) { return (uint64_t)state << 32 | name; }
+
+static inline size_t memo_hash(uint64_t from, uint32_t site) {
+    return (size_t)((from ^ (uint64_t)site << 16) * UINT64_C(0x9E3779B97F4A7C15) >> 40);
+}
+
+/* The number of a step that was taken before; 0: it was not, or that is forgotten. */
+static inline uint32_t memo_find(const MemoTable *table, uint64_t from, uint32_t site) {
+    for (size_t at = memo_hash(from, site);; at++) {
+        const MemoSlot *slot = &table->slots[at & table->mask];
+        if (slot->from == from && slot->site == site) return slot->number;
+        if (!slot->from) return 0;
+    }
+}
+
+static inline bool memo_rests(WindowMemo *memo) { return memo->credit < 0 && ++memo->rested < memo->resting; }
+/* A step that is not known is to be taken: the subject is written out, and effects are noted from now on. -1: no memory. */
+int memo_begin(Window *window, Subject *subject);
+void memo_add_note(WindowMemo *memo, Effect effect);
+static inline void memo_note(WindowMemo *memo, Effect effect) {
+    if (memo->noting) memo_add_note(memo, effect);
+}
+/* A step was taken from the state, and the memo does not rest. An event came; or one left, and if a run is over with that,
+   this is its position from 1, or else 0. The subject has a state afterwards, if there can be one. */
+void memo_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name);
+void memo_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run);
+int memo_write_out(Window *window, Subject *subject); /* nothing, if it is. -1: no memory */
+/* A subject's names, and what it has of each, wherever that is; how many. */
+int memo_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals);
+void memo_settle(Window *window); /* all counts are right then */
+/* Before many events: a step counts in 32 bits. */
+static inline void memo_settle_in_time(Window *window) {
+    if (window->expired - window->memo.since > UINT32_MAX / 2) memo_settle(window);
+}
+int memo_clear(Window *window);   /* all subjects are written out, and no pair is known here. -1: no memory */
+void memo_free(WindowMemo *memo);
+
+/* The life of an object that comes into the window; it stays where it is as long as the object is there. -1: no memory. */
+int life_enter(Lives *lives, uint64_t object, Subject *subject);
+static inline size_t life_home(const Lives *lives, uint32_t tag) {
+    return (size_t)((tag * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & lives->mask;
+}
+static inline Life *life_at(const Lives *lives, uint32_t number) {
+    return &lives->blocks[number / LIFE_BLOCK][number % LIFE_BLOCK];
+}
+
+/* An object will soon come into the window: what is needed then comes into the cache. First the one, then the other. */
+#define EVENTS_AHEAD 8
+#define EVENTS_SOON 4
+static inline void life_expect(const Lives *lives, uint64_t object) {
+    __builtin_prefetch(&lives->at[life_home(lives, (uint32_t)object)]);
+}
+static inline void life_expect_soon(const Lives *lives, uint64_t object) {
+    LifeSlot slot = lives->at[life_home(lives, (uint32_t)object)];
+    if (!slot.number || slot.tag != (uint32_t)object) return;
+    const char *life = (const char *)life_at(lives, slot.number - 1);
+    __builtin_prefetch(life, 1);
+    __builtin_prefetch(life + LINE, 1);
+}
+
+/* An event in a life. -1: no memory. */
+int life_take_new(Lives *lives, Life *life, uint32_t name, uint32_t site);
+static inline int life_take(Lives *lives, Life *life, uint32_t name, uint32_t site, uint64_t seq) {
+    LifeEvent *event = &life->list[life->hints[name % LIFE_HINTS]];
+    life->seq = seq;
+    life->events++;
+    if (event->name != name) return life_take_new(lives, life, name, site);
+    event->last = life->events;
+    event->sites[1] = site;
+    return 0;
+}
+static inline void life_rest(Lives *lives, uint32_t number) { lives->flags[number] &= ~LIFE_AWAKE; } /* it left the window */
+int lives_end(Lives *lives); /* all of them; nothing is in the window */
+void lives_free(Lives *lives);
+
+Name *name_make(Window *window, uint32_t number); /* NULL: no memory */
+static inline Name *name_at(Window *window, uint32_t number) {
+    return number < window->name_count && window->names[number].alone ? &window->names[number] : name_make(window, number);
+}
+/* NULL: there is no room for it, or no memory, and then the window is broken. */
+Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created);
+Pair *pair_find(Window *window, uint32_t first, uint32_t second); /* NULL: there is none, or none any more */
+int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subject *subject, uint32_t last_site);
+void ending_settle(Ending *ending); /* its examples have all counts then */
+void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count); /* as many more of those that there were */
+int pair_context(Pair *pair, uint32_t site, uint64_t satisfied);
+void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind);
+void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
+int pair_prune(Window *window, size_t index); /* -1: no memory */
+int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);
+static inline void name_expect(const Name *name, uint64_t hash) {
+    if (name->usage_room) __builtin_prefetch(&name->usage_at[(hash >> 32) & (2 * name->usage_room - 1)], 1);
+}
+void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last); /* the same */
+void usages_settle(Window *window, uint32_t number); /* of a name: they have all counts then */
+bool usage_touched(const Usage *usage, uint32_t name);
+void pairs_free(Window *window);
+
+typedef struct {
+    uint32_t first, second;
+    uint16_t rule, kind;
+} Candidate;
+
+typedef struct {
+    uint64_t enforcing, learning, dead, pairs;
+    Candidate *candidates;
+    size_t count, room;
+} Survey;
+
+typedef struct {
+    int op;
+    double x, y, z;
+} Instruction;
+
+int survey_all(Window *window, const Instruction *program, int length, bool prune, Survey *survey);
+/* When endings of a kind first came up. */
+uint64_t survey_first(Window *window, const Pair *pair, int kind);
+void survey_rules(Window *window, const Pair *pair, uint64_t *total, uint64_t *satisfied, uint64_t *contexts);
+
+/* ---- the stream (stream.c) --------------------------------------------------------------------------------------------- */
+
+int stream_start(Window *window);
+/* The chunk that is being filled. If `patient`, it waits while too many are there already, and lets go of the interpreter
+   lock; whoever serves the ticks must not, since the thread may wait for a tick. */
+int stream_hand_over(Window *window, bool patient);
+int stream_wait(Window *window, double seconds, bool idle);
+uint64_t stream_worked(Window *window);
+void stream_resume(Window *window);
+void stream_stop(Window *window);
+void stream_free(Window *window);
+LearnChunk *stream_chunk(Window *window);
+
+/* Append an event; with the interpreter lock. It never raises: without memory the window is broken, and says so later. */
+static inline int stream_push(Window *window, uint32_t name, uint32_t site, uint64_t object) {
+    LearnChunk *chunk = window->chunk;
+    if (chunk == NULL && (chunk = stream_chunk(window)) == NULL) return -1;
+    chunk->events[chunk->count++] = (LearnEvent){name, site, object};
+    window->pushed++;
+    return chunk->count == CHUNK_EVENTS ? stream_hand_over(window, true) : 0;
+}
+
+#endif

@@ -1,0 +1,327 @@
+/* What has happened before: an object whose events, runs and scenarios are as those of another one once were, and to which the
+   same happens, comes to be as that one did, and the same is counted. Programs repeat themselves: of a hundred steps
+   ninety-nine have been taken before.
+
+   What an object has in the window is a state here, a number. A step leads from one to the next: an event comes into
+   the window, or leaves it. What a step changes in pairs and usages is noted when it is taken for the first time, by window.c;
+   afterwards it is only counted how often it is taken, and all is added up before anybody looks.
+
+   Where nothing repeats itself, that would cost more than it saves: then it rests, for longer each time. */
+#include "learner/learner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTHING 1              /* the state of an object without events */
+#define MOST_STATES (1 << 15)
+#define MOST_STEPS (1 << 16)   /* of events that leave; and as many of those that come */
+#define MOST_EFFECTS (1 << 18)
+#define MOST_WRITTEN (16 << 20) /* bytes */
+#define MOST_NAMES 16          /* of one object at a time */
+#define MOST_CREDIT (1 << 18)
+#define TRIAL (1 << 17)        /* credit after a rest */
+#define FIRST_REST (1 << 16)   /* events */
+#define LONGEST_REST (1 << 22)
+#define LONG_USE (1 << 18)     /* events after which the next rest is short again */
+
+/* What a step takes that is not known, and what two save that are, with so many names: measured, in units of about 8 ns. What
+   came leaves, so it is enough to count these. */
+static inline int cost(int names) { return 32 + 8 * names; }
+static inline int worth(int names) { return names ? 4 * names - 2 : 2; }
+
+/* ---- states ----------------------------------------------------------------------------------------------------------------- */
+
+static inline size_t locals_at(uint32_t count) { return count * sizeof(uint32_t); }
+static inline size_t scenarios_at(uint32_t count) {
+    return (locals_at(count) + count * sizeof(Local) + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+}
+static inline size_t size_of(uint32_t count) { return scenarios_at(count) + (size_t)count * (count - 1) / 2 * sizeof(Scenario); }
+
+static bool has_room(void **array, uint32_t count, uint32_t *room, size_t each) {
+    if (count < *room) return true;
+    uint32_t more = *room ? 2 * *room : 256;
+    void *larger = realloc(*array, more * each);
+    if (larger == NULL) return false;
+    *array = larger;
+    *room = more;
+    return true;
+}
+
+/* The hash table of states has twice as many places as there are. */
+static bool states_grow(WindowMemo *memo) {
+    if (memo->state_at != NULL && 2 * (size_t)(memo->state_count + 1) <= memo->state_mask) return true;
+    size_t size = memo->state_at ? 2 * (memo->state_mask + 1) : 1024;
+    uint32_t *larger = calloc(size, sizeof *larger);
+    if (larger == NULL) return false;
+    for (uint32_t i = 0; i < memo->state_count; i++) {
+        size_t at = memo->states[i].hash & (size - 1);
+        while (larger[at]) at = (at + 1) & (size - 1);
+        larger[at] = i + 1;
+    }
+    free(memo->state_at);
+    memo->state_at = larger;
+    memo->state_mask = size - 1;
+    return true;
+}
+
+static inline uint64_t stirred(uint64_t hash, const char *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    hash ^= word;
+    return (hash << 29 | hash >> 35) * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+/* Four words at a time, which do not wait for each other. */
+static uint64_t hash_of(const char *bytes, size_t size) {
+    uint64_t one = size, two = 1, three = 2, four = 3;
+    size_t i = 0;
+    for (; i + 32 <= size; i += 32) {
+        one = stirred(one, bytes + i);
+        two = stirred(two, bytes + i + 8);
+        three = stirred(three, bytes + i + 16);
+        four = stirred(four, bytes + i + 24);
+    }
+    for (; i < size; i += 8) one = stirred(one, bytes + i);
+    uint64_t hash = one + (two << 17 | two >> 47) + (three << 31 | three >> 33) + (four << 43 | four >> 21);
+    return hash ^ hash >> 32;
+}
+
+/* Writes a subject down, its names in order: how it came to them does not matter. */
+static void write_down(const Subject *subject, char *to) {
+    int count = subject->count, order[MOST_NAMES];
+    for (int i = 0; i < count; i++) {
+        int at = i;
+        for (; at && subject->names[order[at - 1]] > subject->names[i]; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+    uint32_t *names = (uint32_t *)to;
+    Local *locals = (Local *)(to + locals_at(count));
+    Scenario *scenario = (Scenario *)(to + scenarios_at(count));
+    memset(to, 0, scenarios_at(count));
+    for (int i = 0; i < count; i++) {
+        names[i] = subject->names[order[i]];
+        locals[i] = subject->locals[order[i]];
+        for (int j = 0; j < i; j++) {
+            int one = order[i], other = order[j];
+            *scenario++ = subject->scenarios[one > other ? one * (one - 1) / 2 + other : other * (other - 1) / 2 + one];
+        }
+    }
+}
+
+/* The number of the state that a subject is in; 0: there is no room for it. */
+static uint32_t state_of(WindowMemo *memo, const Subject *subject) {
+    size_t size = size_of(subject->count);
+    if (memo->written_size + size > MOST_WRITTEN || memo->state_count == MOST_STATES ||
+        !has_room((void **)&memo->states, memo->state_count, &memo->state_room, sizeof *memo->states) ||
+        !states_grow(memo))
+        return 0;
+    if (memo->written_size + size > memo->written_room) {
+        size_t room = memo->written_room ? 2 * memo->written_room : 1 << 16;
+        char *written = realloc(memo->written, room);
+        if (written == NULL) return 0;
+        memo->written = written;
+        memo->written_room = room;
+    }
+    char *own = memo->written + memo->written_size;
+    write_down(subject, own);
+    uint64_t hash = hash_of(own, size);
+    size_t at = hash & memo->state_mask;
+    for (uint32_t number; (number = memo->state_at[at]); at = (at + 1) & memo->state_mask) {
+        const MemoState *state = &memo->states[number - 1];
+        if (state->hash == hash && state->count == (uint32_t)subject->count && memcmp(memo->written + state->at, own, size) == 0)
+            return number;
+    }
+    memo->states[memo->state_count++] = (MemoState){hash, memo->written_size, subject->count};
+    memo->written_size += size;
+    return memo->state_at[at] = memo->state_count;
+}
+
+int memo_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals) {
+    if (!subject->state) {
+        *names = subject->names;
+        *locals = subject->locals;
+        return subject->count;
+    }
+    const MemoState *state = &window->memo.states[subject->state - 1];
+    const char *written = window->memo.written + state->at;
+    *names = (const uint32_t *)written;
+    *locals = (const Local *)(written + locals_at(state->count));
+    return (int)state->count;
+}
+
+int memo_write_out(Window *window, Subject *subject) {
+    if (!subject->state) return 0;
+    const MemoState *state = &window->memo.states[subject->state - 1];
+    const char *written = window->memo.written + state->at;
+    uint32_t count = state->count;
+    if (subject_room(subject, (int)count) < 0) {
+        window->broken = true;
+        return -1;
+    }
+    subject->state = 0;
+    subject->count = (int)count;
+    if (count) {
+        memcpy(subject->names, written, count * sizeof *subject->names);
+        memcpy(subject->locals, written + locals_at(count), count * sizeof *subject->locals);
+        memcpy(subject->scenarios, written + scenarios_at(count), size_of(count) - scenarios_at(count));
+    }
+    return 0;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------------------ */
+
+static void slot_put(MemoTable *table, MemoSlot slot) {
+    size_t at = memo_hash(slot.from, slot.site) & table->mask;
+    while (table->slots[at].from) at = (at + 1) & table->mask;
+    table->slots[at] = slot;
+    table->count++;
+}
+
+/* For one more: it has twice as many places as there are steps. */
+static bool table_grow(MemoTable *table) {
+    if (table->slots != NULL && 2 * (size_t)(table->count + 1) <= table->mask) return true;
+    size_t size = table->slots ? 2 * (table->mask + 1) : 512;
+    MemoTable larger = {.slots = calloc(size, sizeof *larger.slots), .mask = size - 1};
+    if (larger.slots == NULL) return false;
+    for (size_t i = 0; table->slots && i <= table->mask; i++)
+        if (table->slots[i].from) slot_put(&larger, table->slots[i]);
+    free(table->slots);
+    *table = larger;
+    return true;
+}
+
+/* false: there is no room. */
+static bool table_add(MemoTable *table, MemoSlot slot) {
+    if (table->count == MOST_STEPS || !table_grow(table)) return false;
+    slot_put(table, slot);
+    return true;
+}
+
+int memo_begin(Window *window, Subject *subject) {
+    window->memo.noting = true;
+    window->memo.noted = 0;
+    return memo_write_out(window, subject);
+}
+
+void memo_add_note(WindowMemo *memo, Effect effect) {
+    if (effect.what < EFFECT_ENDED)
+        for (int i = 0; i < memo->noted; i++) {
+            Effect *known = &memo->notes[i];
+            if (known->what >= EFFECT_ENDED || known->pair != effect.pair || known->number != effect.number) continue;
+            if ((known->what += effect.what) == 0) *known = memo->notes[--memo->noted];
+            return;
+        }
+    if (memo->noted < MOST_STEP_EFFECTS) memo->notes[memo->noted++] = effect;
+    else memo->noting = false;
+}
+
+/* false: there is no room. */
+static bool add_step(WindowMemo *memo, uint64_t from, uint32_t site, MemoStep step) {
+    if (memo->effect_count + MOST_STEP_EFFECTS >= MOST_EFFECTS ||
+        !has_room((void **)&memo->steps, memo->step_count, &memo->step_room, sizeof *memo->steps))
+        return false;
+    step.effects = memo->effect_count;
+    for (int i = 0; i <= memo->noted; i++) {
+        if (!has_room((void **)&memo->effects, memo->effect_count, &memo->effect_room, sizeof *memo->effects)) return false;
+        memo->effects[memo->effect_count++] = i < memo->noted ? memo->notes[i] : (Effect){.what = EFFECT_LAST};
+    }
+    memo->steps[memo->step_count++] = step;
+    return table_add(&memo->leaves, (MemoSlot){from, site, memo->step_count});
+}
+
+static void rest(Window *window) {
+    WindowMemo *memo = &window->memo;
+    bool useful = window->taken - memo->woken >= LONG_USE;
+    memo->resting = useful || !memo->resting ? FIRST_REST : memo->resting < LONGEST_REST ? 4 * memo->resting : LONGEST_REST;
+    memo->rested = 0;
+    memo_clear(window);
+    memo->credit = -1;
+}
+
+/* Nothing is done before the states of nothing can be had. */
+static bool is_ready(Window *window) {
+    WindowMemo *memo = &window->memo;
+    if (memo->states != NULL) return true;
+    static const Subject nothing;
+    memo->since = window->expired;
+    return state_of(memo, &nothing) == NOTHING && table_grow(&memo->comes) && table_grow(&memo->leaves);
+}
+
+/* The state to which a step led that was not known; 0: there is none, and nothing is kept. */
+static uint32_t state_after(Window *window, Subject *subject) {
+    WindowMemo *memo = &window->memo;
+    if (subject->count > MOST_NAMES) return 0;
+    if (memo->credit < 0) { /* it has rested */
+        memo->credit = memo->resting ? TRIAL : MOST_CREDIT;
+        memo->woken = window->taken;
+    }
+    memo->credit = (memo->credit < MOST_CREDIT ? memo->credit : MOST_CREDIT) - cost(subject->count);
+    if (memo->credit < 0) {
+        rest(window);
+        return 0;
+    }
+    uint32_t to = is_ready(window) ? state_of(memo, subject) : 0;
+    if (!to) memo_clear(window); /* it is full, or there is no memory: it begins anew */
+    return to;
+}
+
+void memo_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name) {
+    WindowMemo *memo = &window->memo;
+    bool noted = memo->noting;
+    memo->noting = false;
+    uint32_t to = state_after(window, subject);
+    if (!to) return;
+    if (!noted || table_add(&memo->comes, (MemoSlot){memo_from(from, name), 0, to})) subject->state = to;
+    else memo_clear(window);
+}
+
+void memo_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run) {
+    WindowMemo *memo = &window->memo;
+    bool noted = memo->noting;
+    memo->noting = false;
+    uint32_t to = state_after(window, subject);
+    if (!to) return;
+    uint64_t *alone = run ? &window->names[name].alone[run - 1] : &memo->nowhere;
+    MemoStep step = {.alone = alone, .to = to, .name = name, .worth = (uint32_t)worth(subject->count)};
+    if (!noted || add_step(memo, memo_from(from, name), site, step)) subject->state = to;
+    else memo_clear(window);
+}
+
+void memo_settle(Window *window) {
+    WindowMemo *memo = &window->memo;
+    if (memo->since == window->expired) return; /* nothing has happened since */
+    for (uint32_t i = 0; i < memo->step_count; i++) {
+        MemoStep *step = &memo->steps[i];
+        if (!step->count) continue;
+        for (const Effect *effect = &memo->effects[step->effects]; effect->what != EFFECT_LAST; effect++) {
+            if (effect->what == EFFECT_ENDED) ending_add(effect->pair, effect->number, effect->site, step->count);
+            else if (effect->what == EFFECT_USED)
+                usage_add(window, step->name, effect->hash, step->count, memo->since + step->last);
+            else effect->pair->alone[effect->number] += (uint64_t)(int64_t)effect->what * step->count;
+        }
+        step->count = step->last = 0;
+    }
+    memo->since = window->expired;
+}
+
+int memo_clear(Window *window) {
+    memo_settle(window);
+    int failed = 0;
+    for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++)
+        if (window->subject_at[i].subject && memo_write_out(window, window->subject_at[i].subject) < 0) failed = -1;
+    WindowMemo *memo = &window->memo;
+    memo_free(memo);
+    *memo = (WindowMemo){.credit = memo->credit, .resting = memo->resting, .rested = memo->rested, .woken = memo->woken,
+                   .noting = false, .since = window->expired};
+    return failed;
+}
+
+void memo_free(WindowMemo *memo) {
+    free(memo->states);
+    free(memo->state_at);
+    free(memo->written);
+    free(memo->steps);
+    free(memo->comes.slots);
+    free(memo->leaves.slots);
+    free(memo->effects);
+}

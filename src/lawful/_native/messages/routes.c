@@ -1,0 +1,173 @@
+/* What Python has found out about messages in queues, once for many: who reads from a queue, and what messages of a name are
+   between one sender and one reader. */
+#include "messages/messages.h"
+#include "messages/routes.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+#include <structmember.h>
+
+static PyObject *text_args, *text_argIds, *text_task, *text_file, *text_line, *text_thread, *text_time, *zero;
+
+static int setup(void) {
+    if (zero != NULL) return 0;
+#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
+    TEXT(args) TEXT(argIds) TEXT(task) TEXT(file) TEXT(line) TEXT(thread) TEXT(time)
+#undef TEXT
+    return (zero = PyFloat_FromDouble(0)) == NULL ? -1 : 0;
+}
+
+/* ---- who reads from a queue -------------------------------------------------------------------------------------------- */
+
+static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    QueueReader *self = (QueueReader *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->task = Py_NewRef(Py_None);
+    self->party = Py_NewRef(Py_None);
+    self->early = PyDict_New();
+    self->routes = PyDict_New();
+    self->told = PySet_New(NULL);
+    self->ways = PyDict_New();
+    self->takes = PyDict_New();
+    if (!self->early || !self->routes || !self->told || !self->ways || !self->takes) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int reader_traverse(QueueReader *self, visitproc visit, void *arg) {
+    Py_VISIT(self->task);
+    Py_VISIT(self->party);
+    Py_VISIT(self->early);
+    Py_VISIT(self->routes);
+    Py_VISIT(self->told);
+    Py_VISIT(self->ways);
+    Py_VISIT(self->takes);
+    return 0;
+}
+
+static int reader_clear(QueueReader *self) {
+    Py_CLEAR(self->task);
+    Py_CLEAR(self->party);
+    Py_CLEAR(self->early);
+    Py_CLEAR(self->routes);
+    Py_CLEAR(self->told);
+    Py_CLEAR(self->ways);
+    Py_CLEAR(self->takes);
+    return 0;
+}
+
+static void reader_dealloc(QueueReader *self) {
+    PyObject_GC_UnTrack(self);
+    reader_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyMemberDef reader_members[] = {
+    {"task", T_OBJECT_EX, offsetof(QueueReader, task), 0, "A weak reference to the task that read last, or None."},
+    {"party", T_OBJECT_EX, offsetof(QueueReader, party), 0, "Who that is; None: nobody has read yet."},
+    {"shared", T_BOOL, offsetof(QueueReader, shared), 0, "Do several read?"},
+    {"standard", T_BOOL, offsetof(QueueReader, standard), 0, "Is what is in the queue where asyncio has it?"},
+    {"next", T_BYTE, offsetof(QueueReader, next), 0, "Which is taken next: 1, the first; 2, the last; 0: nobody knows."},
+    {"early", T_OBJECT_EX, offsetof(QueueReader, early), READONLY, "Who sent what lies there, as long as nobody reads it."},
+    {"routes", T_OBJECT_EX, offsetof(QueueReader, routes), READONLY, "What a message of a name may be."},
+    {"told", T_OBJECT_EX, offsetof(QueueReader, told), READONLY, "What lay there when a second reader came."},
+    {"ways", T_OBJECT_EX, offsetof(QueueReader, ways), READONLY, "What messages are, by their names and their senders."},
+    {"takes", T_OBJECT_EX, offsetof(QueueReader, takes), READONLY, "The same where several read, by their names and who takes them."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+PyTypeObject QueueReaderType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.QueueReader",
+    .tp_basicsize = sizeof(QueueReader),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "QueueReader()\n--\n\nWho reads from a queue.",
+    .tp_new = reader_new,
+    .tp_dealloc = (destructor)reader_dealloc,
+    .tp_traverse = (traverseproc)reader_traverse,
+    .tp_clear = (inquiry)reader_clear,
+    .tp_members = reader_members,
+};
+
+/* ---- what a message is, from one sender to one reader ------------------------------------------------------------------- */
+
+static PyObject *way_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"heads", "target", "parameters", "turns", "version", NULL};
+    PyObject *heads, *target, *parameters, *turns = Py_None;
+    unsigned long version = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!OO!|Ok:Way", names, &PyTuple_Type, &heads, &target, &PyTuple_Type,
+                                     &parameters, &turns, &version))
+        return NULL;
+    if (setup() < 0) return NULL;
+    bool fits = PyTuple_GET_SIZE(heads) <= MOST_EVENTS;
+    for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(heads); i++) fits = PyDict_CheckExact(PyTuple_GET_ITEM(heads, i));
+    if (!fits) {
+        PyErr_Format(PyExc_ValueError, "a message is at most %d events, which are dicts", MOST_EVENTS);
+        return NULL;
+    }
+    Way *self = (Way *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->heads = Py_NewRef(heads);
+    self->parameters = Py_NewRef(parameters);
+    self->target = target == Py_None ? NULL : target;
+    self->version = version;
+    if ((self->turn_count = turns_new(turns, heads, &self->turns)) < 0) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void way_dealloc(Way *self) {
+    for (int i = 0; i < MOST_EVENTS; i++) {
+        Py_XDECREF(self->plain.events[i]);
+        Py_XDECREF(self->objects.events[i]);
+    }
+    if (self->turns != NULL) turns_free(self->turns, self->turn_count);
+    Py_XDECREF(self->heads);
+    Py_XDECREF(self->parameters);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+PyTypeObject WayType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Way",
+    .tp_basicsize = sizeof(Way),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "Way(heads, target, parameters, turns=None, version=0)\n--\n\nHow the events of messages begin that one sends to another.",
+    .tp_new = way_new,
+    .tp_dealloc = (destructor)way_dealloc,
+};
+
+/* In the order in which events have them that are made elsewhere. */
+static PyObject *form(PyObject *head, bool objects) {
+    PyObject *event = PyDict_Copy(head);
+    if (event == NULL) return NULL;
+    PyObject *keys[] = {text_args, text_argIds, text_task, text_file, text_line, text_thread, text_time};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (keys[i] == text_argIds && !objects) continue;
+        if (PyDict_SetItem(event, keys[i], keys[i] == text_time ? zero : Py_None) < 0) {
+            Py_DECREF(event);
+            return NULL;
+        }
+    }
+    return event;
+}
+
+static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
+    int failed = value == NULL ? -1 : PyDict_SetItem(event, key, value);
+    Py_XDECREF(value);
+    return failed;
+}
+
+int way_forms(Tracer *tracer, Way *way, Forms *forms, uint32_t place, Id task) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(way->heads); i++) {
+        bool objects = forms == &way->objects;
+        if (forms->events[i] == NULL && (forms->events[i] = form(PyTuple_GET_ITEM(way->heads, i), objects)) == NULL) return -1;
+        PyObject *event = forms->events[i];
+        if (forms->place != place &&
+            (PyDict_SetItem(event, text_file, tracer->place_list[place - 1].file) < 0 ||
+             set_taken(event, text_line, PyLong_FromLong(tracer->place_list[place - 1].line)) < 0))
+            return -1;
+        if (forms->task != task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(task)) < 0) return -1;
+    }
+    forms->place = place;
+    forms->task = task;
+    return 0;
+}
+
+#endif

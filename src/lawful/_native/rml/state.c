@@ -1,0 +1,540 @@
+/* The parts of a running state: built by recipes, asked whether they may halt, dumped, freed. */
+#include "rml/rml.h"
+
+/* ---- questions to the present event and the registers ------------------------------------------------------------------- */
+
+Memo *captured(Machine *machine, int number) {
+    Sight *sight = machine->now;
+    if (number < sight->count && sight->memos[number].known) return sight->memos + number;
+    Pattern *pattern = program_pattern(machine->program, number);
+    if (pattern == NULL) return NULL;
+    if (number >= sight->count) {
+        int count = machine->program->pattern_count;
+        Memo *memos = realloc(sight->memos, sizeof(Memo) * (size_t)count);
+        if (memos == NULL) return (Memo *)PyErr_NoMemory();
+        memset(memos + sight->count, 0, sizeof(Memo) * (size_t)(count - sight->count));
+        sight->memos = memos;
+        sight->count = count;
+    }
+    Memo *memo = sight->memos + number;
+    if (memo->captures == NULL) {
+        memo->captures = arena_alloc(&machine->pool.arena, sizeof(Val) * (size_t)(pattern->captures + 1));
+        if (memo->captures == NULL) return NULL;
+    }
+    int matched = pattern_match(pattern->tree, sight->event, memo->captures);
+    if (matched < 0) return NULL;
+    memo->matched = matched;
+    memo->known = true;
+    return memo;
+}
+
+void sight_clear(Sight *sight) {
+    Py_CLEAR(sight->event);
+    for (int i = 0; i < sight->count; i++) sight->memos[i].known = false;
+    sight->hints = 0;
+}
+
+static int warn(Machine *machine, PyObject *message) {
+    if (message == NULL) return -1;
+    PyObject *done = PyObject_CallOneArg(machine->warn, message);
+    Py_DECREF(message);
+    if (done == NULL) return -1;
+    Py_DECREF(done);
+    return 0;
+}
+
+/* 1: a value; 0: none, and that has been warned of; -1: error. */
+static int evaluate(Machine *machine, const Operand *operand, const Val *registers, Val *value);
+
+static int apply_in_python(Machine *machine, const Operand *operand, const Val *values, Val *value) {
+    static PyObject *apply = NULL, *no_value = NULL;
+    if (apply == NULL) {
+        PyObject *module = value_module();
+        if (module == NULL) return -1;
+        no_value = PyObject_GetAttrString(module, "NoValue");
+        apply = PyObject_GetAttrString(module, "apply");
+        Py_DECREF(module);
+        if (apply == NULL || no_value == NULL) return -1;
+    }
+    PyObject *args = PyTuple_New(operand->b + 1);
+    if (args == NULL) return -1;
+    PyTuple_SET_ITEM(args, 0, Py_NewRef(obj_of(operand->constant)));
+    for (int i = 0; i < operand->b; i++) {
+        PyObject *part = val_object(values[i]);
+        if (part == NULL) {
+            Py_DECREF(args);
+            return -1;
+        }
+        PyTuple_SET_ITEM(args, i + 1, part);
+    }
+    PyObject *result = PyObject_Call(apply, args, NULL);
+    Py_DECREF(args);
+    if (result == NULL) {
+        if (!PyErr_ExceptionMatches(no_value)) return -1;
+        PyObject *type, *error, *trace;
+        PyErr_Fetch(&type, &error, &trace);
+        PyErr_NormalizeException(&type, &error, &trace);
+        int warned = warn(machine, PyObject_Str(error));
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(trace);
+        return warned;
+    }
+    *value = val_borrowed(result);
+    if (is_int(*value)) Py_DECREF(result);
+    return 1;
+}
+
+/* The usual case: two integers that fit. */
+static bool apply_to_ints(int op, int64_t a, int64_t b, Val *value) {
+    int64_t result;
+    switch (op) {
+    case ADD: result = a + b; break; /* two of 63 bits: no overflow */
+    case SUBTRACT: result = a - b; break;
+    case MULTIPLY:
+        if (__builtin_mul_overflow(a, b, &result)) return false;
+        break;
+    case LESS: *value = (Val)Py_NewRef(a < b ? Py_True : Py_False); return true;
+    case LESS_EQUAL: *value = (Val)Py_NewRef(a <= b ? Py_True : Py_False); return true;
+    case GREATER: *value = (Val)Py_NewRef(a > b ? Py_True : Py_False); return true;
+    case GREATER_EQUAL: *value = (Val)Py_NewRef(a >= b ? Py_True : Py_False); return true;
+    case EQUAL: *value = (Val)Py_NewRef(a == b ? Py_True : Py_False); return true;
+    case UNEQUAL: *value = (Val)Py_NewRef(a != b ? Py_True : Py_False); return true;
+    default: return false;
+    }
+    if (!fits(result)) return false;
+    *value = val_of_int(result);
+    return true;
+}
+
+static int evaluate_condition(Machine *machine, const Operand *operand, const Val *registers, Val *value) {
+    bool stop = operand->a == OR_ELSE;
+    for (int i = 0; i < operand->b; i++) {
+        if (i > 0) val_decref(*value);
+        int found = evaluate(machine, operand->parts[i], registers, value);
+        if (found != 1) return found;
+        if (is_int(*value) || !PyBool_Check(obj_of(*value))) {
+            PyObject *object = val_object(*value);
+            val_decref(*value);
+            if (object == NULL) return -1;
+            PyObject *module = value_module();
+            PyObject *kind = module == NULL ? NULL : PyObject_CallMethod(module, "describe", "O", object);
+            Py_XDECREF(module);
+            Py_DECREF(object);
+            if (kind == NULL) return -1;
+            PyObject *message = PyUnicode_FromFormat("`%U` wants conditions, not %U", obj_of(operand->constant), kind);
+            Py_DECREF(kind);
+            return warn(machine, message);
+        }
+        if ((obj_of(*value) == Py_True) == stop) break;
+    }
+    return 1;
+}
+
+static int evaluate(Machine *machine, const Operand *operand, const Val *registers, Val *value) {
+    switch (operand->kind) {
+    case SLOT:
+        *value = registers[operand->a];
+        val_incref(*value);
+        return 1;
+    case CAPTURE: {
+        Memo *memo = captured(machine, operand->a);
+        if (memo == NULL) return -1;
+        *value = memo->captures[operand->b];
+        val_incref(*value);
+        return 1;
+    }
+    case CONSTANT:
+        *value = operand->constant;
+        val_incref(*value);
+        return 1;
+    default:
+        break;
+    }
+    if (operand->a == AND_ALSO || operand->a == OR_ELSE) return evaluate_condition(machine, operand, registers, value);
+    Val parts[2] = {0, 0};
+    int count = 0, found = 1;
+    if (operand->b > 2) {
+        PyErr_SetString(PyExc_TypeError, "an operation has at most two operands");
+        return -1;
+    }
+    while (count < operand->b && (found = evaluate(machine, operand->parts[count], registers, parts + count)) == 1)
+        count++;
+    if (found == 1 && !(count == 2 && is_int(parts[0]) && is_int(parts[1]) &&
+                        apply_to_ints(operand->a, int_of(parts[0]), int_of(parts[1]), value)))
+        found = apply_in_python(machine, operand, parts, value);
+    for (int i = 0; i < count; i++) val_decref(parts[i]);
+    return found;
+}
+
+int operand_value(Machine *machine, const Operand *operand, const Val *registers, Val *value) {
+    int found = evaluate(machine, operand, registers, value);
+    if (found == 0) *value = (Val)Py_NewRef(lawful_undefined);
+    return found < 0 ? -1 : 0;
+}
+
+int holds(Machine *machine, const Operand *operand, const Val *registers) {
+    Val value;
+    if (operand_value(machine, operand, registers, &value) < 0) return -1;
+    if (is_int(value) || (!PyBool_Check(obj_of(value)) && obj_of(value) != lawful_undefined)) {
+        PyObject *object = val_object(value);
+        val_decref(value);
+        PyObject *module = object == NULL ? NULL : value_module();
+        PyObject *kind = module == NULL ? NULL : PyObject_CallMethod(module, "describe", "O", object);
+        Py_XDECREF(module);
+        Py_XDECREF(object);
+        if (kind == NULL) return -1;
+        PyObject *message = PyUnicode_FromFormat("a condition must be true or false, not %U", kind);
+        Py_DECREF(kind);
+        return warn(machine, message) < 0 ? -1 : 0;
+    }
+    int result = obj_of(value) == Py_True;
+    val_decref(value);
+    return result;
+}
+
+int answer(Machine *machine, const Node *node, const Val *registers) {
+    if (node->kind == N_GUARD) return holds(machine, node->operands[0], registers);
+    if (node->kind == N_MATCH) {
+        Memo *memo = captured(machine, node->pattern);
+        if (memo == NULL) return -1;
+        if (!memo->matched) return 0;
+        for (int i = 0; i < node->count; i++) {
+            const Operand *operand = node->operands[i];
+            Val found = memo->captures[node->captures[i]];
+            int same;
+            if (operand->kind == SLOT) {
+                same = val_matches(registers[operand->a], found);
+            } else {
+                Val value;
+                if (operand_value(machine, operand, registers, &value) < 0) return -1;
+                found = machine->now->memos[node->pattern].captures[node->captures[i]];
+                same = val_matches(value, found);
+                val_decref(value);
+            }
+            if (same != 1) return same;
+            memo = machine->now->memos + node->pattern; /* evaluating may have moved the memos */
+        }
+        return 1;
+    }
+    Val a, b;
+    if (operand_value(machine, node->operands[0], registers, &a) < 0) return -1;
+    if (operand_value(machine, node->operands[1], registers, &b) < 0) {
+        val_decref(a);
+        return -1;
+    }
+    int same = node->kind == N_SUB ? val_matches(a, b) : val_identical(a, b);
+    val_decref(a);
+    val_decref(b);
+    return same;
+}
+
+Node *walk(Machine *machine, TreeKind tree, const Leaf *leaf) {
+    Program *program = machine->program;
+    Node *node = (int)leaf->shape < program->shape_count ? program->shapes[leaf->shape].trees[tree] : NULL;
+    if (node == NULL && (node = program_root(program, (int)leaf->shape, tree)) == NULL) return NULL;
+    while (node->kind <= N_GUARD) {
+        int yes = answer(machine, node, leaf->registers);
+        if (yes < 0) return NULL;
+        Node *next = yes ? node->yes : node->no;
+        if (next == NULL && (next = program_branch(program, node, yes)) == NULL) return NULL;
+        node = next;
+    }
+    return node;
+}
+
+Node *unconcerned(Machine *machine, const Leaf *leaf) {
+    Program *program = machine->program;
+    Node *node = program_root(program, (int)leaf->shape, STEP);
+    while (node != NULL && node->kind <= N_GUARD) {
+        int yes = node->kind == N_MATCH ? 0 : answer(machine, node, leaf->registers);
+        if (yes < 0) return NULL;
+        Node *next = yes ? node->yes : node->no;
+        node = next != NULL ? next : program_branch(program, node, yes);
+    }
+    return node;
+}
+
+/* ---- properties ---------------------------------------------------------------------------------------------------------------- */
+
+static int leaf_halts(Machine *machine, const Leaf *leaf) {
+    Shape *shape = program_shape(machine->program, (int)leaf->shape);
+    if (shape == NULL) return -1;
+    if (shape->halts == 0 || shape->halts == 1) return shape->halts;
+    Node *end = walk(machine, HALT, leaf);
+    if (end == NULL) return -1;
+    machine->program->shapes[leaf->shape].halts = end->parent == NULL ? end->kind == N_YES : 2;
+    return end->kind == N_YES;
+}
+
+int part_halts(Machine *machine, Part *part) {
+    switch (part->kind) {
+    case P_LEAF: return leaf_halts(machine, part);
+    case P_SPINE: return ((Spine *)part)->waiting == 0;
+    case P_SEQUENCE: {
+        Sequence *sequence = (Sequence *)part;
+        return sequence->rest->halts ? part_halts(machine, sequence->first) : 0;
+    }
+    case P_FILTER: {
+        int halts = part_halts(machine, ((Filter *)part)->body);
+        return halts == 1 ? part_halts(machine, ((Filter *)part)->otherwise) : halts;
+    }
+    default: return 1;
+    }
+}
+
+int part_doomed(Machine *machine, Part *part) {
+    switch (part->kind) {
+    case P_LEAF: return program_doomed(machine->program, (int)part->shape);
+    case P_SPINE: return ((Spine *)part)->doomed > 0;
+    case P_SEQUENCE: {
+        Sequence *sequence = (Sequence *)part;
+        return sequence->rest->doomed ? 1 : part_doomed(machine, sequence->first);
+    }
+    case P_FILTER: {
+        int doomed = part_doomed(machine, ((Filter *)part)->body);
+        return doomed == 0 ? part_doomed(machine, ((Filter *)part)->otherwise) : doomed;
+    }
+    default: return 0;
+    }
+}
+
+/* ---- building and freeing ---------------------------------------------------------------------------------------------------------- */
+
+Leaf *leaf_new(Machine *machine, int shape, int size) {
+    Leaf *leaf = pool_alloc(&machine->pool, sizeof(Leaf) + sizeof(Val) * (size_t)size);
+    if (leaf != NULL) *leaf = (Leaf){.shape = (uint32_t)shape, .size = (uint16_t)size, .kind = P_LEAF};
+    return leaf;
+}
+
+void leaf_free(Machine *machine, Leaf *leaf) {
+    for (int i = 0; i < leaf->size; i++) val_decref(leaf->registers[i]);
+    pool_free(&machine->pool, leaf, sizeof(Leaf) + sizeof(Val) * leaf->size);
+}
+
+static Leaf *leaf_build(Machine *machine, Recipe *recipe, const Val *registers) {
+    Leaf *leaf = leaf_new(machine, recipe->shape, recipe->size);
+    if (leaf == NULL) return NULL;
+    for (int i = 0; i < recipe->size; i++) {
+        if (operand_value(machine, recipe->operands[i], registers, leaf->registers + i) < 0) {
+            for (int j = i; j < recipe->size; j++) leaf->registers[j] = val_of_int(0);
+            leaf_free(machine, leaf);
+            return NULL;
+        }
+    }
+    return leaf;
+}
+
+static void *part_new(Machine *machine, PartKind kind, size_t size) {
+    Part *part = pool_alloc(&machine->pool, size);
+    if (part == NULL) return NULL;
+    memset(part, 0, size);
+    part->kind = (uint8_t)kind;
+    return part;
+}
+
+static Cell *cell_new(Machine *machine, Leaf *leaf, Cell *rest) {
+    int halts = part_halts(machine, leaf), doomed = halts < 0 ? -1 : part_doomed(machine, leaf);
+    Cell *cell = doomed < 0 ? NULL : pool_alloc(&machine->pool, sizeof(Cell));
+    if (cell == NULL) return NULL;
+    cell->leaf = leaf;
+    cell->rest = rest;
+    cell->halts = halts && (rest == NULL || rest->halts);
+    cell->doomed = doomed || (rest != NULL && rest->doomed);
+    return cell;
+}
+
+static void cells_free(Machine *machine, Cell *cell) {
+    while (cell != NULL) {
+        Cell *rest = cell->rest;
+        leaf_free(machine, cell->leaf);
+        pool_free(&machine->pool, cell, sizeof(Cell));
+        cell = rest;
+    }
+}
+
+/* The cells of `inner` go before `rest`, which may change what they say of all that follows them. */
+static int cells_joined(Machine *machine, Cell *inner, Cell *rest) {
+    if (inner->rest != NULL && cells_joined(machine, inner->rest, rest) < 0) return -1;
+    if (inner->rest == NULL) inner->rest = rest;
+    int halts = part_halts(machine, inner->leaf), doomed = halts < 0 ? -1 : part_doomed(machine, inner->leaf);
+    if (doomed < 0) return -1;
+    inner->halts = halts && inner->rest->halts;
+    inner->doomed = doomed || inner->rest->doomed;
+    return 0;
+}
+
+Part *sequence_of(Machine *machine, Part *first, Cell *rest) {
+    while (rest != NULL && first->kind == P_LEAF) {
+        int empty = program_is_empty(machine->program, (int)first->shape);
+        if (empty < 0) return NULL;
+        if (!empty) break;
+        Recipe *recipe = program_expanded(machine->program, (int)rest->leaf->shape);
+        if (recipe == NULL) return NULL;
+        Part *next = part_build(machine, recipe, rest->leaf->registers);
+        if (next == NULL) return NULL;
+        part_free(machine, first);
+        first = next;
+        Cell *used = rest;
+        rest = rest->rest;
+        used->rest = NULL;
+        cells_free(machine, used);
+    }
+    if (rest == NULL) return first;
+    if (first->kind == P_SEQUENCE) {
+        Sequence *inner = (Sequence *)first;
+        if (cells_joined(machine, inner->rest, rest) < 0) return NULL;
+        return first;
+    }
+    Sequence *sequence = part_new(machine, P_SEQUENCE, sizeof(Sequence));
+    if (sequence == NULL) return NULL;
+    sequence->first = first;
+    sequence->rest = rest;
+    return &sequence->head;
+}
+
+Part *part_build(Machine *machine, Recipe *recipe, const Val *registers) {
+    switch (recipe->kind) {
+    case R_LEAF: return leaf_build(machine, recipe, registers);
+    case R_SPINE: {
+        Part *core = part_build(machine, recipe->core, registers);
+        Spine *spine = core == NULL ? NULL : spine_new(machine, core);
+        if (spine == NULL) return NULL;
+        for (int i = 0; i < recipe->count; i++) {
+            Part *child = part_build(machine, recipe->children[i], registers);
+            if (child == NULL || spine_insert(machine, spine, recipe->ways[i], child, spine->last) < 0) return NULL;
+        }
+        return &spine->head;
+    }
+    case R_SEQUENCE: {
+        Cell *rest = NULL;
+        for (int i = recipe->count - 1; i >= 0; i--) {
+            Leaf *leaf = leaf_build(machine, recipe->children[i], registers);
+            if (leaf == NULL || (rest = cell_new(machine, leaf, rest)) == NULL) return NULL;
+        }
+        Part *first = part_build(machine, recipe->core, registers);
+        return first == NULL ? NULL : sequence_of(machine, first, rest);
+    }
+    case R_FILTER: {
+        Filter *filter = part_new(machine, P_FILTER, sizeof(Filter));
+        if (filter == NULL) return NULL;
+        filter->test = leaf_build(machine, recipe->test, registers);
+        filter->body = filter->test == NULL ? NULL : part_build(machine, recipe->core, registers);
+        filter->otherwise = filter->body == NULL ? NULL : part_build(machine, recipe->otherwise, registers);
+        return filter->otherwise == NULL ? NULL : &filter->head;
+    }
+    default: {
+        Closure *closure = part_new(machine, P_CLOSURE, sizeof(Closure));
+        if (closure == NULL) return NULL;
+        closure->body = part_build(machine, recipe->core, registers);
+        return closure->body == NULL ? NULL : &closure->head;
+    }
+    }
+}
+
+void part_free(Machine *machine, Part *part) {
+    if (part == NULL) return;
+    switch (part->kind) {
+    case P_LEAF: leaf_free(machine, part); break;
+    case P_SPINE: spine_free(machine, (Spine *)part); break;
+    case P_SEQUENCE: {
+        Sequence *sequence = (Sequence *)part;
+        part_free(machine, sequence->first);
+        cells_free(machine, sequence->rest);
+        pool_free(&machine->pool, sequence, sizeof(Sequence));
+        break;
+    }
+    case P_FILTER: {
+        Filter *filter = (Filter *)part;
+        leaf_free(machine, filter->test);
+        part_free(machine, filter->body);
+        part_free(machine, filter->otherwise);
+        pool_free(&machine->pool, filter, sizeof(Filter));
+        break;
+    }
+    default:
+        part_free(machine, ((Closure *)part)->body);
+        pool_free(&machine->pool, part, sizeof(Closure));
+    }
+}
+
+Part *part_collapsed(Machine *machine, Part *part) {
+    while (part != NULL && part->kind == P_SPINE && ((Spine *)part)->first == NULL && !((Spine *)part)->inert) {
+        Spine *spine = (Spine *)part;
+        part = spine->core;
+        spine->core = NULL;
+        spine_free(machine, spine);
+    }
+    return part;
+}
+
+/* ---- out ---------------------------------------------------------------------------------------------------------------------------- */
+
+static PyObject *dump_leaf(const Leaf *leaf) {
+    PyObject *operands = PyTuple_New(leaf->size);
+    for (int i = 0; operands != NULL && i < leaf->size; i++) {
+        PyObject *operand = Py_BuildValue("(sN)", "constant", val_object(leaf->registers[i]));
+        if (operand == NULL) {
+            Py_CLEAR(operands);
+            break;
+        }
+        PyTuple_SET_ITEM(operands, i, operand);
+    }
+    return operands == NULL ? NULL : Py_BuildValue("(IN)", leaf->shape, operands);
+}
+
+static PyObject *dump_inert(Machine *machine) {
+    PyObject *shape = PyObject_GetAttrString(machine->program->planner, "inert");
+    return shape == NULL ? NULL : Py_BuildValue("[(s(sN()))]", "and", "leaf", shape);
+}
+
+PyObject *part_dump(Machine *machine, Part *part) {
+    static const char *const WAYS[] = {"and", "left", "right"};
+    switch (part->kind) {
+    case P_LEAF: {
+        PyObject *pair = dump_leaf(part);
+        if (pair == NULL) return NULL;
+        PyObject *result = PyTuple_Pack(3, Py_None, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1));
+        Py_DECREF(pair);
+        if (result != NULL) {
+            Py_DECREF(PyTuple_GET_ITEM(result, 0));
+            PyTuple_SET_ITEM(result, 0, PyUnicode_FromString("leaf"));
+        }
+        return result;
+    }
+    case P_SPINE: {
+        Spine *spine = (Spine *)part;
+        PyObject *frames = spine->inert ? dump_inert(machine) : PyList_New(0);
+        for (Frame *frame = spine->first; frames != NULL && frame != NULL; frame = frame->after) {
+            PyObject *child = part_dump(machine, frame_part(frame));
+            PyObject *pair = child == NULL ? NULL : Py_BuildValue("(sN)", WAYS[frame->leaf.way], child);
+            if (pair == NULL || PyList_Append(frames, pair) < 0) Py_CLEAR(frames);
+            Py_XDECREF(pair);
+        }
+        if (frames == NULL) return NULL;
+        PyObject *fixed = PyList_AsTuple(frames);
+        Py_DECREF(frames);
+        PyObject *core = fixed == NULL ? NULL : part_dump(machine, spine->core);
+        return core == NULL ? NULL : Py_BuildValue("(sNN)", "spine", fixed, core);
+    }
+    case P_SEQUENCE: {
+        Sequence *sequence = (Sequence *)part;
+        PyObject *items = Py_BuildValue("[sN]", "sequence", part_dump(machine, sequence->first));
+        for (Cell *cell = sequence->rest; items != NULL && cell != NULL; cell = cell->rest) {
+            PyObject *pair = dump_leaf(cell->leaf);
+            if (pair == NULL || PyList_Append(items, pair) < 0) Py_CLEAR(items);
+            Py_XDECREF(pair);
+        }
+        PyObject *fixed = items == NULL ? NULL : PyList_AsTuple(items);
+        Py_XDECREF(items);
+        return fixed;
+    }
+    case P_FILTER: {
+        Filter *filter = (Filter *)part;
+        return Py_BuildValue("(sNNN)", "filter", dump_leaf(filter->test), part_dump(machine, filter->body),
+                             part_dump(machine, filter->otherwise));
+    }
+    default:
+        return Py_BuildValue("(sN)", "closure", part_dump(machine, ((Closure *)part)->body));
+    }
+}

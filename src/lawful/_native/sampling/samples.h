@@ -1,0 +1,83 @@
+/* Which objects are told of (samples.c). A part of tracer/tracer.h. */
+#ifndef LAWFUL_SAMPLE_H
+#define LAWFUL_SAMPLE_H
+
+typedef struct CodeInfo CodeInfo;
+
+/* Objects that are sampled by one coin. It lives as long as the tracer. */
+typedef struct Group {
+    struct Group *next;
+    long number;
+    uint64_t bit;          /* in masks of groups; 0: there are too many, and this one never sleeps */
+    uint64_t coin;         /* where its splitmix64 is */
+    double rate;
+    int64_t budget;        /* below 0: without end */
+    uint64_t born, taken;
+    int64_t alive;         /* samples whose end was not told */
+    int64_t unwatched;     /* samples that do not tell of their steps */
+    bool places;           /* none ever does */
+    int64_t fruitless;     /* how often its places told of nothing, since the last sample died */
+    int64_t patience;      /* how often that may be: about what it cost to wake them last time, or a guess */
+    bool woken;            /* it is no guess */
+    double visits, births; /* how often that was, and how many were born meanwhile */
+    unsigned sleeps;       /* how often it fell asleep */
+} Group;
+
+typedef struct {
+    PyObject *key;         /* NULL: free; borrowed, it dies before its place is used again */
+    Id id;
+    Group *group;
+    PyObject *fields;      /* its dict, if that tells of steps (field_counts.c); borrowed, or NULL */
+} Sample;
+
+#define FILTER_BITS 512    /* a line of memory */
+
+typedef struct {
+    Sample *entries;       /* or NULL */
+    size_t mask, used;
+    uint64_t filter[FILTER_BITS / 64]; /* by address: where there is no bit, there is no sample */
+} Samples;
+
+static inline size_t filter_bit(const void *key) {
+    return ((uintptr_t)key >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 55;
+}
+
+Group *sample_group(Tracer *tracer, long number);             /* NULL with an exception */
+int sample_set(Tracer *tracer, Group *group, double rate, int64_t budget);
+void sample_release(Tracer *tracer, Group *group);            /* none of its objects is a sample any more */
+void sample_seed(Tracer *tracer, uint64_t seed);
+void sample_fork(Tracer *tracer, uint64_t process);
+bool sample_flip(Tracer *tracer, Group *group);               /* a life begins: is it a sample? */
+/* It is: from now on it has an id, and all is told of it, first `born`. The frame is the one that makes it. The id is 0 if
+   something of ours failed; -1: an exception goes on into the program. */
+int sample_take(Tracer *tracer, Callee *callee, PyObject *object, uint32_t place, RunFrame *frame, Id *id);
+/* An object dies. NULL: it was no sample. */
+Group *sample_lost(Tracer *tracer, PyObject *object);
+void sample_gone(Tracer *tracer, Group *group);               /* and this has been told */
+void sample_clear(Tracer *tracer);                            /* no object is a sample any more */
+void sample_forget(Tracer *tracer);                           /* everything */
+/* A place of these groups met no sample. Nobody's time is to be wasted. */
+void sample_drowse(Tracer *tracer, uint64_t groups);
+void sample_sleeps(Tracer *tracer, CodeInfo *info);           /* something in it is switched off */
+void sample_unlink(CodeInfo *info);
+void sample_cost(Tracer *tracer, CodeInfo *info, uint64_t groups); /* it would have to be woken, too */
+/* The steps of this group's samples cannot be told by themselves: places do, for good. -1: an exception. */
+int sample_by_place(Tracer *tracer, Group *group);
+Sample *sample_find(Tracer *tracer, const PyObject *object);  /* NULL: it is none */
+int64_t cpu_time(void);                                       /* of this thread, in nanoseconds */
+
+/* ---- steps of samples (field_counts.c) ------------------------------------------------------------------------------------ */
+
+#define MOST_STEPS 16 /* names of fields */
+
+#if PY_VERSION_HEX >= 0x030C0000
+#define LAWFUL_STEPS 1
+bool steps_possible(const Tracer *tracer);
+int steps_name(Tracer *tracer, PyObject *name);               /* there is a place where such a field makes steps */
+/* An object becomes a sample: the dict that will tell of its steps, or NULL, perhaps with an exception. */
+PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object);
+void steps_unwatch(PyObject *fields);
+int steps_give_up(Tracer *tracer);                            /* of all groups */
+#endif
+
+#endif

@@ -1,0 +1,318 @@
+/* What happens at the start and the end of functions that report themselves. */
+#include "messages/messages.h"
+#include "tracer/probe.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+/* A generator that rests keeps what its beginning had, so that its end can tell it. One that never goes on leaves it here
+   until another has its place. */
+static void rest(PyObject **resting, RunFrame *frame, PyObject *value) {
+    if (value == NULL) return;
+    PyObject *key = PyLong_FromVoidPtr(frame);
+    if (*resting == NULL) *resting = PyDict_New();
+    if (key == NULL || *resting == NULL || PyDict_SetItem(*resting, key, value) < 0) PyErr_Clear();
+    Py_XDECREF(key);
+}
+
+static PyObject *wake(PyObject *resting, RunFrame *frame) {
+    if (resting == NULL || PyDict_GET_SIZE(resting) == 0) return NULL;
+    PyObject *key = PyLong_FromVoidPtr(frame);
+    PyObject *value = key ? Py_XNewRef(PyDict_GetItemWithError(resting, key)) : NULL;
+    if (value != NULL) PyDict_DelItem(resting, key);
+    Py_XDECREF(key);
+    PyErr_Clear();
+    return value;
+}
+
+static PyObject *local(RunFrame *frame, int index) {
+    PyCodeObject *code = frame_code(frame);
+    PyObject *value = frame->localsplus[index];
+    bool in_cell = PyBytes_AS_STRING(code->co_localspluskinds)[index] & CELL_KIND;
+    return value != NULL && in_cell && PyCell_Check(value) ? PyCell_GET(value) : value;
+}
+
+/* The place that events of a function have: the nearest caller that is own code, or the caller. */
+static PyCodeObject *place(Tracer *tracer, RunFrame *frame, int *offset) {
+    RunFrame *caller = frame_caller(frame), *nearest = caller;
+    const CodeInfo *own = NULL;
+    for (int i = 0; nearest != NULL && i < FARTHEST_CALLER; nearest = frame_caller(nearest), i++) {
+        const CodeInfo *info = plan_find(tracer, frame_code(nearest));
+        if (info != NULL && info->own) {
+            caller = nearest;
+            own = info;
+            break;
+        }
+    }
+    if (caller == NULL) return NULL;
+    *offset = frame_offset(caller);
+    if (own != NULL && code_place(own, *offset)) return frame_code(caller);
+    /* Between a class that is called and its `__init__` the interpreter may put a frame of its own, which is nowhere. */
+    RunFrame *outer = PyCode_Addr2Line(frame_code(caller), *offset) < 0 ? frame_caller(caller) : NULL;
+    if (outer == NULL) return frame_code(caller);
+    *offset = frame_offset(outer);
+    return frame_code(outer);
+}
+
+static PyObject *parameters(Tracer *tracer, RunFrame *frame, bool receiver) {
+    PyCodeObject *code = frame_code(frame);
+    int plain = code->co_argcount, named = code->co_kwonlyargcount;
+    bool starred = code->co_flags & CO_VARARGS;
+    PyObject *rest = starred ? local(frame, plain + named) : NULL;
+    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? local(frame, plain + named + starred) : NULL;
+    Py_ssize_t further = rest && PyTuple_CheckExact(rest) ? PyTuple_GET_SIZE(rest) : 0, at = 0;
+    PyObject *payload = PyDict_New(), *keywords = named ? PyTuple_New(named) : NULL;
+    PyObject **args = PyMem_Malloc((plain + further + named + 1) * sizeof(PyObject *));
+    if (payload == NULL || (named && keywords == NULL) || args == NULL) goto failed;
+    for (int i = receiver && plain ? 1 : 0; i < plain; i++) args[at++] = local(frame, i);
+    for (Py_ssize_t i = receiver && !plain ? 1 : 0; i < further; i++) args[at++] = PyTuple_GET_ITEM(rest, i);
+    for (int i = 0; i < named; i++) {
+        args[at++] = local(frame, plain + i);
+        PyTuple_SET_ITEM(keywords, i, Py_NewRef(PyTuple_GET_ITEM(code->co_localsplusnames, plain + i)));
+    }
+    if (encode_arguments(tracer, payload, args, at, keywords) < 0) goto failed;
+    if (mapping && PyDict_CheckExact(mapping) && encode_mapping(tracer, payload, mapping) < 0) goto failed;
+    PyMem_Free(args);
+    Py_XDECREF(keywords);
+    return payload;
+failed:
+    if (!PyErr_Occurred()) PyErr_NoMemory();
+    PyMem_Free(args);
+    Py_XDECREF(keywords);
+    Py_XDECREF(payload);
+    return NULL;
+}
+
+/* The same objects themselves, as a tuple; those by keyword in a dict. */
+static PyObject *frame_arguments(RunFrame *frame, PyObject **keywords) {
+    PyCodeObject *code = frame_code(frame);
+    int plain = code->co_argcount, named = code->co_kwonlyargcount;
+    bool starred = code->co_flags & CO_VARARGS;
+    PyObject *rest = starred ? local(frame, plain + named) : NULL;
+    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? local(frame, plain + named + starred) : NULL;
+    Py_ssize_t further = rest && PyTuple_CheckExact(rest) ? PyTuple_GET_SIZE(rest) : 0;
+    PyObject *arguments = PyTuple_New(plain + further);
+    if (arguments == NULL) return NULL;
+    for (int i = 0; i < plain; i++) {
+        PyObject *value = local(frame, i);
+        PyTuple_SET_ITEM(arguments, i, Py_NewRef(value ? value : Py_None));
+    }
+    for (Py_ssize_t i = 0; i < further; i++) PyTuple_SET_ITEM(arguments, plain + i, Py_NewRef(PyTuple_GET_ITEM(rest, i)));
+    bool mapped = mapping && PyDict_CheckExact(mapping) && PyDict_GET_SIZE(mapping);
+    if (!named && !mapped) return arguments;
+    *keywords = mapped ? PyDict_Copy(mapping) : PyDict_New();
+    for (int i = 0; *keywords != NULL && i < named; i++) {
+        PyObject *value = local(frame, plain + i);
+        if (value && PyDict_SetItem(*keywords, PyTuple_GET_ITEM(code->co_localsplusnames, plain + i), value) < 0)
+            Py_CLEAR(*keywords);
+    }
+    if (*keywords == NULL) Py_CLEAR(arguments);
+    return arguments;
+}
+
+/* The first argument, which may be the receiver. */
+static PyObject *first_argument(RunFrame *frame) {
+    PyCodeObject *code = frame_code(frame);
+    if (code->co_argcount) return local(frame, 0);
+    if (!(code->co_flags & CO_VARARGS)) return NULL;
+    PyObject *rest = local(frame, code->co_kwonlyargcount);
+    return rest && PyTuple_CheckExact(rest) && PyTuple_GET_SIZE(rest) ? PyTuple_GET_ITEM(rest, 0) : NULL;
+}
+
+/* Who is called, and on whom. 1; 0: it does not matter; -1: a fault. */
+static int look_at_function(Tracer *tracer, CodeInfo *info, RunFrame *frame, Callee **callee, PyObject **receiver) {
+    *callee = info->callee;
+    *receiver = first_argument(frame);
+    if (*receiver == NULL) return 1;
+    identity_prefetch(*receiver);
+    *callee = plan_receiver(tracer, info, receiver_type(*receiver));
+    if (*callee == NULL) return -1;
+    if (!((*callee)->wants & WANT_RECEIVER)) *receiver = NULL;
+    return (*callee)->name != NULL;
+}
+
+/* The place that events of a function have, as a number; 0: there is none. */
+static uint32_t place_number(Tracer *tracer, PyCodeObject *code, int offset) {
+    Spot *spot = code ? plan_spot(tracer, code, offset) : NULL;
+    if (code != NULL && spot == NULL) probe_fault(tracer);
+    return spot ? plan_place(tracer, spot, code, offset) : 0;
+}
+
+/* 1: the receiver is a sample, perhaps from now on; 0: nothing is told of it; -1: as ever. */
+static int begins_life(Tracer *tracer, RunFrame *frame, Callee *callee, PyObject *receiver, int kind) {
+    if (receiver == NULL) return 0;
+    if (sample_of(tracer, receiver)) return 1;
+    if (!(callee->wants & WANT_BIRTH) || kind != KIND_PRE || !sample_flip(tracer, callee->group)) return 0;
+    int offset = 0;
+    PyCodeObject *code = place(tracer, frame, &offset);
+    Id id;
+    int failed = sample_take(tracer, callee, receiver, place_number(tracer, code, offset), frame_caller(frame), &id);
+    return failed < 0 ? -1 : id != 0;
+}
+
+static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int wanted) {
+    Callee *callee;
+    PyObject *receiver, *payload = NULL;
+    if (info->groups) {
+        if (info->apart && sample_asleep(tracer, info->groups, info->bears)) {
+            sample_sleeps(tracer, info);
+            return 0;
+        }
+        receiver = info->bears ? NULL : first_argument(frame);
+        if (!info->bears && (receiver == NULL || !sample_of(tracer, receiver))) return unsampled(tracer, info->groups);
+    }
+    /* An exception may be thrown into a generator that never started. */
+    if (kind == KIND_RESUME && frame_offset(frame) / 2 < info->code->_co_firsttraceable) return 1;
+    int found = look_at_function(tracer, info, frame, &callee, &receiver);
+    if (found <= 0) return found < 0 ? probe_fault(tracer) : 1;
+    if (callee->group != NULL) {
+        int sampled = begins_life(tracer, frame, callee, receiver, kind);
+        if (sampled <= 0) return sampled < 0 ? -1 : unsampled(tracer, info->groups);
+    }
+    if (!(callee->wants & WANT_TOLD) && !learnable(callee, receiver)) {
+        /* A function that has no object to learn about will hardly get one. */
+        if (info->idle < HABIT) info->idle++;
+        return info->idle < HABIT || info->busy;
+    }
+    info->busy = true;
+    PyObject *before = NULL, *token = NULL;
+    if (info->code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
+        before = wake(tracer->resting, frame);
+        token = wake(tracer->resting_tokens, frame);
+        if (kind == KIND_PRE) {
+            Py_CLEAR(before);
+            Py_CLEAR(token);
+        }
+    }
+    if (callee->wants & WANT_ARGS && kind == KIND_PRE && (payload = parameters(tracer, frame, receiver != NULL)) == NULL)
+        return probe_fault(tracer);
+    Id target;
+    if (take_receiver(tracer, receiver, &target, &payload, false) < 0) {
+        Py_XDECREF(payload);
+        Py_XDECREF(before);
+        Py_XDECREF(token);
+        return probe_fault(tracer);
+    }
+    int offset = 0, failed = 0;
+    PyCodeObject *code = place(tracer, frame, &offset);
+    if (callee->wants & WANT_TOLD) {
+        uint32_t number = place_number(tracer, code, offset);
+        if (callee->wants & wanted) failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), number);
+        if (!failed && callee->wants & WANT_HAND && kind == KIND_PRE) {
+            PyObject *keywords = NULL, *arguments = frame_arguments(frame, &keywords);
+            failed = hand(tracer, (PyObject *)info->code, arguments, keywords, number, &token);
+        }
+        if (!failed && callee->wants & (WANT_END | WANT_YIELD)) {
+            Pending *pending = pending_push(tracer, callee, frame, -1, target, before ? before : payload);
+            if (pending == NULL) probe_fault(tracer);
+            else {
+                pending->place = number;
+                pending->token = Py_XNewRef(token);
+            }
+        }
+    }
+    Py_XDECREF(payload);
+    Py_XDECREF(before);
+    Py_XDECREF(token);
+    if (failed) return -1;
+    if (kind != KIND_PRE || !(callee->wants & LEARN(WANT_PRE)) || target == 0 || code == NULL) return 1;
+    return sink_learn_at(tracer, WORD_PRE, callee, code, offset, target) < 0 ? probe_fault(tracer) : 1;
+}
+
+/* Takes over the payload. */
+static int leave(Tracer *tracer, int kind, Pending *pending, PyObject *payload) {
+    int failed = record_add(tracer, kind, pending->callee, pending->target, payload, pending->place);
+    pending_settle(tracer, pending);
+    return failed ? -1 : 1;
+}
+
+/* What ends here was not told of. Is the place left alone until there is a sample? */
+static int ends_unseen(Tracer *tracer, CodeInfo *info) {
+    if (!info->apart || !sample_asleep(tracer, info->groups, false)) return 1;
+    sample_sleeps(tracer, info);
+    return 0;
+}
+
+static int leave_with(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int wanted, PyObject *value) {
+    Pending pending;
+    if (!pending_pop(tracer, frame, -1, &pending)) return ends_unseen(tracer, info);
+    PyObject *payload = NULL;
+    bool wants = pending.callee->wants & wanted;
+    if (kind == KIND_POST && pending.callee->wants & WANT_NEW && pending.target) {
+        /* The end of an `__init__` that stands for its class: the receiver is complete. */
+        if (record_add(tracer, KIND_NEW, pending.callee, pending.target, Py_XNewRef(pending.payload), pending.place) < 0) {
+            pending_settle(tracer, &pending);
+            return -1;
+        }
+    }
+    if (kind == KIND_POST && handed(tracer, pending.token, value, NULL, pending.place) < 0) {
+        pending_settle(tracer, &pending);
+        return -1;
+    }
+    if (kind == KIND_YIELD) {
+        rest(&tracer->resting, frame, pending.payload);
+        rest(&tracer->resting_tokens, frame, pending.token);
+        PyObject *target = pending.payload ? Py_XNewRef(PyDict_GetItemWithError(pending.payload, text_target)) : NULL;
+        Py_CLEAR(pending.payload);
+        if (target != NULL && (pending.payload = PyDict_New()) != NULL) PyDict_SetItem(pending.payload, text_target, target);
+        Py_XDECREF(target);
+    }
+    if (wants && (payload = result_payload(tracer, pending.callee, &pending, value)) == NULL && PyErr_Occurred()) {
+        pending_settle(tracer, &pending);
+        return probe_fault(tracer);
+    }
+    if (wants) return leave(tracer, kind, &pending, payload);
+    pending_settle(tracer, &pending);
+    return 1;
+}
+
+uint32_t function_place(Tracer *tracer, RunFrame *frame) {
+    int offset = 0;
+    PyCodeObject *code = place(tracer, frame, &offset);
+    return place_number(tracer, code, offset);
+}
+
+int function_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame) { return enter(tracer, info, frame, KIND_PRE, WANT_PRE); }
+
+int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    int answer = tracer->post != NULL ? post_start(tracer, info, frame) : POST_UNKNOWN;
+    return answer == POST_UNKNOWN ? function_begin(tracer, info, frame) : answer;
+}
+
+int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
+    return enter(tracer, info, frame, KIND_RESUME, WANT_YIELD);
+}
+
+int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result) {
+    return leave_with(tracer, info, frame, KIND_POST, WANT_POST, result);
+}
+
+int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *value) {
+    return leave_with(tracer, info, frame, KIND_YIELD, WANT_YIELD, value);
+}
+
+int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload) {
+    Pending pending;
+    if (payload == NULL && PyErr_Occurred()) return probe_fault(tracer);
+    if (!pending_pop(tracer, frame, -1, &pending)) {
+        Py_XDECREF(payload);
+        return 1;
+    }
+    PyObject *name = pending.token && payload ? PyDict_GetItemWithError(payload, text_exception) : NULL;
+    if (pending.token != NULL && handed(tracer, pending.token, NULL, name, pending.place) < 0) {
+        Py_XDECREF(payload);
+        pending_settle(tracer, &pending);
+        return -1;
+    }
+    if (!(pending.callee->wants & WANT_RAISE)) {
+        Py_XDECREF(payload);
+        pending_settle(tracer, &pending);
+        return 1;
+    }
+    PyObject *all = pending.payload ? PyDict_Copy(pending.payload) : NULL;
+    if (all != NULL && payload != NULL && PyDict_Update(all, payload) == 0) Py_SETREF(payload, Py_NewRef(all));
+    Py_XDECREF(all);
+    PyErr_Clear();
+    return leave(tracer, KIND_RAISE, &pending, payload);
+}
+
+#endif

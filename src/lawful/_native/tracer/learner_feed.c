@@ -1,0 +1,61 @@
+/* What the learner is told while the program runs: numbers for the event, the place and the object, and nothing else.
+   It gives the numbers itself, and is asked for each once. */
+#include "tracer/learner_feed.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+static PyObject *text_word, *text_site, *events[4];
+
+int sink_setup(void) {
+    static const char *const names[] = {"func_pre", "new", "field_write", "field_read"};
+    if (text_word != NULL) return 0;
+    for (int i = 0; i < 4; i++)
+        if ((events[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
+    if ((text_site = PyUnicode_InternFromString("site")) == NULL) return -1;
+    return (text_word = PyUnicode_InternFromString("word")) == NULL ? -1 : 0;
+}
+
+/* Numbers are kept from 1: 0 is none. */
+static int ask_number(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, uint32_t *number) {
+    PyObject *answer = plan_ask(tracer->learner, method, first, second);
+    unsigned long value = answer ? PyLong_AsUnsignedLong(answer) : 0;
+    Py_XDECREF(answer);
+    if (answer == NULL || PyErr_Occurred()) return -1;
+    if (value >= UINT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "more names or places than there are numbers");
+        return -1;
+    }
+    *number = (uint32_t)value + 1;
+    return 0;
+}
+
+static int ask_site(Tracer *tracer, uint32_t place, uint32_t *site) {
+    if (place == 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    int number = tracer->place_list[place - 1].line;
+    PyObject *line = number < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(number);
+    if (line == NULL) return -1;
+    int failed = ask_number(tracer, text_site, tracer->place_list[place - 1].file, line, site);
+    Py_DECREF(line);
+    return failed;
+}
+
+int sink_ask(Tracer *tracer, int word, Callee *callee, Spot *spot, PyCodeObject *code, int offset) {
+    if (!callee->words[word] && ask_number(tracer, text_word, events[word], callee->name, &callee->words[word]) < 0) return -1;
+    return spot->site ? 0 : ask_site(tracer, plan_place(tracer, spot, code, offset), &spot->site);
+}
+
+int sink_learn_at(Tracer *tracer, int word, Callee *callee, PyCodeObject *code, int offset, Id object) {
+    Spot *spot = plan_spot(tracer, code, offset);
+    if (spot == NULL) return -1;
+    Spot own = *spot;
+    if (learn(tracer, word, callee, &own, code, offset, object) < 0) return -1;
+    if (spot->site || tracer->window == NULL) return 0;
+    if ((spot = plan_spot(tracer, code, offset)) == NULL) return -1;
+    *spot = own;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* Objects of a call that are handed over themselves, to `Wanted.hand`, and the events that come back. */
+#include "tracer/probe.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+static PyObject *text_hand, *text_handed;
+
+int hand_setup(void) {
+    if (text_hand == NULL && (text_hand = PyUnicode_InternFromString("hand")) == NULL) return -1;
+    if (text_handed == NULL && (text_handed = PyUnicode_InternFromString("handed")) == NULL) return -1;
+    return 0;
+}
+
+/* Calls a method of `Wanted` as records are delivered: nothing of the program runs in between. */
+static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, PyObject *third) {
+    int collecting = PyGC_Disable();
+    PyThreadState *thread = PyThreadState_Get();
+    Depth depth = frame_depth(thread, NO_DEPTH);
+    Held held = hold_signals();
+    int64_t began = ticks();
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *args[] = {tracer->wanted, first, second, third};
+    PyObject *answer = PyObject_VectorcallMethod(method, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (answer != NULL) {
+        PyErr_Restore(type, value, trace);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    }
+    int64_t passed = ticks() - began; /* the thread's own time would be dearer than most of what is measured */
+    if (passed < LONGEST_CALLBACK) tracer->exact += (int64_t)((double)passed * tracer->tick);
+    tracer->exacts++;
+    let_signals(held);
+    frame_depth(thread, depth);
+    if (collecting) PyGC_Enable();
+    return answer;
+}
+
+int hand(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
+    *token = NULL;
+    PyObject *answer = arguments ? ask_wanted(tracer, text_hand, subject, arguments, keywords ? keywords : Py_None) : NULL;
+    Py_XDECREF(arguments);
+    Py_XDECREF(keywords);
+    if (answer == NULL) return probe_fault(tracer);
+    int failed = 0;
+    if (PyTuple_CheckExact(answer) && PyTuple_GET_SIZE(answer) == 2 && PyList_CheckExact(PyTuple_GET_ITEM(answer, 0))) {
+        failed = record_emit_all(tracer, PyTuple_GET_ITEM(answer, 0), place);
+        if (!failed && PyTuple_GET_ITEM(answer, 1) != Py_None) *token = Py_NewRef(PyTuple_GET_ITEM(answer, 1));
+    }
+    Py_DECREF(answer);
+    return failed;
+}
+
+int handed(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
+    if (token == NULL) return 0;
+    PyObject *answer = ask_wanted(tracer, text_handed, token, result ? result : Py_None, exception ? exception : Py_None);
+    if (answer == NULL) return probe_fault(tracer);
+    int failed = PyList_CheckExact(answer) ? record_emit_all(tracer, answer, place) : 0;
+    Py_DECREF(answer);
+    return failed;
+}
+
+#endif

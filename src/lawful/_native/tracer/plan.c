@@ -1,0 +1,344 @@
+/* What is known about code objects. Python is asked once (the protocol `Wanted` of model.py), and the answer is kept as long
+   as the code lives. */
+#include "tracer/plan.h"
+
+#include "tracer/code_extra.h"
+#include "tracer/library_filter.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+Py_ssize_t plan_index = PY_SSIZE_T_MAX;
+static PyObject *text_plan, *text_dunder_name, *text_on_seen;
+
+/* ---- code objects ---------------------------------------------------------------------------------------------------- */
+
+static void forget_callers(Tracer *tracer) { memset(tracer->callers, 0, sizeof tracer->callers); }
+
+static void free_info(CodeInfo *info) {
+    sample_unlink(info);
+    if (info->tracer != NULL && info->spots != NULL) forget_callers(info->tracer);
+    if (info->before != NULL) info->before->after = info->after;
+    else if (info->tracer != NULL) info->tracer->infos = info->after;
+    if (info->after != NULL) info->after->before = info->before;
+    for (int i = 0; i < info->n_probes; i++) {
+        Py_XDECREF(info->probes[i].name);
+        Py_XDECREF(info->probes[i].keywords);
+    }
+    Py_XDECREF(info->file);
+    Py_XDECREF(info->keywords);
+    PyMem_RawFree(info->probes);
+    PyMem_RawFree(info->at);
+    PyMem_RawFree(info->spots);
+    for (int i = 0; info->texts != NULL && i < info->units; i++) Py_XDECREF(info->texts[i]);
+    PyMem_RawFree(info->texts);
+    PyMem_RawFree(info);
+}
+
+/* A code object dies. */
+static void free_infos(void *extra) {
+    for (CodeInfo *info = extra; info != NULL;) {
+        CodeInfo *other = info->other;
+        free_info(info);
+        info = other;
+    }
+}
+
+static CodeInfo *infos_of(PyCodeObject *code) {
+    void *extra = NULL;
+    if (get_extra((PyObject *)code, plan_index, &extra) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    return extra;
+}
+
+static void remove_info(CodeInfo *info) {
+    CodeInfo *first = infos_of(info->code);
+    if (first == info) {
+        /* Setting it would free what was there: the chain goes on without this one. */
+        CodeInfo *rest = info->other;
+        if (rest == NULL) {
+            set_extra((PyObject *)info->code, plan_index, NULL);
+            return;
+        }
+        /* Exchange contents would move a CodeInfo that others point to: mark it as nobody's instead. */
+        if (info->before != NULL) info->before->after = info->after;
+        else info->tracer->infos = info->after;
+        if (info->after != NULL) info->after->before = info->before;
+        sample_unlink(info);
+        forget_callers(info->tracer);
+        info->before = info->after = NULL;
+        info->tracer = NULL;
+        info->callee = NULL;
+        return;
+    }
+    while (first != NULL && first->other != info) first = first->other;
+    if (first != NULL) first->other = info->other;
+    free_info(info);
+}
+
+/* A tuple of their numbers as a mask; 0 if one of them has no bit. -1: an exception. */
+static int read_groups(Tracer *tracer, PyObject *numbers, uint64_t *groups) {
+    *groups = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); i++) {
+        long number = PyLong_AsLong(PyTuple_GET_ITEM(numbers, i));
+        Group *group = number == -1 && PyErr_Occurred() ? NULL : sample_group(tracer, number);
+        if (group == NULL) return -1;
+        if (group->bit == 0) {
+            *groups = 0;
+            return 0;
+        }
+        *groups |= group->bit;
+    }
+    return 0;
+}
+
+static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t units) {
+    PyObject *name, *keywords, *groups, *early;
+    int operation, line;
+    int quiet, habit, bears, by_global, steps;
+    if (!PyArg_ParseTuple(item, "iiiiOO!iippO!pO!pp", &probe->offset, &operation, &probe->base, &probe->count, &name,
+                          &PyTuple_Type, &keywords, &probe->result, &line, &quiet, &habit, &PyTuple_Type, &groups, &bears,
+                          &PyTuple_Type, &early, &by_global, &steps) ||
+        read_groups(tracer, groups, &probe->groups) < 0)
+        return -1;
+    probe->origin = probe->offset;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyTuple_GET_SIZE(early)) {
+        if (!PyArg_ParseTuple(early, "iii", &probe->offset, &probe->value, &probe->owner)) return -1;
+        probe->early = true;
+    }
+#endif
+    probe->quiet = quiet;
+    probe->habit = habit;
+    probe->bears = bears;
+    if (probe->offset < 0 || probe->offset / 2 >= units || probe->result / 2 >= units || operation < 0 ||
+        operation >= OPERATIONS) {
+        PyErr_SetString(PyExc_ValueError, "a probe outside the code");
+        return -1;
+    }
+    probe->operation = operation;
+    probe->name = name == Py_None ? NULL : Py_NewRef(name);
+    if (probe->name != NULL) PyUnicode_InternInPlace(&probe->name);
+    probe->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
+    probe->by_global = by_global;
+#ifdef LAWFUL_STEPS
+    probe->steps = steps && probe->groups && !probe->bears && probe->name != NULL && steps_possible(tracer);
+    if (probe->steps) return steps_name(tracer, probe->name);
+#endif
+    return 0;
+}
+
+static int read_probes(CodeInfo *info, PyObject *probes) {
+    Py_ssize_t count = PyTuple_GET_SIZE(probes);
+    bool others = false;
+    info->units = (int)Py_SIZE(info->code);
+    if (count == 0) return 0;
+    if (count > INT16_MAX) count = INT16_MAX; /* code of a size that no person wrote */
+    info->probes = PyMem_RawCalloc(count, sizeof(Probe));
+    info->at = PyMem_RawCalloc(info->units, sizeof *info->at);
+    if (info->probes == NULL || info->at == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Probe *probe = &info->probes[i];
+        if (read_probe(info->tracer, PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
+        info->n_probes++;
+        probe->plain = probe->operation <= OP_CALL_EX && !probe->groups;
+        info->all_groups |= probe->groups;
+        probe->base += info->code->co_nlocalsplus;
+        probe->value += info->code->co_nlocalsplus;
+        probe->owner += info->code->co_nlocalsplus;
+        if (probe->early && (probe->value < 0 || probe->owner < 0)) {
+            PyErr_SetString(PyExc_ValueError, "a probe outside the frame");
+            return -1;
+        }
+        info->probes_bear |= probe->bears;
+        info->probe_groups |= probe->groups;
+        others |= probe->groups == 0;
+        info->at[probe->offset / 2].probe = (int16_t)(i + 1);
+        if (probe->result >= 0) info->at[probe->result / 2].result = (int16_t)(i + 1);
+        if (probe->steps) info->at[probe->origin / 2].step = (int16_t)(i + 1);
+    }
+    if (others) info->probe_groups = 0;
+    for (int i = 0; i < info->units; i++) {
+        const Probe *probe = info->at[i].probe ? &info->probes[info->at[i].probe - 1] : NULL;
+        bool sampled = probe != NULL && probe->early && probe->groups && !info->at[i].result && probe->owner <= INT16_MAX;
+        info->at[i].owner = sampled ? (int16_t)probe->owner : -1;
+    }
+    return 0;
+}
+
+/* Asks Python. The program may be at the end of its recursion limit, which is its own affair. Signals wait: what their
+   handlers do or raise is not ours. */
+PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyThreadState *thread = PyThreadState_Get();
+    Depth depth = frame_depth(thread, NO_DEPTH);
+    int collecting = PyGC_Disable();
+    Held held = hold_signals();
+    PyObject *answer = PyObject_CallMethodObjArgs(whom, method, first, second, NULL);
+    let_signals(held);
+    if (collecting) PyGC_Enable();
+    frame_depth(thread, depth);
+    if (answer == NULL) {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    } else {
+        PyErr_Restore(type, value, trace);
+    }
+    return answer;
+}
+
+PyObject *plan_ask_wanted(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further) {
+    int64_t began = cpu_time();
+    PyObject *answer = plan_ask(tracer->wanted, method, subject, further);
+    tracer->exact += cpu_time() - began;
+    tracer->exacts++;
+    return answer;
+}
+
+int plan_seen(Tracer *tracer, CodeInfo *info) {
+    info->unseen = false;
+    if (!tracer->tells_seen) return 0;
+    PyObject *answer = plan_ask_wanted(tracer, text_on_seen, (PyObject *)info->code, NULL);
+    Py_XDECREF(answer);
+    return answer == NULL ? -1 : 0;
+}
+
+/* What is wanted may be called through variables from now on: places that were left alone are looked at again. */
+static int rearm(Tracer *tracer) {
+    if (tracer->escaped) return 0;
+    tracer->escaped = true;
+    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
+        bool off = false;
+        for (int i = 0; i < info->n_probes; i++) off |= info->probes[i].off && info->probes[i].name == NULL;
+        if (off && delivery_again(tracer, info) < 0) return -1;
+    }
+    return 0;
+}
+
+int plan_wanted_name(Tracer *tracer, PyObject *name) {
+    if (tracer->called == NULL && (tracer->called = PySet_New(NULL)) == NULL) return -1;
+    int known = PySet_Contains(tracer->called, name);
+    if (known) return known < 0 ? -1 : 0;
+    if (PySet_Add(tracer->called, name) < 0) return -1;
+    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
+        bool off = false;
+        for (int i = 0; i < info->n_probes; i++) off |= info->probes[i].off && info->probes[i].name == name;
+        if (off && delivery_again(tracer, info) < 0) return -1;
+    }
+    return 0;
+}
+
+CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
+    if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR) && !tracer->tasks) {
+        tracer->tasks = true;
+#ifdef LAWFUL_STEPS
+        if (steps_give_up(tracer) < 0) return NULL; /* it takes Python code to know the task */
+#endif
+    }
+    PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
+    PyObject *text = module != NULL && PyUnicode_CheckExact(module) ? module : text_dunder_name;
+    if (PyErr_Occurred()) return NULL;
+    bool dismissed = tracer->sieve != NULL && sieve_dismisses(tracer->sieve, code, text);
+    PyObject *plan = dismissed ? Py_NewRef(Py_None) : plan_ask_wanted(tracer, text_plan, (PyObject *)code, text);
+    if (plan == NULL) return NULL;
+    if (plan == Py_None) {
+#if PY_VERSION_HEX >= 0x030C0000
+        Py_DECREF(plan);
+        return NULL;
+#else /* nobody turns events off there: that there is nothing to be seen is remembered, too */
+        Py_SETREF(plan, Py_BuildValue("(O()Oii()i)", Py_None, code->co_filename, 0, 0, 0));
+        if (plan == NULL) return NULL;
+#endif
+    }
+    PyObject *callee, *probes, *file, *groups;
+    int own, escapes, bears;
+    CodeInfo *info = NULL;
+    if (!PyArg_ParseTuple(plan, "OO!UppO!p", &callee, &PyTuple_Type, &probes, &file, &own, &escapes, &PyTuple_Type, &groups, &bears))
+        goto done;
+    if (escapes && rearm(tracer) < 0) goto done;
+    info = PyMem_RawCalloc(1, sizeof(CodeInfo));
+    if (info == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    info->tracer = tracer;
+    info->code = code;
+    info->after = tracer->infos;
+    if (info->after != NULL) info->after->before = info;
+    tracer->infos = info;
+    info->file = Py_NewRef(file);
+    info->own = own;
+    info->bears = bears;
+    if (read_groups(tracer, groups, &info->groups) < 0) goto failed;
+    info->all_groups = info->groups;
+    info->by_self = !bears && code->co_argcount && !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
+    if (callee != Py_None && (info->callee = callee_read(tracer, callee, NULL)) == NULL) goto failed;
+    info->plain = info->callee != NULL && !info->groups && code->co_argcount &&
+                  !(code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR));
+    info->in_cell = info->plain && PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND;
+    info->rests = code->co_flags & CO_GENERATOR;
+    info->odd = info->in_cell || info->rests;
+    if (read_probes(info, probes) < 0) goto failed;
+    info->other = infos_of(code);
+    /* The interpreter frees what it replaces: the chain is taken out first. */
+    if (info->other != NULL) {
+        CodeInfo *first = info->other;
+        info->other = first->other;
+        first->other = info;
+    } else if (set_extra((PyObject *)code, plan_index, info) < 0) {
+        goto failed;
+    }
+    if (info->all_groups) sample_cost(tracer, info, info->all_groups);
+    info->unseen = own;
+    goto done;
+failed:
+    free_info(info);
+    info = NULL;
+done:
+    Py_DECREF(plan);
+    return info;
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------------------------- */
+
+void plan_forget(Tracer *tracer) {
+    Py_CLEAR(tracer->called);
+    place_forget(tracer);
+    while (tracer->infos != NULL) remove_info(tracer->infos);
+    callee_forget(tracer);
+}
+
+void plan_forget_numbers(Tracer *tracer) {
+    for (int i = 0; i < CALLEE_BUCKETS; i++)
+        for (Callee *callee = tracer->callees[i]; callee != NULL; callee = callee->next)
+            memset(callee->words, 0, sizeof callee->words);
+    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
+        for (int i = 0; i < info->n_probes; i++) info->probes[i].spot.site = 0;
+        for (int i = 0; info->spots != NULL && i < info->units; i++) info->spots[i].site = 0;
+    }
+    for (int i = 0; i < SPOTS; i++) tracer->spots[i].spot.site = 0;
+}
+
+int plan_setup(void) {
+    if (plan_index != PY_SSIZE_T_MAX) return 0;
+#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
+    TEXT(plan) TEXT(on_seen)
+#undef TEXT
+    if (callee_setup() < 0) return -1;
+    if ((text_dunder_name = PyUnicode_InternFromString("__name__")) == NULL) return -1;
+    Py_ssize_t index = request_extra(free_infos);
+    if (index < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "no room for notes on code objects");
+        return -1;
+    }
+    plan_index = index;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* What happens before, after and instead of the end of a probed instruction: operands are taken from the frame, callees looked
+   up, and records made. */
+#include "tracer/probe.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+int probe_setup(void) {
+    return pending_setup() < 0 || payload_setup() < 0 || hand_setup() < 0 || call_setup() < 0 ? -1 : 0;
+}
+
+int probe_fault(Tracer *tracer) {
+    tracer_fault(tracer);
+    return 0;
+}
+
+int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
+    if (probe_asleep(tracer, probe)) {
+        probe->off = true;
+        sample_sleeps(tracer, info);
+        return 0;
+    }
+    PyObject **operands = frame->localsplus + probe->base;
+    switch (probe->operation) {
+    case OP_CALL:
+    case OP_CALL_EX:
+        return before_call(tracer, info, probe, frame, operands);
+    case OP_EXIT_RAISED:
+        return before_exit(tracer, info, probe, frame, operands);
+    case OP_GET_FIELD:
+    case OP_SET_FIELD:
+    case OP_DELETE_FIELD:
+        return before_field(tracer, info, probe, frame, operands);
+    default:
+        return before_operation(tracer, info, probe, frame, operands);
+    }
+}
+
+/* ---- results -------------------------------------------------------------------------------------------------------------------- */
+
+static int constructed(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pending, PyObject *object) {
+    Callee *callee = pending->callee;
+    Id id = identity_of(tracer, object);
+    if (id == 0) return probe_fault(tracer);
+    if (callee->wants & LEARN(WANT_NEW) && learn(tracer, WORD_NEW, callee, &probe->spot, info->code, probe->origin, id) < 0)
+        return probe_fault(tracer);
+    if (!(callee->wants & WANT_NEW)) return 0;
+    callee = plan_with_class(tracer, callee, Py_TYPE(object));
+    if (callee == NULL) return probe_fault(tracer);
+    return record_add(tracer, KIND_NEW, callee, id, Py_XNewRef(pending->payload), place_of(tracer, info, probe));
+}
+
+bool pending_made(const Pending *pending, PyObject *object) {
+    if (pending->asks || !identity_needed(object)) return false;
+    return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
+}
+
+/* Is somebody to be told of that? */
+static bool is_new(const Pending *pending, PyObject *object) {
+    return pending->callee->wants & (WANT_NEW | LEARN(WANT_NEW)) && pending_made(pending, object);
+}
+
+/* An object comes out of a call whose callee has a group. 1: it is a sample; 0: nothing is told of it; -1: as ever. */
+static int comes_out(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *object) {
+    Callee *callee = pending->callee;
+    if (!pending_made(pending, object)) return 0;
+    if (sample_of(tracer, object)) return 1;
+    if (!(callee->wants & WANT_BIRTH) || !sample_flip(tracer, callee->group)) return 0;
+    Id id;
+    int failed = sample_take(tracer, callee, object, place_of(tracer, info, probe), frame, &id);
+    return failed < 0 ? -1 : id != 0;
+}
+
+static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *result) {
+    int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_POST;
+    if (pending->callee->group != NULL && pending->target == 0) {
+        int sampled = comes_out(tracer, info, probe, frame, pending, result);
+        if (sampled <= 0) return sampled;
+    }
+    if (kind == KIND_POST) {
+        if (pending->token && handed(tracer, pending->token, result, NULL, place_of(tracer, info, probe)) < 0) return -1;
+        if (is_new(pending, result) && constructed(tracer, info, probe, pending, result) < 0) return -1;
+        if (!(pending->callee->wants & WANT_POST)) return 0;
+    }
+    PyObject *payload = result_payload(tracer, pending->callee, pending, result);
+    if (payload == NULL && PyErr_Occurred()) return probe_fault(tracer);
+    if (record_add(tracer, kind, pending->callee, pending->target, payload, place_of(tracer, info, probe)) < 0) return -1;
+    if (kind == KIND_POST || !(pending->callee->wants & LEARN(WANT_READ))) return 0;
+    return learn(tracer, WORD_READ, pending->callee, &probe->spot, info->code, probe->origin, pending->target) < 0
+               ? probe_fault(tracer) : 0;
+}
+
+int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
+    Pending pending;
+    if (!probe->expects || !pending_pop(tracer, frame, probe->offset, &pending)) {
+        if (probe->expects && !probe->off) return 1;
+        probe->result_off = true;
+        return 0;
+    }
+    int slot = operation_shapes[probe->operation].result;
+    PyObject *result = slot < 0 ? Py_None : frame->localsplus[probe->base + slot];
+    if (result == NULL) result = Py_None;
+    if (probe->operation == OP_CONTAINS && probe->count && PyBool_Check(result))
+        result = result == Py_True ? Py_False : Py_True; /* `not in`: what `__contains__` said is the contrary */
+    int failed = ended(tracer, info, probe, frame, &pending, result);
+    pending_settle(tracer, &pending);
+    return failed < 0 ? -1 : 1;
+}
+
+int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception) {
+    int at = pending_offset(tracer, frame);
+    if (at < 0 || at / 2 >= info->units || info->at[at / 2].probe == 0) return 0;
+    Probe *probe = &info->probes[info->at[at / 2].probe - 1];
+    /* It may be noticed in the caches that follow the instruction. If it comes out of a Python function, 3.13 tells of the
+       code unit before the call. */
+    if (offset < at - 2 || (probe->result >= 0 && offset >= probe->result)) return 0;
+    Pending pending;
+    if (!pending_pop(tracer, frame, at, &pending)) return 0;
+    int failed = 0;
+    bool unborn = pending.callee->group != NULL && pending.target == 0;
+    if (pending.token != NULL) {
+        PyObject *name = plan_class_name(tracer, Py_TYPE(exception));
+        failed = name == NULL ? probe_fault(tracer) : handed(tracer, pending.token, NULL, name, place_of(tracer, info, probe));
+        Py_XDECREF(name);
+    }
+    if (!failed && pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD && !unborn) {
+        PyObject *payload = exception_payload(tracer, &pending, exception);
+        failed = payload == NULL ? probe_fault(tracer)
+                                 : record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, place_of(tracer, info, probe));
+    }
+    pending_settle(tracer, &pending);
+    return failed;
+}
+
+#endif

@@ -1,0 +1,425 @@
+/* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/tracer_protocol.py. */
+#include "messages/messages.h"
+#include "tracer/library_filter.h"
+#include "tracer/learner_feed.h"
+
+#ifndef LAWFUL_NO_TRACER
+
+static unsigned long serials;
+
+bool signals_waited = false;
+
+void tracer_fault(Tracer *tracer) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (value != NULL && trace != NULL) PyException_SetTraceback(value, trace);
+    if (tracer->fault == NULL && value != NULL) tracer->fault = Py_NewRef(value);
+    tracer->broken = true;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
+/* ---- methods --------------------------------------------------------------------------------------------------------------- */
+
+/* Code that is running already will not start again. */
+int tracer_plan_frames(Tracer *tracer) {
+    PyObject *get = PySys_GetObject("_current_frames");
+    PyObject *frames = get ? PyObject_CallNoArgs(get) : NULL;
+    if (frames == NULL) return get ? -1 : 0;
+    PyObject *frame;
+    int failed = 0;
+    for (Py_ssize_t at = 0; !failed && PyDict_Next(frames, &at, NULL, &frame);) {
+        Py_INCREF(frame);
+        while (frame != NULL && !failed) {
+            PyCodeObject *code = PyFrame_GetCode((PyFrameObject *)frame);
+            PyObject *globals = PyFrame_GetGlobals((PyFrameObject *)frame);
+            if (plan_find(tracer, code) == NULL) {
+                CodeInfo *info = plan_make(tracer, code, globals);
+                failed = info == NULL ? PyErr_Occurred() != NULL : delivery_plan(tracer, info) < 0;
+                if (failed && info == NULL) {
+                    tracer_fault(tracer); /* of the plan */
+                    failed = 0;
+                }
+                if (info != NULL && info->unseen && plan_seen(tracer, info) < 0) tracer_fault(tracer);
+            }
+            Py_DECREF(code);
+            Py_DECREF(globals);
+            PyObject *back = (PyObject *)PyFrame_GetBack((PyFrameObject *)frame);
+            Py_DECREF(frame);
+            frame = back;
+        }
+        Py_XDECREF(frame);
+    }
+    Py_DECREF(frames);
+    return failed ? -1 : 0;
+}
+
+static PyObject *tracer_stop(Tracer *self, PyObject *unused);
+
+static PyObject *tracer_start(Tracer *self, PyObject *unused) {
+    if (self->running) {
+        PyErr_SetString(PyExc_RuntimeError, "this tracer is running already");
+        return NULL;
+    }
+    if (self->before_slot < 0) self->threads = 0;
+    if (self->slot < 0 && identity_watch(self) < 0) return NULL;
+    self->serial = ++serials;
+    self->running = true;
+    self->only_groups = -1;
+    PyObject *on_seen = PyObject_GetAttrString(self->wanted, "on_seen");
+    if (on_seen == NULL) PyErr_Clear();
+    self->tells_seen = on_seen != NULL && on_seen != Py_None;
+    Py_XDECREF(on_seen);
+    PyObject *sieve = PyObject_GetAttrString(self->wanted, "sieve");
+    if (sieve == NULL) PyErr_Clear();
+    Py_XSETREF(self->sieve, sieve != NULL && PyObject_TypeCheck(sieve, &SieveType) ? Py_NewRef(sieve) : NULL);
+    Py_XDECREF(sieve);
+    sample_clear(self);
+    if (delivery_begin(self) < 0 || tracer_plan_frames(self) < 0 || delivery_start(self) < 0) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        Py_XDECREF(tracer_stop(self, NULL));
+        PyErr_Restore(type, value, trace);
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_stop(Tracer *self, PyObject *unused) {
+    if (!self->running) Py_RETURN_NONE;
+    int failed = delivery_stop(self);
+    failed |= record_flush(self, true);
+    self->running = false;
+    identity_unwatch(self);
+    sample_clear(self);
+    if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Objects keep their ids as long as one tracer knows them: this one does from now on. */
+static PyObject *tracer_follow(Tracer *self, PyObject *other) {
+    if (!PyObject_TypeCheck(other, &TracerType) || self->running || self->slot >= 0 || !((Tracer *)other)->running) {
+        PyErr_SetString(PyExc_ValueError, "a tracer that has not begun can follow one that runs");
+        return NULL;
+    }
+    Tracer *before = (Tracer *)other;
+    if (identity_watch(self) < 0) return NULL;
+    self->before_slot = before->slot;
+    self->before_serial = before->serial;
+    self->threads = before->threads;
+    self->process = before->process;
+    self->began = before->began;
+    self->first_tick = ticks();
+    self->first_time = tracer_now() - self->began;
+    self->last_time = before->last_time;
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_flush(Tracer *self, PyObject *unused) {
+    if (record_flush(self, true) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_emit(Tracer *self, PyObject *event) {
+    if (!PyDict_Check(event)) {
+        PyErr_SetString(PyExc_TypeError, "an event is a dict");
+        return NULL;
+    }
+    if (self->running && !self->broken && record_emit(self, event) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_identify(Tracer *self, PyObject *value) {
+    Id id = identity_of(self, value);
+    return id ? PyLong_FromUnsignedLongLong(id) : NULL;
+}
+
+static PyObject *tracer_after_fork(Tracer *self, PyObject *process) {
+    long number = PyLong_AsLong(process);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+    self->process = (int)number;
+    identity_base((Id)number << 32);
+    record_discard(self);
+    sample_fork(self, (uint64_t)number);
+    /* The thread that held the lock may not exist here. The old lock cannot be given back safely. */
+    self->delivering = PyThread_allocate_lock();
+    self->deliverer = 0;
+    if (self->delivering == NULL) return PyErr_NoMemory();
+    ThreadData *data = thread_data(self);
+    if (data != NULL) thread_forget_task(data); /* asyncio has no loop that runs here */
+    self->asides = data != NULL && data->aside;
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_aside(Tracer *self, bool aside) {
+    ThreadData *data = thread_data(self);
+    if (data != NULL && data->aside != aside) {
+        data->aside = aside;
+        self->asides += aside ? 1 : -1;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_step_aside(Tracer *self, PyObject *unused) { return set_aside(self, true); }
+static PyObject *tracer_come_back(Tracer *self, PyObject *unused) { return set_aside(self, false); }
+
+/* ---- samples --------------------------------------------------------------------------------------------------------------- */
+
+/* Nanoseconds, about: that the interpreter takes to call us, and that an instruction takes longer because it cannot be
+   specialised. */
+#define PER_CALLBACK 20
+#define PER_SLOW 45
+
+static PyObject *tracer_sample(Tracer *self, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"group", "rate", "budget", NULL};
+    long number;
+    double rate;
+    long long budget = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "ld|L:sample", names, &number, &rate, &budget)) return NULL;
+    Group *group = sample_group(self, number);
+    if (group == NULL || sample_set(self, group, rate, budget) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_samples(Tracer *self, PyObject *number) {
+    long value = PyLong_AsLong(number);
+    Group *group = value == -1 && PyErr_Occurred() ? NULL : sample_group(self, value);
+    if (group == NULL) return NULL;
+    return Py_BuildValue("KKL", (unsigned long long)group->born, (unsigned long long)group->taken, (long long)group->alive);
+}
+
+static PyObject *tracer_release(Tracer *self, PyObject *number) {
+    long value = PyLong_AsLong(number);
+    Group *group = value == -1 && PyErr_Occurred() ? NULL : sample_group(self, value);
+    if (group == NULL) return NULL;
+    sample_release(self, group);
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_seed(Tracer *self, PyObject *number) {
+    unsigned long long seed = PyLong_AsUnsignedLongLongMask(number);
+    if (PyErr_Occurred()) return NULL;
+    sample_seed(self, seed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracer_rearm(Tracer *self, PyObject *unused) {
+    if (!self->tells_seen) Py_RETURN_NONE;
+    for (CodeInfo *info = self->infos; info != NULL; info = info->after) {
+        if (!info->own || info->unseen) continue;
+        info->unseen = true;
+        if (self->running && delivery_rearm(self, info) < 0) return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static uint64_t callbacks(const Tracer *self) { return self->callbacks + self->period - self->until; }
+
+static PyObject *get_callbacks(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(callbacks(self)); }
+
+static PyObject *get_cost(Tracer *self, void *unused) {
+    measure_ticks(self);
+    double nanoseconds = (double)self->exact + self->timed * self->tick + (double)callbacks(self) * PER_CALLBACK +
+                         (double)self->slow * PER_SLOW;
+    return PyFloat_FromDouble(nanoseconds * 1e-9);
+}
+
+/* ---- the learner ----------------------------------------------------------------------------------------------------------- */
+
+static PyObject *get_learner(Tracer *self, void *unused) { return Py_NewRef(self->learner ? self->learner : Py_None); }
+static PyObject *get_learns(Tracer *self, void *unused) { return PyBool_FromLong(self->window != NULL); }
+
+/* A learner whose window is not ours gets events like everybody else. */
+static int take_learner(Tracer *self, PyObject *learner) {
+    PyObject *window = PyObject_GetAttrString(learner, "window");
+    if (window == NULL) return -1;
+    if (PyObject_TypeCheck(window, &WindowType)) {
+        plan_forget_numbers(self);
+        Py_XSETREF(self->learner, Py_NewRef(learner));
+        Py_XSETREF(self->window, (Window *)Py_NewRef(window));
+    }
+    Py_DECREF(window);
+    return 0;
+}
+
+static int set_learner(Tracer *self, PyObject *learner, void *unused) {
+    if (learner != NULL && self->window != NULL) return take_learner(self, learner);
+    PyErr_SetString(PyExc_AttributeError, "a tracer has a learner from the beginning, or never");
+    return -1;
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------------------------- */
+
+static PyObject *get_post(Tracer *self, void *unused) { return Py_NewRef(self->post ? (PyObject *)self->post : Py_None); }
+
+static int set_post(Tracer *self, PyObject *post, void *unused) {
+    if (post == NULL || !PyObject_TypeCheck(post, &PostType)) {
+        PyErr_SetString(PyExc_TypeError, "this is no Post");
+        return -1;
+    }
+    Py_XSETREF(self->post, (Post *)Py_NewRef(post));
+    return 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------------- */
+
+static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"wanted", "deliver", "flush_at", "synchronous", "gone", "limit", "began", "learner", NULL};
+    PyObject *wanted, *deliver, *learner = Py_None;
+    Py_ssize_t flush_at = 4096, limit = 0;
+    int synchronous = 0, gone = 0;
+    double began = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$nppndO:Tracer", names, &wanted, &deliver, &flush_at, &synchronous,
+                                     &gone, &limit, &began, &learner))
+        return NULL;
+    if (identity_setup() < 0 || encode_setup() < 0 || record_setup() < 0 || plan_setup() < 0 || probe_setup() < 0 ||
+        delivery_setup() < 0 || sink_setup() < 0)
+        return NULL;
+    Tracer *self = (Tracer *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->wanted = Py_NewRef(wanted);
+    self->deliver = Py_NewRef(deliver);
+    self->flush_at = flush_at < 1 ? 1 : flush_at;
+    self->limit = limit;
+    self->synchronous = synchronous;
+    self->gone = gone;
+    self->plain = !synchronous && !limit;
+    self->slot = self->before_slot = self->tool = self->second_tool = -1;
+    self->period = self->until = 64;
+#ifdef LAWFUL_STEPS
+    self->steps_off = synchronous;
+#else
+    self->steps_off = true;
+#endif
+    self->by_place = self->steps_off ? ~UINT64_C(0) : 0;
+    self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);
+    self->first_tick = ticks();
+    self->first_time = tracer_now() - self->began;
+    self->tick = 1;
+    self->delivering = PyThread_allocate_lock();
+    if (self->delivering == NULL) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    if (learner != Py_None && take_learner(self, learner) < 0) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int tracer_traverse(Tracer *self, visitproc visit, void *arg) {
+    Py_VISIT(self->wanted);
+    Py_VISIT(self->deliver);
+    Py_VISIT(self->fault);
+    Py_VISIT(self->learner);
+    Py_VISIT(self->sieve);
+    Py_VISIT(self->window);
+    Py_VISIT(self->post);
+    return 0;
+}
+
+static int tracer_clear(Tracer *self) {
+    Py_CLEAR(self->wanted);
+    Py_CLEAR(self->deliver);
+    Py_CLEAR(self->fault);
+    Py_CLEAR(self->learner);
+    Py_CLEAR(self->sieve);
+    Py_CLEAR(self->window);
+    Py_CLEAR(self->post);
+    return 0;
+}
+
+static void tracer_dealloc(Tracer *self) {
+    PyObject_GC_UnTrack(self);
+    if (self->running) {
+        delivery_stop(self);
+        PyErr_Clear();
+    }
+    identity_unwatch(self);
+    record_discard(self);
+    plan_forget(self);
+    sample_forget(self);
+    for (int i = 0; i < self->step_count; i++) Py_CLEAR(self->step_names[i]);
+    Py_CLEAR(self->get_loop);
+    Py_CLEAR(self->get_task);
+    Py_CLEAR(self->running_tasks);
+    Py_CLEAR(self->switches);
+    Py_CLEAR(self->resting);
+    Py_CLEAR(self->resting_tokens);
+    tracer_clear(self);
+    if (self->delivering != NULL) PyThread_free_lock(self->delivering);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *get_fault(Tracer *self, void *unused) { return Py_NewRef(self->fault ? self->fault : Py_None); }
+static PyObject *get_name(Tracer *self, void *unused) { return PyUnicode_FromString(delivery_name); }
+static PyObject *get_dropped(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->dropped); }
+static PyObject *get_events(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->taken + (uint64_t)self->count); }
+static PyObject *get_pending(Tracer *self, void *unused) { return PyLong_FromSsize_t(self->count); }
+
+static PyMethodDef methods[] = {
+    {"start", (PyCFunction)tracer_start, METH_NOARGS, "start()\n--\n\nWatch all threads."},
+    {"stop", (PyCFunction)tracer_stop, METH_NOARGS, "stop()\n--\n\nLeave the interpreter as it was."},
+    {"follow", (PyCFunction)tracer_follow, METH_O, "follow(other)\n--\n\nGo on with the ids of objects and threads of another one."},
+    {"flush", (PyCFunction)tracer_flush, METH_NOARGS, "flush()\n--\n\nDeliver what was gathered so far."},
+    {"emit", (PyCFunction)tracer_emit, METH_O, "emit(event)\n--\n\nPut an event of one's own into the stream."},
+    {"identify", (PyCFunction)tracer_identify, METH_O, "identify(value)\n--\n\nThe id of an object."},
+    {"sample", (PyCFunction)(void (*)(void))tracer_sample, METH_VARARGS | METH_KEYWORDS,
+     "sample(group, rate, budget=-1)\n--\n\nHow many of the objects of a group are told of."},
+    {"samples", (PyCFunction)tracer_samples, METH_O, "samples(group)\n--\n\nBorn, taken and alive."},
+    {"release", (PyCFunction)tracer_release, METH_O, "release(group)\n--\n\nNone of its objects is a sample any more."},
+    {"seed", (PyCFunction)tracer_seed, METH_O, "seed(number)\n--\n\nThe coins begin anew."},
+    {"rearm", (PyCFunction)tracer_rearm, METH_NOARGS, "rearm()\n--\n\nTell of all own code that starts, once more."},
+    {"step_aside", (PyCFunction)tracer_step_aside, METH_NOARGS, "step_aside()\n--\n\nThis thread does Lawful's own work now."},
+    {"come_back", (PyCFunction)tracer_come_back, METH_NOARGS, "come_back()\n--\n\nIt does the program's again."},
+    {"after_fork", (PyCFunction)tracer_after_fork, METH_O, "after_fork(process)\n--\n\nGo on in a child process."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyObject *get_flush_at(Tracer *self, void *unused) { return PyLong_FromSsize_t(self->flush_at); }
+static int set_flush_at(Tracer *self, PyObject *value, void *unused) {
+    Py_ssize_t number = value ? PyLong_AsSsize_t(value) : -1;
+    if (number == -1 && PyErr_Occurred()) return -1;
+    self->flush_at = number < 1 ? 1 : number;
+    return 0;
+}
+
+static PyObject *get_brief(Tracer *self, void *unused) { return PyBool_FromLong(self->brief); }
+static int set_brief(Tracer *self, PyObject *value, void *unused) {
+    int brief = value == NULL ? -1 : PyObject_IsTrue(value);
+    if (brief >= 0) self->brief = brief;
+    else if (value == NULL) PyErr_SetString(PyExc_TypeError, "brief cannot be deleted");
+    return brief < 0 ? -1 : 0;
+}
+
+static PyGetSetDef properties[] = {
+    {"brief", (getter)get_brief, (setter)set_brief, "Are events delivered in brief, as objects that make them when asked?", NULL},
+    {"flush_at", (getter)get_flush_at, (setter)set_flush_at, "How many events are gathered before they are delivered.", NULL},
+    {"name", (getter)get_name, NULL, "Which core this is.", NULL},
+    {"fault", (getter)get_fault, NULL, "What stopped it, if something inside Lawful failed.", NULL},
+    {"dropped", (getter)get_dropped, NULL, "Events that found the buffer full.", NULL},
+    {"events", (getter)get_events, NULL, "How many there were.", NULL},
+    {"callbacks", (getter)get_callbacks, NULL, "How often the interpreter has called the tracer.", NULL},
+    {"cost", (getter)get_cost, NULL, "Seconds that the watching took, about.", NULL},
+    {"learner", (getter)get_learner, (setter)set_learner, "Who gives numbers to names and places. Set: take its window anew.", NULL},
+    {"post", (getter)get_post, (setter)set_post, "What is known of messages in queues, or None.", NULL},
+    {"learns", (getter)get_learns, NULL, "Do events for the learner go to its window, and not to `deliver`?", NULL},
+    {"pending", (getter)get_pending, NULL, "How many are not delivered yet.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject TracerType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Tracer",
+    .tp_basicsize = sizeof(Tracer),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "Tracer(wanted, deliver, *, flush_at=4096, synchronous=False, gone=False, limit=0, began=-1, learner=None)\n--\n\n"
+              "Makes events out of what the program does.",
+    .tp_new = tracer_new,
+    .tp_dealloc = (destructor)tracer_dealloc,
+    .tp_traverse = (traverseproc)tracer_traverse,
+    .tp_clear = (inquiry)tracer_clear,
+    .tp_methods = methods,
+    .tp_getset = properties,
+};
+
+#endif

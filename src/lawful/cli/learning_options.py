@@ -1,0 +1,120 @@
+"""What the commands share that learn: their options, and what these and a project's configuration ask for together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawful import config
+from lawful.cli.trace_input import look_at_output, opened, words
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.learning.learner import Learner
+    from lawful.learning.parameters import Parameters
+
+
+def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
+    found = []
+    for text in values:
+        name, _, value = text.partition("=")
+        try:
+            found.append((name.strip(), float(value)))
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not NAME=NUMBER", ctx=ctx, param=param) from None
+    return tuple(found)
+
+
+def learner_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How rules are learned. What is in range, the learner itself knows: it says the same to all who ask."""
+    for option in reversed(
+        (
+            click.option(
+                "--window", metavar="N", type=int, help="How many events later a rule is still seen.  [default: 25]"
+            ),
+            click.option(
+                "--budget", metavar="N", type=int, help="How many anomalies you want to look at.  [default: 10]"
+            ),
+            click.option(
+                "--template",
+                "templates",
+                metavar="PATTERN",
+                multiple=True,
+                help="Another template: a regular expression over a and b, such as `a+bb`.",
+            ),
+            click.option(
+                "--without-template",
+                "without_templates",
+                metavar="PATTERN",
+                multiple=True,
+                help="Not this template; `all`: none of the usual nine.",
+            ),
+            click.option(
+                "--strategy", metavar="TEXT", help="Which rules count.  [default: meet(count, ratio, context)]"
+            ),
+            click.option(
+                "--threshold",
+                "thresholds",
+                metavar="NAME=NUMBER",
+                multiple=True,
+                callback=_thresholds,
+                help="Where a threshold of the strategy begins, such as ratio.enforce=0.9.",
+            ),
+            click.option("--seed", metavar="N", type=int, help="Of the tuner's choices.  [default: 0]"),
+            click.option(
+                "--tune/--no-tune", default=None, help="Move thresholds to keep to the budget, or leave them."
+            ),
+            click.option(
+                "--join",
+                "joins",
+                metavar="WORDS",
+                multiple=True,
+                help="Learn rules of several objects: result, arguments, family.",
+            ),
+            click.option(
+                "--store",
+                metavar="FILE",
+                type=click.Path(readable=False),
+                help="Begin with what this file knows, and add to it what was counted. Only what is new is reported.",
+            ),
+            click.option("--known", is_flag=True, help="With a store: show what earlier runs had, too."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def given(flags: Mapping[str, Any]) -> config.Learn:
+    """The options in the form of the configuration."""
+    return config.Learn(**{**flags, "joins": words(flags["joins"])})
+
+
+def parameters(asked: config.Learn, **more: Any) -> Parameters:
+    """What the learner is told."""
+    from lawful.engine import learner_setup
+
+    return learner_setup.parameters(asked, **more)
+
+
+def look_at_export(path: str | None, inputs: Iterable[str | None] = ()) -> str | None:
+    """Refuse what is no place for a law, before anything is done; the same wherever the program goes."""
+    if path is None:
+        return None
+    if not path.endswith(".rml"):
+        raise LawfulError("usage", "the name of a law ends in .rml", where=path)
+    look_at_output(path, inputs, "law")
+    return os.path.abspath(path)
+
+
+def export(learner: Learner, path: str) -> None:
+    """Write the enforced rules as a law."""
+    from lawful.learning.export import to_rml
+
+    found = learner.anomalies()
+    spoken = [anomaly.rule for anomaly in (*found, *found.known)]
+    text = to_rml(learner.rules(), spoken, window=learner.parameters.window, lives=learner.study().rules())
+    with opened(path) as target:
+        target.write(text)

@@ -1,0 +1,134 @@
+"""Where reports go, whatever the program does with the files that are open in its process."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+from lawful.atomic_write import is_shown, may_be_replaced, whole
+from lawful.engine.descriptors import Outlet, identity
+from lawful.pristine_os import files
+
+_STANDARD_ERROR = 2
+
+
+class ReportFile:
+    """A file that a report is written to at the end. It is opened at once, so that a wrong name is told then.
+
+    What is in it stays there until the report is complete, if another file can take its place.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        self._path = os.path.abspath(path)  # the program may go elsewhere
+        self._root = files.stat(os.sep)
+        self._is_new = not os.path.lexists(path)
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            self._outlet = Outlet(number)
+            found = os.fstat(number)
+        finally:
+            os.close(number)
+        self._is_cleared = stat.S_ISREG(found.st_mode) and not is_shown(found)
+        self._is_replaced = may_be_replaced(found)
+
+    def write(self, text: str) -> None:
+        """Write all of it."""
+        try:
+            self._write(text)
+        except OSError:
+            if self._is_new:
+                with suppress(OSError):
+                    os.unlink(self._path)
+            raise
+
+    def _write(self, text: str) -> None:
+        number = self._outlet.number
+        if number is None or (self._is_replaced and self._is_in_reach):
+            try:
+                with whole(self._path) as file:  # if the program has closed it, its name is still known
+                    file.write(text)
+            except OSError as error:
+                if number is None or error.errno not in (errno.EMFILE, errno.ENFILE):
+                    raise
+            else:
+                return
+        if self._is_cleared:
+            os.ftruncate(number, 0)
+        with files.open(number, "w", encoding="utf-8", closefd=False) as file:
+            file.write(text)
+
+    @property
+    def _is_in_reach(self) -> bool:
+        """May this process still make files beside it? It may have another root now, or be somebody else's."""
+        same = os.path.samestat(self._root, files.stat(os.sep))
+        return same and os.access(os.path.dirname(self._path), os.W_OK | os.X_OK)
+
+
+class _StandardError:
+    """Standard error as it was when the program began."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._outlet = Outlet(stream.fileno())
+        self._path = _path(stream.fileno())
+        self._encoding, self._errors = stream.encoding, stream.errors
+
+    def make_room(self) -> None:
+        """Where no further file can be opened: ours can be closed, if the program has left its own."""
+        if identity(_STANDARD_ERROR) != self._outlet.identity:
+            return
+        try:
+            os.close(os.dup(_STANDARD_ERROR))
+        except OSError:
+            self._outlet.let_go()
+
+    def open(self) -> TextIO | None:
+        number = self._outlet.number
+        if number is None and identity(_STANDARD_ERROR) == self._outlet.identity:
+            number = _STANDARD_ERROR
+        if number is not None:
+            return files.open(number, "w", encoding=self._encoding, errors=self._errors, closefd=False)
+        # A terminal, or a file, has a name. Of a pipe there is nothing left if the program has closed all it had.
+        with suppress(OSError):
+            number = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC)
+            if identity(number) == self._outlet.identity:
+                return files.open(number, "w", encoding=self._encoding, errors=self._errors)
+            os.close(number)
+        return None
+
+
+_kept: _StandardError | None = None
+
+
+def keep_standard_error() -> None:
+    """The program is about to begin, and may put something of its own there."""
+    global _kept
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError, AttributeError):  # it is no file, or there is no number left
+            _kept = _StandardError(sys.stderr)
+
+
+def make_room() -> None:
+    """Reports need a file now and then: the program may have opened as many as it may."""
+    if _kept is not None:
+        _kept.make_room()
+
+
+def standard_error() -> TextIO | None:
+    """Where the user reads what Lawful says; None if nobody does."""
+    if _kept is None:
+        return sys.stderr
+    with suppress(Exception):
+        sys.stderr.flush()  # what the program has said comes first
+    return _kept.open()
+
+
+def _path(number: int) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")
+    except OSError:
+        return os.devnull

@@ -1,0 +1,144 @@
+"""What the commands share that sample: their options, and the picture and the store of how sure one is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawful import config
+from lawful.atomic_write import whole
+from lawful.cli.run_host import say
+from lawful.cli.trace_input import look_at_output, number
+from lawful.diagnostics import printable
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.confidence.engine import Confidence, Counted
+    from lawful.engine.sample_tracking import Surety
+    from lawful.engine.watch_settings import Settings
+    from lawful.laws.protocol import Law
+
+_NAMES = ("confidence", "error_rate", "policy", "overhead")
+SHARED = ("seed", "store")
+"""Options of the learner that mean the same here."""
+
+
+def _number(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
+    return None if text is None else number(param.opts[0], text)
+
+
+def sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How sure one wants to be, and at what cost. What is in range, is told where it is used."""
+    for option in reversed(
+        (
+            click.option(
+                "--confidence",
+                metavar="SHARE",
+                callback=_number,
+                help="Follow objects until one can be this sure of a law, as 0.99999.  [default: 0.999 if sampling]",
+            ),
+            click.option(
+                "--error-rate",
+                metavar="RATE",
+                callback=_number,
+                help="Of what one is sure: that fewer objects than this break it.  [default: 0.001 if sampling]",
+            ),
+            click.option(
+                "--policy",
+                metavar="NAME|FILE",
+                help="How many objects are followed, and when: off, taper, taper(8), coverage, or a .policy file."
+                "  [default: off if sampling]",
+            ),
+            click.option("--overhead", metavar="SHARE", help="Follow as many objects as this cost allows, as 5%."),
+            click.option(
+                "--picture",
+                metavar="OUT.svg",
+                type=click.Path(readable=False),
+                help="Draw confidence and overhead against time.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def given(flags: dict[str, Any], learn: Mapping[str, Any]) -> config.Sampling:
+    """The options in the form of the configuration; they are taken out of `flags`. Seed and store are shared."""
+    told = {name: flags.pop(name) for name in _NAMES}
+    return config.Sampling(**told, **{name: learn.get(name) for name in SHARED})
+
+
+def sampled(settings: Settings, asked: config.Sampling, *, laws: bool) -> Settings:
+    """The settings of a run that samples."""
+    from lawful.engine import sample_tracking
+
+    if not laws:
+        hint = "--law FILE: an invariant, or any law about objects"
+        raise LawfulError("usage", "there is a confidence to reach, but no law to be confident of", hint=hint)
+    return replace(settings, demand=sample_tracking.demand(asked))
+
+
+def refuse(picture: str | None) -> None:
+    """Options of sampling say nothing if nothing is sampled."""
+    what = "a picture of confidence" if picture is not None else "violations that are only counted"
+    hint = "add --confidence, --error-rate or --policy"
+    raise LawfulError("usage", f"{what}: but nothing is sampled", hint=hint)
+
+
+def look_at_picture(path: str | None, inputs: Iterable[str | None]) -> str | None:
+    """Refuse what is no place for a picture, before anything is done; the same wherever the program goes."""
+    if path is None:
+        return None
+    if not path.endswith(".svg"):
+        raise LawfulError("usage", "the name of a picture ends in .svg", where=path, hint=_svg(path))
+    look_at_output(path, inputs, "picture")
+    return os.path.abspath(path)
+
+
+def _svg(path: str) -> str:
+    return f"pictures are SVG: --picture {printable(os.path.splitext(path)[0])}.svg"
+
+
+def surety(store: str | None, laws: Sequence[Law]) -> Surety | None:
+    """What earlier runs have counted, if that is kept."""
+    if store is None:
+        return None
+    from lawful.engine.sample_tracking import Surety
+
+    return Surety(store, laws)
+
+
+def fingerprint(path: str) -> str:
+    """What a trace is known by in a store, whatever its name; a stream is another one each time."""
+    import hashlib
+    import uuid
+
+    if path == "-" or not os.path.isfile(path):
+        return uuid.uuid4().hex
+    with open(path, "rb") as file:
+        return f"trace {hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+def keep(
+    confidence: Confidence,
+    memory: Surety | None,
+    picture: str | None,
+    runs: Mapping[str, Counted] | None = None,
+) -> None:
+    """What the run has counted goes into the store, and into a picture."""
+    try:
+        if memory is not None:
+            memory.keep(confidence, runs)
+        if picture is not None:
+            from lawful.reports import confidence as reports
+
+            with whole(picture) as file:
+                file.write(reports.picture(confidence.summary()))
+    except LawfulError as error:
+        say(f"what was counted is not kept: {error.where}: {error.message}")
+    except OSError as error:
+        say(f"what was counted is not kept: {error}")

@@ -1,0 +1,97 @@
+"""What a learner is told before it begins, by options and configuration and by earlier runs, and what is kept of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lawful.config import Learn
+from lawful.errors import LawfulError
+from lawful.learning import templates
+from lawful.learning.parameters import Parameters
+from lawful.learning.reported_before import Earlier, FunctionOf
+from lawful.sources.python.scope import Scope
+
+if TYPE_CHECKING:
+    from lawful.learning.learner import Learner
+
+USUAL = "all"
+"""What `--without-template` calls all templates that are there without being asked for."""
+
+EVERYTHING = "*"
+"""What is learned from if nobody says: the calls that own code makes to all that is not own code."""
+
+
+def parameters(asked: Learn, **more: Any) -> Parameters:
+    """What options and configuration ask for, as the learner has it."""
+    values = {name: getattr(asked, name) for name in ("window", "budget", "strategy", "seed", "tune")}
+    return Parameters(
+        templates=chosen(asked.templates, asked.without_templates),
+        thresholds=dict(asked.thresholds),
+        joins=frozenset(asked.joins),
+        **{name: value for name, value in values.items() if value is not None},
+        **more,
+    )
+
+
+def chosen(added: Sequence[str], removed: Sequence[str]) -> tuple[str, ...]:
+    """The usual templates and the added ones, without the removed ones: whatever means the same."""
+    usual = () if USUAL in removed else templates.DEFAULT
+    kept = templates.distinct((*usual, *added))
+    for text in removed:
+        if text == USUAL:
+            continue
+        meant = templates.scenario(text)
+        left = tuple(each for each in kept if templates.scenario(each) not in (meant, meant.swapped()))
+        if left == kept:
+            raise LawfulError(
+                "template-unknown",
+                f"`{text}` is none of the templates, so it cannot be left out",
+                hint=f"there are {', '.join(f'`{each}`' for each in kept)}",
+            )
+        kept = left
+    return kept
+
+
+def widened(scope: Scope) -> Scope:
+    """The scope of a run that learns: if none was given, there must be something to learn from."""
+    if scope.calls or scope.public or scope.fields:
+        return scope
+    return Scope((EVERYTHING,), (), (), scope.include, scope.exclude, scope.project)
+
+
+class Memory:
+    """A store of earlier runs. It is open only while it is used: what a program forks must not inherit it."""
+
+    def __init__(self, path: str, function: FunctionOf) -> None:
+        """Whatever is wrong with the file comes out here, before the program begins.
+
+        `function` says in which function a line is: what was told is known by that.
+        """
+        from lawful.learning.store import Store  # SQLite is for those who use it
+
+        Store(path).close()
+        self._path = os.path.abspath(path)  # the program may change the folder
+        self._function = function
+
+    def recall(self, learner: Learner) -> None:
+        """Tell the learner what earlier runs have counted, and told."""
+        from lawful.learning.store import Store
+
+        with Store(self._path) as store:
+            known, lives = store.known(learner.parameters.templates), store.lives()
+            learner.earlier = Earlier(store.told(), self._function)
+            learner.remember_novelty(store.novelty())
+            learner.remember(known)
+            learner.remember_lives(lives)
+
+    def keep(self, learner: Learner) -> None:
+        """Add what this run has counted, and tells."""
+        from lawful.learning.store import Run, Store, new_run_id
+
+        told = learner.parameters
+        with Store(self._path) as store:
+            run = Run(new_run_id(), learner.events, told.window)
+            counted, lives = learner.knowledge(), learner.known_lives()
+            store.add([run], told.templates, counted, lives, learner.tellings(), learner.novelty())

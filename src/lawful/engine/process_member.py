@@ -1,0 +1,329 @@
+"""One process among those of a run: its number, and what it hands in, also for the case that it is killed next."""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import RLock
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from lawful.diagnostics import all_encodable
+from lawful.engine.recording import trace_writer
+from lawful.errors import TraceError
+from lawful.pristine_os import clock
+from lawful.sources.python import children
+
+if TYPE_CHECKING:
+    from lawful.engine.live import LiveRun
+    from lawful.engine.live_learning import LiveLearner
+    from lawful.engine.tracer_setup import Lookout
+    from lawful.sources.python.flusher import Flusher
+    from lawful.sources.python.tracer_protocol import Event
+
+_TRACE = ".jsonl"
+_FINDINGS = ".json"
+_PROGRESS = ".learned"
+_LEARNED = "learned"
+_FIRSTS = "firsts"
+_MOST_LOOKED_AT = 8  # children, at one fork
+
+# To tell what was learned takes time, which grows with it: so many seconds, and every so many-th second.
+_TELLING = 0.1
+_SHARE = 20
+_CALM = 0.02  # seconds: a process that was at rest and is not, is not soon so again
+
+
+class Membership:
+    """Number 0 is the first process, which gathers what the others hand in."""
+
+    def __init__(
+        self, live: LiveRun, learner: LiveLearner | None, lookout: Lookout, flusher: Flusher, *, at_once: bool
+    ) -> None:
+        """`at_once`: each event is handed in by itself, without waiting for others."""
+        self._live = live
+        self._learner = learner
+        self.lookout = lookout
+        self._flusher = flusher
+        self._at_once = at_once
+        self.on_exit: Callable[[int], None] | None = None
+        """Is told the code in the last moment before `os._exit`."""
+        self.on_exec: Callable[[], None] | None = None
+        """Is called, in the first process, in the last moment before another program takes its place."""
+        self.folder: children.Folder | None = None
+        self.number = 0
+        self.over = False  # does this process hand in no more, but what it does by itself?
+        self.handing = RLock()
+        self._born = 0.0  # when this process began
+        self._handed = 0  # events of which the learner has told
+        self._telling = 0.0  # seconds that this took
+        self.busy = False  # is it said that there is something that was not handed in?
+        self._settled = 0.0  # when that was last taken back
+        self._taken = 0  # how often events were judged
+        self._before = (0, 0)  # the same when the clock last ticked, and events for the learner
+        self._forking = False
+        self._looked_at = 0  # the number of the last child from which was learned
+        self._gone = False  # is it said that this process has ended, by becoming another program?
+
+    # -- beginning --------------------------------------------------------------------------------
+
+    def found(self) -> children.Folder:
+        """The folder of the run, which is made if it is not there."""
+        if self.folder is None:
+            self.folder = children.Folder.make()
+        return self.folder
+
+    def prepared(self) -> bool:
+        """Is there a folder, so that there can be children who hand in something? If not, that is told."""
+        try:
+            self.found()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._live.warn(f"child processes are not watched: no folder can be made for what they see: {reason}")
+            return False
+        return True
+
+    def pause(self) -> None:
+        """The process is about to fork, and has no thread of ours then."""
+        self._forking = True
+        self._flusher.stop()
+
+    def before_fork(self) -> None:
+        """All that happened is told, and nobody hands in anything while the process forks."""
+        self.lookout.tracer.flush()
+        if self.folder is not None:
+            self._learn_from_children(self.folder)
+        self.handing.acquire()
+
+    def _learn_from_children(self, folder: children.Folder) -> None:
+        """Do what children had to do for the laws: the next one will have it, and need not do so again."""
+        for number in range(self._looked_at + 1, self._looked_at + 1 + _MOST_LOOKED_AT):
+            report = _read(folder.file(number, _FINDINGS))
+            if report is not None:  # some leave nothing, and others are still to come
+                self._looked_at = number
+                self._live.rehearse(report.get(_FIRSTS, {}))
+
+    def after_fork_in_parent(self) -> None:
+        self.handing.release()
+        self._forking = False
+
+    def after_fork_in_child(self) -> None:
+        self.handing = RLock()
+        self.busy = self._gone = self._forking = False
+        self._handed, self._telling = 0, 0.0
+
+    def enter(self, folder: children.Folder) -> bool:
+        """Be a child process of the run; false if the first process has ended."""
+        self.folder = folder
+        try:
+            self.number = folder.enter()
+        except OSError:
+            return False
+        self._born = clock.monotonic()
+        self.lookout.after_fork(self.number)
+        if self._learner is not None:
+            self._learner.on_progress = self.progress
+            self._learner.on_news = self.stir
+        self.lookout.hurry()  # the first event is told
+        return True
+
+    @property
+    def trace(self) -> str:
+        """Where this process, a child, writes its trace."""
+        assert self.folder is not None
+        return self.folder.file(self.number, _TRACE)
+
+    # -- what a child hands in --------------------------------------------------------------------
+
+    def hand_in(self, *, over: bool = False) -> None:
+        """Leave what was found so far where the first process finds it."""
+        assert self.folder is not None
+        with self.handing, suppress(OSError):
+            report = self._live.snapshot() | {_FIRSTS: self._live.firsts()}
+            if over and self._learner is not None:
+                report[_LEARNED] = self._learner.learner.snapshot()
+            self._put(_FINDINGS, report)
+            if over:
+                self.folder.leave(self.number)
+
+    def _put(self, suffix: str, report: dict[str, Any]) -> None:
+        import msgspec
+
+        assert self.folder is not None
+        path = self.folder.file(self.number, suffix)
+        try:
+            text = msgspec.json.encode(report)
+        except UnicodeEncodeError:  # names of files, and texts of the program
+            text = msgspec.json.encode(all_encodable(report))
+        with open(path + ".part", "wb") as file:
+            file.write(text)
+        os.replace(path + ".part", path)
+
+    def took(self, names: Collection[str], *, some: bool, whole: bool, woken: bool) -> None:
+        """Events were judged: `some` of the program's, a `whole` buffer of them, and of `names` those about processes.
+
+        `woken`: before them, there was nothing to hand in.
+        """
+        if not self.number or self.over or children.EXIT in names:
+            return
+        self._taken += 1
+        if some:
+            self.hand_in()
+        calm = not whole and (not woken or clock.monotonic() > self._settled + _CALM)
+        if calm or children.SEND in names:
+            self._settle()
+
+    def _tell(self, *, always: bool = False) -> bool:
+        """Leave what was learned so far, if that may take time; is there nothing that was not told?"""
+        learner = self._learner
+        if learner is None:
+            return True
+        with self.handing:
+            reached = learner.reached
+            if reached == self._handed:
+                return True
+            if not always and self._telling > _TELLING + (clock.monotonic() - self._born) / _SHARE:
+                return False
+            began = time.thread_time()
+            learner.catch_up()
+            with suppress(OSError):
+                self._put(_PROGRESS, learner.learner.snapshot())
+            self._handed = reached
+            self._telling += time.thread_time() - began
+            return True
+
+    def progress(self) -> None:
+        """On a thread of ours, which must not wait for those of the program while these wait for it."""
+        if not self.number or not self.handing.acquire(blocking=False):
+            return
+        try:
+            if self.over:
+                return
+            reached = 0 if self._learner is None else self._learner.reached
+            if reached != self._handed:
+                self.stir()
+                self._tell()
+            elif self.busy and self._before == (self._taken, reached):  # nothing has happened for a while
+                self._settle()
+            self._before = self._taken, reached
+        finally:
+            self.handing.release()
+
+    def _settle(self) -> None:
+        """Say that all is handed in, if it is so."""
+        if self.folder is None or not self._tell():
+            return
+        self._settled = clock.monotonic()
+        if self.busy:
+            self.busy = False
+            self.folder.rest(self.number)
+        self.lookout.hurry()  # the next event ends it
+
+    def stir(self) -> None:
+        """There is something new to hand in, or will be soon."""
+        if not self.number or self.folder is None or self.over:
+            return
+        if self._gone:
+            self._gone = False
+            self.folder.rest(self.number)
+        if not self._forking:
+            self._flusher.start()
+        if not self._at_once:
+            self.lookout.take_time()
+            if not self.busy:
+                self.busy = True
+                self.folder.stir(self.number)
+
+    # -- ends -------------------------------------------------------------------------------------
+
+    def heed(self, name: str, event: Event) -> None:
+        """This process ends, ends another one, or becomes another program."""
+        if event["event"] != "func_pre":
+            return
+        args = event.get("args")
+        first, second = [*args, None, None][:2] if isinstance(args, list) else (None, None)
+        if name == children.EXIT:
+            if self.on_exit is not None:
+                self.on_exit(first if isinstance(first, int) else 0)
+        elif name in children.KILLS.values():
+            if self.folder is not None and isinstance(first, int):
+                self.folder.condemn(-first if name == "os.killpg" else first, second)
+        elif name in children.EXECS.values() and not self.over:
+            self._become_another()
+
+    def _become_another(self) -> None:
+        """The last moment before another program takes the place of this one, if it is there and can."""
+        if self.number and self.folder is not None:
+            self._tell(always=True)
+            self._gone = True
+            self.folder.leave(self.number)
+            self.lookout.hurry()  # the next event, if there is one, is told
+        elif self.on_exec is not None:
+            self.on_exec()
+
+    # -- the first process ------------------------------------------------------------------------
+
+    def gather(self, trace: str | None) -> None:
+        """Take in what the children found, and their events into this trace."""
+        folder = self.folder
+        if folder is None:
+            return
+        killed = running = ended = 0
+        parts: list[str] = []
+        for number in folder.members():
+            self._take_in(folder, number)
+            if os.path.exists(folder.file(number, _TRACE)):
+                parts.append(folder.file(number, _TRACE))
+            if not folder.has_left(number):
+                if folder.is_running(number):
+                    running += 1
+                elif not folder.is_condemned(number):
+                    killed += 1
+                elif folder.is_busy(number):
+                    ended += 1
+        for count, what in (
+            (killed, "ended before it could say so"),
+            (ended, "was ended by the program"),
+            (running, "is still running"),
+        ):
+            if count:
+                who = "a child process" if count == 1 else f"each of {count} child processes"
+                self._live.warn(f"{who} {what}: the last of what it did may be missing here")
+        if parts and trace is not None:
+            try:
+                _join_traces(trace, parts)
+            except (TraceError, OSError) as error:
+                self._live.faults.append(f"the traces of child processes could not be joined: {error}")
+        if not running:
+            folder.remove()
+
+    def _take_in(self, folder: children.Folder, number: int) -> None:
+        report = _read(folder.file(number, _FINDINGS))
+        if report is not None:
+            self._live.merge(report)
+        else:
+            self._live.processes += 1  # it has seen nothing
+        if self._learner is not None:
+            # What was learned up to the end, or up to the last time that there was time to tell it.
+            learned = (report or {}).get(_LEARNED) or _read(folder.file(number, _PROGRESS))
+            if learned is not None:
+                self._learner.learner.merge(learned)
+
+
+def _read(path: str) -> dict[str, Any] | None:
+    """What a child has left there, if it could."""
+    import msgspec
+
+    try:
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _join_traces(path: str, parts: list[str]) -> None:
+    """Put the events of child processes into the trace, by time; behind its end, if it is no file but a stream."""
+    whole = os.path.isfile(path)
+    with trace_writer(path, atomic=whole) as writer:
+        children.merge_traces([path, *parts] if whole else parts, writer.write_many)

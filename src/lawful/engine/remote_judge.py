@@ -1,0 +1,71 @@
+"""Messages of processes that see only a part of them: the first process, which sees all, judges them before they go."""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from collections.abc import Callable
+from typing import Any
+
+from lawful.engine.findings import Event, Finding
+from lawful.engine.live import LiveRun
+from lawful.engine.violations import Stop, Violation
+from lawful.sources.actors import remote_judge
+
+_UNJUDGED = "messages of other processes went out without being judged: the first process did not answer in time"
+
+
+class Client:
+    """In a process that sees a part: raises what the first process has against a message."""
+
+    def __init__(self, live: LiveRun, folder: Callable[[], str]) -> None:
+        self._live = live
+        self._folder = folder
+        self._stopped: set[int] = set()  # threads that were told so
+
+    def ask(self, batch: list[Event]) -> list[Event]:
+        """Have the messages among these events judged; the rest of them."""
+        messages = [event for event in batch if _is_message(event)]
+        if not messages:
+            return batch
+        try:
+            verdict = remote_judge.ask(self._folder(), messages)
+        except OSError:
+            self._live.warn(_UNJUDGED)
+            return batch
+        if verdict is not None:
+            finding = Finding.from_json(verdict)
+            if self._live.on_violation == "raise":
+                raise Violation(finding)
+            me = get_ident()
+            if me not in self._stopped:  # it may have to send something on its way out
+                self._stopped.add(me)
+                raise Stop(finding)
+        return [event for event in batch if not _is_message(event)]
+
+
+class Server:
+    """In the first process."""
+
+    def __init__(self, live: LiveRun, folder: str) -> None:
+        self._live = live
+        self._stopping: Finding | None = None
+        self._counsel = remote_judge.Counsel(folder, self._judge)
+        self._counsel.start()
+        self.stop = self._counsel.stop
+        self.after_fork_in_child = self._counsel.after_fork_in_child
+
+    def _judge(self, events: list[Event]) -> dict[str, Any] | None:
+        try:
+            self._live.deliver(events)
+        except Violation as broken:
+            return broken.finding.to_json()
+        except Stop as broken:
+            self._stopping = broken.finding
+        except Exception as error:  # the thread must go on: others wait for it
+            self._live.fail(error)
+        # `deliver` says it to each thread once, and here it is always the same one.
+        return None if self._stopping is None else self._stopping.to_json()
+
+
+def _is_message(event: Event) -> bool:
+    return event.get("event") in ("send", "receive") and "group" in event

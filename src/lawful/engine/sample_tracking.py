@@ -1,0 +1,358 @@
+"""Lives of objects in a stream of events: which of them are followed, how they end, and what laws see of them."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lawful.confidence.engine import Confidence, Counted, Demand, Kind, Tally
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.confidence.policy_automaton import Policy
+    from lawful.config import Sampling
+    from lawful.engine.law_judge import LiveLaw
+    from lawful.laws.protocol import Law
+
+Event = dict[str, Any]
+ObjectId = int | str
+
+CONFIDENCE = 0.999
+ERROR_RATE = 0.001
+POLICY = "off"
+
+_TURNS = frozenset({"born", "gone", "tick"})  # in lives, and what is in none
+
+_FAMILY = 2**32
+"""Ids of a child process begin at its number times this."""
+
+
+class Life:
+    """One object that is followed."""
+
+    __slots__ = ("began", "birth", "violated")
+
+    def __init__(self, birth: Event, began: float) -> None:
+        self.birth = birth  # the event that tells most about how it began
+        self.began = began  # by the clock of the run
+        self.violated: set[str] = set()  # names of laws that were broken in it
+
+
+class Lives:
+    """Between a stream of events and the laws about objects: a sampled law sees the events of followed lives only.
+
+    A life begins with the first event about an object, when a coin is flipped, once. In a running program the tracer
+    may have flipped it already, and tell only of those that are followed (`flipped`). It is over when the object is
+    gone, or when its law says so. Lives that still go on at the end of the stream are not counted, unless a law was
+    broken in them.
+    """
+
+    def __init__(self, laws: Sequence[Law], demand: Demand, confidence: Confidence | None = None) -> None:
+        """`confidence`: what was counted in other streams so far, to go on with."""
+        parts = [part for law in laws for part in law.parts]
+        classes: dict[str, list[str]] = {}
+        for part in parts:
+            if part.subjects is not None:
+                classes.setdefault(self.class_of(part), []).append(part.name)
+        self.confidence = confidence or Confidence(demand, classes)
+        self.whole = [part.name for part in parts if part.subjects is None]  # laws that no coin decides about
+        self.flipped: frozenset[str] = frozenset()
+        self._numbers: dict[int, str] = {}
+        self._lives: dict[str, dict[ObjectId, Life]] = {name: {} for name in classes}
+        self._passed: dict[str, set[ObjectId]] = {name: set() for name in classes}  # not, or no longer, followed
+        self._over: list[tuple[Kind, ObjectId, Life]] = []  # in the batch that is being judged
+        # By law: lives that seemed clean. A law that says at the end only what it misses may yet take that back.
+        self._clean: dict[str, set[ObjectId]] = {}
+        self._shares: dict[tuple[LiveLaw, ...], list[_Share]] = {}
+        self._least = 0  # ids below are those of objects of another process
+
+    def flipped_by_tracer(self, classes: Mapping[int, str]) -> None:
+        """Of these classes the tracer flips the coins, and tells only of objects that are followed.
+
+        The numbers are those by which it calls them when an object is born.
+        """
+        self.flipped = frozenset(classes.values())
+        self._numbers = dict(classes)
+
+    @staticmethod
+    def class_of(law: Law) -> str:
+        """What the objects of a law are called: their class or group, or, if it does not say one, the law."""
+        assert law.subjects is not None
+        title: str = getattr(law.subjects, "title", "")
+        return ", ".join(law.subjects.classes) or title or law.name
+
+    def look_after(self, laws: Sequence[LiveLaw]) -> None:
+        """These are the laws: of them it is asked what objects owe."""
+
+        def idle(kind: Kind) -> int:
+            concerned = [each for each in laws if each.subjects is not None and each.kind == kind.name]
+            alive = list(self._lives[kind.name])
+            return sum(not any(each.owes(target) for each in concerned) for target in alive)
+
+        self.confidence.idle = idle
+
+    # -- in a batch of events ---------------------------------------------------------------------
+
+    def admit(self, event: Event, concerned: tuple[LiveLaw, ...]) -> tuple[LiveLaw, ...]:
+        """Of the laws that an event concerns, those that are to see it."""
+        what = event.get("event")
+        if what == "gone":
+            return self._gone(event.get("targetId"), concerned)
+        if what == "born":
+            self._born(event)
+        if not concerned:
+            return concerned
+        try:
+            shares = self._shares[concerned]
+        except KeyError:
+            shares = self._shares[concerned] = _shares(concerned)
+        refused: tuple[LiveLaw, ...] = ()
+        for name, of, laws in shares:
+            target = of(event)
+            if target is None:  # it is about no object, as the passing of time
+                continue
+            life = self._lives[name].get(target)
+            if life is None:
+                # Where the tracer flips, it tells of births. If somebody else wants to see all objects, so do we here.
+                life = None if name in self.flipped else self._begin(name, target, event)
+                if life is None:
+                    refused += laws
+            elif what == "new" and "stack" not in life.birth:
+                life.birth = event
+        if not refused:
+            return concerned
+        return tuple(each for each in concerned if each not in refused)
+
+    def ways(self, kind: str, name: Any, concerned: tuple[LiveLaw, ...]) -> tuple[dict[ObjectId, Life], ...] | None:
+        """Of events of one kind about one name: if their `targetId` is in all of these, all laws are to see them.
+
+        That is what `admit` answers of nearly all events. None: it must be asked.
+        """
+        if kind in _TURNS:
+            return None
+        found: list[dict[ObjectId, Life]] = []
+        for share, _, laws in _shares(concerned):
+            if not getattr(laws[0].subjects, "by_target", False):
+                return None
+            if (
+                kind == "new" and share not in self.flipped
+            ):  # it may tell more of how a life began than what came before
+                return None
+            found.append(self._lives[share])
+        return tuple(found)
+
+    def _born(self, event: Event) -> None:
+        number, target = event.get("sampled"), event.get("targetId")
+        name = self._numbers.get(number) if isinstance(number, int) else None
+        if name is not None and isinstance(target, int | str):
+            self._begin(name, target, event)
+
+    def _begin(self, name: str, target: ObjectId, event: Event) -> Life | None:
+        """The first event about an object; or about one that is not followed."""
+        if target in self._passed[name] or (isinstance(target, int) and target < self._least):
+            return None
+        kind = self.confidence.kinds[name]
+        if name in self.flipped:
+            self.confidence.took(kind)
+        elif not self.confidence.flip(kind):
+            self._passed[name].add(target)
+            return None
+        life = self._lives[name][target] = Life(event, self.confidence.now)
+        return life
+
+    def _gone(self, target: Any, concerned: tuple[LiveLaw, ...]) -> tuple[LiveLaw, ...]:
+        ended = [name for name, lives in self._lives.items() if target in lives]
+        for name in ended:
+            self._end(name, target)
+        for passed in self._passed.values():
+            passed.discard(target)
+        return tuple([each for each in concerned if each.subjects is None or each.kind in ended])
+
+    def _end(self, name: str, target: ObjectId) -> None:
+        life = self._lives[name].pop(target)
+        self._over.append((self.confidence.kinds[name], target, life))
+
+    def violated(self, live: LiveLaw, target: ObjectId | None) -> Life | None:
+        """A law was broken by what an object did."""
+        life = None if target is None else self._life(live.kind, target)
+        if life is None and target in self._clean.get(live.law.name, ()):
+            self._clean[live.law.name].discard(target)
+            self.confidence.was_violated(self.confidence.kinds[live.kind], live.law.name)
+        if life is not None:
+            first = not life.violated
+            life.violated.add(live.law.name)
+            if first:
+                self.confidence.violated(self.confidence.kinds[live.kind])
+        return life
+
+    def _life(self, name: str, target: ObjectId) -> Life | None:
+        """Of an object that is followed, or was until a moment ago."""
+        found = self._lives[name].get(target)
+        if found is None:
+            found = next((life for kind, each, life in self._over if each == target and kind.name == name), None)
+        return found
+
+    def settle(self, laws: Sequence[LiveLaw]) -> None:
+        """A batch has been judged: count the lives that ended in it."""
+        for each in laws:
+            if each.subjects is not None:
+                for target in each.ended():
+                    if target in self._lives[each.kind]:
+                        self._end(each.kind, target)
+                        self._passed[each.kind].add(target)
+        over, self._over = self._over, []
+        by_kind: dict[str, list[_Judge]] = {}
+        for each in laws if over else ():
+            if each.subjects is not None:
+                by_kind.setdefault(each.kind, []).append((each.law.name, each.monitor.forget, each.tells_offenders))
+        for kind, target, life in over:
+            judges = by_kind.get(kind.name, ())
+            unknown = [law for law, forget, _ in judges if forget(target)]
+            for law, _, tells_offenders in judges:
+                if not tells_offenders and law not in life.violated and law not in unknown:
+                    self._clean.setdefault(law, set()).add(target)
+            self.confidence.ended(kind, life.began, life.violated, unknown)
+        if over:
+            self.confidence.settle()
+        self._switch_off(laws)
+
+    def _switch_off(self, laws: Sequence[LiveLaw]) -> None:
+        """Where a policy says that none is followed, those are let go that live on. They are no samples."""
+        for name, lives in self._lives.items():
+            kind = self.confidence.kinds[name]
+            if lives and kind.walk.rate == 0:
+                for target, life in lives.items():
+                    for each in laws:
+                        if each.kind == name:
+                            each.monitor.forget(target)
+                    for law in life.violated:
+                        kind.laws[law].violated += 1
+                self._passed[name].update(lives)
+                lives.clear()
+
+    def seemed_clean(self, live: LiveLaw) -> int:
+        """How many lives a law may yet find fault with, at the end."""
+        return len(self._clean.get(live.law.name, ()))
+
+    def end(self) -> None:
+        """The stream is over. What was broken in lives that go on counts all the same."""
+        for name, lives in self._lives.items():
+            kind = self.confidence.kinds[name]
+            for target, life in list(lives.items()):
+                if life.violated:
+                    del lives[target]
+                    kind.alive -= 1
+                    for law in life.violated:
+                        kind.laws[law].violated += 1
+        self.confidence.settle()
+
+    def after_fork_in_child(self, process: int) -> None:
+        """Objects that were alive in the parent are copies here, and no samples."""
+        self._least = process * _FAMILY
+        for name, lives in self._lives.items():
+            lives.clear()
+            self._passed[name].clear()
+        self._over.clear()
+        self._clean.clear()
+        self.confidence.after_fork_in_child()
+
+
+_Judge = tuple[str, Callable[[ObjectId], bool], bool]
+"""A law's name, how it forgets an object, and whether it tells at once who has broken it."""
+
+_Share = tuple[str, Callable[[Event], ObjectId | None], tuple[Any, ...]]
+
+
+def _shares(concerned: tuple[LiveLaw, ...]) -> list[_Share]:
+    """The sampled ones of some laws, by the class of their objects, with what tells the object of an event.
+
+    Laws of one language that are about one class, and that an event concerns, mean the same object by it.
+    """
+    found: dict[tuple[str, type], list[LiveLaw]] = {}
+    for each in concerned:
+        if each.subjects is not None:
+            found.setdefault((each.kind, type(each.subjects)), []).append(each)
+    shares: list[_Share] = []
+    for (name, _), laws in found.items():
+        assert laws[0].subjects is not None
+        shares.append((name, laws[0].subjects.of, tuple(laws)))
+    return shares
+
+
+def demand(asked: Sampling, *, policy: Policy | None = None) -> Demand:
+    """What options and configuration ask for; a policy that is none of these words is given besides."""
+    from lawful.confidence import policies, statistics
+
+    confidence = CONFIDENCE if asked.confidence is None else asked.confidence
+    error_rate = ERROR_RATE if asked.error_rate is None else asked.error_rate
+    statistics.share(confidence, "the confidence")
+    statistics.share(error_rate, "the error rate")
+    if asked.overhead is None:
+        policy = policy or policies.find(asked.policy or POLICY)
+    elif policy is None and asked.policy in (None, "overhead"):
+        policy = policies.overhead(policies.share(asked.overhead))
+    else:
+        hint = "leave one of them out; a policy file can say `sample by overhead 5%`"
+        raise LawfulError("usage", "an overhead to hold is a policy of its own, and another one is given", hint=hint)
+    return Demand(confidence, error_rate, policy, asked.seed)
+
+
+class Surety:
+    """What earlier runs have counted, in a store. It is open only while it is used: what a program forks must not
+    inherit it.
+    """
+
+    def __init__(self, path: str, laws: Sequence[Law]) -> None:
+        """Whatever is wrong with the file comes out here, before the program begins."""
+        from lawful.confidence.store import ConfidenceStore, fingerprint  # SQLite is for those who use it
+
+        ConfidenceStore(path).close()
+        self._path = os.path.abspath(path)  # the program may change the folder
+        parts = [part for law in laws for part in law.parts]
+        self._texts = {part.name: fingerprint(part.source) for part in parts if part.subjects is not None}
+
+    def recall(self, confidence: Confidence) -> None:
+        """Begin with what earlier runs have counted."""
+        from lawful.confidence.policy_automaton import Walk
+        from lawful.confidence.store import ConfidenceStore, Subject
+
+        policy = str(confidence.demand.policy)
+        with ConfidenceStore(self._path) as store:
+            for name, kind in confidence.kinds.items():
+                for law in kind.laws:
+                    total = store.total(Subject(law, self._texts[law], name))
+                    if total is not None:
+                        samples, violations, unknown = total.counts
+                        kind.before[law] = Tally(samples - violations, violations, unknown)
+                data = store.walk(name, policy)
+                # A policy that has moved on for one law has not for another one.
+                known = data is not None and all(law in kind.before for law in kind.laws)
+                confidence.go_on(kind, Walk.from_json(data) if known else None)
+
+    def keep(self, confidence: Confidence, runs: Mapping[str, Counted] | None = None) -> None:
+        """Add what this run has counted; or what several have, each under its name, which can be added only once."""
+        from lawful.confidence.store import ConfidenceStore, Counts, Subject
+
+        policy = str(confidence.demand.policy)
+        walks = {(name, policy): kind.walk.to_json() for name, kind in confidence.kinds.items()}
+        with ConfidenceStore(self._path) as store:
+            for run, counted in (runs or {uuid.uuid4().hex: confidence.counted()}).items():
+                counts = {
+                    Subject(law, self._texts[law], name): Counts(tally.samples, tally.violated, tally.unknown)
+                    for (name, law), tally in counted.items()
+                }
+                store.add(run, counts, walks=walks)
+
+    def refuse(self, runs: Mapping[str, str]) -> None:
+        """Nobody's samples count twice: these runs, by what a user calls them, must not be in it."""
+        from lawful.confidence.store import ConfidenceStore
+
+        with ConfidenceStore(self._path) as store:
+            for name, run in runs.items():
+                if store.has(run):
+                    hint = "the lives in a trace are samples once; leave it out, or the store"
+                    raise LawfulError(
+                        "store-overlap", "the store has counted this trace already", where=name, hint=hint
+                    )

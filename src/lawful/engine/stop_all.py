@@ -1,0 +1,101 @@
+"""The end of a whole run, because one of its processes has broken a law that is to stop the program.
+
+The process that breaks it ends by itself; one that waits for what it was to do, as a pool does, would wait for ever. So
+it leaves a mark in the folder of the run, and sends those that have children a signal that nobody uses. Its handler
+raises `SystemExit` in the main thread, also if that waits for something. Who cannot have a handler looks for the mark.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from lawful.engine.process_member import Membership
+
+CODE = 1
+"""What the program ends with."""
+
+GRACE = 10.0
+"""Seconds for its way out: a thread that waits for a process that has ended keeps it from ending."""
+
+_SIGNAL = getattr(signal, "SIGURG", None)  # which nothing happens on, if there is no handler
+
+
+class Halting:
+    """One process of a run that a law can stop."""
+
+    def __init__(self, membership: Membership, on_exit: Callable[[int], None]) -> None:
+        """`on_exit` is what is to be done in the last moment, if the process must be ended."""
+        self._membership = membership
+        self._on_exit = on_exit
+        self._parent = False  # can it have children?
+        self._ready = False
+        self._halted = False
+        self._raised = False
+
+    def before_child(self) -> None:
+        """There will be a child process. Handlers of signals can be set on the main thread only."""
+        self._parent = True
+        self.heed()
+        main = threading.current_thread() is threading.main_thread()
+        if main and not self._ready and _SIGNAL is not None and signal.getsignal(_SIGNAL) is signal.SIG_DFL:
+            try:
+                signal.signal(_SIGNAL, self._stop)
+            except ValueError:  # we are inside the tracer, which holds signals: the next child is another chance
+                return
+            self._membership.found().may_be_halted(os.getpid())
+            self._ready = True
+
+    def after_fork_in_child(self) -> None:
+        self._parent = self._halted = False
+        if self._ready and _SIGNAL is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(_SIGNAL, signal.SIG_DFL)
+        self._ready = False
+
+    def call(self) -> None:
+        """This process has broken a law: the others end, too, if it is not the first, whose end is theirs."""
+        membership = self._membership
+        if not membership.number or membership.folder is None:
+            return
+        membership.hand_in()  # another one may end this one at once
+        for process in membership.folder.halt():
+            if process != os.getpid() and _SIGNAL is not None:
+                with suppress(OSError):
+                    os.kill(process, _SIGNAL)
+
+    def heed(self) -> None:
+        """See whether another process has. Ten times a second, and before there is another child."""
+        if self._parent and self._begins() and self._ready and _SIGNAL is not None:
+            with suppress(OSError, RuntimeError):  # the main thread may be over
+                signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
+
+    def _begins(self) -> bool:
+        """Is the run to end, and was that not known?"""
+        folder = self._membership.folder
+        if self._halted or folder is None or not folder.is_halted():
+            return False
+        self._halted = True
+        _thread.start_new_thread(self._insist, (os.getpid(),))
+        return True
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._begins()
+        if self._halted and not self._raised:
+            self._raised = True
+            raise SystemExit(CODE)
+
+    def _insist(self, process: int) -> None:
+        """End the process, if it does not end."""
+        time.sleep(GRACE)
+        if os.getpid() == process and not self._membership.over:
+            self._on_exit(CODE)
+            os._exit(CODE)

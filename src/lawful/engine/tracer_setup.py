@@ -1,0 +1,139 @@
+"""The tracer of one process under watch, and what it is to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lawful.sources.python import children
+from lawful.sources.python.wanted import Watched
+
+if TYPE_CHECKING:
+    from lawful.engine.live_learning import LiveLearner
+    from lawful.engine.tracer_sampling import Sampler
+    from lawful.engine.watch_settings import Settings
+    from lawful.laws.protocol import Law
+    from lawful.sources.actors.messages import Exchange
+    from lawful.sources.python.tracer_choice import Core
+    from lawful.sources.python.tracer_protocol import Event, Tracer
+
+
+_BRIEFLY = 1024
+"""Events in brief are judged, or written, so fast that it pays to do it while they are still near the processor."""
+
+
+class Lookout:
+    """Who looks at the program for certain laws, and tells `deliver` what there is to see.
+
+    What a law can match is decided when code is first seen: for other laws it takes another one.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        laws: Sequence[Law],
+        core: Core,
+        deliver: Callable[[list[Event]], None],
+        *,
+        learner: LiveLearner | None,
+        sampler: Sampler | None,
+        passport: Callable[[], str],
+        serve: Callable[[], None],
+    ) -> None:
+        """`passport` makes a file with which processes of others join the run; then `serve` answers their questions."""
+        self._settings = settings
+        self._laws = laws
+        self._core = core
+        self._brief = False
+        self._drops = settings.drop and core.name != "python"  # which always lets the program wait
+        # What is written into a trace, and what joins objects, is told with all its parts.
+        detail = settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
+        self.watched = Watched(
+            laws,
+            settings.scope,
+            main=settings.main,
+            learn=learner is not None and not detail,
+            sampling=None if sampler is None else sampler.sampling,
+        )
+        self.exchange = self._listen(passport, serve)
+        """Sees the messages between groups, if there are views."""
+        self.watching = children.Watching(self.exchange or self.watched, messages=learner is not None)
+        self.tracer: Tracer = core.make(
+            self.watching,
+            deliver,
+            synchronous=settings.at_once,
+            gone=self.watched.gone or sampler is not None,
+            learner=None if detail else learner,
+            flush_at=self.gathered,
+            **({"limit": settings.buffer} if self._drops else {}),
+        )
+        if self.exchange is not None:
+            self.exchange.attach(self.tracer)
+        if sampler is not None:
+            sampler.attach(self.tracer, self.watched)
+
+    def _listen(self, passport: Callable[[], str], serve: Callable[[], None]) -> Exchange | None:
+        settings = self._settings
+        if not any(hasattr(law, "view") for law in self._laws):
+            return None
+        from lawful.sources.actors.messages import Exchange  # a run without views must not wait for it
+
+        exchange = Exchange(
+            self.watched,
+            self._laws,
+            dict(settings.groups),
+            numbered=settings.trace is not None,
+            at_once=settings.at_once,
+            judged=settings.judge or settings.refers,
+        )
+        exchange.passport, exchange.serve = passport, serve
+        return exchange
+
+    def recorder(self, write: Callable[[list[Event]], None]) -> Tracer:
+        """Another tracer, for a trace of all that there is to see; it has not begun."""
+        wanted = Watched(self._laws, self._settings.scope, main=self._settings.main)
+        tracer: Tracer = self._core.make(wanted, write, gone=True, flush_at=self._settings.buffer)
+        tracer.follow(self.tracer)
+        return tracer
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be seen."""
+        return (*self.watched.warnings, *(() if self.exchange is None else self.exchange.warnings))
+
+    @property
+    def gathered(self) -> int:
+        """How many events are gathered before they are judged, if the clock does not come first."""
+        if self._drops:
+            return self._settings.buffer + 1  # a buffer that may overflow is not emptied when it is full
+        return min(self._settings.buffer, _BRIEFLY) if self._brief else self._settings.buffer
+
+    def be_brief(self) -> None:
+        """Let no dicts be made of events, if the tracer can do without."""
+        tracer: Any = self.tracer
+        if hasattr(tracer, "brief"):
+            tracer.brief = self._brief = True
+            self.take_time()
+
+    def tell_rest(self) -> None:
+        """What other processes have sent, as far as it was not told yet."""
+        for event in () if self.exchange is None else self.exchange.rest():
+            self.tracer.emit(event)
+
+    def hurry(self) -> None:
+        """Tell of the next event at once."""
+        self._gather(1)
+
+    def take_time(self) -> None:
+        """Tell of events when there are many, as in the beginning."""
+        self._gather(self.gathered)
+
+    def _gather(self, number: int) -> None:
+        tracer: Any = self.tracer
+        tracer.flush_at = number
+
+    def after_fork(self, number: int) -> None:
+        """This process is a child now, with this number."""
+        self.tracer.after_fork(number)
+        if self.exchange is not None:
+            self.exchange.after_fork(number)

@@ -1,0 +1,155 @@
+"""Whole lives of objects, in pure Python: the twin of `_native/learner/object_histories.c`."""
+
+from __future__ import annotations
+
+from lawful.learning.window_protocol import (
+    ALL_LIFE_EVENTS,
+    ALL_LIFE_SITES,
+    FEW_LIFE_EVENTS,
+    MOST_LIFE_EVENTS,
+    MOST_LIFE_EXAMPLES,
+    MOST_LIVES,
+    MOST_WAYS,
+    Life,
+    LifeExample,
+)
+
+
+class _Open:
+    """An object from which more may come."""
+
+    __slots__ = ("awake", "events", "kinds", "object", "seq", "slot", "touched")
+
+    def __init__(self, id_: int, slot: int) -> None:
+        self.object = id_
+        self.slot = slot
+        self.awake = True  # it is in the window
+        self.touched = True  # it was, since it was last asked whether it can be ended
+        self.events = 0
+        self.seq = 0
+        # By name, in the order in which they came up: number and place of the first one and of the last one.
+        # None: there are too many of them.
+        self.kinds: dict[int, list[int]] | None = {}
+
+    def weight(self) -> int:
+        """Its different events, if they are more than a few."""
+        return 0 if self.kinds is None or len(self.kinds) <= FEW_LIFE_EVENTS else len(self.kinds)
+
+
+class _Way:
+    """Lives with the same order. Examples are told apart by their places."""
+
+    __slots__ = ("count", "examples")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.examples: dict[tuple[int, ...], tuple[int, int, list[int]]] = {}
+
+
+class Lives:
+    """What every object met in its life, however far apart.
+
+    A life begins with an object's first event and ends with the stream. So that memory has a bound, lives of objects
+    that have not been in the window for long end earlier, if there are too many.
+    """
+
+    def __init__(self) -> None:
+        self.given_up = 0  # lives that were too rich, or too different from others
+        self._open: dict[int, _Open] = {}
+        self._slots: list[_Open | None] = []
+        self._spare: list[int] = []
+        self._hand = 0
+        self._events = 0  # different ones, of lives that have more than a few
+        self._ways: dict[tuple[int, ...], _Way] = {}
+        self._sites = 0  # of all examples
+
+    def take(self, name: int, site: int, id_: int, seq: int) -> None:
+        """Something happens to an object, which is in the window then."""
+        life = self._open.get(id_) or self._begin(id_)
+        life.awake = life.touched = True
+        life.events += 1
+        life.seq = seq
+        kinds = life.kinds
+        if kinds is None:
+            return
+        kind = kinds.get(name)
+        if kind is not None:
+            kind[2:] = life.events, site
+            return
+        if len(kinds) >= FEW_LIFE_EVENTS:
+            if len(kinds) == MOST_LIFE_EVENTS or self._events >= ALL_LIFE_EVENTS:
+                self._events -= life.weight()
+                life.kinds = None
+                return
+            self._events += FEW_LIFE_EVENTS + 1 if len(kinds) == FEW_LIFE_EVENTS else 1
+        kinds[name] = [life.events, site, life.events, site]
+
+    def _begin(self, id_: int) -> _Open:
+        if len(self._open) >= MOST_LIVES:
+            self._make_room()
+        if self._spare:
+            slot = self._spare.pop()
+        else:
+            slot = len(self._slots)
+            self._slots.append(None)
+        life = self._open[id_] = self._slots[slot] = _Open(id_, slot)
+        return life
+
+    def _make_room(self) -> None:
+        """Lives are looked at in turn. What has not been in the window since it was last looked at is over."""
+        for _ in range(2 * len(self._slots)):
+            self._hand = (self._hand + 1) % len(self._slots)
+            life = self._slots[self._hand]
+            if life is None or life.awake:
+                continue
+            if not life.touched:
+                self._end(life)
+                return
+            life.touched = False
+
+    def rest(self, id_: int) -> None:
+        """An object has left the window."""
+        self._open[id_].awake = False
+
+    def end(self) -> None:
+        """The stream is over, and nothing is in the window."""
+        for life in self._slots:
+            if life is not None:
+                self._end(life)
+
+    def known(self) -> list[Life]:
+        """All lives that have ended, by their order; those that came up first are first."""
+        return [
+            Life(
+                order,
+                way.count,
+                tuple(LifeExample(id_, seq, count, sites) for sites, (id_, seq, (count,)) in way.examples.items()),
+            )
+            for order, way in self._ways.items()
+        ]
+
+    def _end(self, life: _Open) -> None:
+        del self._open[life.object]
+        self._slots[life.slot] = None
+        self._spare.append(life.slot)
+        self._events -= life.weight()
+        if life.kinds is None:
+            self.given_up += 1
+            return
+        firsts = [(first, 2 * name) for name, (first, _, _, _) in life.kinds.items()]
+        lasts = [(last, 2 * name + 1) for name, (_, _, last, _) in life.kinds.items()]
+        order = tuple(code for _, _, code in sorted((number, code & 1, code) for number, code in firsts + lasts))
+        way = self._ways.get(order)
+        if way is None:
+            if len(self._ways) >= MOST_WAYS:
+                self.given_up += 1
+                return
+            way = self._ways[order] = _Way()
+        way.count += 1
+        sites = tuple(site for _, first, _, last in life.kinds.values() for site in (first, last))
+        known = way.examples.get(sites)
+        if known is not None:
+            known[2][0] += 1
+        elif len(way.examples) < (MOST_LIFE_EXAMPLES if self._sites < ALL_LIFE_SITES else 1):
+            way.examples[sites] = life.object, life.seq, [1]
+            self._sites += len(sites)

@@ -1,0 +1,97 @@
+"""What earlier runs have told: an anomaly that they had at the same place, too, is known, and no news.
+
+An anomaly is known by the events of its rule and by the functions that it is in: lines move, and of several rules that
+are broken for one cause now this one speaks and now that one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from lawful.diagnostics import encodable
+from lawful.learning.window_protocol import Anomaly, Rule, Site
+
+
+class Told(NamedTuple):
+    """Two events between which something was wrong in a function."""
+
+    a: str  # labels, in alphabetical order
+    b: str
+    file: str
+    function: str  # nothing, if nobody knows
+
+
+class Tellings(NamedTuple):
+    """What one run has to say of itself to later ones."""
+
+    new: Mapping[Told, int]  # at how many lines of the function
+    again: Collection[Told]  # earlier runs had it, too
+    files: Collection[str | None]  # that it has been to
+
+
+FunctionOf = Callable[[str | None, int | None], str]
+
+
+class Earlier:
+    """What earlier runs have told, and where functions are now."""
+
+    def __init__(self, told: Mapping[Told, int], function: FunctionOf) -> None:
+        self._told = told
+        self._function = function
+
+    def split(self, anomalies: Sequence[Anomaly]) -> tuple[list[Anomaly], list[Anomaly]]:
+        """Those that are new, and those that earlier runs had.
+
+        They had them at all of their places, and at as many lines of each function. If there are more now, what has
+        changed is what is new.
+        """
+        taken: dict[Told, set[Site]] = defaultdict(set)
+        known = {id(each) for each in sorted(anomalies, key=lambda each: each.changed) if self._knows(each, taken)}
+        new = [each for each in anomalies if id(each) not in known]
+        return new, [each for each in anomalies if id(each) in known]
+
+    def _knows(self, anomaly: Anomaly, taken: dict[Told, set[Site]]) -> bool:
+        """`taken` are the lines at which others of this run were known."""
+        found: list[tuple[Told, set[Site]]] = []
+        for place, sites in self._places(anomaly).items():
+            keys = [Told(*pair, *place) for pair in _pairs(anomaly.rule)]
+            if all(len(taken[key] | sites) > self._told.get(key, 0) for key in keys):
+                return False
+            found += ((key, sites) for key in keys)
+        for key, sites in found:
+            taken[key] |= sites
+        return True
+
+    def tellings(self, new: Iterable[Anomaly], known: Iterable[Anomaly], files: Collection[str | None]) -> Tellings:
+        """What later runs have to know of these anomalies, the rules included that are broken for the same cause."""
+        fresh, again = self._told_of(new), self._told_of(known)
+        lines = {told: len(sites | again.get(told, set())) for told, sites in fresh.items()}
+        return Tellings(lines, again.keys(), files)
+
+    def _told_of(self, anomalies: Iterable[Anomaly]) -> dict[Told, set[Site]]:
+        found: dict[Told, set[Site]] = defaultdict(set)
+        for anomaly in anomalies:
+            for place, sites in self._places(anomaly).items():
+                for rule in (anomaly.rule, *anomaly.others):
+                    for pair in _pairs(rule):
+                        found[Told(*pair, *place)] |= sites
+        return found
+
+    def _places(self, anomaly: Anomaly) -> dict[tuple[str, str], set[Site]]:
+        """By file and function: the lines."""
+        found: dict[tuple[str, str], set[Site]] = defaultdict(set)
+        for site in anomaly.sites or (Site(None, None),):
+            found[self._place(site)].add(site)
+        return found
+
+    def _place(self, site: Site) -> tuple[str, str]:
+        return encodable(site.file or ""), encodable(self._function(site.file, site.line))
+
+
+def _pairs(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Of several ends each: which one is the most frequent may change."""
+    for word in (rule.b, *rule.more):
+        first, second = sorted((encodable(rule.a.label), encodable(word.label)))
+        yield first, second

@@ -1,0 +1,168 @@
+"""Which objects the pure-Python core reports: coins, samples, and what sleeps. Twin of _native/sampling/samples.c."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lawful.sources.python.tracer_protocol import Samples
+
+_MASK = 2**64 - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_PATIENCE = 256
+"""How often places may tell of nothing before they sleep: about what it costs to wake them."""
+
+
+def _mixed(value: int) -> int:
+    """The output of splitmix64 for a state."""
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & _MASK
+    return value ^ value >> 31
+
+
+class Coin:
+    """Flips the same way for the same seed and group, whichever core does it."""
+
+    def __init__(self, seed: int, group: int) -> None:
+        self._state = _mixed(seed + group * _GOLDEN & _MASK)
+
+    def flip(self, rate: float) -> bool:
+        """True with this probability."""
+        self._state = self._state + _GOLDEN & _MASK
+        return (_mixed(self._state) >> 11) * 2.0**-53 < rate
+
+
+class Group:
+    """Objects that are sampled by one coin."""
+
+    def __init__(self, coin: Coin) -> None:
+        self.coin = coin
+        self.rate = 1.0
+        self.budget = -1
+        self.born = 0
+        self.taken = 0
+        self.alive = 0
+        self.fruitless = 0
+        self.awake = True  # its places are
+
+    @property
+    def bears(self) -> bool:
+        """May an object become a sample?"""
+        return self.rate > 0 and self.budget != 0
+
+
+class Sampler:
+    """All groups, and the objects that are samples, by their ids."""
+
+    def __init__(self) -> None:
+        self._groups: dict[int, Group] = {}
+        self._samples: dict[int, Group] = {}
+        self._seed = 0
+        self.wake: Callable[[frozenset[int], bool], None] = _nothing
+        """Called when groups wake that slept; True: only where objects are born."""
+
+    def group(self, number: int) -> Group:
+        found = self._groups.get(number)
+        if found is None:
+            found = self._groups[number] = Group(Coin(self._seed, number))
+        return found
+
+    def set(self, number: int, rate: float, budget: int) -> None:
+        group = self.group(number)
+        slept = not group.awake and not group.bears
+        group.rate, group.budget = float(rate), max(-1, budget)
+        if not group.bears:
+            group.awake = group.alive > 0
+        elif slept:
+            self.wake(frozenset({number}), True)
+
+    def release(self, number: int) -> None:
+        """None of its objects is a sample any more."""
+        group = self.group(number)
+        for identity in [each for each, kind in self._samples.items() if kind is group]:
+            del self._samples[identity]
+        group.alive = group.fruitless = 0
+        group.awake = group.bears
+
+    def samples(self, number: int) -> Samples:
+        group = self.group(number)
+        return Samples(group.born, group.taken, group.alive)
+
+    def seed(self, number: int) -> None:
+        self._seed = number & _MASK
+        for each, group in self._groups.items():
+            group.coin = Coin(self._seed, each)
+
+    def in_child(self, process: int) -> None:
+        self.seed(_mixed(self._seed ^ process * _GOLDEN & _MASK))
+        for group in self._groups.values():
+            group.born = group.taken = 0
+
+    def clear(self) -> None:
+        """No object is a sample any more."""
+        self._samples.clear()
+        for group in self._groups.values():
+            group.alive = group.fruitless = 0
+            group.awake = group.bears
+
+    # -- lives -----------------------------------------------------------------------------------
+
+    def has(self, number: int | None) -> bool:
+        """Has a sample this id?"""
+        return number in self._samples
+
+    def flip(self, number: int) -> bool:
+        """A life begins: is it a sample?"""
+        group = self.group(number)
+        if not group.bears:
+            return False
+        group.born += 1
+        return group.coin.flip(group.rate)
+
+    def take(self, number: int, identity: int) -> None:
+        """It is."""
+        group = self.group(number)
+        self._samples[identity] = group
+        group.taken += 1
+        group.alive += 1
+        group.fruitless = 0
+        if group.budget > 0:
+            group.budget -= 1
+        if not group.awake:
+            group.awake = True
+            self.wake(frozenset({number}), False)
+
+    def gone(self, identity: int) -> bool:
+        """An object dies. Was it a sample?"""
+        group = self._samples.pop(identity, None)
+        if group is None:
+            return False
+        group.alive -= 1
+        if not group.alive:
+            group.fruitless = 0
+            group.awake = group.bears
+        return True
+
+    # -- sleep -----------------------------------------------------------------------------------
+
+    def asleep(self, groups: Iterable[int], bears: bool) -> bool:
+        """Need a place of these groups tell nothing now? One without groups must."""
+        found = False
+        for number in groups:
+            found = True
+            group = self.group(number)
+            if group.awake or (bears and group.bears):
+                return False
+        return found
+
+    def drowse(self, groups: Iterable[int]) -> None:
+        """A place of these groups has met no sample."""
+        for number in groups:
+            group = self.group(number)
+            if not group.alive:
+                group.fruitless += 1
+                if group.fruitless > _PATIENCE:
+                    group.awake = False
+
+
+def _nothing(groups: frozenset[int], births_only: bool) -> None:
+    pass

@@ -1,0 +1,352 @@
+"""The hooks of the pure-Python core before `sys.monitoring`: a profile function, and trace functions on single frames.
+
+The profile function sees functions start and end. For a code object with probes it puts a trace function on the frame
+itself, where that sees every instruction and every exception. Whoever else uses `sys.settrace` keeps it: all that a
+frame's trace function needs is that there is one of the thread, and if there is none, one that does nothing will do.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+from lawful.sources.python import frames
+from lawful.sources.python.frames import MISSING
+from lawful.sources.python.monitoring_hooks import OWN_FOLDER
+from lawful.sources.python.observer import Code
+from lawful.sources.python.per_object import Attached
+from lawful.sources.python.tracer_protocol import Want
+
+if TYPE_CHECKING:
+    from lawful.sources.python.pytracer import PythonTracer
+
+Trace = Callable[[FrameType, str, Any], Any]
+
+_RESUME = dis.opmap["RESUME"]
+_YIELD_VALUE = dis.opmap["YIELD_VALUE"]
+_RETURN_VALUE = dis.opmap["RETURN_VALUE"]
+_RERAISE = dis.opmap["RERAISE"]
+# Where these meet the end of an iteration, an exception is told of that goes nowhere.
+_SWALLOWS = frozenset({dis.opmap["FOR_ITER"], dis.opmap["SEND"]})
+# The profile function is told of an end by an exception as if it gave None away.
+_TOLD_BY_EXCEPTIONS = Want.RAISE | Want.HAND_END | Want.YIELD
+
+
+class _Seen:
+    """What is known of the code of a frame, beyond what the observer knows."""
+
+    __slots__ = ("handlers", "known", "raw", "reraises")
+
+    def __init__(self, code: CodeType, known: Code | None) -> None:
+        self.known = known
+        self.raw = code.co_code if known is not None else b""
+        self.handlers = _handlers(code) if known is not None else []
+        wants = known.callee.wants if known is not None and known.callee is not None else Want(0)
+        self.reraises = bool(wants & _TOLD_BY_EXCEPTIONS) and _RERAISE in self.raw[::2]
+
+    def catches(self, offset: int) -> bool:
+        return any(start <= offset < end for start, end in self.handlers)
+
+
+class Tracing:
+    """A profile function in every thread, and trace functions on the frames that matter."""
+
+    def __init__(self, tracer: PythonTracer) -> None:
+        self._tracer = tracer
+        self._observer = tracer.observer
+        self.running = False
+        self._seen: Attached[_Seen] = Attached()
+        self._unwinding: dict[int, BaseException] = {}
+        self._alone: dict[int, tuple[bool, bool]] = {}  # frames that have our trace function, and what they had before
+        self._lost: set[int] = set()  # frames whose trace function has raised, and was dropped for it
+        read, _ = frames.reader()
+        self._top = None if read is None else frames.make_top(read)
+        self._before: tuple[Any, Any] = (None, None)
+        self._thread = 0  # where it was installed
+        # Bound once: they are compared by identity.
+        self._profile_function: Trace = self._profile
+        self._trace_function: Trace = self._no_trace
+        self._frame_function: Trace = self.frame_event
+
+    def after_fork(self) -> None:
+        pass  # nothing is held by a thread
+
+    def install(self) -> None:
+        """This thread, and those to come."""
+        self._before = sys.getprofile(), threading.getprofile()
+        if any(each is not None and not callable(each) for each in self._before):
+            raise RuntimeError("another profiler is at work")
+        self.running = True
+        self._thread = threading.get_ident()
+        threading.setprofile(self._profile_function)
+        sys.setprofile(self._profile_function)
+        self._look_at_running(sys._getframe())
+
+    def _look_at_running(self, frame: FrameType | None) -> None:
+        """Functions that run already will not start again."""
+        try:
+            while frame is not None:
+                seen = self._look_at(frame.f_code, frame)
+                if seen.known is not None:
+                    self._watch_frame(seen, seen.known, frame)
+                    self._observer.starts(seen.known, frame.f_code)
+                frame = frame.f_back
+        except Exception as error:
+            self._tracer.failed(error)
+
+    def rearm(self) -> None:
+        """Starts are all told: the observer knows which are new."""
+        self._observer.rearm()
+
+    def remove(self) -> None:
+        """What was there before comes back. Other threads see to it themselves, at their next event."""
+        self._leave_thread(self._before[0])
+        self.running = False
+        threading.setprofile(self._before[1])
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            self._leave_frame(frame)
+            frame = frame.f_back
+        self._seen.clear()
+        self._observer.forget_codes()
+        self._unwinding.clear()
+        self._alone.clear()
+        self._lost.clear()
+
+    def _leave_thread(self, profile: Any) -> None:
+        if sys.getprofile() is self._profile_function:
+            sys.setprofile(profile)
+        elif self._tracer.fault is None and self._thread == threading.get_ident():  # not if a thread of ours ends it
+            self._tracer.fault = RuntimeError("another profiler took the place of the tracer")
+        if sys.gettrace() is self._trace_function:
+            sys.settrace(None)
+
+    # -- the profile function --------------------------------------------------------------------
+
+    def _profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        previous = self._before[0]
+        if previous is not None:
+            previous(frame, event, arg)
+        if event not in ("call", "return") and not self._observer.blind:
+            lost = event == "c_call" and id(frame) in self._lost
+            if not lost and not (event == "c_return" and arg is sys.settrace):
+                return
+        if not self.running:
+            if sys.getprofile() is self._profile_function:
+                sys.setprofile(None)
+            return
+        thread = self._tracer.thread
+        if thread.busy:
+            return
+        code = frame.f_code
+        thread.busy = True
+        carried = None
+        timed = self._tracer.timer.start()
+        try:
+            seen = self._look_at(code, frame)
+            if event == "call" and self._lost:
+                self._find_again(frame.f_back)
+            if event == "c_return" and self._alone and not self._observer.blind:
+                self._join_others(frame)
+            if seen.known is not None:
+                if event == "call":
+                    self._call(seen, seen.known, code, frame)
+                elif event == "c_call" and not self._observer.blind:
+                    self._find_again(frame)
+                elif event == "c_call":
+                    self._observer.called(seen.known, frame, frame.f_lasti, arg, MISSING)
+                elif event == "c_return" and not self._observer.blind:
+                    self._watch_frame(seen, seen.known, frame)
+                elif event == "c_return":
+                    self._observer.ended(seen.known, frame)
+                elif event == "return":
+                    self._lost.discard(id(frame))
+                    if seen.known.callee is not None:
+                        self._return(seen, seen.known, frame, arg)
+                    if seen.raw[frame.f_lasti] == _YIELD_VALUE:
+                        self._leave_frame(frame)
+                    self._alone.pop(id(frame), None)
+        except BaseException as error:
+            carried = self._tracer.carry(error)
+        finally:
+            thread.busy = False
+            if timed:
+                self._tracer.timer.stop()
+        if carried is not None:
+            # The interpreter now drops this function. A trace function puts it back.
+            if sys.gettrace() is None:
+                sys.settrace(self._trace_function)
+            raise carried
+
+    def _look_at(self, code: CodeType, frame: FrameType) -> _Seen:
+        found = self._seen.get(code)
+        if found is not None:
+            return found
+        if code.co_filename.startswith(OWN_FOLDER):
+            known = None
+        else:
+            known = self._observer.look_at(code, frame)
+        seen = _Seen(code, known)
+        self._seen.put(code, seen)
+        return seen
+
+    def _call(self, seen: _Seen, known: Code, code: CodeType, frame: FrameType) -> None:
+        at = frame.f_lasti
+        starts = at < 0 or (seen.raw[at] == _RESUME and seen.raw[at + 1] & 3 == 0)
+        self._watch_frame(seen, known, frame)
+        self._observer.starts(known, code)
+        if known.callee is None or self._observer.sampler.asleep(known.groups, known.bears):
+            return
+        self._unwinding.pop(id(frame), None)
+        if starts:
+            self._observer.started(known, code, frame)
+        else:
+            self._observer.resumed(known, frame)
+
+    def _watch_frame(self, seen: _Seen, known: Code, frame: FrameType) -> None:
+        if not known.probes and (known.callee is None or not known.callee.wants & _TOLD_BY_EXCEPTIONS):
+            return
+        if sys.gettrace() is None:
+            sys.settrace(self._trace_function)
+        other = frame.f_trace
+        if other is None:
+            self._alone[id(frame)] = frame.f_trace_lines, frame.f_trace_opcodes
+            frame.f_trace = self._frame_function
+            frame.f_trace_lines = False
+        elif other is not self._frame_function and not isinstance(other, _Both):
+            # The program may have put it in the place of ours: then it did not ask for what we have asked for.
+            lines, opcodes = self._alone.pop(id(frame), (frame.f_trace_lines, frame.f_trace_opcodes))
+            frame.f_trace_lines = lines
+            frame.f_trace = _Both(self, other, lines, opcodes)
+        if not self._observer.blind and (known.probes or seen.reraises):
+            frame.f_trace_opcodes = True
+
+    def _join_others(self, frame: FrameType | None) -> None:
+        """Debuggers put their trace function on the frames that run, in the place of ours."""
+        while frame is not None:
+            if id(frame) in self._alone and frame.f_trace is not None and frame.f_trace is not self._frame_function:
+                seen = self._look_at(frame.f_code, frame)
+                if seen.known is not None:
+                    self._watch_frame(seen, seen.known, frame)
+            frame = frame.f_back
+
+    def _leave_frame(self, frame: FrameType) -> None:
+        """As the program wants it to be: a generator that rests may be traced by others when it goes on."""
+        ours, alone = frame.f_trace, self._alone.pop(id(frame), (True, False))
+        if ours is self._frame_function:
+            frame.f_trace, (frame.f_trace_lines, frame.f_trace_opcodes) = None, alone
+        elif isinstance(ours, _Both):
+            frame.f_trace, frame.f_trace_lines, frame.f_trace_opcodes = ours.other, ours.lines, ours.opcodes
+
+    def _find_again(self, frame: FrameType | None) -> None:
+        """A frame that was lost calls something: what it calls is still on its stack."""
+        if frame is None or id(frame) not in self._lost:
+            return
+        self._lost.discard(id(frame))
+        seen = self._look_at(frame.f_code, frame)
+        if seen.known is not None:
+            self._watch_frame(seen, seen.known, frame)
+            probe = seen.known.probes.get(frame.f_lasti)
+            if probe is not None:
+                self._observer.before(seen.known, frame, probe)
+
+    def _return(self, seen: _Seen, known: Code, frame: FrameType, value: object) -> None:
+        error = self._unwinding.pop(id(frame), None)
+        op = seen.raw[frame.f_lasti]
+        if op == _RETURN_VALUE:
+            self._observer.returned(known, frame, value)
+        elif error is not None:
+            self._observer.unwound(known, frame, error)
+        elif op == _YIELD_VALUE:
+            self._observer.yielded(known, frame, value)
+
+    # -- trace functions -------------------------------------------------------------------------
+
+    def _no_trace(self, frame: FrameType, event: str, arg: Any) -> None:
+        if not self.running:
+            if sys.gettrace() is self._trace_function:
+                sys.settrace(None)
+        elif sys.getprofile() is None:
+            sys.setprofile(self._profile_function)
+
+    def traces_alone(self) -> bool:
+        """Does the program trace nothing itself? Frames may still have functions from when it did."""
+        return sys.gettrace() is self._trace_function
+
+    def frame_event(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if not self.running:
+            return None
+        thread = self._tracer.thread
+        if thread.busy or (event != "opcode" and event != "exception"):
+            return self._frame_function
+        if sys.getprofile() is None:
+            sys.setprofile(self._profile_function)
+        thread.busy = True
+        carried = None
+        try:
+            code = frame.f_code
+            seen = self._look_at(code, frame)
+            known = seen.known
+            if known is None:
+                pass
+            elif event == "opcode":
+                offset = frame.f_lasti
+                if offset in known.results:
+                    self._observer.after(known, frame, offset)
+                probe = known.probes.get(offset)
+                if probe is not None:
+                    self._observer.before(known, frame, probe)
+                if seen.reraises and seen.raw[offset] == _RERAISE and self._top and not seen.catches(offset):
+                    # No exception event tells of these.
+                    self._unwinding[id(frame)] = self._top(frame)
+            elif arg[0] is not StopIteration or seen.raw[frame.f_lasti] not in _SWALLOWS:
+                error = arg[1]
+                if known.callee is not None and not seen.catches(frame.f_lasti):
+                    self._unwinding[id(frame)] = error
+                if self._observer.has_pending(frame):
+                    self._observer.raised(frame, error)
+        except BaseException as error:
+            carried = self._tracer.carry(error)
+        finally:
+            thread.busy = False
+        if carried is not None:
+            self._lost.add(id(frame))
+            raise carried
+        return self._frame_function
+
+
+class _Both:
+    """Our trace function of a frame that has one already, and the other."""
+
+    def __init__(self, tracing: Tracing, other: Any, lines: bool, opcodes: bool) -> None:
+        self._tracing = tracing
+        self.other = other
+        self.lines, self.opcodes = lines, opcodes
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
+        wanted = self.opcodes if event == "opcode" else self.lines if event == "line" else True
+        if self.other is not None and wanted and not self._tracing.traces_alone():
+            ours = frame.f_trace_opcodes
+            frame.f_trace_opcodes = self.opcodes
+            self.other = self.other(frame, event, arg)
+            self.lines, self.opcodes = frame.f_trace_lines, frame.f_trace_opcodes
+            frame.f_trace_opcodes = ours
+        self._tracing.frame_event(frame, event, arg)
+        return self if self._tracing.running else self.other
+
+
+def _handlers(code: CodeType) -> list[tuple[int, int]]:
+    """The ranges of a code object, in bytes, in which exceptions are caught."""
+    numbers: list[int] = []
+    value = 0
+    # Numbers of six bits to a byte, the highest first; 64 marks those that go on.
+    for byte in code.co_exceptiontable:
+        value = value << 6 | byte & 63
+        if not byte & 64:
+            numbers.append(value)
+            value = 0
+    return [(2 * start, 2 * (start + length)) for start, length in zip(numbers[::4], numbers[1::4], strict=True)]

@@ -1,0 +1,76 @@
+"""The choice of the tracer core, and why others were refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+from lawful import core
+from lawful.errors import LawfulError
+from lawful.sources.python.tracer_protocol import Tracer
+
+Factory = Callable[..., Tracer]
+
+NAMES = ("monitoring", "profile", "python")
+"""Best first."""
+
+
+class Core(NamedTuple):
+    """A core that can be used here, and the better ones that cannot, each with the reason."""
+
+    name: str
+    make: Factory
+    refusals: tuple[tuple[str, str], ...]
+
+
+def choose(wanted: str = "") -> Core:
+    """The best core there is, or the one that is wanted by name."""
+    if wanted not in ("", *NAMES):
+        raise LawfulError("core-unknown", f"there is no core {wanted!r}", hint=f"it may be {', '.join(NAMES)}")
+    refusals: list[tuple[str, str]] = []
+    for name in (wanted,) if wanted else NAMES:
+        factory, refusal = _try(name)
+        if factory is not None:
+            return Core(name, factory, tuple(refusals))
+        refusals.append((name, refusal))
+    raise LawfulError(
+        "core-missing",
+        f"the core {wanted!r} cannot be used: {refusals[0][1]}",
+        hint="leave the choice to Lawful, or build the C core: `make venv` does where there is a C compiler",
+    )
+
+
+def available() -> list[str]:
+    """The cores that can be used here, best first."""
+    return [name for name in NAMES if _try(name)[0] is not None]
+
+
+def describe() -> str:
+    """Which core watches programs, and how well, in the words of `lawful --version`."""
+    chosen = choose()
+    if chosen.name != "python":
+        return f"watching with {chosen.name} core"
+    from lawful.sources.python import frames
+
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in chosen.refusals)
+    _, blind = frames.reader()
+    sight = "" if blind is None else f", calls only: {blind}"
+    return f"watching with python core{sight} ({reasons})"
+
+
+def _try(name: str) -> tuple[Factory | None, str]:
+    if name == "python":
+        from lawful.sources.python.pytracer import PythonTracer  # not needed beside the C core
+
+        return PythonTracer, ""
+    if name == "monitoring" and sys.version_info < (3, 12):
+        return None, "needs CPython 3.12"
+    if name == "profile" and sys.version_info >= (3, 12):
+        return None, "only for CPython 3.11"
+    native: Any = core.native
+    if native is None:
+        return None, core.refusal or "not built"
+    if getattr(native, "Tracer", None) is None or getattr(native, "tracer_core", None) != name:
+        return None, f"the C core was built without it, for CPython {sys.version_info[0]}.{sys.version_info[1]}"
+    return cast(Factory, native.Tracer), ""

@@ -1,0 +1,298 @@
+"""The watch over a test session: what it is told to look at, where it stands, and what has gone wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lawful import config
+from lawful.engine.findings import Finding
+from lawful.engine.live import LiveRun
+from lawful.engine.session import Session
+from lawful.engine.watch_settings import BUFFER, Settings
+from lawful.errors import LawfulError
+from lawful.laws.loader import find_laws, load_laws
+from lawful.laws.protocol import Law
+from lawful.reports.formats import format_of
+from lawful.reports.sources import SourceLines
+from lawful.sources.python.scope import Scope, find_project
+
+if TYPE_CHECKING:
+    from lawful.engine.learner_setup import Memory
+    from lawful.engine.live_learning import LiveLearner
+    from lawful.engine.sample_tracking import Lives, Surety
+    from lawful.laws.grammar.groups import Binding
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the options and the project's configuration ask for."""
+
+    settings: Settings
+    laws: tuple[Law, ...]
+    fail: bool  # findings make the run fail
+    memory: Memory | None = None  # of earlier sessions, if rules are learned
+    surety: Surety | None = None  # the same, if objects are sampled
+    output: str | None = None  # a report besides that in the terminal
+    form: str = "text"
+    baseline: str | None = None
+    update: bool = False  # or write the baseline?
+
+
+def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Choice:
+    """What the project's configuration and the options ask for together."""
+    project = find_project(rootdir)
+    given = config.Config(
+        laws=tuple(options.lawful_law),
+        calls=tuple(options.lawful_calls),
+        public=tuple(options.lawful_public),
+        fields=tuple(options.lawful_fields),
+        trace=options.lawful_trace,
+        baseline=options.lawful_baseline,
+        fail_on="finding" if options.lawful_fail else None,
+        learn=config.Learn(store=options.lawful_store),
+        sampling=config.Sampling(
+            confidence=options.lawful_confidence,
+            error_rate=options.lawful_error_rate,
+            policy=options.lawful_policy,
+            overhead=options.lawful_overhead,
+            seed=options.lawful_seed,
+            store=options.lawful_store,
+        ),
+    )
+    both = config.combined(config.load(os.fspath(project)), given)
+    if both.trace is not None:
+        _spare_code(both.trace, "trace")
+    named = {name: path for word in both.laws for name, path in find_laws(word).items()}
+    settings = Settings(
+        scope=Scope(both.calls, both.public, both.fields, both.include, both.exclude, project),
+        trace=_of_worker(both.trace, worker) if both.trace else None,
+        history=10 if both.history is None else both.history,
+        on_violation=both.on_violation or "report",
+        buffer=both.buffer or BUFFER,
+        drop=both.when_full == "drop",
+        core=both.core,
+        ignore=both.ignore,
+        tests=(both.on_violation or "report") == "report",
+        groups=_groups(both),
+    )
+    laws = load_laws(named)
+    learns: bool | None = options.lawful_learn
+    if learns is None:
+        learns = bool(not laws or both.learn.always)
+    choice = _reporting(Choice(settings, laws, both.fail_on == "finding"), options, both.baseline)
+    if both.sampling.asked:
+        choice = _sampling(choice, both.sampling, laws)
+    if learns:
+        return _learning(choice, both.learn)
+    if options.lawful_store is not None and not both.sampling.asked:
+        hint = "add --lawful-learn, or --lawful-confidence"
+        raise LawfulError("usage", "there is a store, but nothing is learned or sampled", hint=hint)
+    if options.lawful_seed is not None and not both.sampling.asked:
+        hint = "add --lawful-confidence, --lawful-error-rate, --lawful-policy or --lawful-overhead"
+        raise LawfulError("usage", "there is a seed, but nothing is sampled", hint=hint)
+    return choice
+
+
+def _reporting(choice: Choice, options: argparse.Namespace, baseline: str | None) -> Choice:
+    """Where reports go."""
+    output: str | None = options.lawful_output
+    form = format_of(options.lawful_format, output)
+    if output is None and form not in ("text", "github"):
+        hint = "add --lawful-output FILE"
+        raise LawfulError("usage", f"a report in the format {form} needs a file", hint=hint)
+    if output is not None:
+        output = os.path.abspath(output)  # tests may change the folder
+        if os.path.isdir(output) or not os.path.isdir(os.path.dirname(output)):
+            raise LawfulError("file", "no file can be written there", where=output)
+        _spare_code(output, "report")
+    return replace(choice, output=output, form=form, baseline=baseline, update=options.lawful_update_baseline)
+
+
+def _spare_code(path: str, what: str) -> None:
+    """Who forgets the file for a report has named the tests in its place."""
+    if path.endswith(".py") and os.path.exists(path):
+        hint = "the option is followed by the name of a new file, and then by the tests"
+        raise LawfulError("usage", f"the {what} would overwrite Python code", where=path, hint=hint)
+
+
+def _sampling(choice: Choice, asked: config.Sampling, laws: tuple[Law, ...]) -> Choice:
+    from lawful.engine import sample_tracking
+
+    if not laws:
+        hint = "--lawful-law FILE: an invariant, or any law about objects"
+        raise LawfulError("usage", "there is a confidence to reach, but no law to be confident of", hint=hint)
+    surety = None if asked.store is None else sample_tracking.Surety(asked.store, laws)
+    return replace(choice, settings=replace(choice.settings, demand=sample_tracking.demand(asked)), surety=surety)
+
+
+def _learning(choice: Choice, asked: config.Learn) -> Choice:
+    from lawful.engine import learner_setup
+
+    # What a store should keep must not be pruned away.
+    told = learner_setup.parameters(asked, all_rules=asked.store is not None)
+    settings = replace(choice.settings, scope=learner_setup.widened(choice.settings.scope), learn=told)
+    memory = None
+    if asked.store is not None:
+        source = SourceLines(os.path.abspath(settings.scope.project))
+        memory = learner_setup.Memory(asked.store, source.function)
+    return replace(choice, settings=settings, memory=memory)
+
+
+def _groups(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+    """What the groups of views are."""
+    if not both.groups:
+        return ()
+    from lawful.laws.grammar.groups import read_groups
+
+    return read_groups(both.groups, where=both.file)
+
+
+def _of_worker(trace: str, worker: str | None) -> str:
+    """Each worker of pytest-xdist writes a trace of its own: `out.gw0.jsonl`."""
+    trace = os.path.abspath(trace)  # tests may change the folder
+    if worker is None:
+        return trace
+    folder, name = os.path.split(trace)
+    stem, dot, suffixes = name.partition(".")
+    return os.path.join(folder, f"{stem}.{worker}{dot}{suffixes}")
+
+
+class Watch:
+    """One session under watch, or, where its tests run in other processes, the place to gather what these saw."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._settings = settings = choice.settings
+        self._laws = choice.laws
+        self._memory = choice.memory
+        self._session: Session | None = None
+        self._surety = choice.surety
+        self._idle = LiveRun(self._laws, history=settings.history, lives=self._lives())
+        self.refused: str | None = None  # why nothing is watched
+        self.core = ""
+
+    @property
+    def laws(self) -> int:
+        return len(self._laws)
+
+    @property
+    def live(self) -> LiveRun:
+        """What was seen and found so far."""
+        return self._idle if self._session is None else self._session.live
+
+    @property
+    def running(self) -> bool:
+        return self._session is not None and not self._session.finished
+
+    def start(self) -> None:
+        """Watch from now on; nothing happens if that was done before."""
+        if self._session is not None or self.refused is not None:
+            return
+        session = Session(self._settings, self._laws, on_exit=self._close_trace)
+        if session.learner is not None:
+            self._recall(session.learner)
+        if session.sampler is not None and self._surety is not None:
+            self._surety.recall(session.sampler.confidence)
+        try:
+            session.start()
+        except Exception as error:  # a fault of ours, or too many watch this process already
+            self.refused = f"{type(error).__name__}: {error}"
+            with suppress(Exception):
+                session.finish()
+            return
+        self.core = session.core.name
+        self._session = session
+
+    def _lives(self) -> Lives | None:
+        """Where tests run in other processes, the place for what these have sampled."""
+        if self._settings.demand is None:
+            return None
+        from lawful.engine.sample_tracking import Lives
+
+        lives = Lives(self._laws, self._settings.demand)
+        if self._surety is not None:
+            self._surety.recall(lives.confidence)
+        return lives
+
+    def discard(self) -> None:
+        """Forget what was seen so far: the tests run elsewhere."""
+        self.stop()
+        self._session = None
+
+    def enter(self, context: str | None) -> None:
+        """What happens from now on belongs to this part of the session."""
+        if self._session is not None and not self._session.finished:
+            self._session.tracer.flush()
+            self._session.live.context = context
+
+    def stop(self) -> None:
+        """Watch no more."""
+        if self._session is not None:
+            self._session.finish()
+
+    # -- what is learned --------------------------------------------------------------------------
+
+    @property
+    def learns(self) -> bool:
+        return self._settings.learn is not None
+
+    def learned(self) -> dict[str, Any] | None:
+        """What this process has counted, for another one that brings it together."""
+        return None if self.live.learner is None else self.live.learner.learner.snapshot()
+
+    def learn_from(self, processes: Iterable[Mapping[str, Any]]) -> None:
+        """Bring together what other processes have counted."""
+        from lawful.engine.live_learning import LiveLearner
+
+        assert self._settings.learn is not None
+        live = LiveLearner(self._settings.learn)
+        self._recall(live)
+        for snapshot in processes:
+            live.learner.merge(snapshot)
+        live.finish()
+        self.live.learned(live)
+
+    def _recall(self, live: LiveLearner) -> None:
+        if self._memory is not None:
+            self._memory.recall(live.learner)
+
+    def keep(self) -> None:
+        """Add what was counted to the store."""
+        if self._surety is not None and self.live.lives is not None:
+            try:
+                self._surety.keep(self.live.lives.confidence)
+            except LawfulError as error:
+                self.live.warn(f"what was counted is not kept: {error.message}")
+        if self._memory is None or self.live.learner is None:
+            return
+        try:
+            self._memory.keep(self.live.learner.learner)
+        except LawfulError as error:
+            self.live.warn(f"what was learned is not kept: {error.message}")
+        self.live.learner.learner.change(all_rules=False)
+
+    def fail(self, error: Exception) -> None:
+        """A fault of ours: tell it, and let the session go on without us."""
+        self.live.fail(error)
+        with suppress(Exception):
+            self.stop()
+
+    def _close_trace(self, code: int) -> None:
+        if self._session is not None and self._session.recording.writer is not None:
+            self._session.recording.writer.close()
+
+
+def broken_now(live: LiveRun, counts: dict[tuple[object, ...], int]) -> list[Finding]:
+    """The findings that are new, or were made again, since the counts were last brought up to date; now they are."""
+    changed = []
+    for finding in live.findings:
+        key = finding.key
+        if counts.get(key) != finding.count:
+            counts[key] = finding.count
+            changed.append(finding)
+    return changed

@@ -1,0 +1,165 @@
+"""What names stand for: found at once again as long as nothing on the way has changed, and anew when it has."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import random
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lawful import core
+from lawful.sources.python.name_resolution import Standing, resolve
+
+MODULES = ("shopa", "shopa.sub", "shopb")
+OWNERS = ("", "Till.", "Till.Drawer.", "Safe.")
+NAMES = [f"{module}.{owner}{last}" for module in MODULES for owner in OWNERS for last in ("buy", "Till", "Safe")]
+NAMES += ["buy", "Till.buy", "script.buy", "script.Till.buy", "list.append", "no.such.thing"]
+
+
+@pytest.fixture(params=["native", "python"])
+def core_used(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "native" and core.native is None:
+        pytest.skip("no C core")
+    if request.param == "python":
+        monkeypatch.setattr(core, "native", None)
+    return str(request.param)
+
+
+@pytest.fixture
+def clean_builtins() -> Iterator[None]:
+    yield
+    for name in ("buy", "Till"):
+        vars(builtins).pop(name, None)
+
+
+@pytest.mark.usefixtures("clean_builtins")
+@pytest.mark.parametrize("seed", range(25))
+def test_it_is_what_looking_anew_finds(seed: int, core_used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    for name in MODULES:
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    standing = Standing("script")
+    for name in NAMES:
+        standing.add(name)
+    seen = entries(standing)
+    for _ in range(150):
+        change(chance, monkeypatch)
+        before, after = standing.changes, standing.settle()
+        assert {name: standing.place(name) for name in NAMES} == {name: resolve(name, "script") for name in NAMES}
+        now = entries(standing)
+        assert (after != before) == any(now[name] is not seen[name] for name in NAMES)
+        seen = now
+
+
+def entries(standing: Standing) -> dict[str, object]:
+    places = {name: standing.place(name) for name in NAMES}
+    return {name: place and place.entry for name, place in places.items()}
+
+
+def change(chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something that programs do to their modules and classes."""
+    name = chance.choice((*MODULES, "__main__"))
+    if chance.random() < 0.1:
+        monkeypatch.setitem(sys.modules, name, chance.choice((ModuleType(name), None, 3)))
+        return
+    if chance.random() < 0.05:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return
+    holder: Any = chance.choice((sys.modules.get(name), builtins))
+    if not isinstance(holder, ModuleType):
+        return
+    while isinstance(inner := vars(holder).get(chance.choice(("Till", "Safe", "Drawer"))), type):
+        holder = inner
+        if chance.random() < 0.3:
+            break
+    if isinstance(holder, type) and chance.random() < 0.2 and issubclass(holder, Base):
+        holder.__bases__ = chance.choice(((Base,), (Other, Base), (Base, Third)))
+        return
+    last = chance.choice(("buy", "Till", "Safe", "Drawer"))
+    if chance.random() < 0.25:
+        if last in vars(holder):
+            delattr(holder, last)
+    elif not (holder is builtins and last not in ("buy", "Till")):
+        setattr(holder, last, chance.choice((type("Till", (Base,), {}), lambda: None, 3)))
+
+
+class Base:
+    pass
+
+
+class Other:
+    def buy(self) -> None: ...
+
+
+class Third(Other):
+    class Drawer:
+        pass
+
+
+def test_a_name_is_looked_up_again_only_when_something_on_its_way_changed(
+    core_used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    def follow(name: str, *rest: Any) -> object:
+        looked.append(name)
+        return real(name, *rest)
+
+    real: Any = sys.modules[Standing.__module__].follow
+    monkeypatch.setattr(sys.modules[Standing.__module__], "follow", follow)
+    for name in MODULES:
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    standing = Standing(None)
+    for name in ("shopa.buy", "shopa.Till.buy", "shopb.buy", "shopc.buy"):
+        standing.add(name)
+    standing.settle()
+    looked.clear()
+    standing.settle()
+    assert looked == []
+    vars(sys.modules["shopa"])["buy"] = lambda: None
+    standing.settle()
+    assert looked == ["shopa.buy"]
+    looked.clear()
+    monkeypatch.setitem(sys.modules, "shopc", ModuleType("shopc"))
+    standing.settle()
+    assert looked == ["shopc.buy"]
+
+
+def test_a_class_that_changes_very_often(core_used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter has a limited number of versions for a class."""
+    module = ModuleType("shopa")
+    monkeypatch.setitem(sys.modules, "shopa", module)
+    kind: Any = type("Till", (), {})
+    vars(module)["Till"] = kind
+    standing = Standing(None)
+    standing.add("shopa.Till.buy")
+    for number in range(3000):
+        kind.buy = function = eval(f"lambda: {number}")
+        standing.settle()
+        place = standing.place("shopa.Till.buy")
+        assert place is not None
+        assert place.entry is function
+
+
+def test_one_goes_on_when_another_with_the_same_modules_is_gone(
+    core_used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("shopa")
+    monkeypatch.setitem(sys.modules, "shopa", module)
+    first, second = Standing(None), Standing(None)
+    for each in (first, second):
+        each.add("shopa.buy")
+        each.settle()
+    del first, each
+    gc.collect()
+    vars(module)["buy"] = 3
+    before = second.changes
+    assert second.settle() != before
+    vars(module)["other"] = 4
+    assert second.settle() == before + 1

@@ -292,10 +292,10 @@ def test_no_history_if_none_is_wanted() -> None:
 
 
 def test_memory_is_bounded_and_says_so() -> None:
-    from lawful.engine.evidence import Recollection
+    from lawful.engine.evidence import RecentEvents
     from lawful.engine.findings import Numbered
 
-    kept = Recollection(2, objects=100, others=10)
+    kept = RecentEvents(2, objects=100, others=10)
     number = 0
     for target in range(1000):
         for _ in range(10):
@@ -312,10 +312,10 @@ def test_memory_is_bounded_and_says_so() -> None:
 
 
 def test_what_is_gone_is_forgotten_first() -> None:
-    from lawful.engine.evidence import Recollection
+    from lawful.engine.evidence import RecentEvents
     from lawful.engine.findings import Numbered
 
-    kept = Recollection(2, objects=20)
+    kept = RecentEvents(2, objects=20)
     kept.add([Numbered(1, wrote(1))])
     for number in range(2, 500):
         kept.add([Numbered(number, wrote(number)), Numbered(number, {"event": "gone", "targetId": number})])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lawful import core, rml
-from lawful.engine.law_judge import LiveLaw
+from lawful.engine.law_judge import LawJudge
 from lawful.engine.live import LiveRun
 from lawful.laws import catalog
 from lawful.laws.loader import load_law
@@ -110,21 +110,21 @@ def test_there_is_something_to_find() -> None:
 
 
 def test_laws_that_look_at_more_than_the_id_are_told_of_every_end() -> None:
-    acquainted = {name: rml.compile(text, name=name).acquainted for name, text in LAWS.items()}
-    assert acquainted == {"closed": True, "counting": True, "locked": True, "guarded": False, "named": False}
+    tracking = {name: rml.compile(text, name=name).tracks_objects for name, text in LAWS.items()}
+    assert tracking == {"closed": True, "counting": True, "locked": True, "guarded": False, "named": False}
 
 
 def test_a_variable_that_is_reckoned_with_under_another_name() -> None:
     text = GUARDED.replace("gone(f) if (f > 3) Loop else empty", "gone(f) Next<f>")
     law = rml.compile(text + "Next<n> = if (n > 3) Loop else empty;")
-    assert not law.acquainted
+    assert not law.tracks_objects
 
 
 def test_ends_of_strangers_come_to_no_law_of_the_catalogue() -> None:
     names = ["sockets/left-open", "threads/start-once", "files/use-after-close"]
     live = LiveRun([load_law(catalog.find(name), name=name) for name in names])
     live.deliver([{"event": "gone", "name": "app.A", "targetId": 1}])
-    assert all(each.aloof for each in live.laws)
+    assert all(each.inbox.ignores_unseen_end for each in live.laws)
     live.deliver([{"event": "gone", "name": "app.A", "targetId": number} for number in range(2, 500)])
     assert [each.monitor.events for each in live.laws] == [0, 0, 0]
     assert live.events == 499
@@ -145,7 +145,7 @@ def test_an_object_that_was_heard_of_by_an_event_with_an_odd_name() -> None:
     live = LiveRun([rml.compile(law, name="closed")])
     live.deliver([{"event": "gone", "name": "app.A", "targetId": 9}])
     live.deliver([{"event": "func_post", "name": 5, "resultId": 1}, {"event": "gone", "name": "app.A", "targetId": 8}])
-    assert live.laws[0].aloof
+    assert live.laws[0].inbox.ignores_unseen_end
     live.deliver([{"event": "gone", "name": "app.File", "targetId": 1}])
     assert len(live.findings) == 1
 
@@ -160,7 +160,7 @@ def test_ends_that_no_law_is_about() -> None:
 
 def test_a_batch_full_of_violations_is_fed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "bad matches {event: 'func_pre', name: 'app.bad'}; Main = bad >> empty;"
-    each = LiveLaw(rml.compile(text, name="bad"))
+    each = LawJudge(rml.compile(text, name="bad"))
     fed = 0
     feed = each.monitor.feed
 

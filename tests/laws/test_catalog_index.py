@@ -66,12 +66,12 @@ def test_all_laws_are_written_down() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_known_is_what_reading_shows(name: str) -> None:
     law, other = unread(name), read(name)
-    assert (law.watches, law.selective, law.acquainted) == (other.watches, other.selective, other.acquainted)
+    assert (law.watches, law.selective, law.tracks_objects) == (other.watches, other.selective, other.tracks_objects)
     assert law.parts == (law,) and len(other.parts) == 1
     monitor = law.monitor()
-    assert (monitor.verdict, monitor.aloof, monitor.doomed_at, monitor.warnings()) == (
+    assert (monitor.verdict, monitor.ignores_unseen_end, monitor.doomed_at, monitor.warnings()) == (
         other.monitor().verdict,
-        other.monitor().aloof,
+        other.monitor().ignores_unseen_end,
         None,
         (),
     )

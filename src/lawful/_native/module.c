@@ -27,7 +27,7 @@ static PyMethodDef methods[] = {
      "call_bare(callable)\n--\n\nCall a function with an empty stack below it, and the whole depth of recursion."},
 #endif
     AUTOMATA_METHODS
-    BATCH_METHODS
+    DISPATCH_METHODS
     LINES_METHODS
     SITES_METHODS
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
@@ -56,6 +56,7 @@ PyMODINIT_FUNC PyInit__core(void) {
     if (PyType_Ready(&ProgramType) < 0 || PyType_Ready(&GrammarGroupType) < 0 || PyType_Ready(&KnownType) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL || PyModule_AddType(module, &MachineType) < 0 ||
+        PyModule_AddType(module, &InboxType) < 0 ||
         PyModule_AddType(module, &WindowType) < 0 || PyModule_AddType(module, &InvariantType) < 0 ||
         PyModule_AddType(module, &GrammarTablesType) < 0 || PyModule_AddType(module, &VigilType) < 0 ||
         PyModule_AddType(module, &SieveType) < 0 || PyModule_AddType(module, &AlarmType) < 0 ||

@@ -74,7 +74,7 @@ class Lookout:
 
     def _listen(self, passport: Callable[[], str], serve: Callable[[], None]) -> Exchange | None:
         settings = self._settings
-        if not any(hasattr(law, "view") for law in self._laws):
+        if not any(law.language == "view" for law in self._laws):
             return None
         from lawful.sources.actors.messages import Exchange  # a run without views must not wait for it
 

@@ -27,8 +27,8 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
     profile: str
     watches: tuple[tuple[tuple[str, _Values | None], ...], ...] | None
     selective: bool
-    acquainted: bool
-    aloof: bool
+    tracks_objects: bool
+    ignores_unseen_end: bool
 
 
 def sum_of(text: str) -> int:
@@ -52,7 +52,7 @@ def known(name: str, text: str) -> Known | None:
     if entry is None or entry.sum != sum_of(text):
         return None
     watches = None if entry.watches is None else tuple(map(Watch, entry.watches))
-    return Known(watches, entry.selective, entry.acquainted, entry.aloof)
+    return Known(watches, entry.selective, entry.tracks_objects, entry.ignores_unseen_end)
 
 
 def entry_of(law: RmlLaw, profile: str) -> Entry | None:
@@ -61,4 +61,4 @@ def entry_of(law: RmlLaw, profile: str) -> Entry | None:
     if len(law.parts) != 1 or monitor.verdict is not Verdict.CURRENTLY_TRUE:
         return None
     watches = None if law.watches is None else tuple(watch.keys for watch in law.watches)
-    return Entry(sum_of(law.source), profile, watches, law.selective, law.acquainted, monitor.aloof)
+    return Entry(sum_of(law.source), profile, watches, law.selective, law.tracks_objects, monitor.ignores_unseen_end)

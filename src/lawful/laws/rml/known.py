@@ -12,6 +12,6 @@ class Known(NamedTuple):
 
     watches: tuple[Watch, ...] | None
     selective: bool
-    acquainted: bool
-    aloof: bool
+    tracks_objects: bool
+    ignores_unseen_end: bool
     """Is it so before the first event?"""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lawful import core
 from lawful.laws.law_html import Shown
 from lawful.laws.machine_monitor import MachineMonitor, check_trace
-from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
+from lawful.laws.protocol import Event, Expectation, Language, Outcome, Verdict, Watch
 from lawful.laws.rml import patterns
 from lawful.laws.rml.compiler import Direct, compile_specification
 from lawful.laws.rml.expectation import expectation, pending
@@ -48,6 +48,8 @@ def compile(text: str, *, name: str = "<law>") -> RmlLaw:
 
 class RmlLaw(Shown):
     """An RML specification without errors. It can be pickled; so can its monitors."""
+
+    language: Language = "rml"
 
     def __init__(self, source: str, name: str, known: Known | None = None, *, part: bool = False) -> None:
         """`known` is what need not be found out. A part of a law is there for the whole."""
@@ -106,10 +108,10 @@ class RmlLaw(Shown):
         return deeply(lambda: subjects(self))
 
     @cached_property
-    def acquainted(self) -> bool:
+    def tracks_objects(self) -> bool:
         """Does the end of an object concern it by its id alone, which it knows from the events before, if at all?"""
         if self.known is not None:
-            return self.known.acquainted
+            return self.known.tracks_objects
         from lawful.laws.rml.unseen_objects import knows_by_id
 
         return knows_by_id(self.specification, self.watches)
@@ -188,11 +190,11 @@ class RmlMonitor(MachineMonitor[Machine]):
         return False
 
     @property
-    def aloof(self) -> bool:
+    def ignores_unseen_end(self) -> bool:
         """Would the end of an object of which no event has told yet change nothing now?"""
-        if self.law.known is not None and not self.begun:
-            return self.law.known.aloof
-        return self.law.acquainted and self._machine.ignores(_STRANGER)
+        if self.law.known is not None and not self.prepared:
+            return self.law.known.ignores_unseen_end
+        return self.law.tracks_objects and self._machine.ignores(_STRANGER)
 
     def prevented(self, number: int) -> None:
         """Of the law that was broken it is so already. Others have taken the event, and cannot give it back."""

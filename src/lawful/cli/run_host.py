@@ -141,7 +141,7 @@ def _bound(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
     return read_groups(both.groups, where=both.file)
 
 
-def prepare(ctx: click.Context, words: Sequence[str]) -> launcher.Program:
+def prepare(ctx: click.Context, words: Sequence[str]) -> launcher.LaunchedProgram:
     """The program that the command line names."""
     if not words:
         hint = f"{ctx.command_path} [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE [ARGUMENTS]"
@@ -149,7 +149,7 @@ def prepare(ctx: click.Context, words: Sequence[str]) -> launcher.Program:
     return launcher.module(words) if ctx.meta[_MODULE] else launcher.script(words)
 
 
-def settled(program: launcher.Program, given: config.Config) -> tuple[config.Config, Settings]:
+def settled(program: launcher.LaunchedProgram, given: config.Config) -> tuple[config.Config, Settings]:
     """What the project's configuration and the flags ask for together."""
     project = find_project(program.folder)
     both = config.combined(config.load(str(project)), given)
@@ -214,7 +214,7 @@ class Host:
 
     def __init__(
         self,
-        program: launcher.Program,
+        program: launcher.LaunchedProgram,
         settings: Settings,
         laws: Sequence[Law],
         report: Callable[[Session], None],

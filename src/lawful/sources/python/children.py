@@ -21,7 +21,7 @@ from types import CodeType
 from typing import Protocol
 
 from lawful import pristine_os
-from lawful.events.event_kinds import opened
+from lawful.events.event_kinds import to_dict
 from lawful.sources.python.sites import probes
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want, WatchPlanner
 
@@ -234,7 +234,7 @@ class ProcessWatchPlanner:
         if not self._noted:
             return batch, []
         wanted, ours = [], []
-        for event in map(opened, batch):
+        for event in map(to_dict, batch):
             name, others = self._noted.get(event.get("name", ""), ("", _ALL))
             if name:
                 ours.append((name, event))

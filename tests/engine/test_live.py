@@ -170,17 +170,17 @@ def test_batches_of_any_size_find_what_the_oracle_rejects(seed: int, which: str)
             rejected.append(number)
     events = [{**each, "file": "f", "line": number} for number, each in enumerate(events, 1)]
     law = compile(text, name="r")
-    with using(which):
-        run = LiveRun([law])
     routes = Routes([(0, law)])
     if not all(routes.find(e.get("event"), e.get("name")) for e in events):
         pytest.skip("the law never meets some of these")
     at = 0
     sizes = random.Random(seed)
-    while at < len(events):
-        size = sizes.randint(1, 4)
-        run.deliver(events[at : at + size])
-        at += size
+    with using(which):
+        run = LiveRun([law])
+        while at < len(events):
+            size = sizes.randint(1, 4)
+            run.deliver(events[at : at + size])
+            at += size
     found = [each.rejected_at for each in run.findings if each.rejected_at is not None]
     lost = [each.doomed_at for each in run.findings if each.doomed_at is not None]
     assert run.fault is None

@@ -109,7 +109,7 @@ def test(words: tuple[str, ...], jobs: int | None, core: str | None) -> None:
     The lines of NAME.breaks.py that end with the comment `# violation` must be found, and no others. All laws of the
     profile std must be silent about NAME.keeps.py, too. Exit code 1 if something is otherwise.
     """
-    from lawful.cli.law_programs import run_all
+    from lawful.cli.law_examples import run_all
 
     found = _chosen(words)
     results = run_all(found, jobs or os.cpu_count() or 1, core)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lawful.explain.studying import Watcher
 
 # Shorter work is over before a bar could be read.
-_PATIENCE = 0.5
+_DELAY = 0.5
 
 
 def with_progress(reader: TraceReader) -> Iterator[list[Event]]:
@@ -33,7 +33,7 @@ def with_progress(reader: TraceReader) -> Iterator[list[Event]]:
             yield batch
             if update is not None:
                 update()
-            elif time.monotonic() - started > _PATIENCE:
+            elif time.monotonic() - started > _DELAY:
                 update = stack.enter_context(_bar(reader))
 
 

@@ -27,9 +27,9 @@ from lawful.reports.automaton_drawing import (
 )
 from lawful.reports.core import count
 from lawful.reports.drawing import LABEL_WIDTH
-from lawful.reports.lettering import letters
 from lawful.reports.page import page
 from lawful.reports.sources import SourceLines
+from lawful.reports.text_width import letters
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison

@@ -11,7 +11,7 @@ from lawful import __version__
 from lawful.diagnostics import printable
 from lawful.reports.core import Judged, Report, about, count
 from lawful.reports.html_findings import Findings
-from lawful.reports.law_places import Places
+from lawful.reports.law_places import LawPlaces
 
 if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary
@@ -181,7 +181,7 @@ def _laws(report: Report) -> Iterator[Json]:
             }
 
 
-def _texts(report: Report, places: Places) -> dict[str, str]:
+def _texts(report: Report, places: LawPlaces) -> dict[str, str]:
     """The texts of laws that are referred to."""
     return {judged.law.name: judged.law.source for judged in report.laws if judged.law.name in places.used}
 

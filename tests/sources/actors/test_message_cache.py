@@ -164,7 +164,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 
     def go(program: Callable[[], Any], *views: str, rests: bool = False, **options: Any) -> Run:
         found = Run()
-        deliver, hand, attach = LiveRun.deliver, Exchange.hand, Exchange.attach
+        deliver, hand, attach = LiveRun.deliver, Exchange.on_call, Exchange.attach
 
         def deliver_and_note(self: LiveRun, batch: list[Event]) -> None:
             found.events += [dict(event) for event in batch]
@@ -181,7 +181,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 
         with monkeypatch.context() as patch:
             patch.setattr(LiveRun, "deliver", deliver_and_note)
-            patch.setattr(Exchange, "hand", hand_and_count)
+            patch.setattr(Exchange, "on_call", hand_and_count)
             patch.setattr(Exchange, "attach", attach_and_set)
             laws = [grammar.compile(view) for view in views or (VIEW, CLERKS)]
             with lawful.watch(laws, project=__file__, **options) as watch:

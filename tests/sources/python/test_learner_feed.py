@@ -17,7 +17,7 @@ from lawful.learning import templates, window
 from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import LEARNING, Event, Tracer, Want, told
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 from sources.python.by_name import BRIEF, ByName
 
 Make = Callable[..., Tracer]
@@ -333,7 +333,7 @@ class Habits(ByName):
     def plan(self, code: Any, module: str) -> Any:
         found = super().plan(code, module)
         return found and found._replace(
-            probes=tuple(probe._replace(habit=probe.name is not None) for probe in found.probes)
+            probes=tuple(probe._replace(learner_only=probe.name is not None) for probe in found.probes)
         )
 
 
@@ -398,11 +398,13 @@ def test_a_place_that_calls_what_is_wanted_is_never_left_alone(prog: Run, core: 
 # -- what a scope asks for -------------------------------------------------------------------------
 
 
-def watched(tmp_path: Path, laws: str = "", *, detail: Want | None = None, **scope: Any) -> Watched:
-    return Watched([rml.compile(laws)] if laws else [], Scope(project=tmp_path, **scope), detail=detail, learn=True)
+def watched(tmp_path: Path, laws: str = "", *, detail: Want | None = None, **scope: Any) -> LawWatchPlanner:
+    return LawWatchPlanner(
+        [rml.compile(laws)] if laws else [], Scope(project=tmp_path, **scope), detail=detail, learn=True
+    )
 
 
-def wants(wanted: Watched, function: object, receiver: type | None) -> Want:
+def wants(wanted: LawWatchPlanner, function: object, receiver: type | None) -> Want:
     callee = wanted.callee(function, receiver)
     return Want(0) if callee is None else callee.wants
 
@@ -469,14 +471,14 @@ def test_only_places_without_a_law_are_left_alone_by_habit(tmp_path: Path) -> No
     code = compile("def f(x, y): x.append(1); y.clear(); x(1)", str(tmp_path / "f.py"), "exec").co_consts[0]
     plan = watched(tmp_path, LAW, calls=("*",)).plan(code, "f")
     assert plan is not None
-    assert [(probe.name, probe.habit, probe.quiet) for probe in plan.probes] == [
+    assert [(probe.name, probe.learner_only, probe.name_unwanted) for probe in plan.probes] == [
         ("append", False, False),
         ("clear", True, False),
         (None, False, False),
     ]
     told_too = watched(tmp_path, LAW, calls=("*",), detail=Want.PRE).plan(code, "f")
     assert told_too is not None
-    assert not any(probe.habit for probe in told_too.probes)
+    assert not any(probe.learner_only for probe in told_too.probes)
 
 
 def test_public_functions_learn_where_they_start(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ static int tell(Tracer *tracer, Post *post, RunFrame *frame, PyObject *pattern, 
 /* Is it a method that is told of for objects like its receiver, and nothing else wanted of it? */
 static bool is_plain(Tracer *tracer, CodeInfo *info, PyObject *first) {
     Callee *callee = first ? plan_receiver(tracer, info, Py_TYPE(first)) : info->callee;
-    return callee != NULL && callee->name != NULL && callee->wants & WANT_HAND && !(callee->wants & NOTHING_ELSE) &&
+    return callee != NULL && callee->name != NULL && callee->wants & WANT_ON_CALL && !(callee->wants & NOTHING_ELSE) &&
            callee->group == NULL;
 }
 

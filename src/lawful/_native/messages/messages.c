@@ -648,7 +648,7 @@ uint32_t post_place(Tracer *tracer, RunFrame *frame) {
 static bool may_be_told(Tracer *tracer, RunFrame *frame) {
     for (int i = 1; i < NEAR && (frame = frame_caller(frame)) != NULL; i++) {
         const CodeInfo *info = plan_find(tracer, frame_code(frame));
-        if (info != NULL && info->callee != NULL && info->callee->wants & WANT_HAND) return true;
+        if (info != NULL && info->callee != NULL && info->callee->wants & WANT_ON_CALL) return true;
     }
     return false;
 }
@@ -802,11 +802,11 @@ static int look_at(Tracer *tracer, int which, CodeInfo *info, RunFrame *frame) {
 
 /* Python may want to know what was taken. Nobody was told of ends until now: hardly anybody asks. */
 static int see_ends(Tracer *tracer, CodeInfo *info, PyObject *queue) {
-    if (info->callee->wants & WANT_HAND_END) return POST_UNKNOWN;
+    if (info->callee->wants & WANT_ON_RETURN) return POST_UNKNOWN;
     Callee *callee = queue == NULL ? NULL : plan_receiver(tracer, info, Py_TYPE(queue));
     if (queue == NULL) return POST_UNKNOWN;
     if (callee == NULL) return post_fault(tracer);
-    if (!(callee->wants & WANT_HAND_END)) return POST_UNKNOWN;
+    if (!(callee->wants & WANT_ON_RETURN)) return POST_UNKNOWN;
     info->callee = callee;
     return delivery_plan(tracer, info) < 0 ? post_fault(tracer) : POST_UNKNOWN;
 }

@@ -149,9 +149,9 @@ int probe_begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, C
     bool unborn = callee->group != NULL && call != NULL && is_birth(callee, call); /* there is no object to tell of yet */
     if (callee->wants & WANT_PRE && !unborn)
         failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), place_of(tracer, info, probe));
-    if (!failed && callee->wants & WANT_HAND && call != NULL && call->known) {
+    if (!failed && callee->wants & WANT_ON_CALL && call != NULL && call->known) {
         PyObject *keywords = NULL, *arguments = call_arguments(call, receiver, &keywords);
-        failed = hand(tracer, call->function, arguments, keywords, place_of(tracer, info, probe), &token);
+        failed = ask_on_call(tracer, call->function, arguments, keywords, place_of(tracer, info, probe), &token);
     }
     if (!failed && (unborn || callee->wants & (WANT_END | LEARN(WANT_NEW))) && probe->result >= 0) {
         Pending *pending = NULL;

@@ -27,7 +27,7 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     callee->class_name = Py_XNewRef(class_name);
     callee->wants = wants;
     callee->group = group;
-    bool plain = group == NULL && !(wants & (WANT_HAND | WANT_HAND_END | WANT_LEARN | WANT_BIRTH | WANT_EXIT));
+    bool plain = group == NULL && !(wants & (WANT_ON_CALL | WANT_ON_RETURN | WANT_LEARN | WANT_BIRTH | WANT_EXIT));
     bool called = wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE | WANT_ARGS));
     if (plain && !called && wants & (WANT_PRE | WANT_END) && !(wants & WANT_CALLEE_SIDE)) {
         callee->plainly = PLAINLY_VALUED;

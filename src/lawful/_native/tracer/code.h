@@ -85,7 +85,7 @@ struct CodeInfo {
     bool odd;                       /* and one of these: */
     bool in_cell;                   /* that is in a cell */
     bool rests;                     /* it is a generator */
-    bool unseen;                    /* its next start is to be told to `Wanted.on_seen` */
+    bool unseen;                    /* its next start is to be told to `WatchPlanner.on_seen` */
     bool by_self;                   /* it bears nothing, and its first variable is the receiver */
     bool apart;                     /* 3.12: its starts and ends are told to a tool of their own */
     bool own;

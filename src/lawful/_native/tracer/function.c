@@ -197,9 +197,9 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     if (callee->wants & WANT_TOLD) {
         uint32_t number = place_number(tracer, code, offset);
         if (callee->wants & wanted) failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), number);
-        if (!failed && callee->wants & WANT_HAND && kind == KIND_PRE) {
+        if (!failed && callee->wants & WANT_ON_CALL && kind == KIND_PRE) {
             PyObject *keywords = NULL, *arguments = frame_arguments(frame, &keywords);
-            failed = hand(tracer, (PyObject *)info->code, arguments, keywords, number, &token);
+            failed = ask_on_call(tracer, (PyObject *)info->code, arguments, keywords, number, &token);
         }
         if (!failed && callee->wants & (WANT_END | WANT_YIELD)) {
             Pending *pending = pending_push(tracer, callee, frame, -1, target, before ? before : payload);
@@ -244,7 +244,7 @@ static int leave_with(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind,
             return -1;
         }
     }
-    if (kind == KIND_POST && handed(tracer, pending.token, value, NULL, pending.place) < 0) {
+    if (kind == KIND_POST && ask_on_return(tracer, pending.token, value, NULL, pending.place) < 0) {
         pending_settle(tracer, &pending);
         return -1;
     }
@@ -298,7 +298,7 @@ int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *p
         return 1;
     }
     PyObject *name = pending.token && payload ? PyDict_GetItemWithError(payload, text_exception) : NULL;
-    if (pending.token != NULL && handed(tracer, pending.token, NULL, name, pending.place) < 0) {
+    if (pending.token != NULL && ask_on_return(tracer, pending.token, NULL, name, pending.place) < 0) {
         Py_XDECREF(payload);
         pending_settle(tracer, &pending);
         return -1;

@@ -132,7 +132,7 @@ static PyObject *brief_open(Brief *brief, PyObject *unused) {
 PyObject *brief_event(PyObject *event) { return is_brief(event) ? brief_open((Brief *)event, NULL) : Py_NewRef(event); }
 
 static PyMethodDef brief_methods[] = {
-    {"open", (PyCFunction)brief_open, METH_NOARGS, "open()\n--\n\nThe event: always the same dict."},
+    {"to_dict", (PyCFunction)brief_open, METH_NOARGS, "to_dict()\n--\n\nThe event: always the same dict."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,17 +1,17 @@
-/* Objects of a call that are handed over themselves, to `Wanted.hand`, and the events that come back. */
+/* Objects of a call that are handed over themselves, to `WatchPlanner.on_call`, and the events that come back. */
 #include "tracer/probe.h"
 
 #ifndef LAWFUL_NO_TRACER
 
-static PyObject *text_hand, *text_handed;
+static PyObject *text_on_call, *text_on_return;
 
 int hand_setup(void) {
-    if (text_hand == NULL && (text_hand = PyUnicode_InternFromString("hand")) == NULL) return -1;
-    if (text_handed == NULL && (text_handed = PyUnicode_InternFromString("handed")) == NULL) return -1;
+    if (text_on_call == NULL && (text_on_call = PyUnicode_InternFromString("on_call")) == NULL) return -1;
+    if (text_on_return == NULL && (text_on_return = PyUnicode_InternFromString("on_return")) == NULL) return -1;
     return 0;
 }
 
-/* Calls a method of `Wanted` as records are delivered: nothing of the program runs in between. */
+/* Calls a method of `WatchPlanner` as records are delivered: nothing of the program runs in between. */
 static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, PyObject *third) {
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
@@ -38,9 +38,9 @@ static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, P
     return answer;
 }
 
-int hand(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
+int ask_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
     *token = NULL;
-    PyObject *answer = arguments ? ask_wanted(tracer, text_hand, subject, arguments, keywords ? keywords : Py_None) : NULL;
+    PyObject *answer = arguments ? ask_wanted(tracer, text_on_call, subject, arguments, keywords ? keywords : Py_None) : NULL;
     Py_XDECREF(arguments);
     Py_XDECREF(keywords);
     if (answer == NULL) return probe_fault(tracer);
@@ -53,9 +53,9 @@ int hand(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywo
     return failed;
 }
 
-int handed(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
+int ask_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
     if (token == NULL) return 0;
-    PyObject *answer = ask_wanted(tracer, text_handed, token, result ? result : Py_None, exception ? exception : Py_None);
+    PyObject *answer = ask_wanted(tracer, text_on_return, token, result ? result : Py_None, exception ? exception : Py_None);
     if (answer == NULL) return probe_fault(tracer);
     int failed = PyList_CheckExact(answer) ? record_emit_all(tracer, answer, place) : 0;
     Py_DECREF(answer);

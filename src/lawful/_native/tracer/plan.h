@@ -10,7 +10,7 @@
 
 #ifndef LAWFUL_NO_TRACER
 
-/* Asks `Wanted`. The further argument may be NULL. */
+/* Asks `WatchPlanner`. The further argument may be NULL. */
 PyObject *plan_ask_wanted(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further);
 
 int callee_setup(void);

@@ -34,7 +34,7 @@ static int on_profile(PyObject *self, PyFrameObject *object, int what, PyObject 
 /* ---- which function is in force ------------------------------------------------------------------------------------------ */
 
 static bool wants_raise(CodeInfo *info) {
-    return info->callee != NULL && info->callee->wants & (WANT_RAISE | WANT_HAND_END) && !sample_asleep(info->tracer, info->groups, info->bears);
+    return info->callee != NULL && info->callee->wants & (WANT_RAISE | WANT_ON_RETURN) && !sample_asleep(info->tracer, info->groups, info->bears);
 }
 
 static bool wants_probes(CodeInfo *info) {
@@ -43,7 +43,7 @@ static bool wants_probes(CodeInfo *info) {
 
 /* An exception that goes on after `finally` or `with` is only told of by the instruction that raises it again. */
 static bool reraises(CodeInfo *info) {
-    return info->callee != NULL && info->callee->wants & (WANT_RAISE | WANT_HAND_END) && PyBytes_GET_SIZE(info->code->co_exceptiontable) > 0;
+    return info->callee != NULL && info->callee->wants & (WANT_RAISE | WANT_ON_RETURN) && PyBytes_GET_SIZE(info->code->co_exceptiontable) > 0;
 }
 
 static bool wants_trace(RunFrame *frame) {

@@ -72,7 +72,7 @@ static PyObject *tracer_start(Tracer *self, PyObject *unused) {
     if (on_seen == NULL) PyErr_Clear();
     self->tells_seen = on_seen != NULL && on_seen != Py_None;
     Py_XDECREF(on_seen);
-    PyObject *sieve = PyObject_GetAttrString(self->wanted, "sieve");
+    PyObject *sieve = PyObject_GetAttrString(self->wanted, "library_filter");
     if (sieve == NULL) PyErr_Clear();
     Py_XSETREF(self->sieve, sieve != NULL && PyObject_TypeCheck(sieve, &SieveType) ? Py_NewRef(sieve) : NULL);
     Py_XDECREF(sieve);
@@ -99,7 +99,7 @@ static PyObject *tracer_stop(Tracer *self, PyObject *unused) {
 }
 
 /* Objects keep their ids as long as one tracer knows them: this one does from now on. */
-static PyObject *tracer_follow(Tracer *self, PyObject *other) {
+static PyObject *tracer_take_over(Tracer *self, PyObject *other) {
     if (!PyObject_TypeCheck(other, &TracerType) || self->running || self->slot >= 0 || !((Tracer *)other)->running) {
         PyErr_SetString(PyExc_ValueError, "a tracer that has not begun can follow one that runs");
         return NULL;
@@ -162,8 +162,8 @@ static PyObject *set_aside(Tracer *self, bool aside) {
     Py_RETURN_NONE;
 }
 
-static PyObject *tracer_step_aside(Tracer *self, PyObject *unused) { return set_aside(self, true); }
-static PyObject *tracer_come_back(Tracer *self, PyObject *unused) { return set_aside(self, false); }
+static PyObject *tracer_suspend(Tracer *self, PyObject *unused) { return set_aside(self, true); }
+static PyObject *tracer_resume(Tracer *self, PyObject *unused) { return set_aside(self, false); }
 
 /* ---- samples --------------------------------------------------------------------------------------------------------------- */
 
@@ -360,7 +360,7 @@ static PyObject *get_pending(Tracer *self, void *unused) { return PyLong_FromSsi
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)tracer_start, METH_NOARGS, "start()\n--\n\nWatch all threads."},
     {"stop", (PyCFunction)tracer_stop, METH_NOARGS, "stop()\n--\n\nLeave the interpreter as it was."},
-    {"follow", (PyCFunction)tracer_follow, METH_O, "follow(other)\n--\n\nGo on with the ids of objects and threads of another one."},
+    {"take_over", (PyCFunction)tracer_take_over, METH_O, "take_over(other)\n--\n\nGo on with the ids of objects and threads of another one."},
     {"flush", (PyCFunction)tracer_flush, METH_NOARGS, "flush()\n--\n\nDeliver what was gathered so far."},
     {"emit", (PyCFunction)tracer_emit, METH_O, "emit(event)\n--\n\nPut an event of one's own into the stream."},
     {"identify", (PyCFunction)tracer_identify, METH_O, "identify(value)\n--\n\nThe id of an object."},
@@ -370,8 +370,8 @@ static PyMethodDef methods[] = {
     {"release", (PyCFunction)tracer_release, METH_O, "release(group)\n--\n\nNone of its objects is a sample any more."},
     {"seed", (PyCFunction)tracer_seed, METH_O, "seed(number)\n--\n\nThe coins begin anew."},
     {"rearm", (PyCFunction)tracer_rearm, METH_NOARGS, "rearm()\n--\n\nTell of all own code that starts, once more."},
-    {"step_aside", (PyCFunction)tracer_step_aside, METH_NOARGS, "step_aside()\n--\n\nThis thread does Lawful's own work now."},
-    {"come_back", (PyCFunction)tracer_come_back, METH_NOARGS, "come_back()\n--\n\nIt does the program's again."},
+    {"suspend", (PyCFunction)tracer_suspend, METH_NOARGS, "suspend()\n--\n\nThis thread does Lawful's own work now."},
+    {"resume", (PyCFunction)tracer_resume, METH_NOARGS, "resume()\n--\n\nIt does the program's again."},
     {"after_fork", (PyCFunction)tracer_after_fork, METH_O, "after_fork(process)\n--\n\nGo on in a child process."},
     {NULL, NULL, 0, NULL},
 };

@@ -45,17 +45,17 @@ enum {
 enum {
     WANT_PRE = 1, WANT_POST = 2, WANT_RAISE = 4, WANT_NEW = 8, WANT_ARGS = 16, WANT_RESULT = 32, WANT_READ = 64,
     WANT_WRITE = 128, WANT_NEXT = 256, WANT_YIELD = 512, WANT_CALLEE_SIDE = 1024, WANT_RECEIVER = 2048,
-    WANT_EXIT = 4096, WANT_SITE = 8192, WANT_BIRTH = 1 << 26, WANT_STACK = 1 << 27, WANT_HAND = 1 << 28,
-    WANT_HAND_END = 1 << 29
+    WANT_EXIT = 4096, WANT_SITE = 8192, WANT_BIRTH = 1 << 26, WANT_STACK = 1 << 27, WANT_ON_CALL = 1 << 28,
+    WANT_ON_RETURN = 1 << 29
 };
-#define WANT_END (WANT_POST | WANT_RAISE | WANT_NEW | WANT_HAND_END)
+#define WANT_END (WANT_POST | WANT_RAISE | WANT_NEW | WANT_ON_RETURN)
 /* The same events, for the learner. */
 #define LEARN_SHIFT 14
 #define LEARN(wants) ((wants) << LEARN_SHIFT)
 #define WANT_LEARN LEARN(WANT_PRE | WANT_NEW | WANT_READ | WANT_WRITE)
 /* What is told otherwise. */
 #define WANT_TOLD \
-    (WANT_END | WANT_PRE | WANT_READ | WANT_WRITE | WANT_NEXT | WANT_YIELD | WANT_EXIT | WANT_BIRTH | WANT_HAND)
+    (WANT_END | WANT_PRE | WANT_READ | WANT_WRITE | WANT_NEXT | WANT_YIELD | WANT_EXIT | WANT_BIRTH | WANT_ON_CALL)
 
 #define CELL_KIND 0x40 /* CO_FAST_CELL: a local variable is in a cell */
 
@@ -144,7 +144,7 @@ typedef struct {
     Id target;
     uint64_t begun;        /* where its beginning was written, as `start` counts words; 0: that does not matter */
     PyObject *payload;     /* what its beginning had, or NULL */
-    PyObject *token;       /* what `Wanted.hand` wants to be given back at its end, or NULL */
+    PyObject *token;       /* what `WatchPlanner.on_call` wants to be given back at its end, or NULL */
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
     Group *gone_group;     /* if it was a sample */

@@ -57,11 +57,10 @@ class Probe(NamedTuple):
     keywords: tuple[str, ...]  # of a CALL: the names of the last arguments
     result: int  # the offset of the next instruction: there the result, if it has one, is on the stack; -1: nowhere
     line: int  # in the source, 0 if unknown
-    quiet: bool = False  # of a call: nothing that is wanted has this name, so that a place that calls something else
-    # by it can be left alone; of a call without a name: the same as long as nothing that is wanted has escaped
-    habit: bool = (
-        False  # of a call: only a learner wants it; it can be left alone once it has often called other things
-    )
+    # Of a call: no watched callee has this name, so a place that calls something else by it can be switched off. Of a
+    # call without a name: the same, as long as no watched callee has escaped into a variable.
+    name_unwanted: bool = False
+    learner_only: bool = False  # of a call: only a learner wants it; switched off once it often called other things
     groups: tuple[int, ...] = ()  # all that is wanted here, whatever comes, is of these groups; (): that is not known
     bears: bool = False  # an object of these groups may be told of here when it is new
     # Of SET_FIELD: the instruction before, if value and owner are known there already: its offset, and where they lie,
@@ -97,8 +96,8 @@ class Want(IntFlag):
     LEARN_WRITE = 2097152
     BIRTH = 1 << 26  # born: here objects of the callee's group begin their lives, and the coin is flipped
     STACK = 1 << 27  # of born: who made it
-    HAND = 1 << 28  # the objects of the call are handed to `Wanted.hand`, which makes the events
-    HAND_END = 1 << 29  # so is its end, to `Wanted.handed`
+    ON_CALL = 1 << 28  # the objects of the call are handed to `WatchPlanner.on_call`, which makes the events
+    ON_RETURN = 1 << 29  # so is its end, to `WatchPlanner.on_return`
 
 
 LEARNING: Final = Want.LEARN | Want.LEARN_NEW | Want.LEARN_READ | Want.LEARN_WRITE
@@ -144,14 +143,14 @@ class Sampling(NamedTuple):
     stacks: bool = False  # `born` tells who made the object
 
 
-class Wanted(Protocol):
+class WatchPlanner(Protocol):
     """Decides what is watched. Cores ask once and remember, so these may be slow.
 
     There may be more, which cores do without: `on_seen(code)` is called when own code starts for the first time, and
     for the first time after each `Tracer.rearm`; None when the tracer starts: nobody wants to know. `only_groups` is
     true if there is nothing to be seen while all `groups` are off (3.11: the interpreter is left alone then).
-    `hand` and `handed` are for callees with `Want.HAND`: see `Hands`. `sieve`, of the C core, knows code for which
-    `plan` would give None; the C tracer does not ask about that.
+    `on_call` and `on_return` are for callees with `Want.ON_CALL`: see `CallHandler`. `library_filter`, of the C core,
+    knows code for which `plan` would give None; the C tracer does not ask about that.
     """
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
@@ -190,15 +189,15 @@ class Wanted(Protocol):
         ...
 
 
-class Hands(Protocol):
-    """What a `Wanted` has besides, if it has callees with `Want.HAND`: it makes their events itself.
+class CallHandler(Protocol):
+    """What a `WatchPlanner` has besides, if it has callees with `Want.ON_CALL`: it makes their events itself.
 
     An event says all that it can by ids and plain values; who must look into an object needs the object. Both run on
     the thread of the call, and nothing that they do is seen. What they raise is a fault of ours. The events of one
     answer are delivered together, and get place, thread, task and time like others.
     """
 
-    def hand(
+    def on_call(
         self, subject: object, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> tuple[list[Event], object] | None:
         """A call is about to happen: its events, and a token if its end is to be told. None: there is nothing to it.
@@ -208,12 +207,12 @@ class Hands(Protocol):
         """
         ...
 
-    def handed(self, token: object, result: object, exception: str | None) -> list[Event]:
-        """It has ended, with this result or with an exception of a class of this name (with `Want.HAND_END`)."""
+    def on_return(self, token: object, result: object, exception: str | None) -> list[Event]:
+        """It has ended, with this result or with an exception of a class of this name (with `Want.ON_RETURN`)."""
         ...
 
 
-class Learner(Protocol):
+class LearnerFeed(Protocol):
     """Learns while the program runs. Its numbers are asked for once for each name and place, and remembered."""
 
     @property
@@ -226,7 +225,7 @@ class Learner(Protocol):
     def site(self, file: str | None, line: int | None) -> int: ...
 
 
-class Samples(NamedTuple):
+class SampleCounts(NamedTuple):
     """What has become of a group so far."""
 
     born: int  # objects for which the coin was flipped
@@ -288,7 +287,7 @@ class Tracer(Protocol):
         ...
 
     def samples(self, group: int) -> tuple[int, int, int]:
-        """`Samples` of this group: born, taken, alive."""
+        """`SampleCounts` of this group: born, taken, alive."""
         ...
 
     def seed(self, number: int) -> None:
@@ -296,10 +295,10 @@ class Tracer(Protocol):
         ...
 
     def rearm(self) -> None:
-        """`Wanted.on_seen` is to be told again of all own code that starts from now on, once."""
+        """`WatchPlanner.on_seen` is to be told again of all own code that starts from now on, once."""
         ...
 
-    def follow(self, other: Self) -> None:
+    def take_over(self, other: Self) -> None:
         """Before the start: take over from a tracer of the same core that runs, and is to stop before this one starts.
 
         Objects and threads keep their numbers, and time goes on. Calls that are going on have no end in what this one
@@ -323,11 +322,11 @@ class Tracer(Protocol):
         """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
         ...
 
-    def step_aside(self) -> None:
+    def suspend(self) -> None:
         """This thread does Lawful's own work now: functions that it starts are not the program's doing."""
         ...
 
-    def come_back(self) -> None:
+    def resume(self) -> None:
         """It does the program's work again."""
         ...
 

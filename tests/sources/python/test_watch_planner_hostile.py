@@ -11,8 +11,8 @@ import pytest
 
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Operation
-from lawful.sources.python.wanted import Watched
-from sources.python.wanted_program import OWN, PROG, name_of, operations, plain, watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
+from sources.python.watch_planner_program import OWN, PROG, name_of, operations, plain, watched
 
 # -- hostile objects -----------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ def hostile_class() -> Any:
     return Hostile
 
 
-SCOPES: list[Callable[[], Watched]] = [
+SCOPES: list[Callable[[], LawWatchPlanner]] = [
     lambda: watched(
         f"{__name__}.Hostile", f"{__name__}.Hostile.method", f"{__name__}.Hostile.x", f"{__name__}.Hostile.__enter__"
     ),
@@ -65,7 +65,7 @@ SCOPES: list[Callable[[], Watched]] = [
 
 
 @pytest.mark.parametrize("make", SCOPES)
-def test_nothing_of_a_hostile_object_runs(make: Callable[[], Watched], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_a_hostile_object_runs(make: Callable[[], LawWatchPlanner], monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = make()
     Hostile = hostile_class()
     monkeypatch.setitem(vars(sys.modules[__name__]), "Hostile", Hostile)
@@ -106,7 +106,7 @@ def test_bytecode_that_no_compiler_wrote_is_left_alone_and_told_once() -> None:
     assert found.callee is None
     assert operations(wanted, works) == {Operation.CALL}
     assert len(wanted.warnings) == 1
-    assert "works (test_wanted_hostile.py) did" in wanted.warnings[0]
+    assert "works (test_watch_planner_hostile.py) did" in wanted.warnings[0]
     wanted.plan(other.__code__.replace(co_stacksize=1), __name__)
     assert len(wanted.warnings) == 1
     assert "and 1 other function did" in wanted.warnings[0]

@@ -11,8 +11,8 @@ from typing import Any, Final
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.field_reads import fields_read
-from lawful.sources.python.name_resolution import Place, Standing, spellings
-from lawful.sources.python.per_object import Attached
+from lawful.sources.python.name_resolution import Place, ResolvedNames, spellings
+from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.tracer_protocol import Sampling, Want
 
 NOTHING: Final = Want(0)
@@ -58,10 +58,10 @@ def meets(wants: Want, others: Want) -> bool:
     return int.__and__(wants, others) != 0
 
 
-class Point:
+class WatchedName:
     """A name that laws have, and what they want to know of it."""
 
-    def __init__(self, name: str, standing: Standing) -> None:
+    def __init__(self, name: str, standing: ResolvedNames) -> None:
         self.name = name
         self.wants = NOTHING
         self.sampled = True  # are those who want it content with samples?
@@ -109,22 +109,22 @@ class Point:
         return holder, method
 
 
-def _of_objects(point: Point) -> bool:
+def _of_objects(point: WatchedName) -> bool:
     """Does what the name stands for always belong to an object, as fields and plain methods do?"""
     place = point.place
     methods = () if place is None else tuple(names.methods(place.entry))
     return all(method.receiver and not method.by_class for method in methods)
 
 
-class Points:
+class WatchedNames:
     """All that some laws name. `main`: the name they may use for the main module, beside `__main__`."""
 
     def __init__(self, laws: Iterable[Law], main: str | None, more: Want, sampling: Sampling | None = None) -> None:
         self.main = main
-        self._standing = Standing(main)
+        self._standing = ResolvedNames(main)
         self._sampling = sampling
-        self.by_name: dict[str, Point] = {}
-        self.by_last: dict[str, list[Point]] = {}
+        self.by_name: dict[str, WatchedName] = {}
+        self.by_last: dict[str, list[WatchedName]] = {}
         self.class_names: set[str] = set()
         self.any_next = NOTHING  # of `iter_next` with any name
         self.gone = False
@@ -137,7 +137,7 @@ class Points:
                 others = others or not sampled
         self.makers: dict[str, int] = {}
         self.classes: dict[str, int] = {}
-        self._known_groups: Attached[int] = Attached()  # of classes
+        self._known_groups: PerObject[int] = PerObject()  # of classes
         self._allied: set[tuple[int, int]] = set()  # groups that an object could be of: it is of the first
         if sampling is not None and not others:
             self._add_births(sampling)
@@ -147,7 +147,7 @@ class Points:
             self.class_names.update((point.prefix, point.name))
         self.wants = united(point.wants for point in self.by_name.values())  # all together
         self.functions = [point for point in self.by_name.values() if meets(point.wants, FUNCTION)]
-        self._function_names: dict[str, list[Point]] = {}
+        self._function_names: dict[str, list[WatchedName]] = {}
         for point in self.functions:
             self._function_names.setdefault(point.last, []).append(point)
         self.readers = [point for point in self.by_name.values() if point.is_reader]
@@ -157,10 +157,10 @@ class Points:
             if name:
                 self._standing.add(name)
         self._settled_at = -1
-        self._by_code: dict[int, list[Point]] = {}
+        self._by_code: dict[int, list[WatchedName]] = {}
         self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
-        self._called_class: dict[int, Point] = {}
-        self.sieve: Any = None  # of the C core, if there is one: is told what code laws name
+        self._called_class: dict[int, WatchedName] = {}
+        self.library_filter: Any = None  # of the C core, if there is one: is told what code laws name
         self._told: object = None
 
     def settle(self) -> int:
@@ -183,9 +183,9 @@ class Points:
             for point in self.called:
                 if point.place is not None and names.is_class(point.place.entry):
                     self._called_class.setdefault(id(point.place.entry), point)
-        if self.sieve is not None and self._told is not self._standing.vigil:
-            self._told = self._standing.vigil
-            self.sieve.settle({*self._by_code}, self._told)
+        if self.library_filter is not None and self._told is not self._standing.change_watch:
+            self._told = self._standing.change_watch
+            self.library_filter.settle({*self._by_code}, self._told)
         return changes
 
     def means(self, name: str, kind: type) -> bool:
@@ -197,7 +197,7 @@ class Points:
         """What `settle` has last said."""
         return self._settled_at
 
-    def functions_of(self, code: CodeType) -> list[Point]:
+    def functions_of(self, code: CodeType) -> list[WatchedName]:
         """Names of functions that this may be the code of: it has the name, or was put there under another."""
         named = self._function_names.get(code.co_name, [])
         if all(point in named for point in self._by_code.get(id(code), ())):
@@ -205,7 +205,7 @@ class Points:
         found = {*named, *self._by_code[id(code)]}
         return [point for point in self.functions if point in found]
 
-    def called_by(self, code: CodeType) -> Point | None:
+    def called_by(self, code: CodeType) -> WatchedName | None:
         """The first name of something that is called which stands for this code."""
         standing = self._by_code.get(id(code), ())
         return next((point for point in self.called if point in standing), None) if standing else None
@@ -228,7 +228,7 @@ class Points:
         self.makers = {name: group for name, group in sampling.makers.items() if group not in out}
         wants = Want.BIRTH | Want.SITE | (Want.STACK if sampling.stacks else NOTHING)
         for name in (*self.classes, *self.makers):
-            self.by_name.setdefault(name, Point(name, self._standing)).wants |= wants
+            self.by_name.setdefault(name, WatchedName(name, self._standing)).wants |= wants
 
     def group_of(self, kind: type) -> int:
         """The group of a class's objects: that of the first class it inherits from that is sampled; 0: none."""
@@ -247,7 +247,7 @@ class Points:
         self._allied.update((other, found[0]) for other in found[1:])
         return found[0]
 
-    def groups_of(self, points: Iterable[Point]) -> frozenset[int] | None:
+    def groups_of(self, points: Iterable[WatchedName]) -> frozenset[int] | None:
         """The groups of all objects that these names may be about; None: it may be something else, too.
 
         Where it cannot be known yet, more are given than there will be.
@@ -260,7 +260,7 @@ class Points:
             found |= groups
         return frozenset(found)
 
-    def _groups_of_point(self, point: Point) -> set[int] | None:
+    def _groups_of_point(self, point: WatchedName) -> set[int] | None:
         if not point.sampled:
             return None
         if point.name in self.makers:
@@ -310,7 +310,7 @@ class Points:
             found = keys.get("name")
             for name in found or ():
                 if isinstance(name, str) and name:
-                    point = self.by_name.get(name) or self.by_name.setdefault(name, Point(name, self._standing))
+                    point = self.by_name.get(name) or self.by_name.setdefault(name, WatchedName(name, self._standing))
                     if int.__or__(point.wants, every) != point.wants:
                         point.wants |= every
                     point.sampled = point.sampled and sampled
@@ -320,7 +320,7 @@ class Points:
                 unnamed = True
         return unnamed
 
-    def of_method(self, receiver: type, definer: type, name: str) -> Point | None:
+    def of_method(self, receiver: type, definer: type, name: str) -> WatchedName | None:
         """The law's name for a method, by the first class on the way from the receiver's to that which defines it."""
         points = self.by_last.get(name)
         if points is None:
@@ -338,7 +338,7 @@ class Points:
                 break
         return None
 
-    def of_class(self, kind: type) -> Point | None:
+    def of_class(self, kind: type) -> WatchedName | None:
         """The law's name for a class that is called: its own or that of a base class."""
         for each in names.mro(kind) if self.called else ():
             for spelling in spellings(names.class_name(each), self.main):
@@ -350,7 +350,7 @@ class Points:
                 return point
         return None
 
-    def of_builtin(self, function: Any, name: str) -> Point | None:
+    def of_builtin(self, function: Any, name: str) -> WatchedName | None:
         """The law's name for a function of a C module; `name` is its own."""
         point = self.by_name.get(name)
         if point is None:
@@ -358,7 +358,7 @@ class Points:
             point = next((each for each in nearby if (at := each.place) and at.entry is function), None)
         return point
 
-    def of_field(self, owner: type, name: str) -> Point | None:
+    def of_field(self, owner: type, name: str) -> WatchedName | None:
         """The law's name for an attribute, by the first class that a law names."""
         points = [point for point in self.by_last.get(name, ()) if point.wants & FIELD]
         for each in names.mro(owner) if points else ():
@@ -367,11 +367,11 @@ class Points:
                     return point
         return None
 
-    def of_read_field(self, owner: type, name: str) -> Point | None:
+    def of_read_field(self, owner: type, name: str) -> WatchedName | None:
         """The law's name for an attribute that a method reads."""
         return next((point for point in self.readers if self._reads(point, owner, name)), None)
 
-    def _reads(self, point: Point, owner: type, field: str) -> bool:
+    def _reads(self, point: WatchedName, owner: type, field: str) -> bool:
         holder, method = point.reader
         if holder != _ANY_CLASS and not any(self.means(holder, each) for each in names.mro(owner)):
             return False

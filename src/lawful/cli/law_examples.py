@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _MARK = "# violation"
-_PATIENCE = 120.0  # seconds
+_TIMEOUT = 120.0  # seconds
 _LANGUAGES = (".rml", ".toml", ".view", ".g")
 
 
@@ -27,7 +27,7 @@ def run_all(laws: Mapping[str, Path], jobs: int, core: str | None) -> Iterator[t
         yield from zip(laws, pool.map(lambda name: problems(name, laws[name], core), laws), strict=True)
 
 
-def alone(folder: Path, words: list[str]) -> tuple[int, str]:
+def run_in_process(folder: Path, words: list[str]) -> tuple[int, str]:
     """In a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "lawful", *words],
@@ -38,12 +38,12 @@ def alone(folder: Path, words: list[str]) -> tuple[int, str]:
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         errors="replace",
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT,
     )
     return done.returncode, done.stdout
 
 
-def problems(name: str, path: Path, core: str | None, run: Run = alone) -> list[str]:
+def problems(name: str, path: Path, core: str | None, run: Run = run_in_process) -> list[str]:
     """What the programs of a law do that they should not, in words."""
     told: list[str] = []
     for kind in ("keeps", "breaks"):
@@ -51,11 +51,11 @@ def problems(name: str, path: Path, core: str | None, run: Run = alone) -> list[
         if not program.exists():
             told.append(f"there is no {program.name}")
             continue
-        expected = marked(program) if kind == "breaks" else []
+        expected = expected_lines(program) if kind == "breaks" else []
         if kind == "breaks" and not expected:
             told.append(f"no line of {program.name} ends with `{_MARK}`")
         # Laws that raise no false alarms are silent about a program that is right.
-        found, trouble = watched(program, path, core, ["std"] if kind == "keeps" else [], run)
+        found, trouble = findings_of(program, path, core, ["std"] if kind == "keeps" else [], run)
         if trouble:
             told.append(f"{program.name}: {trouble}")
             continue
@@ -66,14 +66,14 @@ def problems(name: str, path: Path, core: str | None, run: Run = alone) -> list[
     return told
 
 
-def marked(program: Path) -> list[int]:
+def expected_lines(program: Path) -> list[int]:
     """The lines that break the law, as they say."""
     lines = program.read_text(encoding="utf-8").splitlines()
     return [number for number, line in enumerate(lines, 1) if line.endswith(_MARK)]
 
 
-def watched(
-    program: Path, law: Path, core: str | None, others: list[str], run: Run = alone
+def findings_of(
+    program: Path, law: Path, core: str | None, others: list[str], run: Run = run_in_process
 ) -> tuple[list[tuple[str, int]], str]:
     """The law and the line of each finding, and what went wrong.
 
@@ -92,7 +92,7 @@ def watched(
         try:
             code, output = run(folder, words)
         except subprocess.TimeoutExpired:
-            return [], f"it does not end within {_PATIENCE:.0f} seconds"
+            return [], f"it does not end within {_TIMEOUT:.0f} seconds"
         try:
             told = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):

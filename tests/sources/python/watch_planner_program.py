@@ -13,7 +13,7 @@ from lawful.laws import rml
 from lawful.laws.protocol import Law
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Operation, Want
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 
 PROG = __name__
 FILE = Path(__file__).name
@@ -30,8 +30,8 @@ def law(*matches: str) -> Law:
     return rml.compile(f"{declared}Main = ({either})*;")
 
 
-def watched(*matches: str, scope: Scope = OWN, **options: Any) -> Watched:
-    return Watched([law(*matches)] if matches else [], scope, **options)
+def watched(*matches: str, scope: Scope = OWN, **options: Any) -> LawWatchPlanner:
+    return LawWatchPlanner([law(*matches)] if matches else [], scope, **options)
 
 
 def code_of(function: Any) -> CodeType:
@@ -40,11 +40,11 @@ def code_of(function: Any) -> CodeType:
     return code
 
 
-def plan(wanted: Watched, function: Any) -> CodePlan | None:
+def plan(wanted: LawWatchPlanner, function: Any) -> CodePlan | None:
     return wanted.plan(code_of(function), getattr(function, "__func__", function).__globals__["__name__"])
 
 
-def reported(wanted: Watched, function: Any, receiver: type | None = None) -> str | None:
+def reported(wanted: LawWatchPlanner, function: Any, receiver: type | None = None) -> str | None:
     """The name under which a function reports itself, as a core finds it."""
     found = plan(wanted, function)
     if found is None or found.callee is None:
@@ -57,7 +57,7 @@ def name_of(callee: Callee | None) -> str | None:
     return None if callee is None else callee.name
 
 
-def operations(wanted: Watched, function: Any) -> set[Operation]:
+def operations(wanted: LawWatchPlanner, function: Any) -> set[Operation]:
     found = plan(wanted, function)
     return set() if found is None else {probe.operation for probe in found.probes}
 

@@ -9,8 +9,8 @@ from types import CodeType, FunctionType, ModuleType
 import pytest
 
 from lawful.laws.rml import compile
-from lawful.sources.python.points import Point, Points
 from lawful.sources.python.tracer_protocol import Want
+from lawful.sources.python.watched_names import WatchedName, WatchedNames
 
 NAMES = [f"shop{module}.{owner}{name}" for module in "ab" for owner in ("", "Till.") for name in ("buy", "sell")]
 LAW = f"""
@@ -32,7 +32,7 @@ def functions() -> list[FunctionType]:
 @pytest.mark.parametrize("seed", range(20))
 def test_functions_are_found_under_whatever_name_they_have_now(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    points = Points([compile(LAW)], None, Want(0))
+    points = WatchedNames([compile(LAW)], None, Want(0))
     known = functions()
     for _ in range(60):
         module = chance.choice(("shopa", "shopb"))
@@ -55,6 +55,6 @@ def test_functions_are_found_under_whatever_name_they_have_now(seed: int, monkey
             assert points.stand_for(code) == any(point.has(code) for point in points.by_name.values())
 
 
-def expected(points: Points, code: CodeType) -> list[Point]:
+def expected(points: WatchedNames, code: CodeType) -> list[WatchedName]:
     """One after the other, as slow as it is plain."""
     return [point for point in points.functions if point.last == code.co_name or point.has(code)]

@@ -16,11 +16,22 @@ from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.identity import PRIMITIVE
 from lawful.sources.python.name_resolution import resolve, spellings
-from lawful.sources.python.per_object import Attached
-from lawful.sources.python.points import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, Point, Points, meets, united
+from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.scope import Scope
-from lawful.sources.python.sites import Marks, UnknownBytecodeError, loaded_names, probes
+from lawful.sources.python.sites import CallMarks, UnknownBytecodeError, loaded_names, probes
 from lawful.sources.python.tracer_protocol import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
+from lawful.sources.python.watched_names import (
+    BIRTH,
+    CALL,
+    FIELD,
+    FUNCTION,
+    NOTES,
+    NOTHING,
+    WatchedName,
+    WatchedNames,
+    meets,
+    united,
+)
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """What is noted of that which only a scope asks for."""
@@ -82,8 +93,8 @@ class _Known(NamedTuple):
 _DISMISSED: Final = _Known(None, False)
 
 
-class Watched:
-    """Implements `Wanted`. `main`: the name laws may use for the main module, beside `__main__`.
+class LawWatchPlanner:
+    """Implements `WatchPlanner`. `main`: the name laws may use for the main module, beside `__main__`.
 
     `detail` is what is noted of that which a scope asks for, `more` what is noted besides of that which laws name. If
     `learn`, the scope says what is learned from; then nothing is noted of it unless `detail` says so.
@@ -115,7 +126,7 @@ class Watched:
         self._detail = detail | Want.SITE | (LEARNING if learn else NOTHING) | (NOTHING if self._only_learn else FIELD)
         if scope.public or scope.calls or scope.fields or learn:
             sampling = None  # they want to see everything
-        self._points = Points(laws, main, more, sampling)
+        self._points = WatchedNames(laws, main, more, sampling)
         self.groups = self._points.groups
         self._births = BIRTH if sampling is not None and sampling.stacks else Want.BIRTH
         self.unnamed = self._points.unnamed  # laws about events of any name: they see only what others cause
@@ -128,14 +139,14 @@ class Watched:
         self._read_names = frozenset(point.last for point in points if meets(point.wants, Want.READ))
         self._written_names = frozenset(point.last for point in points if meets(point.wants, Want.WRITE))
         self._of_any_field = united(point.wants & FIELD for point in self._points.readers)  # whatever its name
-        self._planned: Attached[_Known] = Attached()  # what was planned cannot be changed any more
-        self.sieve: Any = None
-        self.ask_about(NO_NAMES, ())
+        self._planned: PerObject[_Known] = PerObject()  # what was planned cannot be changed any more
+        self.library_filter: Any = None
+        self.exempt_from_filter(NO_NAMES, ())
         self._expected = 0  # of these, that names stood for
         self._sought_at: tuple[int, int] | None = None
         self._sought_now: tuple[frozenset[str], frozenset[Operation]] = (NO_NAMES, _NOTHING_DONE)
 
-    def ask_about(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
+    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
         """Before the tracer starts: it is to ask about all code that uses one of these names, or is in such a module.
 
         Otherwise the C core does not ask about code of libraries in which there is nothing to be seen.
@@ -143,7 +154,7 @@ class Watched:
         every = self.scope.public or self._learn or self.groups or self._makers  # more than names is to be looked at
         if core.native is not None and not every:
             names = frozenset(point.last for point in self._points.functions)
-            self.sieve = self._points.sieve = core.native.Sieve(names, loads | {"_exit"}, modules)
+            self.library_filter = self._points.library_filter = core.native.Sieve(names, loads | {"_exit"}, modules)
 
     @property
     def warnings(self) -> list[str]:
@@ -168,8 +179,8 @@ class Watched:
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         filename = code.co_filename
         own, lawful = self.scope.own(filename), self.scope.lawful(filename)
-        if self.sieve is not None:
-            self.sieve.files[filename] = None if lawful else not own
+        if self.library_filter is not None:
+            self.library_filter.files[filename] = None if lawful else not own
         if lawful:
             return None
         self._points.settle()
@@ -288,7 +299,9 @@ class Watched:
 
     def _was_planned(self, code: CodeType) -> _Known | None:
         found = self._planned.get(code)
-        return _DISMISSED if found is None and self.sieve is not None and self.sieve.has(code) else found
+        return (
+            _DISMISSED if found is None and self.library_filter is not None and self.library_filter.has(code) else found
+        )
 
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
         self._points.settle()
@@ -332,7 +345,7 @@ class Watched:
         exits = "_exit" in code.co_names
         if not operations and not exits:
             return ()
-        marks = Marks(callers, not self.scope.calls, self._only_learn and bool(self.scope.calls))
+        marks = CallMarks(callers, not self.scope.calls, self._only_learn and bool(self.scope.calls))
         try:
             kept = probes(code, operations | _CALLS if exits else operations, marks)
         except UnknownBytecodeError:
@@ -388,7 +401,7 @@ class Watched:
             self._sought_at = state
         return self._sought_now
 
-    def _operations(self, silent: list[Point]) -> frozenset[Operation]:
+    def _operations(self, silent: list[WatchedName]) -> frozenset[Operation]:
         """What own code is watched for: not for calls, if all that laws name reports itself."""
         found: set[Operation] = set(_SCOPE_OPERATIONS if self.scope.calls else ())
         if self.scope.fields or self._read_names or self._written_names:
@@ -403,7 +416,7 @@ class Watched:
             found |= _OPERATIONS.get(point.last, frozenset())
         return frozenset(found)
 
-    def _reports(self, point: Point) -> bool:
+    def _reports(self, point: WatchedName) -> bool:
         """Does what the name stands for report itself, as Python functions do?"""
         if point.in_function:
             return not point.only_new  # a class there may have no `__init__`
@@ -455,7 +468,7 @@ class Watched:
             callee = known.callee if receiver is None else self._received(code, receiver, known)
             if callee is not None:
                 return _with(callee, Want.CALLEE_SIDE)
-        late: Point | None = None
+        late: WatchedName | None = None
         if planned and not known.reports:  # it may have come to where a law names it after its plan was made
             late = self._points.called_by(code)
         if late is None and not (scoped and self.scope.calls):
@@ -530,7 +543,7 @@ class Watched:
             return found
         return Callee(name, Want.EXIT | Want.SITE) if found is None else _with(found, Want.EXIT)
 
-    def _made(self, point: Point, function: object) -> int:
+    def _made(self, point: WatchedName, function: object) -> int:
         """The group of the objects that a function makes."""
         if not point.sampled:
             return 0
@@ -621,7 +634,7 @@ def _escapes(code: CodeType, found: tuple[Probe, ...], callers: frozenset[str]) 
     return loaded > sum(probe.operation in _CALLS and probe.name in callers for probe in found)
 
 
-def _function(point: Point, scoped: Want) -> Callee:
+def _function(point: WatchedName, scoped: Want) -> Callee:
     return Callee(point.name, point.wants & (FUNCTION | NOTES) | scoped)
 
 
@@ -634,7 +647,7 @@ def _with(callee: Callee | None, wants: Want) -> Callee | None:
     return None if callee is None else callee._replace(wants=callee.wants | wants)
 
 
-def _may_inherit(point: Point, code: CodeType, module: str) -> bool:
+def _may_inherit(point: WatchedName, code: CodeType, module: str) -> bool:
     """Can a class that is not there yet inherit this code under the name that the law has?"""
     if not point.prefix or (not code.co_argcount and not code.co_flags & inspect.CO_VARARGS):
         return False

@@ -5,35 +5,35 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from lawful.atomic_write import whole
+from lawful.atomic_write import atomic_write
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
     from lawful.engine.live import LiveRun
     from lawful.reports.baseline import KnownFindings
-    from lawful.testing.session_watch import Choice
+    from lawful.testing.session_watch import SessionOptions
 
 
-class Writing:
+class SessionReports:
     """What is written at the end of a session. A baseline that is wrong is told before it begins."""
 
-    def __init__(self, choice: Choice) -> None:
-        self._choice = choice
-        self._folder = os.path.abspath(choice.settings.scope.project)
+    def __init__(self, options: SessionOptions) -> None:
+        self._options = options
+        self._folder = os.path.abspath(options.settings.scope.project)
         self._known: KnownFindings | None = None
         self.said: list[str] = []
         """Lines for the terminal."""
-        if choice.baseline is not None or choice.update:
+        if options.baseline is not None or options.update:
             from lawful.reports.baseline import KnownFindings
 
-            self._known = KnownFindings(choice.baseline, self._folder, update=choice.update)
+            self._known = KnownFindings(options.baseline, self._folder, update=options.update)
 
     def new(self, findings: list[Finding], run: LiveRun) -> list[Finding]:
         """Those of a run's findings that are not known."""
         if self._known is None:
             return findings
-        if self._choice.update:
+        if self._options.update:
             return []  # at the end all are
         known = {finding.key for finding in self._known.known(run.findings)}
         return [finding for finding in findings if finding.key not in known]
@@ -43,7 +43,7 @@ class Writing:
         if self._known is None:
             return
         try:
-            written = self._known.settle_live(run)
+            written = self._known.apply_to_run(run)
         except LawfulError as error:
             run.warn(f"the baseline is not written: {error.message}")
         else:
@@ -52,21 +52,21 @@ class Writing:
 
     def write(self, run: LiveRun) -> None:
         """Write the report, if there is to be one."""
-        choice = self._choice
-        if choice.output is None and choice.form == "text":
+        options = self._options
+        if options.output is None and options.form == "text":
             return
         text = self._text(run)
-        if choice.output is None:
+        if options.output is None:
             self.said += text.splitlines()
             return
         try:
-            with whole(choice.output) as file:
+            with atomic_write(options.output) as file:
                 file.write(text)
         except OSError as error:
             run.warn(f"the report is not written: {error}")
 
     def _text(self, run: LiveRun) -> str:
-        form = self._choice.form
+        form = self._options.form
         baseline = None if self._known is None else self._known.path
         from lawful.reports import live
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from lawful.sources.python.tracer_protocol import Callee, Operation, Want
-from sources.python.wanted_program import (
+from sources.python.watch_planner_program import (
     ALL_CALLS,
     CALLS,
     PROG,

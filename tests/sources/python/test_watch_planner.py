@@ -14,7 +14,7 @@ import pytest
 
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Want
-from sources.python.wanted_program import (
+from sources.python.watch_planner_program import (
     ALL_CALLS,
     CALLS,
     FILE,

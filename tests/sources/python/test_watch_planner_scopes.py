@@ -15,8 +15,8 @@ import pytest
 from lawful.laws import rml
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Operation, Want
-from lawful.sources.python.wanted import Watched
-from sources.python.wanted_program import (
+from lawful.sources.python.watch_planner import LawWatchPlanner
+from sources.python.watch_planner_program import (
     ALL_CALLS,
     CALLS,
     FILE,
@@ -185,8 +185,10 @@ def test_exclude() -> None:
 
 
 def test_lawful_is_not_watched() -> None:
-    wanted = watched(f"{Watched.__module__}.Watched.plan", scope=Scope(calls=("*",), public=("lawful",)))
-    assert plan(wanted, Watched.plan) is None
+    wanted = watched(
+        f"{LawWatchPlanner.__module__}.LawWatchPlanner.plan", scope=Scope(calls=("*",), public=("lawful",))
+    )
+    assert plan(wanted, LawWatchPlanner.plan) is None
 
 
 # -- laws ----------------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ def test_laws_without_a_name() -> None:
     others = rml.compile("e matches {name: 'open'};\nf not matches e;\nMain = (e \\/ f)*;")
     own_events = law("{event: 'mine', value: _}")
     ends = law("{event: 'gone', targetId: _}")
-    wanted = Watched([anything, nameless, captured, named, others, own_events, ends], OWN)
+    wanted = LawWatchPlanner([anything, nameless, captured, named, others, own_events, ends], OWN)
     assert wanted.unnamed == [anything, nameless, captured]
     assert wanted.gone
     assert name_of(wanted.callee(len, None)) == "len"
@@ -208,7 +210,7 @@ def test_laws_without_a_name() -> None:
 
 
 def test_a_law_sees_what_it_must_not_see() -> None:
-    wanted = Watched([rml.compile("f not matches {name: 'open'};\nMain = f*;")], OWN)
+    wanted = LawWatchPlanner([rml.compile("f not matches {name: 'open'};\nMain = f*;")], OWN)
     assert name_of(wanted.callee(open, None)) == "open"
     assert wanted.unnamed == []
 

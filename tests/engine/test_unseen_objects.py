@@ -124,7 +124,7 @@ def test_ends_of_strangers_come_to_no_law_of_the_catalogue() -> None:
     names = ["sockets/left-open", "threads/start-once", "files/use-after-close"]
     live = LiveRun([load_law(catalog.find(name), name=name) for name in names])
     live.deliver([{"event": "gone", "name": "app.A", "targetId": 1}])
-    assert all(each.inbox.ignores_unseen_end for each in live.laws)
+    assert all(each.queue.ignores_unseen_end for each in live.laws)
     live.deliver([{"event": "gone", "name": "app.A", "targetId": number} for number in range(2, 500)])
     assert [each.monitor.events for each in live.laws] == [0, 0, 0]
     assert live.events == 499
@@ -145,7 +145,7 @@ def test_an_object_that_was_heard_of_by_an_event_with_an_odd_name() -> None:
     live = LiveRun([rml.compile(law, name="closed")])
     live.deliver([{"event": "gone", "name": "app.A", "targetId": 9}])
     live.deliver([{"event": "func_post", "name": 5, "resultId": 1}, {"event": "gone", "name": "app.A", "targetId": 8}])
-    assert live.laws[0].inbox.ignores_unseen_end
+    assert live.laws[0].queue.ignores_unseen_end
     live.deliver([{"event": "gone", "name": "app.File", "targetId": 1}])
     assert len(live.findings) == 1
 

@@ -63,7 +63,7 @@ def automaton_search(
     /,
 ) -> tuple[int, ...] | None: ...
 
-class Inbox:
+class LawQueue:
     events: list[dict[str, Any]]
     numbers: list[int]
     tracks_objects: bool

@@ -39,14 +39,14 @@ def dispatch(
         elif event.get("event") == "gone" and event.get("targetId").__class__ in (int, str):
             known, concerned = _end_listeners(seen.pop(event["targetId"], None), concerned)
         else:
-            tracking = tuple(each for each in concerned if each.inbox.tracks_objects)
+            tracking = tuple(each for each in concerned if each.queue.tracks_objects)
             if tracking:
                 _note_objects(event, tracking, seen)
         if concerned or known:
             kept.append(entry)
             for each in concerned:
-                each.inbox.events.append(event)
-                each.inbox.numbers.append(number)
+                each.queue.events.append(event)
+                each.queue.numbers.append(number)
     return max((thread for event in batch if (thread := event.get("thread")).__class__ is int), default=0)
 
 
@@ -67,7 +67,7 @@ def _end_listeners(
     A law may stop ignoring such ends when it judges other events of the batch.
     """
     listeners = tuple(
-        each for each in concerned if not each.inbox.ignores_unseen_end or each.inbox.events or each in (seen or ())
+        each for each in concerned if not each.queue.ignores_unseen_end or each.queue.events or each in (seen or ())
     )
     return seen is not None, listeners
 

@@ -19,7 +19,7 @@ _NOTED = 16  # events, of one law
 _REHEARSALS = 3
 
 
-class Inbox:
+class LawQueue:
     """The events for one law that are not judged yet, and what routing must know of the law. The C core has a twin."""
 
     __slots__ = ("events", "ignores_unseen_end", "numbers", "takes_lazy_events", "tracks_objects")
@@ -32,7 +32,7 @@ class Inbox:
         self.numbers: list[int] = []  # that they have in the run
 
     def take(self) -> tuple[list[Event], list[int]]:
-        """The events and their numbers; the inbox is empty then."""
+        """The events and their numbers; the queue is empty then."""
         taken = self.events, self.numbers
         self.events, self.numbers = [], []
         return taken
@@ -52,9 +52,9 @@ class LawJudge:
         if self.subjects is not None:
             self.monitor.take_ended()  # from now on somebody asks
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
-        kind = Inbox if core.native is None else core.native.Inbox
-        self.inbox: Inbox = kind(law.tracks_objects, self.monitor.takes_lazy_events)
-        self._update_inbox()
+        kind = LawQueue if core.native is None else core.native.LawQueue
+        self.queue: LawQueue = kind(law.tracks_objects, self.monitor.takes_lazy_events)
+        self._update_queue()
         self.paused = False
         self.first: list[Event] = []  # in a child: the first that it was given there, for the next child's sake
         self.notes = 0  # how many of these are still to be noted
@@ -75,13 +75,13 @@ class LawJudge:
 
     def judge(self, broken: Callable[[LawJudge, Event, int], None]) -> None:
         """Take the events that have come, and tell of those that break the law while it is as it was before them."""
-        events, numbers = self.inbox.take()
+        events, numbers = self.queue.take()
         if self.notes:
             noted = events[: self.notes]
             self.first += noted
             self.notes -= len(noted)
         self._judge(events, numbers, broken)
-        self._update_inbox()
+        self._update_queue()
 
     def after_fork_in_child(self) -> None:
         """Note what would be of use to other children, unless it was to this one."""
@@ -100,9 +100,9 @@ class LawJudge:
             stand_in.feed(events)
             stand_in.ignores_unseen_end  # noqa: B018  (it is asked for after each batch)
 
-    def _update_inbox(self) -> None:
-        inbox = self.inbox
-        inbox.ignores_unseen_end = inbox.tracks_objects and not self.over and self.monitor.ignores_unseen_end
+    def _update_queue(self) -> None:
+        queue = self.queue
+        queue.ignores_unseen_end = queue.tracks_objects and not self.over and self.monitor.ignores_unseen_end
 
     def _judge(self, events: list[Event], numbers: list[int], broken: Callable[[LawJudge, Event, int], None]) -> None:
         monitor, start, span = self.monitor, 0, len(events)

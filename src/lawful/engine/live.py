@@ -228,7 +228,7 @@ class LiveRun:
         self._number += len(batch)
         self._offence = None
         for each in self.laws:
-            if each.inbox.events:
+            if each.queue.events:
                 each.judge(self._broken)
                 if each.over:
                     routes.drop(each)

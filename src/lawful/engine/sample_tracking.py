@@ -205,7 +205,9 @@ class Lives:
         by_kind: dict[str, list[_Judge]] = {}
         for each in laws if over else ():
             if each.subjects is not None:
-                by_kind.setdefault(each.kind, []).append((each.law.name, each.monitor.forget, each.monitor.names_offender))
+                by_kind.setdefault(each.kind, []).append(
+                    (each.law.name, each.monitor.forget, each.monitor.names_offender)
+                )
         for kind, target, life in over:
             judges = by_kind.get(kind.name, ())
             unknown = [law for law, forget, _ in judges if forget(target)]

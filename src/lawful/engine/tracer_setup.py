@@ -110,8 +110,8 @@ class Lookout:
 
     def be_brief(self) -> None:
         """Let no dicts be made of events, if the tracer can do without."""
-        tracer: Any = self.tracer
-        if hasattr(tracer, "brief"):
+        if self._core.name != "python":
+            tracer: Any = self.tracer
             tracer.brief = self._brief = True
             self.take_time()
 
@@ -129,8 +129,7 @@ class Lookout:
         self._gather(self.gathered)
 
     def _gather(self, number: int) -> None:
-        tracer: Any = self.tracer
-        tracer.flush_at = number
+        self.tracer.flush_at = number
 
     def after_fork(self, number: int) -> None:
         """This process is a child now, with this number."""

@@ -1,7 +1,7 @@
 /* Gives a batch of events to the laws that they concern, and keeps the last events of each object.
 
    lawful/engine/live.py calls `dispatch` for each batch, and lawful/engine/evidence.py calls `keep_recent`. They must match
-   `dispatch` of lawful/engine/dispatch.py, `Inbox` of lawful/engine/law_judge.py and `RecentEvents._add` of evidence.py.
+   `dispatch` of lawful/engine/dispatch.py, `LawQueue` of lawful/engine/law_judge.py and `RecentEvents._add` of evidence.py.
    tests/engine/test_batches.py and tests/engine/test_unseen_objects.py compare them. */
 #include "rml/rml.h"
 #include <stddef.h>
@@ -20,9 +20,9 @@ typedef struct {
     char tracks_objects;        /* must it be told of the end of each object that it has seen? */
     char takes_lazy_events;     /* can it judge events of which no dict was made? */
     char ignores_unseen_end;    /* does the end of an object that it has not seen not concern it now? */
-} Inbox;
+} LawQueue;
 
-static int inbox_renew(Inbox *self) {
+static int queue_renew(LawQueue *self) {
     PyObject *numbers = PyList_New(0), *events = numbers == NULL ? NULL : PyList_New(0);
     if (events == NULL) {
         Py_XDECREF(numbers);
@@ -33,12 +33,12 @@ static int inbox_renew(Inbox *self) {
     return 0;
 }
 
-static PyObject *inbox_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"tracks_objects", "takes_lazy_events", NULL};
     int tracks, lazy;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "pp:Inbox", names, &tracks, &lazy)) return NULL;
-    Inbox *self = (Inbox *)type->tp_alloc(type, 0);
-    if (self == NULL || inbox_renew(self) < 0) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "pp:LawQueue", names, &tracks, &lazy)) return NULL;
+    LawQueue *self = (LawQueue *)type->tp_alloc(type, 0);
+    if (self == NULL || queue_renew(self) < 0) {
         Py_XDECREF(self);
         return NULL;
     }
@@ -47,41 +47,41 @@ static PyObject *inbox_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static void inbox_dealloc(Inbox *self) {
+static void queue_dealloc(LawQueue *self) {
     Py_CLEAR(self->numbers);
     Py_CLEAR(self->events);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyObject *inbox_take(Inbox *self, PyObject *unused) {
+static PyObject *queue_take(LawQueue *self, PyObject *unused) {
     PyObject *taken = PyTuple_Pack(2, self->events, self->numbers);
-    if (taken != NULL && inbox_renew(self) < 0) Py_CLEAR(taken);
+    if (taken != NULL && queue_renew(self) < 0) Py_CLEAR(taken);
     return taken;
 }
 
-static PyMemberDef inbox_members[] = {
-    {"events", T_OBJECT_EX, offsetof(Inbox, events), READONLY, "The events that have come."},
-    {"numbers", T_OBJECT_EX, offsetof(Inbox, numbers), READONLY, "The numbers that they have in the run."},
-    {"tracks_objects", T_BOOL, offsetof(Inbox, tracks_objects), READONLY, "See `Law.tracks_objects`."},
-    {"takes_lazy_events", T_BOOL, offsetof(Inbox, takes_lazy_events), READONLY, "See `Monitor.takes_lazy_events`."},
-    {"ignores_unseen_end", T_BOOL, offsetof(Inbox, ignores_unseen_end), 0, "See `Monitor.ignores_unseen_end`."},
+static PyMemberDef queue_members[] = {
+    {"events", T_OBJECT_EX, offsetof(LawQueue, events), READONLY, "The events that have come."},
+    {"numbers", T_OBJECT_EX, offsetof(LawQueue, numbers), READONLY, "The numbers that they have in the run."},
+    {"tracks_objects", T_BOOL, offsetof(LawQueue, tracks_objects), READONLY, "See `Law.tracks_objects`."},
+    {"takes_lazy_events", T_BOOL, offsetof(LawQueue, takes_lazy_events), READONLY, "See `Monitor.takes_lazy_events`."},
+    {"ignores_unseen_end", T_BOOL, offsetof(LawQueue, ignores_unseen_end), 0, "See `Monitor.ignores_unseen_end`."},
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyMethodDef inbox_methods[] = {
-    {"take", (PyCFunction)inbox_take, METH_NOARGS, "take()\n--\n\nThe events and their numbers; the inbox is empty then."},
+static PyMethodDef queue_methods[] = {
+    {"take", (PyCFunction)queue_take, METH_NOARGS, "take()\n--\n\nThe events and their numbers; the queue is empty then."},
     {NULL, NULL, 0, NULL},
 };
 
-PyTypeObject InboxType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Inbox",
-    .tp_basicsize = sizeof(Inbox),
+PyTypeObject LawQueueType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.LawQueue",
+    .tp_basicsize = sizeof(LawQueue),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Inbox(tracks_objects, takes_lazy_events)\n--\n\nThe events for one law that are not judged yet.",
-    .tp_new = inbox_new,
-    .tp_dealloc = (destructor)inbox_dealloc,
-    .tp_members = inbox_members,
-    .tp_methods = inbox_methods,
+    .tp_doc = "LawQueue(tracks_objects, takes_lazy_events)\n--\n\nThe events for one law that are not judged yet.",
+    .tp_new = queue_new,
+    .tp_dealloc = (destructor)queue_dealloc,
+    .tp_members = queue_members,
+    .tp_methods = queue_methods,
 };
 
 /* What is done with events of one kind about one name. */
@@ -90,7 +90,7 @@ typedef struct {
     PyObject *concerned;     /* the laws: a tuple */
     PyObject *lives;         /* NULL: all of them see it; a tuple of dicts: if they all have the object; None: ask */
     Py_ssize_t count;
-    Inbox **inboxes;         /* one of each law */
+    LawQueue **queues;         /* one of each law */
     bool ends;               /* is it about ends of objects, which not all laws need to be told of? */
     PyObject *tracking;      /* the laws that must be told of the end of each object that they have seen; NULL: none */
 } Route;
@@ -104,14 +104,14 @@ typedef struct {
     Route known[ROUTES];
 } Dispatch;
 
-static PyObject *text_event, *text_name, *text_target, *text_thread, *text_inbox, *text_find, *text_group;
+static PyObject *text_event, *text_name, *text_target, *text_thread, *text_queue, *text_find, *text_group;
 static PyObject *text_args, *text_kwargs, *text_result, *text_exception, *text_task;
 
 static int setup(void) {
     if (text_task != NULL) return 0;
     struct { PyObject **place; const char *text; } words[] = {
         {&text_event, "event"}, {&text_name, "name"}, {&text_target, "targetId"}, {&text_thread, "thread"},
-        {&text_group, "groupId"}, {&text_inbox, "inbox"}, {&text_find, "find"}, {&text_args, "argIds"},
+        {&text_group, "groupId"}, {&text_queue, "queue"}, {&text_find, "find"}, {&text_args, "argIds"},
         {&text_kwargs, "kwargIds"}, {&text_result, "resultId"}, {&text_exception, "excId"}, {&text_task, "task"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -134,8 +134,8 @@ static PyObject *part_of(PyObject *event, PyObject *key) { /* the same of fields
 }
 
 static void route_clear(Route *route) {
-    for (Py_ssize_t i = 0; i < route->count; i++) Py_XDECREF(route->inboxes[i]);
-    PyMem_Free(route->inboxes);
+    for (Py_ssize_t i = 0; i < route->count; i++) Py_XDECREF(route->queues[i]);
+    PyMem_Free(route->queues);
     Py_XDECREF(route->tracking);
     Py_XDECREF(route->kind);
     Py_XDECREF(route->name);
@@ -144,13 +144,13 @@ static void route_clear(Route *route) {
     memset(route, 0, sizeof *route);
 }
 
-static Inbox *inbox_of(PyObject *law) {
-    PyObject *inbox = PyObject_GetAttr(law, text_inbox);
-    if (inbox != NULL && !Py_IS_TYPE(inbox, &InboxType)) {
-        PyErr_SetString(PyExc_TypeError, "a law's inbox is one of the C core");
-        Py_CLEAR(inbox);
+static LawQueue *queue_of(PyObject *law) {
+    PyObject *queue = PyObject_GetAttr(law, text_queue);
+    if (queue != NULL && !Py_IS_TYPE(queue, &LawQueueType)) {
+        PyErr_SetString(PyExc_TypeError, "a law's queue is one of the C core");
+        Py_CLEAR(queue);
     }
-    return (Inbox *)inbox;
+    return (LawQueue *)queue;
 }
 
 /* Which laws see objects here of whose end they must be told? */
@@ -158,7 +158,7 @@ static int note_tracking(Route *route) {
     PyObject *laws = PyList_New(0);
     int result = laws == NULL ? -1 : 0;
     for (Py_ssize_t i = 0; result == 0 && i < route->count; i++)
-        if (route->inboxes[i]->tracks_objects) result = PyList_Append(laws, PyTuple_GET_ITEM(route->concerned, i));
+        if (route->queues[i]->tracks_objects) result = PyList_Append(laws, PyTuple_GET_ITEM(route->concerned, i));
     if (result == 0 && PyList_GET_SIZE(laws) > 0 && (route->tracking = PyList_AsTuple(laws)) == NULL) result = -1;
     Py_XDECREF(laws);
     return result;
@@ -178,14 +178,14 @@ static int route_fill(Dispatch *dispatch, Route *route, PyObject *kind, PyObject
         return -1;
     }
     Py_ssize_t count = PyTuple_GET_SIZE(route->concerned);
-    route->inboxes = PyMem_Calloc((size_t)(count + 1), sizeof *route->inboxes);
-    if (route->inboxes == NULL) {
+    route->queues = PyMem_Calloc((size_t)(count + 1), sizeof *route->queues);
+    if (route->queues == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     route->count = count;
     for (Py_ssize_t i = 0; i < count; i++)
-        if ((route->inboxes[i] = inbox_of(PyTuple_GET_ITEM(route->concerned, i))) == NULL) return -1;
+        if ((route->queues[i] = queue_of(PyTuple_GET_ITEM(route->concerned, i))) == NULL) return -1;
     if (dispatch->seen != Py_None) {
         route->ends = PyUnicode_CompareWithASCIIString(kind, "gone") == 0;
         if (!route->ends && note_tracking(route) < 0) return -1;
@@ -241,11 +241,11 @@ static int followed(PyObject *lives, PyObject *event) {
     return 1;
 }
 
-static int give(const Inbox *inbox, PyObject *number, PyObject *event) {
-    if (PyList_Append(inbox->numbers, number) < 0) return -1;
-    if (inbox->takes_lazy_events || !is_brief(event)) return PyList_Append(inbox->events, event);
+static int give(const LawQueue *queue, PyObject *number, PyObject *event) {
+    if (PyList_Append(queue->numbers, number) < 0) return -1;
+    if (queue->takes_lazy_events || !is_brief(event)) return PyList_Append(queue->events, event);
     PyObject *made = brief_event(event);
-    int result = made == NULL ? -1 : PyList_Append(inbox->events, made);
+    int result = made == NULL ? -1 : PyList_Append(queue->events, made);
     Py_XDECREF(made);
     return result;
 }
@@ -254,9 +254,9 @@ static int give(const Inbox *inbox, PyObject *number, PyObject *event) {
 static int give_all(PyObject *laws, PyObject *number, PyObject *event) {
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(laws); i++) {
-        Inbox *inbox = inbox_of(PyTuple_GET_ITEM(laws, i));
-        result = inbox == NULL ? -1 : give(inbox, number, event);
-        Py_XDECREF(inbox);
+        LawQueue *queue = queue_of(PyTuple_GET_ITEM(laws, i));
+        result = queue == NULL ? -1 : give(queue, number, event);
+        Py_XDECREF(queue);
     }
     return result;
 }
@@ -379,12 +379,12 @@ static int dispatch_end(Dispatch *dispatch, Route *route, PyObject *target, PyOb
     int result = 0;
     bool taken = false;
     for (Py_ssize_t i = 0; result == 0 && i < route->count; i++) {
-        const Inbox *inbox = route->inboxes[i];
-        if (inbox->ignores_unseen_end && PyList_GET_SIZE(inbox->numbers) == 0 &&
+        const LawQueue *queue = route->queues[i];
+        if (queue->ignores_unseen_end && PyList_GET_SIZE(queue->numbers) == 0 &&
             !(known && PyTuple_CheckExact(laws) && has_law(laws, PyTuple_GET_ITEM(route->concerned, i))))
             continue;
         taken = true;
-        result = give(inbox, number, event);
+        result = give(queue, number, event);
     }
     Py_XDECREF(laws);
     return result == 0 && (taken || known) ? keep(dispatch, number, event) : result;
@@ -426,7 +426,7 @@ static int dispatch_event(Dispatch *dispatch, PyObject *event, long long at) {
     } else {
         result = keep(dispatch, number, event);
         for (Py_ssize_t i = 0; result == 0 && i < route->count; i++)
-            result = give(route->inboxes[i], number, event);
+            result = give(route->queues[i], number, event);
         if (result == 0 && route->tracking != NULL) result = note_objects(dispatch->seen, event, route->tracking);
     }
     Py_DECREF(number);

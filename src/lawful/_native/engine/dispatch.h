@@ -4,7 +4,7 @@
 
 PyObject *dispatch_batch(PyObject *module, PyObject *args);
 PyObject *keep_recent(PyObject *module, PyObject *args);
-extern PyTypeObject InboxType;
+extern PyTypeObject LawQueueType;
 
 #define DISPATCH_METHODS                                                                                               \
     {"dispatch", dispatch_batch, METH_VARARGS,                                                                         \

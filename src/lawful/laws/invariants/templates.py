@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from lawful.laws.invariants.model import Property
+from lawful.laws.invariants.rules import Property
 
 LOCK: Final = "threading.Lock"
 
@@ -116,7 +116,7 @@ def _methods(key: str, names: object) -> str:
     return ", ".join(map(repr, found))
 
 
-KINDS: Final[dict[str, Callable[..., list[Property]]]] = {
+TEMPLATES: Final[dict[str, Callable[..., list[Property]]]] = {
     "reference-count": _reference_count,
     "open-handles": _open_handles,
     "closed": _closed,

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, did_you_mean, printable, quoted
-from lawful.laws.invariants.kinds import KINDS, ParameterError
 from lawful.laws.invariants.law import InvariantLaw
-from lawful.laws.invariants.model import Duration, Problem, Property, Rule, compiled
+from lawful.laws.invariants.rules import Duration, Problem, Property, Rule, compiled
+from lawful.laws.invariants.templates import TEMPLATES, ParameterError
 
 _KEYS: Final = ("class", "always", "next", "when", "then", "within", "every", "on", "from", "until", "name")
 _TABLE: Final = "invariant"
@@ -25,7 +25,7 @@ def compile(text: str, *, name: str = "<invariants>") -> InvariantLaw:
     """The invariants in a TOML text. Raises LawError with everything that is wrong with them."""
     if not isinstance(text, str):
         raise TypeError(f"a law is text, not {type(text).__name__}")
-    return _Reading(text, name).law()
+    return _TomlReader(text, name).law()
 
 
 def invariant(
@@ -66,7 +66,7 @@ def invariant(
 def ready_made(kind: str, of: str | type, **parameters: Any) -> InvariantLaw:
     """One of the ready-made invariants."""
     try:
-        found = KINDS[kind](class_name=_class_name(of), **parameters)
+        found = TEMPLATES[kind](class_name=_class_name(of), **parameters)
     except ParameterError as error:
         source = Source(f"{kind}: {error.key} = {parameters.get(error.key)!r}", "<invariant>")
         problem = Diagnostic("error", "invariant-key", str(error), (len(kind) + 2, len(source.text)))
@@ -87,10 +87,12 @@ def _renamed(given: Property, name: str) -> Property:
 def _declared(properties: Sequence[Property], name: str) -> InvariantLaw:
     """A law of what Python code says. Errors show it as it would be in TOML."""
     text = "\n".join(each.source for each in properties)
-    return _Reading(text, "<invariant>").of(properties, name)
+    return _TomlReader(text, "<invariant>").of(properties, name)
 
 
-def rebuilt(rules: Sequence[tuple[Property, Mapping[str, str]]], name: str, source: str, part: bool) -> InvariantLaw:
+def unpickle_law(
+    rules: Sequence[tuple[Property, Mapping[str, str]]], name: str, source: str, part: bool
+) -> InvariantLaw:
     """A law that was pickled."""
     found = []
     for given, places in rules:
@@ -104,7 +106,7 @@ def _are_tables(found: object) -> bool:
     return isinstance(found, list) and bool(found) and all(isinstance(each, dict) for each in found)
 
 
-class _Reading:
+class _TomlReader:
     """A TOML text, and what is wrong with it."""
 
     def __init__(self, text: str, name: str) -> None:
@@ -131,7 +133,7 @@ class _Reading:
         for number, each in properties:
             rule = compiled(
                 each,
-                lambda problem, number=number: self._tell(number, problem),  # type: ignore[misc]
+                lambda problem, number=number: self._report(number, problem),  # type: ignore[misc]
                 lambda key, offset, number=number: self._source.where(self._span(number, key, (offset, offset))[0]),  # type: ignore[misc]
             )
             if rule is not None:
@@ -182,26 +184,26 @@ class _Reading:
         kind = table.get("use")
         if kind is not None:
             return self._ready_made(number, kind, table)
-        if self._strange(number, table, _KEYS, ("use",)):
+        if self._unknown_keys(number, table, _KEYS, ("use",)):
             return []
         given = {f"{key}_" if key == "from" else key: value for key, value in table.items()}
         class_name = given.pop("class", "")
         if not isinstance(given.get("name", ""), str):
-            self._tell(number, Problem("invariant-key", "a name is text", "name"))
+            self._report(number, Problem("invariant-key", "a name is text", "name"))
             return []
         return [Property(class_name, **given)]
 
     def _ready_made(self, number: int, kind: object, table: dict[str, Any]) -> list[Property]:
-        make = KINDS.get(kind) if isinstance(kind, str) else None
+        make = TEMPLATES.get(kind) if isinstance(kind, str) else None
         if make is None:
-            meant = did_you_mean(str(kind), KINDS)
-            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(KINDS)}"
+            meant = did_you_mean(str(kind), TEMPLATES)
+            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(TEMPLATES)}"
             problem = Problem("invariant-unknown-kind", f"there is no ready-made {quoted(str(kind))}", "use", hint=hint)
-            self._tell(number, problem)
+            self._report(number, problem)
             return []
         parameters = inspect.signature(make).parameters
         known = ["class" if key == "class_name" else key for key in parameters]
-        if self._strange(number, table, ("use", *known), ()):
+        if self._unknown_keys(number, table, ("use", *known), ()):
             return []
         missing = [
             key
@@ -209,32 +211,32 @@ class _Reading:
             if each.default is each.empty and key not in table
         ]
         for key in missing:
-            self._tell(number, Problem("invariant-key", f"{kind} needs `{key}`", "use"))
+            self._report(number, Problem("invariant-key", f"{kind} needs `{key}`", "use"))
         given = {"class_name" if key == "class" else key: value for key, value in table.items() if key != "use"}
         if missing:
             return []
         try:
             return make(**given)
         except ParameterError as error:
-            self._tell(number, Problem("invariant-key", str(error), error.key))
+            self._report(number, Problem("invariant-key", str(error), error.key))
             return []
 
-    def _strange(self, number: int, table: dict[str, Any], known: Sequence[str], more: Sequence[str]) -> bool:
+    def _unknown_keys(self, number: int, table: dict[str, Any], known: Sequence[str], more: Sequence[str]) -> bool:
         """Are there keys that mean nothing?"""
-        strange = [key for key in table if key not in known]
-        for key in strange:
+        unknown = [key for key in table if key not in known]
+        for key in unknown:
             meant = did_you_mean(key, (*known, *more))
             hint = f"did you mean `{meant}`?" if meant else f"there are {', '.join(known)}"
             span = self._span(number, key, None, of_key=True)
             self._add("invariant-key", f"there is no key {quoted(key)} here", span, hint)
-        return bool(strange)
+        return bool(unknown)
 
     def _error(self) -> LawSourceError:
         return LawSourceError(sorted(self._found, key=lambda each: each.span), self._source)
 
     # -- places -----------------------------------------------------------------------------------
 
-    def _tell(self, number: int, problem: Problem) -> None:
+    def _report(self, number: int, problem: Problem) -> None:
         self._add(problem.slug, problem.message, self._span(number, problem.key, problem.span), problem.hint)
 
     def _add(self, slug: str, message: str, span: Span, hint: str | None = None) -> None:

@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from lawful.laws.rml import patterns, values
 from lawful.laws.rml.planner import AND, HALT, STEP, Operand, Planner
-from lawful.laws.rml.state import Chain, Filter, Leaf, Part, Spine
+from lawful.laws.rml.state import FilterPart, InstanceList, Leaf, Part, SequencePart
 from lawful.laws.rml.values import UNDEFINED, NoValue
 
 _QUESTIONS: Final = frozenset(("match", "sub", "same", "guard"))
 
 
-class Tree:
+class TreeNode:
     """A node of a decision tree; its branches are built when they are first taken."""
 
-    __slots__ = ("answers", "kind", "no", "payload", "shape", "tree", "watch", "yes")
+    __slots__ = ("answers", "kind", "no", "payload", "shape", "tree", "triggers", "yes")
 
     def __init__(self, planner: Planner, tree: str, shape: int, answers: tuple[bool, ...]) -> None:
         kind, *payload = planner.node(tree, shape, answers)
@@ -25,14 +25,14 @@ class Tree:
         self.tree = tree
         self.shape = shape
         self.answers = answers
-        self.yes: Tree | None = None
-        self.no: Tree | None = None
-        self.watch: tuple[Watch, ...] | None = None  # at an end: what was asked of the event on the way here
+        self.yes: TreeNode | None = None
+        self.no: TreeNode | None = None
+        self.triggers: tuple[Trigger, ...] | None = None  # at an end: what was asked of the event on the way here
 
-    def branch(self, planner: Planner, answer: bool) -> Tree:
+    def branch(self, planner: Planner, answer: bool) -> TreeNode:
         found = self.yes if answer else self.no
         if found is None:
-            found = Tree(planner, self.tree, self.shape, (*self.answers, answer))
+            found = TreeNode(planner, self.tree, self.shape, (*self.answers, answer))
             if answer:
                 self.yes = found
             else:
@@ -40,18 +40,18 @@ class Tree:
         return found
 
 
-Watch = tuple[tuple[int, tuple[int, ...]], tuple[Operand, ...]]
+Trigger = tuple[tuple[int, tuple[int, ...]], tuple[Operand, ...]]
 """A question that could wake a child: the pattern with the captures that are compared, and what with."""
 
 
-class Walker:
+class TreeWalker:
     """Looks at one event after the other, and changes nothing."""
 
     def __init__(self, planner: Planner, warn: Callable[[str], None]) -> None:
         self._planner = planner
         self._warn = warn
-        self._step_trees: dict[int, Tree] = planner.trees[STEP]
-        self._halt_trees: dict[int, Tree] = planner.trees[HALT]
+        self._step_trees: dict[int, TreeNode] = planner.trees[STEP]
+        self._halt_trees: dict[int, TreeNode] = planner.trees[HALT]
         self._event: Any = None
         self._captures: dict[int, list[Any] | None] = {}
 
@@ -93,7 +93,7 @@ class Walker:
 
     # -- trees ------------------------------------------------------------------------------------
 
-    def _answer(self, node: Tree, registers: tuple[Any, ...]) -> bool:
+    def _answer(self, node: TreeNode, registers: tuple[Any, ...]) -> bool:
         return self._answered((node.kind, *node.payload), registers)
 
     def _answered(self, question: tuple[Any, ...], registers: tuple[Any, ...]) -> bool:
@@ -109,21 +109,21 @@ class Walker:
         a, b = (self._value(operand, registers) for operand in question[1:])
         return values.matches(a, b) if kind == "sub" else values.identical(a, b)
 
-    def _end(self, trees: dict[int, Tree], tree: str, leaf: Leaf) -> Tree:
+    def _end(self, trees: dict[int, TreeNode], tree: str, leaf: Leaf) -> TreeNode:
         """Walk a leaf's tree with the present event to its end."""
         node = trees.get(leaf.shape)
         if node is None:
-            node = trees[leaf.shape] = Tree(self._planner, tree, leaf.shape, ())
+            node = trees[leaf.shape] = TreeNode(self._planner, tree, leaf.shape, ())
         while node.kind in _QUESTIONS:
             node = node.branch(self._planner, self._answer(node, leaf.registers))
         return node
 
-    def _unconcerned(self, leaf: Leaf) -> Tree:
+    def _end_if_unmatched(self, leaf: Leaf) -> TreeNode:
         """The end of a leaf's tree for an event that matches nothing it asks for, with what it asked on the way."""
         node = self._step_trees.get(leaf.shape)
         if node is None:
-            node = self._step_trees[leaf.shape] = Tree(self._planner, STEP, leaf.shape, ())
-        asked: list[Watch] = []
+            node = self._step_trees[leaf.shape] = TreeNode(self._planner, STEP, leaf.shape, ())
+        asked: list[Trigger] = []
         while node.kind in _QUESTIONS:
             answer = False
             if node.kind == "match":
@@ -133,8 +133,8 @@ class Walker:
             else:
                 answer = self._answer(node, leaf.registers)
             node = node.branch(self._planner, answer)
-        if node.watch is None:
-            node.watch = tuple(asked)
+        if node.triggers is None:
+            node.triggers = tuple(asked)
         return node
 
     # -- properties of parts ----------------------------------------------------------------------
@@ -142,23 +142,23 @@ class Walker:
     def _halts(self, part: Part) -> bool:
         if isinstance(part, Leaf):
             return self._end(self._halt_trees, HALT, part).kind == "yes"
-        if isinstance(part, Spine):
+        if isinstance(part, InstanceList):
             return not part.waiting
-        if isinstance(part, Chain):
+        if isinstance(part, SequencePart):
             return part.rest.halts and self._halts(part.head)
-        if isinstance(part, Filter):
+        if isinstance(part, FilterPart):
             return self._halts(part.body) and self._halts(part.otherwise)
         return True
 
-    def _is_doomed(self, part: Part) -> bool:
+    def _is_dead(self, part: Part) -> bool:
         if isinstance(part, Leaf):
-            return self._planner.doomed(part.shape)
-        if isinstance(part, Spine):
-            return part.doomed > 0
-        if isinstance(part, Chain):
-            return part.rest.doomed or self._is_doomed(part.head)
-        if isinstance(part, Filter):
-            return self._is_doomed(part.body) or self._is_doomed(part.otherwise)
+            return self._planner.is_dead(part.shape)
+        if isinstance(part, InstanceList):
+            return part.dead > 0
+        if isinstance(part, SequencePart):
+            return part.rest.dead or self._is_dead(part.head)
+        if isinstance(part, FilterPart):
+            return self._is_dead(part.body) or self._is_dead(part.otherwise)
         return False
 
     def _is_empty(self, part: Part) -> bool:
@@ -168,10 +168,10 @@ class Walker:
         """Will the child do nothing, whatever comes, as ``e >> all : all`` does?"""
         if not isinstance(part, Leaf):
             return False
-        end = self._unconcerned(part)
+        end = self._end_if_unmatched(part)
         if end.answers or end.kind != ("self" if kind == AND else "fail"):
             return False
-        return self._halts(part) and not self._is_doomed(part)
+        return self._halts(part) and not self._is_dead(part)
 
     def _is_neutral(self, kind: str, part: Part) -> bool:
         r"""``all /\ A`` and ``empty | A`` are A."""

@@ -98,16 +98,16 @@ Recipe *recipe_parse(Arena *arena, PyObject *tuple) {
     }
     Recipe *recipe = arena_alloc(arena, sizeof(Recipe));
     if (recipe == NULL) return NULL;
-    if (named(kind, "spine")) {
-        PyObject *frames = item(tuple, 1), *core = item(tuple, 2);
-        if (core == NULL || !PyTuple_Check(frames)) return NULL;
-        recipe->kind = R_SPINE;
-        recipe->count = (int)PyTuple_GET_SIZE(frames);
+    if (named(kind, "instance_list")) {
+        PyObject *entries = item(tuple, 1), *core = item(tuple, 2);
+        if (core == NULL || !PyTuple_Check(entries)) return NULL;
+        recipe->kind = R_INSTANCE_LIST;
+        recipe->count = (int)PyTuple_GET_SIZE(entries);
         recipe->ways = arena_alloc(arena, (size_t)recipe->count + 1);
         recipe->children = arena_alloc(arena, sizeof(Recipe *) * (size_t)(recipe->count + 1));
         if (recipe->ways == NULL || recipe->children == NULL) return NULL;
         for (int i = 0; i < recipe->count; i++) {
-            PyObject *frame = PyTuple_GET_ITEM(frames, i), *way = item(frame, 0), *child = item(frame, 1);
+            PyObject *entry = PyTuple_GET_ITEM(entries, i), *way = item(entry, 0), *child = item(entry, 1);
             if (child == NULL) return NULL;
             recipe->ways[i] = named(way, "and") ? AND : named(way, "left") ? LEFT : RIGHT;
             recipe->children[i] = recipe_parse(arena, child);
@@ -247,7 +247,7 @@ int pattern_match(PatternNode *node, PyObject *value, Val *captures) {
     }
 }
 
-/* ---- the program ------------------------------------------------------------------------------------------------------ */
+/* ---- the trees ------------------------------------------------------------------------------------------------------ */
 
 static int grow(void **array, int *room, int wanted, size_t size) {
     if (wanted <= *room) return 0;
@@ -263,97 +263,97 @@ static int grow(void **array, int *room, int wanted, size_t size) {
     return 0;
 }
 
-Program *program_of(PyObject *planner) {
+DecisionTrees *trees_of(PyObject *planner) {
     PyObject *known = PyObject_GetAttrString(planner, "native");
     if (known == NULL) return NULL;
-    if (Py_IS_TYPE(known, &ProgramType)) return (Program *)known;
+    if (Py_IS_TYPE(known, &DecisionTreesType)) return (DecisionTrees *)known;
     Py_DECREF(known);
-    Program *program = PyObject_GC_New(Program, &ProgramType);
-    if (program == NULL) return NULL;
-    memset((char *)program + sizeof(PyObject), 0, sizeof(Program) - sizeof(PyObject));
-    program->planner = Py_NewRef(planner);
-    if (arena_init(&program->arena) < 0 || value_setup() < 0 ||
-        PyObject_SetAttrString(planner, "native", (PyObject *)program) < 0) {
-        Py_DECREF(program);
+    DecisionTrees *trees = PyObject_GC_New(DecisionTrees, &DecisionTreesType);
+    if (trees == NULL) return NULL;
+    memset((char *)trees + sizeof(PyObject), 0, sizeof(DecisionTrees) - sizeof(PyObject));
+    trees->planner = Py_NewRef(planner);
+    if (arena_init(&trees->arena) < 0 || value_setup() < 0 ||
+        PyObject_SetAttrString(planner, "native", (PyObject *)trees) < 0) {
+        Py_DECREF(trees);
         return NULL;
     }
-    PyObject_GC_Track(program);
-    return program;
+    PyObject_GC_Track(trees);
+    return trees;
 }
 
-Shape *program_shape(Program *program, int number) {
-    if (number >= program->shape_count) {
-        int before = program->shape_count;
-        if (grow((void **)&program->shapes, &program->shape_room, number + 1, sizeof(Shape)) < 0) return NULL;
-        memset(program->shapes + before, 0, sizeof(Shape) * (size_t)(number + 1 - before));
+TermShape *trees_shape(DecisionTrees *trees, int number) {
+    if (number >= trees->shape_count) {
+        int before = trees->shape_count;
+        if (grow((void **)&trees->shapes, &trees->shape_room, number + 1, sizeof(TermShape)) < 0) return NULL;
+        memset(trees->shapes + before, 0, sizeof(TermShape) * (size_t)(number + 1 - before));
         for (int i = before; i <= number; i++) {
-            Shape *shape = program->shapes + i;
-            shape->all = shape->exactly_all = shape->empty = shape->doomed = shape->halts = -1;
+            TermShape *shape = trees->shapes + i;
+            shape->all = shape->exactly_all = shape->empty = shape->dead = shape->halts = -1;
         }
-        program->shape_count = number + 1;
+        trees->shape_count = number + 1;
     }
-    return program->shapes + number;
+    return trees->shapes + number;
 }
 
-Pattern *program_pattern(Program *program, int number) {
-    if (number >= program->pattern_count) {
-        int before = program->pattern_count;
-        if (grow((void **)&program->patterns, &program->pattern_room, number + 1, sizeof(Pattern)) < 0) return NULL;
-        memset(program->patterns + before, 0, sizeof(Pattern) * (size_t)(number + 1 - before));
-        program->pattern_count = number + 1;
+Pattern *trees_pattern(DecisionTrees *trees, int number) {
+    if (number >= trees->pattern_count) {
+        int before = trees->pattern_count;
+        if (grow((void **)&trees->patterns, &trees->pattern_room, number + 1, sizeof(Pattern)) < 0) return NULL;
+        memset(trees->patterns + before, 0, sizeof(Pattern) * (size_t)(number + 1 - before));
+        trees->pattern_count = number + 1;
     }
-    if (program->patterns[number].tree == NULL) {
-        PyObject *described = PyObject_CallMethod(program->planner, "pattern", "i", number);
+    if (trees->patterns[number].tree == NULL) {
+        PyObject *described = PyObject_CallMethod(trees->planner, "pattern", "i", number);
         if (described == NULL) return NULL;
         PyObject *tree = item(described, 0);
         int captures = item_int(described, 1);
-        PatternNode *parsed = tree == NULL ? NULL : pattern_parse(&program->arena, tree);
+        PatternNode *parsed = tree == NULL ? NULL : pattern_parse(&trees->arena, tree);
         Py_DECREF(described);
         if (parsed == NULL) return NULL;
-        program->patterns[number].tree = parsed;
-        program->patterns[number].captures = captures;
+        trees->patterns[number].tree = parsed;
+        trees->patterns[number].captures = captures;
     }
-    return program->patterns + number;
+    return trees->patterns + number;
 }
 
-/* What the planner says of a shape, asked once; `flag` is where in a Shape it is kept. */
-static int asked(Program *program, int number, size_t flag, const char *method) {
-    Shape *shape = program_shape(program, number);
+/* What the planner says of a shape, asked once; `flag` is where in a TermShape it is kept. */
+static int asked(DecisionTrees *trees, int number, size_t flag, const char *method) {
+    TermShape *shape = trees_shape(trees, number);
     if (shape == NULL) return -1;
     int8_t known = *((int8_t *)shape + flag);
     if (known >= 0) return known;
-    PyObject *said = PyObject_CallMethod(program->planner, method, "i", number);
+    PyObject *said = PyObject_CallMethod(trees->planner, method, "i", number);
     if (said == NULL) return -1;
     int result = said == Py_True;
     Py_DECREF(said);
-    *((int8_t *)(program->shapes + number) + flag) = (int8_t)result; /* the call may have moved the shapes */
+    *((int8_t *)(trees->shapes + number) + flag) = (int8_t)result; /* the call may have moved the shapes */
     return result;
 }
 
-int program_is_all(Program *program, int shape) { return asked(program, shape, offsetof(Shape, all), "is_all"); }
+int trees_is_all(DecisionTrees *trees, int shape) { return asked(trees, shape, offsetof(TermShape, all), "is_all"); }
 
-int program_is_exactly_all(Program *program, int shape) {
-    return asked(program, shape, offsetof(Shape, exactly_all), "is_exactly_all");
+int trees_is_exactly_all(DecisionTrees *trees, int shape) {
+    return asked(trees, shape, offsetof(TermShape, exactly_all), "is_exactly_all");
 }
 
-int program_is_empty(Program *program, int shape) {
-    return asked(program, shape, offsetof(Shape, empty), "is_empty");
+int trees_is_empty(DecisionTrees *trees, int shape) {
+    return asked(trees, shape, offsetof(TermShape, empty), "is_empty");
 }
 
-int program_doomed(Program *program, int shape) { return asked(program, shape, offsetof(Shape, doomed), "doomed"); }
+int trees_is_dead(DecisionTrees *trees, int shape) { return asked(trees, shape, offsetof(TermShape, dead), "is_dead"); }
 
-Recipe *program_expanded(Program *program, int number) {
-    Shape *shape = program_shape(program, number);
+Recipe *trees_expanded(DecisionTrees *trees, int number) {
+    TermShape *shape = trees_shape(trees, number);
     if (shape == NULL) return NULL;
     if (shape->expanded == NULL) {
-        PyObject *described = PyObject_CallMethod(program->planner, "expand", "i", number);
+        PyObject *described = PyObject_CallMethod(trees->planner, "expand", "i", number);
         if (described == NULL) return NULL;
-        Recipe *recipe = recipe_parse(&program->arena, described);
+        Recipe *recipe = recipe_parse(&trees->arena, described);
         Py_DECREF(described);
         if (recipe == NULL) return NULL;
-        program->shapes[number].expanded = recipe;
+        trees->shapes[number].expanded = recipe;
     }
-    return program->shapes[number].expanded;
+    return trees->shapes[number].expanded;
 }
 
 /* ---- decision trees ----------------------------------------------------------------------------------------------------- */
@@ -400,44 +400,44 @@ static int node_fill(Arena *arena, Node *node, PyObject *described) {
     return 0;
 }
 
-static Node *node_new(Program *program, TreeKind tree, int shape, PyObject *answers, Node *parent) {
+static Node *node_new(DecisionTrees *trees, TreeKind tree, int shape, PyObject *answers, Node *parent) {
     PyObject *described =
-        PyObject_CallMethod(program->planner, "node", "siO", tree == STEP ? "step" : "halt", shape, answers);
+        PyObject_CallMethod(trees->planner, "node", "siO", tree == STEP ? "step" : "halt", shape, answers);
     if (described == NULL) return NULL;
-    Node *node = arena_alloc(&program->arena, sizeof(Node));
+    Node *node = arena_alloc(&trees->arena, sizeof(Node));
     if (node != NULL) {
         node->tree = tree;
         node->shape = shape;
         node->parent = parent;
         node->answers = answers;
-        if (PyList_Append(program->arena.keep, answers) < 0 || node_fill(&program->arena, node, described) < 0)
+        if (PyList_Append(trees->arena.keep, answers) < 0 || node_fill(&trees->arena, node, described) < 0)
             node = NULL;
     }
     Py_DECREF(described);
     return node;
 }
 
-Node *program_root(Program *program, int number, TreeKind tree) {
-    Shape *shape = program_shape(program, number);
+Node *trees_root(DecisionTrees *trees, int number, TreeKind tree) {
+    TermShape *shape = trees_shape(trees, number);
     if (shape == NULL) return NULL;
     if (shape->trees[tree] == NULL) {
         PyObject *answers = PyTuple_New(0);
-        Node *root = answers == NULL ? NULL : node_new(program, tree, number, answers, NULL);
+        Node *root = answers == NULL ? NULL : node_new(trees, tree, number, answers, NULL);
         Py_XDECREF(answers);
         if (root == NULL) return NULL;
-        program->shapes[number].trees[tree] = root;
+        trees->shapes[number].trees[tree] = root;
     }
-    return program->shapes[number].trees[tree];
+    return trees->shapes[number].trees[tree];
 }
 
-Node *program_branch(Program *program, Node *node, bool yes) {
+Node *trees_branch(DecisionTrees *trees, Node *node, bool yes) {
     Py_ssize_t size = PyTuple_GET_SIZE(node->answers);
     PyObject *answers = PyTuple_New(size + 1);
     if (answers == NULL) return NULL;
     for (Py_ssize_t i = 0; i < size; i++)
         PyTuple_SET_ITEM(answers, i, Py_NewRef(PyTuple_GET_ITEM(node->answers, i)));
     PyTuple_SET_ITEM(answers, size, Py_NewRef(yes ? Py_True : Py_False));
-    Node *branch = node_new(program, node->tree, node->shape, answers, node);
+    Node *branch = node_new(trees, node->tree, node->shape, answers, node);
     Py_DECREF(answers);
     if (branch == NULL) return NULL;
     if (yes)
@@ -449,21 +449,21 @@ Node *program_branch(Program *program, Node *node, bool yes) {
 
 /* ---- what a child watches ------------------------------------------------------------------------------------------------- */
 
-static int key_number(Program *program, const Node *question) {
-    for (int i = 0; i < program->key_count; i++) {
-        Key *key = program->keys + i;
+static int key_number(DecisionTrees *trees, const Node *question) {
+    for (int i = 0; i < trees->key_count; i++) {
+        KeyKind *key = trees->keys + i;
         if (key->pattern == question->pattern && key->count == question->count &&
             memcmp(key->captures, question->captures, sizeof(int) * (size_t)key->count) == 0)
             return i;
     }
-    if (grow((void **)&program->keys, &program->key_room, program->key_count + 1, sizeof(Key)) < 0) return -1;
-    int number = program->key_count++;
+    if (grow((void **)&trees->keys, &trees->key_room, trees->key_count + 1, sizeof(KeyKind)) < 0) return -1;
+    int number = trees->key_count++;
     int table = question->count ? -question->count : number;
-    program->keys[number] = (Key){question->pattern, question->count, question->captures, table};
+    trees->keys[number] = (KeyKind){question->pattern, question->count, question->captures, table};
     return number;
 }
 
-static bool same_home(const Home *a, const Home *b) {
+static bool same_index_key(const IndexKey *a, const IndexKey *b) {
     if (a->table != b->table || a->in_test != b->in_test) return false;
     for (int i = 0; i < a->count; i++) {
         const Operand *x = a->operands[i], *y = b->operands[i];
@@ -473,19 +473,19 @@ static bool same_home(const Home *a, const Home *b) {
 }
 
 /* Add the matches on the way to an end, which were all answered no. */
-static int watch_add(Program *program, Watch *watch, Node *end, bool in_test) {
+static int triggers_add(DecisionTrees *trees, Triggers *triggers, Node *end, bool in_test) {
     for (Node *node = end->parent; node != NULL; node = node->parent) {
         if (node->kind != N_MATCH) continue;
-        int key = key_number(program, node);
+        int key = key_number(trees, node);
         if (key < 0) return -1;
-        if (node->count > MOST_VALUES) watch->keyed = false;
+        if (node->count > MOST_VALUES) triggers->keyed = false;
         for (int i = 0; i < node->count; i++)
-            if (node->operands[i]->kind != SLOT && node->operands[i]->kind != CONSTANT) watch->keyed = false;
-        watch->keys[watch->key_count++] = key;
-        Home home = {program->keys[key].table, node->count, node->operands, in_test};
+            if (node->operands[i]->kind != SLOT && node->operands[i]->kind != CONSTANT) triggers->keyed = false;
+        triggers->keys[triggers->key_count++] = key;
+        IndexKey index_key = {trees->keys[key].table, node->count, node->operands, in_test};
         int known = 0;
-        while (known < watch->count && !same_home(watch->homes + known, &home)) known++;
-        if (known == watch->count) watch->homes[watch->count++] = home;
+        while (known < triggers->count && !same_index_key(triggers->index_keys + known, &index_key)) known++;
+        if (known == triggers->count) triggers->index_keys[triggers->count++] = index_key;
     }
     return 0;
 }
@@ -496,52 +496,52 @@ static size_t questions(const Node *end) {
     return count;
 }
 
-Watch *program_watch(Program *program, Node *end, Node *test) {
-    for (Watch *watch = end->watch; watch != NULL; watch = watch->next)
-        if (watch->of_test == test) return watch;
-    Watch *watch = arena_alloc(&program->arena, sizeof(Watch));
+Triggers *trees_triggers(DecisionTrees *trees, Node *end, Node *test) {
+    for (Triggers *triggers = end->triggers; triggers != NULL; triggers = triggers->next)
+        if (triggers->of_test == test) return triggers;
+    Triggers *triggers = arena_alloc(&trees->arena, sizeof(Triggers));
     size_t room = questions(end) + (test == NULL ? 0 : questions(test));
-    if (watch == NULL) return NULL;
-    watch->homes = arena_alloc(&program->arena, sizeof(Home) * (room + 1));
-    watch->keys = arena_alloc(&program->arena, sizeof(int) * (room + 1));
-    if (watch->homes == NULL || watch->keys == NULL) return NULL;
-    watch->keyed = room <= MOST_HOMES;
-    if (test != NULL && watch_add(program, watch, test, true) < 0) return NULL;
-    if (watch_add(program, watch, end, false) < 0) return NULL;
-    watch->of_test = test;
-    watch->next = end->watch;
-    end->watch = watch;
-    return watch;
+    if (triggers == NULL) return NULL;
+    triggers->index_keys = arena_alloc(&trees->arena, sizeof(IndexKey) * (room + 1));
+    triggers->keys = arena_alloc(&trees->arena, sizeof(int) * (room + 1));
+    if (triggers->index_keys == NULL || triggers->keys == NULL) return NULL;
+    triggers->keyed = room <= MOST_INDEX_KEYS;
+    if (test != NULL && triggers_add(trees, triggers, test, true) < 0) return NULL;
+    if (triggers_add(trees, triggers, end, false) < 0) return NULL;
+    triggers->of_test = test;
+    triggers->next = end->triggers;
+    end->triggers = triggers;
+    return triggers;
 }
 
 /* ---- the type --------------------------------------------------------------------------------------------------------------- */
 
-static int program_traverse(Program *program, visitproc visit, void *arg) {
-    Py_VISIT(program->planner);
+static int trees_traverse(DecisionTrees *trees, visitproc visit, void *arg) {
+    Py_VISIT(trees->planner);
     return 0;
 }
 
-static int program_clear(Program *program) {
-    Py_CLEAR(program->planner);
+static int trees_clear(DecisionTrees *trees) {
+    Py_CLEAR(trees->planner);
     return 0;
 }
 
-static void program_dealloc(Program *program) {
-    PyObject_GC_UnTrack(program);
-    program_clear(program);
-    arena_free(&program->arena);
-    free(program->shapes);
-    free(program->patterns);
-    free(program->keys);
-    PyObject_GC_Del(program);
+static void trees_dealloc(DecisionTrees *trees) {
+    PyObject_GC_UnTrack(trees);
+    trees_clear(trees);
+    arena_free(&trees->arena);
+    free(trees->shapes);
+    free(trees->patterns);
+    free(trees->keys);
+    PyObject_GC_Del(trees);
 }
 
-PyTypeObject ProgramType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Program",
-    .tp_basicsize = sizeof(Program),
+PyTypeObject DecisionTreesType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.DecisionTrees",
+    .tp_basicsize = sizeof(DecisionTrees),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "A law's decision trees, as the C core holds them.",
-    .tp_dealloc = (destructor)program_dealloc,
-    .tp_traverse = (traverseproc)program_traverse,
-    .tp_clear = (inquiry)program_clear,
+    .tp_dealloc = (destructor)trees_dealloc,
+    .tp_traverse = (traverseproc)trees_traverse,
+    .tp_clear = (inquiry)trees_clear,
 };

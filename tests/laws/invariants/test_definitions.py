@@ -10,7 +10,7 @@ import pytest
 
 import lawful
 from lawful import LawError, invariant, invariants, load_law
-from lawful.laws.invariants.model import seconds
+from lawful.laws.invariants.rules import seconds
 
 FILE = """
 # A file of three.

@@ -27,10 +27,10 @@ from lawful.laws.rml.syntax import (
     And,
     AnyOf,
     Argument,
-    Call,
     Closure,
     Concat,
     Empty,
+    EquationCall,
     Event,
     EventUse,
     Expression,
@@ -108,7 +108,7 @@ class _Facts:
 _NO_FACTS = _Facts(NOTHING, NOTHING, NOTHING, NOTHING)
 
 
-def check_commitment(specification: Specification) -> list[Diagnostic]:
+def overlap_warnings(specification: Specification) -> list[Diagnostic]:
     """Warnings for a law without errors."""
     return list(_Checker(specification).warnings())
 
@@ -144,7 +144,7 @@ class _Checker:
         callers: dict[str, set[str]] = {}
         for name, tree in self.trees.items():
             for node in tree:
-                if isinstance(node, Call):
+                if isinstance(node, EquationCall):
                     callers.setdefault(node.name, set()).add(name)
         pending = dict.fromkeys(self.trees)
         while pending:
@@ -176,7 +176,7 @@ class _Checker:
             case Event(use):
                 one = frozenset((self._item(use),))
                 return _Facts(one, NOTHING, one, one)
-            case Call(name, args):
+            case EquationCall(name, args):
                 body = self.exported[name]
                 renaming = dict(zip(self.params[name], map(_atom, args), strict=True))
                 return _Facts(
@@ -324,10 +324,10 @@ class _Checker:
             while stack:
                 node, unbound, parent = stack.pop()
                 if isinstance(node, Or | Shuffle) and type(node) is not parent:
-                    yield from self._rivals(node, facts, unbound)
+                    yield from self._operand_overlaps(node, facts, unbound)
                 inner = unbound | set(node.names) if isinstance(node, Let) else unbound
                 if isinstance(node, Concat):
-                    yield from self._followers(node, facts, unbound)
+                    yield from self._sequence_overlaps(node, facts, unbound)
                     stack.append((node.right, unbound - binds[id(node.left)], type(node)))
                     stack.append((node.left, unbound, type(node)))
                 else:
@@ -342,7 +342,9 @@ class _Checker:
             found[id(node)] = own.union(*inner) if own or len(inner) != 1 else inner[0]
         return found
 
-    def _followers(self, node: Concat, facts: Mapping[int, _Facts], unbound: frozenset[str]) -> Iterator[Diagnostic]:
+    def _sequence_overlaps(
+        self, node: Concat, facts: Mapping[int, _Facts], unbound: frozenset[str]
+    ) -> Iterator[Diagnostic]:
         taken, needed = facts[id(node.left)].going_on, facts[id(node.right)].needed
         pair = self._pair(taken or NOTHING, needed or NOTHING, unbound)
         if pair is None:
@@ -357,7 +359,9 @@ class _Checker:
             ((node.right.span, f"waits for {_quote(right)}"),),
         )
 
-    def _rivals(self, root: Or | Shuffle, facts: Mapping[int, _Facts], unbound: frozenset[str]) -> Iterator[Diagnostic]:
+    def _operand_overlaps(
+        self, root: Or | Shuffle, facts: Mapping[int, _Facts], unbound: frozenset[str]
+    ) -> Iterator[Diagnostic]:
         """Operands of a chain against those on their left; equal operands do not mind who takes the event."""
         operands: list[Expression] = []
         stack: list[Expression] = [root]
@@ -384,7 +388,7 @@ class _Checker:
                     if isinstance(root, Shuffle) and _generalises(item, other, unbound):
                         continue  # what has an instance goes to it, and a new one begins with what is left
                     seen.add((other, item))
-                    yield _rival_warning(root, owner, operand, other, item)
+                    yield _overlap_warning(root, owner, operand, other, item)
                     break
                 else:
                     continue
@@ -403,7 +407,7 @@ class _Checker:
         return None
 
 
-def _rival_warning(root: Or | Shuffle, owner: Expression, operand: Expression, one: Item, other: Item) -> Diagnostic:
+def _overlap_warning(root: Or | Shuffle, owner: Expression, operand: Expression, one: Item, other: Item) -> Diagnostic:
     if one.text == other.text:
         what = f"both operands can begin with {_quote(one)}"
     else:

@@ -20,7 +20,7 @@ def pack(planner: Planner, state: Recipe) -> Packed:
 
 
 def unpack(planner: Planner, packed: Packed) -> Recipe:
-    shapes = [planner.adopt(_unpacked_term(planner.program.terms, term), names) for term, names in packed[0]]
+    shapes = [planner.adopt(_unpacked_term(planner.compiled.terms, term), names) for term, names in packed[0]]
     return _renumbered(packed[1], lambda place: shapes[place])
 
 
@@ -28,9 +28,9 @@ def _renumbered(recipe: Recipe, number: Any) -> Recipe:
     kind = recipe[0]
     if kind == "leaf":
         return kind, number(recipe[1]), recipe[2]
-    if kind == "spine":
-        frames = tuple((way, _renumbered(child, number)) for way, child in recipe[1])
-        return kind, frames, _renumbered(recipe[2], number)
+    if kind == "instance_list":
+        entries = tuple((way, _renumbered(child, number)) for way, child in recipe[1])
+        return kind, entries, _renumbered(recipe[2], number)
     if kind == "filter":
         test = number(recipe[1][0]), recipe[1][1]
         return kind, test, _renumbered(recipe[2], number), _renumbered(recipe[3], number)

@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lawful.laws.invariants.expressions import MISSING, Key, Ref, Step
-from lawful.laws.invariants.tracker import LATE, NEVER, ObjectId, Offence, Sight, Tracker
+from lawful.laws.invariants.tracker import LATE, NEVER, ObjectId, Observed, RuleViolation, Tracker
 from lawful.laws.protocol import Event
 
 if TYPE_CHECKING:
-    from lawful._native._core import Invariant
-    from lawful.laws.invariants.model import Rule
+    from lawful._native._core import InvariantTracker
+    from lawful.laws.invariants.rules import Rule
 
 _Parts = tuple[Key, Event, dict[str, Any], str, tuple[Any, ...], dict[str, Any] | None]
 
 
 class NativeTracker(Tracker):
-    """What is known of the objects is in the C core. What is rare comes here: `ask`, `offend`, `owe`, `doubt`."""
+    """The C core holds the objects. It calls `judge`, `violated`, `overdue` and `unjudged` for rare cases."""
 
-    def __init__(self, rule: Rule, offences: deque[Offence], kind: type[Invariant]) -> None:
-        super().__init__(rule, offences)
-        self._core = kind(rule.program, Ref)
+    def __init__(self, rule: Rule, violations: deque[RuleViolation], kind: type[InvariantTracker]) -> None:
+        super().__init__(rule, violations)
+        self._core = kind(rule.native, Ref)
         self._core.plain = self.plain
         self._expressions = tuple(rule.expressions.values())
 
@@ -34,16 +34,16 @@ class NativeTracker(Tracker):
 
     # -- for the C core ---------------------------------------------------------------------------
 
-    def ask(
+    def judge(
         self, expression: int, parts: _Parts, target: ObjectId, number: int, if_unknown: bool | None
     ) -> bool | None:
         """Judge an expression that it cannot."""
         return self.verdict(self._expressions[expression], _step(parts), target, number, if_unknown)
 
-    def offend(self, expression: int, parts: _Parts, target: ObjectId) -> None:
+    def violated(self, expression: int, parts: _Parts, target: ObjectId) -> None:
         self.broken(self._expressions[expression], target, _step(parts))
 
-    def owe(self, target: ObjectId, event: Event, gone: bool) -> None:
+    def overdue(self, target: ObjectId, event: Event, gone: bool) -> None:
         self.owed(target, event, NEVER if gone else LATE)
 
     # -- objects ----------------------------------------------------------------------------------
@@ -64,24 +64,29 @@ class NativeTracker(Tracker):
     def take_ended(self) -> list[ObjectId]:
         return self._core.take_ended()
 
-    def sight(self) -> Sight:
+    def observed(self) -> Observed:
         core = self._core
-        return Sight(core.seen, self.judgements + core.judgements, core.timeless, core.now)
+        return Observed(core.seen, self.judgements + core.judgements, core.timeless, core.now)
 
     # -- out and in -------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        objects, debts = self._core.dump()
-        own = {"objects": objects, "debts": debts, "ended": self._core.ended, "tells_ends": self._core.tells_ends}
+        objects, obligations = self._core.dump()
+        own = {
+            "objects": objects,
+            "obligations": obligations,
+            "ended": self._core.ended,
+            "reports_ends": self._core.reports_ends,
+        }
         return super().state() | own
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         core = self._core
-        core.load(state["objects"], state["debts"], self.unknown)
+        core.load(state["objects"], state["obligations"], self.unknown)
         core.ended.extend(state["ended"])
-        core.tells_ends = state["tells_ends"]
-        core.seen, _, core.timeless, core.now = state["sight"]
+        core.reports_ends = state["reports_ends"]
+        core.seen, _, core.timeless, core.now = state["observed"]
 
 
 def _step(parts: _Parts) -> Step:

@@ -1,4 +1,4 @@
-"""The machines that the tests hold against each other: the Python twin always, the C core where it is built."""
+"""The machines that the tests hold against each other: the pure-Python core always, the C core where it is built."""
 
 from __future__ import annotations
 

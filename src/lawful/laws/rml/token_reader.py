@@ -24,7 +24,7 @@ class SyntaxFailure(Failure):
         self.offset = offset
 
 
-class Reader:
+class TokenReader:
     """A place in the text of a law."""
 
     def __init__(self, text: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from lawful import core, rml
 from lawful.laws.rml.law import RmlLaw
-from lawful.laws.rml.machine import Machine
+from lawful.laws.rml.machine import RmlMachine
 from oracle.rml import Oracle
 
 Event = dict[str, Any]
@@ -42,7 +42,7 @@ Files = {let f; open(f) (read(f)* close(f) | Files)}?;
 
 
 def machine(law: RmlLaw, kind: str) -> Any:
-    make: Any = Machine if kind == "python" else core.native and core.native.Machine
+    make: Any = RmlMachine if kind == "python" else core.native and core.native.RmlMachine
     if make is None:
         pytest.skip("there is no C core")
     return make(law.planner, lambda _: None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lawful.laws.invariants.declaring import ready_made
-from lawful.laws.invariants.kinds import LOCK
+from lawful.laws.invariants.definitions import ready_made
 from lawful.laws.invariants.law import InvariantLaw
-from lawful.laws.invariants.model import Duration
+from lawful.laws.invariants.rules import Duration
+from lawful.laws.invariants.templates import LOCK
 
 
 def reference_count(

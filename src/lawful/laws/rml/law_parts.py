@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lawful.laws.rml.compiler import flatten
 from lawful.laws.rml.equations import declared, free_variables, preorder
 from lawful.laws.rml.printer import format_expression
-from lawful.laws.rml.syntax import And, Call, Declaration, Equation, Event, Expression, Filter, Specification
+from lawful.laws.rml.syntax import And, Declaration, Equation, EquationCall, Event, Expression, Filter, Specification
 
 # A line of its own. Strings end on their line, so that what begins a line is a comment.
 _ASKED = re.compile(r"(?<![^\r\n\ufeff])[ \t\f]*//[ \t]*judged: each part alone[ \t]*(?![^\r\n])")
@@ -28,7 +28,7 @@ def parts(specification: Specification) -> Iterator[tuple[str, Specification]]:
     """
     bodies = {equation.name: equation for equation in specification.equations}
     main = bodies["Main"].body
-    if free_variables(specification)["Main"] or not isinstance(main, And | Call):
+    if free_variables(specification)["Main"] or not isinstance(main, And | EquationCall):
         return
     operands = {format_expression(node): node for node in flatten(main)}  # what stands there twice is one part
     needed = [_needed(node, bodies) for node in operands.values()]
@@ -37,7 +37,10 @@ def parts(specification: Specification) -> Iterator[tuple[str, Specification]]:
     types = declared(specification)
     for number, ((text, node), names) in enumerate(zip(operands.items(), needed, strict=True), 1):
         equations = (Equation("Main", (), node), *(bodies[name] for name in names))
-        yield text if isinstance(node, Call) else f"part {number}", Specification(_types(equations, types), equations)
+        yield (
+            text if isinstance(node, EquationCall) else f"part {number}",
+            Specification(_types(equations, types), equations),
+        )
 
 
 def _needed(node: Expression, bodies: dict[str, Equation]) -> list[str]:
@@ -46,7 +49,7 @@ def _needed(node: Expression, bodies: dict[str, Equation]) -> list[str]:
     pending = [node]
     while pending:
         for inner in preorder(pending.pop()):
-            if isinstance(inner, Call) and inner.name not in found:
+            if isinstance(inner, EquationCall) and inner.name not in found:
                 found[inner.name] = None
                 pending.append(bodies[inner.name].body)
     return [name for name in bodies if name in found]

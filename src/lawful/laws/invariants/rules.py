@@ -11,7 +11,7 @@ from typing import Final
 
 from lawful.diagnostics import Span, did_you_mean, quoted
 from lawful.laws.invariants.expressions import GONE, Expression, ExpressionError, Key, parse
-from lawful.laws.invariants.trees import Program, program_of
+from lawful.laws.invariants.native_rule import NativeRule, native_rule
 
 Duration = str | float | int
 
@@ -118,9 +118,9 @@ class Rule:
         return {key: each for key, each in all_of.items() if each is not None}
 
     @cached_property
-    def program(self) -> Program | None:
+    def native(self) -> NativeRule | None:
         """What the C core is given; None if it cannot do all that is asked for."""
-        return program_of(self)
+        return native_rule(self)
 
     @property
     def judged(self) -> frozenset[Key]:
@@ -137,10 +137,10 @@ class Rule:
         return frozenset((("new", self.class_name), GONE, *named))
 
 
-Told = Callable[[Problem], None]
+Report = Callable[[Problem], None]
 
 
-def compiled(given: Property, told: Told, places: Callable[[str, int], str] | None = None) -> Rule | None:
+def compiled(given: Property, report: Report, places: Callable[[str, int], str] | None = None) -> Rule | None:
     """The rule of a property; None if something is wrong with it, which is told. `places`: of an offset in a text."""
     found: list[Problem] = []
     _check_class(given.class_name, found)
@@ -163,7 +163,7 @@ def compiled(given: Property, told: Told, places: Callable[[str, int], str] | No
     if not found:
         _check_uses(expressions, found)
     for problem in found:
-        told(problem)
+        report(problem)
     if found:
         return None
     if within is not None and every is None:

@@ -10,25 +10,25 @@ from lawful.laws.invariants.expressions import CALLS, GONE, Expression, Key, tre
 from lawful.laws.invariants.tracker import plan_of
 
 if TYPE_CHECKING:
-    from lawful.laws.invariants.model import Rule
+    from lawful.laws.invariants.rules import Rule
 
 _MOST_KEYS: Final = 64  # bits of a word
 
 Tree = tuple[str, tuple[Any, ...], Any]
 """An expression for the C core: its kind, its parts, and what else there is to say."""
 
-Program = tuple[tuple[Any, ...], tuple[str, ...], tuple[Tree, ...], bool, int, float]
+NativeRule = tuple[tuple[Any, ...], tuple[str, ...], tuple[Tree, ...], bool, int, float]
 """A rule: plans by key, names of fields, expressions, whether it has a `from`, its `on`, its time."""
 
 
-def program_of(rule: Rule) -> Program | None:
+def native_rule(rule: Rule) -> NativeRule | None:
     """A rule as the C core wants it; None if that cannot do it."""
     if len(rule.keys) > _MOST_KEYS:
         return None
     keys = {key: number for number, key in enumerate(sorted(rule.keys))}
     expressions = list(rule.expressions.values())
     names = {name: number for number, name in enumerate(dict.fromkeys(n for each in expressions for n in each.fields))}
-    trees = _Trees(rule.class_name, names, keys)
+    trees = _TreeBuilder(rule.class_name, names, keys)
 
     def place(expression: Expression | None) -> int:
         return next((number for number, each in enumerate(expressions) if each is expression), -1)
@@ -41,7 +41,7 @@ def program_of(rule: Rule) -> Program | None:
     return tuple(plans), tuple(names), parsed, rule.from_ is not None, place(rule.on), rule.within or 0.0
 
 
-class _Trees:
+class _TreeBuilder:
     """From Python's trees, of expressions that were compiled before, to those of the C core."""
 
     def __init__(self, class_name: str, names: Mapping[str, int], keys: Mapping[Key, int]) -> None:

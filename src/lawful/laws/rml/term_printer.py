@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from lawful.laws.rml import syntax, terms
-from lawful.laws.rml.compiler import Program
+from lawful.laws.rml.compiler import CompiledLaw
 from lawful.laws.rml.printer import format_data, format_event, format_expression
 from lawful.laws.rml.terms import Ref, Term
 from lawful.laws.rml.values import UNDEFINED
@@ -26,11 +26,11 @@ LARGEST = 200
 """Terms made of more than this are not written out: nobody would read it."""
 
 
-class Writer:
+class TermPrinter:
     """Writes terms as RML; ``names`` says what stands for registers, captures and variables."""
 
-    def __init__(self, program: Program, params: Mapping[str, int], names: Mapping[Ref, syntax.Data]) -> None:
-        self._program = program
+    def __init__(self, compiled: CompiledLaw, params: Mapping[str, int], names: Mapping[Ref, syntax.Data]) -> None:
+        self._compiled = compiled
         self._params = params  # how many parameters an equation has as written
         self._names = names
 
@@ -104,11 +104,11 @@ class Writer:
         if op == terms.LET:
             return syntax.Let((args[2],), self._expression(args[1], {**bound, args[0]: args[2]}))
         if op == terms.FILTER:
-            otherwise = None if args[3] is self._program.terms.all else self._expression(args[3], bound)
+            otherwise = None if args[3] is self._compiled.terms.all else self._expression(args[3], bound)
             return syntax.Filter(self._use(args[0], args[1], bound), self._expression(args[2], bound), otherwise)
         if op == terms.CALL:
             written = args[1][: self._params[args[0]]]  # without what dynamic scope hands on
-            return syntax.Call(args[0], tuple(self._data(ref, bound) for ref in written))
+            return syntax.EquationCall(args[0], tuple(self._data(ref, bound) for ref in written))
         condition, then, otherwise = args
         return syntax.If(
             self._data(condition, bound), self._expression(then, bound), self._expression(otherwise, bound)

@@ -110,8 +110,8 @@ def test_there_is_something_to_find() -> None:
 
 
 def test_laws_that_look_at_more_than_the_id_are_told_of_every_end() -> None:
-    tracking = {name: rml.compile(text, name=name).tracks_objects for name, text in LAWS.items()}
-    assert tracking == {"closed": True, "counting": True, "locked": True, "guarded": False, "named": False}
+    tracks_objects = {name: rml.compile(text, name=name).tracks_objects for name, text in LAWS.items()}
+    assert tracks_objects == {"closed": True, "counting": True, "locked": True, "guarded": False, "named": False}
 
 
 def test_a_variable_that_is_reckoned_with_under_another_name() -> None:

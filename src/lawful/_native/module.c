@@ -53,11 +53,10 @@ static int add_tracer(PyObject *module) {
 }
 
 PyMODINIT_FUNC PyInit__core(void) {
-    if (PyType_Ready(&ProgramType) < 0 || PyType_Ready(&GrammarGroupType) < 0 || PyType_Ready(&KnownType) < 0) return NULL;
+    if (PyType_Ready(&DecisionTreesType) < 0 || PyType_Ready(&GrammarGroupType) < 0 || PyType_Ready(&TrackedObjectType) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL || PyModule_AddType(module, &MachineType) < 0 ||
-        PyModule_AddType(module, &LawQueueType) < 0 ||
-        PyModule_AddType(module, &WindowType) < 0 || PyModule_AddType(module, &InvariantType) < 0 ||
+    if (module == NULL || PyModule_AddType(module, &RmlMachineType) < 0 || PyModule_AddType(module, &LawQueueType) < 0 ||
+        PyModule_AddType(module, &WindowType) < 0 || PyModule_AddType(module, &InvariantTrackerType) < 0 ||
         PyModule_AddType(module, &GrammarTablesType) < 0 || PyModule_AddType(module, &VigilType) < 0 ||
         PyModule_AddType(module, &SieveType) < 0 || PyModule_AddType(module, &AlarmType) < 0 ||
         PyModule_AddType(module, &GrammarMachineType) < 0 || PyModule_AddType(module, &CourtType) < 0 ||

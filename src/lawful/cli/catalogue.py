@@ -154,7 +154,7 @@ def new(name: str, folder: str) -> None:
 def _chosen(words: Sequence[str]) -> dict[str, Path]:
     """The laws that words mean; without words, all."""
     if not words:
-        others = {name: path for shelf in law_search.shelves() for name, path in shelf.laws().items()}
+        others = {name: path for each in law_search.law_folders() for name, path in each.laws().items()}
         return {name: catalog.find(name) for name in catalog.names()} | others
     found: dict[str, Path] = {}
     for word in words:

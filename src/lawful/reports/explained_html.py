@@ -34,7 +34,7 @@ from lawful.reports.text_width import letters
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Edge, Picture, Way
-    from lawful.explain.model import Alphabet
+    from lawful.explain.teacher import Alphabet
     from lawful.reports.drawing import Drawing
 
 SCRIPTS = ("layout.js", "projection.js", "drawing.js", "explained.js")

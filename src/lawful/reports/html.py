@@ -194,7 +194,7 @@ def _automaton(judged: Judged) -> str | None:
         return None
     from lawful.errors import LawfulError
     from lawful.laws.rml.automaton import automaton
-    from lawful.laws.rml.recursion import deeply
+    from lawful.laws.rml.recursion import with_deep_recursion
     from lawful.reports import automaton_svg
     from lawful.reports.law import drawing
 
@@ -204,6 +204,6 @@ def _automaton(judged: Judged) -> str | None:
         return automaton_svg.render_drawing(drawing(law.name, automaton(law, _MOST_STATES)), placer="own")
 
     try:
-        return image(deeply(draw))
+        return image(with_deep_recursion(draw))
     except LawfulError:  # there is none, or it is too large
         return None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from lawful.laws.protocol import Watch
 
 
-class Known(NamedTuple):
+class LawFacts(NamedTuple):
     """Of a law that is judged as a whole, and that is kept by a trace without events."""
 
     watches: tuple[Watch, ...] | None

@@ -180,7 +180,7 @@ def test_an_event_in_brief_opens_to_the_event(name: str, asynchronous: bool) -> 
     short, long = recorded(True), recorded(False)
     assert all(type(event) is dict for event in long) and not any(type(event) is dict for event in short)
     opened = [event.to_dict() for event in short]
-    assert all(event.open() is each for event, each in zip(short, opened, strict=True))
+    assert all(event.to_dict() is each for event, each in zip(short, opened, strict=True))
     assert [[*event] for event in opened] == [[*event] for event in long]
     # As above.
     assert {len({event["thread"] for event in events}) for events in (opened, long)} == {1}

@@ -10,7 +10,7 @@ from typing import Any
 
 from lawful import core
 from lawful.engine.findings import MESSAGES, Event, Numbered, has_place, is_message
-from lawful.events.event_kinds import EVENT_KINDS, mentioned_ids, opened
+from lawful.events.event_kinds import EVENT_KINDS, mentioned_ids, to_dict
 from lawful.laws.protocol import Expectation, Monitor
 
 _MOST_MET = 10
@@ -73,7 +73,7 @@ def _scalars(value: Any) -> Iterator[Any]:
 def _open(entries: list[tuple[int, Event]] | deque[tuple[int, Event]]) -> None:
     for place, (number, event) in enumerate(entries):
         if event.__class__ is not dict:
-            entries[place] = number, opened(event)
+            entries[place] = number, to_dict(event)
 
 
 class Recollection:
@@ -126,7 +126,7 @@ class Recollection:
         return 0 if self._old or self._gone else max(0, self._half - len(self._young))
 
     def _add(self, entry: tuple[int, Event]) -> None:
-        event = opened(entry[1])
+        event = to_dict(entry[1])
         kind = event.get("event")
         plain = kind.__class__ is str and (kind in _ABOUT_TARGET or (kind == "gone" and "groupId" not in event))
         if plain and "argIds" not in event and "resultId" not in event and "kwargIds" not in event:
@@ -161,7 +161,7 @@ class Recollection:
 
     def _promoted(self, key: Hashable) -> list[tuple[int, Event]]:
         if len(self._young) >= self._half:
-            self.forgot = self.forgot or any(opened(each[-1][1]).get("event") != "gone" for each in self._old.values())
+            self.forgot = self.forgot or any(to_dict(each[-1][1]).get("event") != "gone" for each in self._old.values())
             self._old, self._young = self._young, {}
         events = self._young[key] = self._old.pop(key, []) or self._gone.pop(key, [])
         return events
@@ -244,7 +244,7 @@ def by_object(entries: Sequence[tuple[int, Event]]) -> dict[Hashable, list[Numbe
     """Events under each of the objects that they mention."""
     found: dict[Hashable, list[Numbered]] = {}
     for number, brief in entries:
-        event = opened(brief)
+        event = to_dict(brief)
         for each in dict.fromkeys(_all_ids(event)):
             found.setdefault(each, []).append(Numbered(number, event))
     return found

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lawful.engine.findings import Event
-from lawful.events.event_kinds import opened
+from lawful.events.event_kinds import to_dict
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class LiveLaw:
             place = monitor.rejected_at if monitor.doomed_at is None else monitor.doomed_at
             assert isinstance(place, int)
             index = bisect_left(numbers, place, start)
-            event = opened(events[index])
+            event = to_dict(events[index])
             broken(self, event, place)
             if not monitor.forgive():
                 self.over = True

@@ -18,7 +18,7 @@ from lawful.engine.law_judge import LiveLaw
 from lawful.engine.routing import Routes
 from lawful.engine.violations import AFTER, AT_ONCE, OnViolation, Stop, Violation
 from lawful.errors import TraceError
-from lawful.events.event_kinds import mentioned_ids, opened
+from lawful.events.event_kinds import mentioned_ids, to_dict
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
@@ -244,9 +244,9 @@ class LiveRun:
         if self._writer is not None:
             try:
                 if core.native is None or self._writer.format != "jsonl":
-                    self._writer.write_many([opened(event) for event in batch])
+                    self._writer.write_many([to_dict(event) for event in batch])
                 else:
-                    self._writer.write_lines(core.native.lines(batch, self._writer.lines), len(batch))
+                    self._writer.write_lines(core.native.json_lines(batch, self._writer.lines), len(batch))
             except (TraceError, OSError) as error:
                 self._writer = None
                 message = error.message if isinstance(error, TraceError) else error.strerror or str(error)

@@ -336,7 +336,7 @@ class Session:
     # -- children.Member --------------------------------------------------------------------------
 
     def before_fork(self) -> None:
-        self.tracer.step_aside()
+        self.tracer.suspend_thread()
         self._membership.pause()  # whatever comes of the rest: with a thread more, the interpreter warns of forks
         if self._membership.prepared() and self._halting is not None:
             self._halting.before_child()
@@ -353,7 +353,7 @@ class Session:
         # A thread that began here would be counted when the interpreter, a moment later, warns of forks with threads.
         self.lookout.hurry()  # the next event brings the clock back
         self._restart = True
-        self.tracer.come_back()
+        self.tracer.resume_thread()
 
     def after_fork_in_child(self) -> None:
         self._membership.after_fork_in_child()
@@ -372,7 +372,7 @@ class Session:
         if self.learner is not None:
             self.learner.after_fork_in_child()
         self._become(self._membership.folder)
-        self.tracer.come_back()
+        self.tracer.resume_thread()
 
     def _become(self, folder: children.Folder | None) -> None:
         """Be a child process of the run."""

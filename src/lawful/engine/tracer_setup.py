@@ -112,7 +112,7 @@ class Lookout:
         """Let no dicts be made of events, if the tracer can do without."""
         tracer: Any = self.tracer
         if hasattr(tracer, "brief"):
-            tracer.brief = self._brief = True
+            tracer.lazy_events = self._brief = True
             self.take_time()
 
     def tell_rest(self) -> None:

@@ -77,6 +77,6 @@ def mentioned_ids(event: Mapping[str, Any]) -> Iterator[int | str]:
         yield result
 
 
-def opened(event: Any) -> Event:
+def to_dict(event: Any) -> Event:
     """An event, also if it has come in brief, or as the letter of a message that was judged without one."""
-    return event if event.__class__ is dict else event.open()
+    return event if event.__class__ is dict else event.to_dict()

@@ -23,7 +23,7 @@ from lawful.sources.actors.messages import Exchange
 
 Event = dict[str, Any]
 
-pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")
+pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
 
 GROUPS = """
 group Worker is task "worker-*";
@@ -460,7 +460,7 @@ def test_a_letter_says_what_the_event_would_have() -> None:
         court.most, court.others = 2, 1
         count, entries = court.take(7)
         assert count > 2
-        events = [(number, letter.open()) for number, letter in entries]
+        events = [(number, letter.to_dict()) for number, letter in entries]
     assert [number for number, _ in events] == [7, 7 + count - 2, 7 + count - 1]  # the first, and the last two
     event = events[-1][1]
     assert list(event) == [

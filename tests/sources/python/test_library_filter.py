@@ -38,7 +38,7 @@ PROGRAM = """
 def close(door): door.close()
 """
 
-pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")
+pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
 
 
 class Counting(Watched):
@@ -140,9 +140,9 @@ def test_what_was_dismissed_and_then_named_is_seen_where_it_is_called(
 
 @pytest.mark.parametrize("scope", [{"public": ("library",)}, {"public": ("library",), "calls": ("stdlib",)}])
 def test_who_wants_more_than_names_is_asked_about_all(scope: dict[str, tuple[str, ...]], tmp_path: Path) -> None:
-    assert Watched([LAW], Scope(**scope, project=tmp_path)).sieve is None
-    assert Watched([LAW], Scope(project=tmp_path), learn=True).sieve is None
-    assert Watched([LAW], Scope(calls=("stdlib",), project=tmp_path)).sieve is not None
+    assert Watched([LAW], Scope(**scope, project=tmp_path)).library_filter is None
+    assert Watched([LAW], Scope(project=tmp_path), learn=True).library_filter is None
+    assert Watched([LAW], Scope(calls=("stdlib",), project=tmp_path)).library_filter is not None
 
 
 @pytest.mark.parametrize("tracer_core", tracers())

@@ -14,7 +14,6 @@ class Nothing:
 
     groups: frozenset[int] = frozenset()
     on_seen = None
-    only_groups = False
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Calls whose objects are handed over themselves: `Want.HAND` and `Want.HAND_END`, on every core."""
+"""Calls whose objects are handed over themselves: `Want.ON_CALL` and `Want.ON_RETURN`, on every core."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lawful.sources.python import tracer_choice
 from lawful.sources.python.tracer_protocol import Event, Tracer, Want
 from sources.python.by_name import FILE, ByName
 
-HAND = Want.HAND | Want.SITE
-BOTH = HAND | Want.HAND_END
+ON_CALL = Want.ON_CALL | Want.SITE
+BOTH = ON_CALL | Want.ON_RETURN
 Prog = Callable[[str], ModuleType]
 
 
-class Hands(ByName):
+class Handler(ByName):
     """Notes what it is handed, and answers with one event for the beginning and one for the end."""
 
     def __init__(self, calls: dict[str, Want], own: dict[str, Want]) -> None:
@@ -31,7 +31,7 @@ class Hands(ByName):
         self.ended: list[tuple[Any, Any, str | None]] = []
         self.fails = False
 
-    def hand(
+    def on_call(
         self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> tuple[list[Event], object] | None:
         if self.fails:
@@ -40,12 +40,12 @@ class Hands(ByName):
         self.begun.append((name, args, kwargs))
         return [{"event": "begin", "name": name}, {"event": "more", "name": name}], len(self.begun)
 
-    def handed(self, token: object, result: object, exception: str | None) -> list[Event]:
+    def on_return(self, token: object, result: object, exception: str | None) -> list[Event]:
         self.ended.append((token, result, exception))
         return [{"event": "end", "name": str(token)}]
 
 
-Run = Callable[..., tuple[Hands, list[Event], Tracer]]
+Run = Callable[..., tuple[Handler, list[Event], Tracer]]
 
 
 @pytest.fixture(params=tracer_choice.available())
@@ -58,9 +58,9 @@ def run(request: pytest.FixtureRequest, prog: Prog) -> Iterator[Run]:
         calls: dict[str, Want] | None = None,
         deliver: Callable[[list[Event]], None] | None = None,
         **options: Any,
-    ) -> tuple[Hands, list[Event], Tracer]:
+    ) -> tuple[Handler, list[Event], Tracer]:
         events: list[Event] = []
-        hands = Hands(calls or {}, own or {})
+        hands = Handler(calls or {}, own or {})
         hands.fails = options.pop("fails", False)
         tracer = tracer_choice.choose(request.param).make(hands, deliver or events.extend, **options)
         tracers.append(tracer)
@@ -100,7 +100,7 @@ def test_a_function_that_starts_hands_over_its_arguments_and_its_result(run: Run
 
 
 def test_without_the_end_only_the_beginning(run: Run) -> None:
-    hands, events, _ = run(FUNCTION, {"prog.f": HAND})
+    hands, events, _ = run(FUNCTION, {"prog.f": ON_CALL})
     assert len(hands.begun) == 2 and hands.ended == []
     assert [event["event"] for event in events] == ["begin", "more"] * 2
 
@@ -194,7 +194,7 @@ for n in range(3):
         if count == 2:
             raise Refused
 
-    hands, _, tracer = run(source, {"prog.f": HAND}, deliver=deliver, synchronous=True)
+    hands, _, tracer = run(source, {"prog.f": ON_CALL}, deliver=deliver, synchronous=True)
     module = sys.modules["prog"]
     assert module.done == [0, 2] and module.refused == [(1, "Refused")]  # type: ignore[attr-defined]
     assert tracer.fault is None and len(hands.begun) == 3
@@ -202,7 +202,7 @@ for n in range(3):
 
 def test_a_fault_of_ours_ends_the_watching_and_not_the_program(run: Run) -> None:
     source = "done = []\ndef f(n):\n    done.append(n)\nf(1)\nf(2)\n"
-    hands, events, tracer = run(source, {"prog.f": HAND}, fails=True)
+    hands, events, tracer = run(source, {"prog.f": ON_CALL}, fails=True)
     assert sys.modules["prog"].done == [1, 2]  # type: ignore[attr-defined]
     assert isinstance(tracer.fault, ZeroDivisionError)
     assert events == [] and hands.begun == []
@@ -211,12 +211,12 @@ def test_a_fault_of_ours_ends_the_watching_and_not_the_program(run: Run) -> None
 def test_what_the_hand_does_itself_is_not_seen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
 
-    def hand(self: Hands, subject: Any, args: Any, kwargs: Any) -> None:
+    def on_call(self: Handler, subject: Any, args: Any, kwargs: Any) -> None:
         seen.append(args)
         args[0].touch()
 
-    monkeypatch.setattr(Hands, "hand", hand)
-    run("class C:\n    def touch(self):\n        pass\nC().touch()\n", {"prog.C.touch": HAND})
+    monkeypatch.setattr(Handler, "on_call", on_call)
+    run("class C:\n    def touch(self):\n        pass\nC().touch()\n", {"prog.C.touch": ON_CALL})
     assert len(seen) == 1
 
 
@@ -241,9 +241,9 @@ for thread in threads:
 for thread in threads:
     thread.join()
 """
-    monkey = Hands.hand
+    monkey = Handler.on_call
 
-    def hand(self: Hands, subject: Any, args: Any, kwargs: Any) -> Any:
+    def on_call(self: Handler, subject: Any, args: Any, kwargs: Any) -> Any:
         return [{"event": "begin", "args": list(args)}], None
 
     def deliver(batch: list[Event]) -> None:
@@ -255,10 +255,10 @@ for thread in threads:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        Hands.hand = hand  # type: ignore[method-assign, assignment]
-        run(source, {"prog.f": HAND}, deliver=deliver, synchronous=True)
+        Handler.on_call = on_call  # type: ignore[method-assign, assignment]
+        run(source, {"prog.f": ON_CALL}, deliver=deliver, synchronous=True)
     finally:
-        Hands.hand = monkey  # type: ignore[method-assign]
+        Handler.on_call = monkey  # type: ignore[method-assign]
         sys.setswitchinterval(before)
     assert sys.modules["prog"].wrong == []  # type: ignore[attr-defined]
 

@@ -81,7 +81,7 @@ static int known_remove(Invariant *self, const Known *known) {
 
 /* A new reference, or NULL. */
 static Known *known_find(Invariant *self, PyObject *event, PyObject *id) {
-    Id number = is_brief(event) ? ((Brief *)event)->target : 0;
+    Id number = is_lazy_event(event) ? ((LazyEvent *)event)->target : 0;
     Known *known = *lately(self, number);
     if (number && known != NULL && known->number == number) return (Known *)Py_NewRef(known);
     known = (Known *)Py_XNewRef(look_up(self->objects, id));
@@ -178,7 +178,7 @@ static PyObject *step_tuple(Invariant *self, const Step *step) {
     PyObject *all = replaced == NULL ? PyTuple_New(0) : PyTuple_Pack(1, replaced);
     Py_XDECREF(replaced);
     PyObject *values = all == NULL ? NULL : values_dict(self, step->known);
-    PyObject *event = values == NULL ? NULL : brief_event(step->event);
+    PyObject *event = values == NULL ? NULL : event_to_dict(step->event);
     PyObject *field = writes < 0 ? PyUnicode_FromString("") : Py_NewRef(self->names[writes]);
     PyObject *found = NULL;
     if (event != NULL && field != NULL)
@@ -239,7 +239,7 @@ static int offend(Invariant *self, int expression, const Step *step) {
 
 /* Takes the reference to the event. */
 static int owed(Invariant *self, PyObject *id, PyObject *asked, bool gone) {
-    PyObject *event = brief_event(asked);
+    PyObject *event = event_to_dict(asked);
     Py_DECREF(asked);
     if (event == NULL) return -1;
     int result = told(self, PyObject_CallMethod(self->host, "owe", "OOO", id, event, gone ? Py_True : Py_False));
@@ -250,8 +250,8 @@ static int owed(Invariant *self, PyObject *id, PyObject *asked, bool gone) {
 /* ---- events -------------------------------------------------------------------------------------------------------- */
 
 static bool time_of(PyObject *event, double *time) {
-    if (is_brief(event)) {
-        *time = ((Brief *)event)->time;
+    if (is_lazy_event(event)) {
+        *time = ((LazyEvent *)event)->time;
         return true;
     }
     PyObject *found = look_up(event, key_time);
@@ -299,9 +299,9 @@ static Plan *plan_for(Invariant *self, PyObject *kind, PyObject *name) {
 }
 
 static Plan *plan_of(Invariant *self, PyObject *event) {
-    if (!is_brief(event)) return plan_for(self, look_up(event, key_event), look_up(event, key_name));
-    PyObject *name = ((Brief *)event)->name;
-    int kind = ((Brief *)event)->kind;
+    if (!is_lazy_event(event)) return plan_for(self, look_up(event, key_event), look_up(event, key_name));
+    PyObject *name = ((LazyEvent *)event)->name;
+    int kind = ((LazyEvent *)event)->kind;
     size_t home = (((uintptr_t)name >> 4) ^ ((uintptr_t)name >> 10) ^ (size_t)kind << 2) % LATELY;
     if (self->names_lately[home].name != name || self->names_lately[home].kind != kind) {
         self->names_lately[home].plan = plan_for(self, event_kinds[kind], name);
@@ -427,13 +427,13 @@ static int step_object(Invariant *self, Plan *plan, Known *known, PyObject *even
 
 /* The event in `at`. -1: error */
 static int take(Invariant *self, PyObject *event) {
-    if (!PyDict_Check(event) && !is_brief(event)) {
+    if (!PyDict_Check(event) && !is_lazy_event(event)) {
         PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s", Py_TYPE(event)->tp_name);
         return -1;
     }
     if (self->within > 0 && pass_time(self, event) < 0) return -1;
     Plan *plan = plan_of(self, event);
-    PyObject *target = plan == NULL ? NULL : is_brief(event) ? brief_target((Brief *)event) : look_up(event, key_target);
+    PyObject *target = plan == NULL ? NULL : is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, key_target);
     if (target == NULL) return PyErr_Occurred() ? -1 : 0;
     if (!PyLong_CheckExact(target) && !PyUnicode_CheckExact(target)) return 0;
     Known *known = known_find(self, event, target);
@@ -575,7 +575,7 @@ static PyObject *invariant_dump(Invariant *self, PyObject *unused) {
     if (usable(self) < 0) return NULL;
     PyObject *objects = dump_objects(self), *debts = objects == NULL ? NULL : PyDict_New();
     for (Known *known = self->first; debts != NULL && known != NULL; known = known->later) {
-        PyObject *event = brief_event(known->asked);
+        PyObject *event = event_to_dict(known->asked);
         PyObject *debt = event == NULL ? NULL : Py_BuildValue("(dN)", known->deadline, event);
         if (debt == NULL || PyDict_SetItem(debts, known->id, debt) < 0) Py_CLEAR(debts);
         Py_XDECREF(debt);

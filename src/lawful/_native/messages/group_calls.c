@@ -5,8 +5,6 @@
 #include "tracer/probe.h"
 #include "tracer/tasks.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 #define DEEPEST_CALL 200 /* frames among which who calls is looked for */
 #define KEPT 256         /* a power of two */
 
@@ -229,7 +227,7 @@ static int tell(Tracer *tracer, Post *post, RunFrame *frame, PyObject *pattern, 
 /* Is it a method that is told of for objects like its receiver, and nothing else wanted of it? */
 static bool is_plain(Tracer *tracer, CodeInfo *info, PyObject *first) {
     Callee *callee = first ? plan_receiver(tracer, info, Py_TYPE(first)) : info->callee;
-    return callee != NULL && callee->name != NULL && callee->wants & WANT_HAND && !(callee->wants & NOTHING_ELSE) &&
+    return callee != NULL && callee->name != NULL && callee->wants & WANT_ON_CALL && !(callee->wants & NOTHING_ELSE) &&
            callee->group == NULL;
 }
 
@@ -260,5 +258,3 @@ int crossing_start(Tracer *tracer, Post *post, CodeInfo *info, RunFrame *frame) 
     if (answer == POST_UNKNOWN && PyErr_Occurred()) PyErr_Clear(); /* whatever it was, Python meets it again */
     return answer;
 }
-
-#endif

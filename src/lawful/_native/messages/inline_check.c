@@ -142,7 +142,7 @@ static PyObject *letter_open(Letter *letter, PyObject *unused) {
 }
 
 static PyMethodDef letter_methods[] = {
-    {"open", (PyCFunction)letter_open, METH_NOARGS, "open()\n--\n\nThe event."},
+    {"to_dict", (PyCFunction)letter_open, METH_NOARGS, "to_dict()\n--\n\nThe event."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -11,9 +11,6 @@
    a property into its class under the name of such a field. */
 #include "tracer/probe.h"
 
-#ifdef LAWFUL_STEPS
-#ifndef LAWFUL_NO_TRACER
-
 static int watcher = -1; /* the interpreter's number for it */
 static PyObject *text_dict;
 
@@ -57,7 +54,7 @@ static int empty_buffer(void *argument) {
 }
 
 static void tell(Tracer *tracer, CodeInfo *info, Probe *probe, const Sample *sample, PyObject *value) {
-    Callee *callee = plan_known_field(tracer, probe->last_answers, probe->name, Py_TYPE(sample->key));
+    Callee *callee = plan_known_field(tracer, probe->cached_callees, probe->name, Py_TYPE(sample->key));
     if (callee == NULL || callee->name == NULL || !(callee->wants & WANT_WRITE)) return;
     PyObject *payload = result_payload(tracer, callee, NULL, value);
     if (payload == NULL && PyErr_Occurred()) {
@@ -85,14 +82,14 @@ static void changes(Tracer *tracer, RunFrame *frame, PyObject *fields, PyObject 
 }
 
 static void timed_changes(Tracer *tracer, RunFrame *frame, PyObject *fields, PyObject *key, PyObject *value) {
-    if (--tracer->until) {
+    if (--tracer->until_timed) {
         changes(tracer, frame, fields, key, value);
         return;
     }
-    unsigned exacts = tracer->exacts;
+    unsigned measurements = tracer->measurements;
     int64_t began = cost_begin(tracer);
     changes(tracer, frame, fields, key, value);
-    cost_end(tracer, began, exacts);
+    cost_end(tracer, began, measurements);
 }
 
 static int on_change(PyDict_WatchEvent event, PyObject *fields, PyObject *key, PyObject *value) {
@@ -117,7 +114,7 @@ static int can_tell(Tracer *tracer, Group *group, PyTypeObject *type, PyObject *
     if (type->tp_setattro != PyObject_GenericSetAttr) return 0;
     PyObject *descriptor = _PyType_Lookup(type, name);
     if (descriptor != NULL && Py_TYPE(descriptor)->tp_descr_set != NULL) return 0;
-    LastAnswer answers[LAST_ANSWERS] = {{NULL}};
+    CachedCallee answers[CACHED_CALLEES] = {{NULL}};
     Callee *callee = plan_field(tracer, answers, name, type);
     if (callee == NULL) return -1;
     return callee->name == NULL || (callee->group == group && !(callee->wants & LEARN(WANT_WRITE)));
@@ -165,7 +162,7 @@ static PyObject *own_fields(PyObject *object) {
 
 PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object) {
     if (tracer->steps_off || !group->bit || group->places || tracer->step_count == 0) return NULL;
-    int can = object_is_bare(object);
+    int can = object_has_no_dict(object);
     for (int i = 0; can > 0 && i < tracer->step_count; i++) can = can_tell(tracer, group, Py_TYPE(object), tracer->step_names[i]);
     if (can > 0 && watcher < 0 && (watcher = PyDict_AddWatcher(on_change)) < 0) {
         PyErr_Clear(); /* others have all of them */
@@ -193,6 +190,3 @@ void steps_unwatch(PyObject *fields) {
     if (PyDict_Unwatch(watcher, fields) < 0) PyErr_Clear();
     PyErr_SetRaisedException(exception);
 }
-
-#endif
-#endif

@@ -2,8 +2,6 @@
    and what is switched off in the interpreter as long as there are none. */
 #include "tracer/tracer.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 #include <time.h>
 
 #define STACK 8      /* places that `born` has */
@@ -71,9 +69,7 @@ void sample_forget(Tracer *tracer) {
 
 /* It tells of nothing itself from now on. */
 static void let_be(Sample *sample) {
-#ifdef LAWFUL_STEPS
     if (sample->fields != NULL) steps_unwatch(sample->fields);
-#endif
     sample->fields = NULL;
 }
 
@@ -149,7 +145,7 @@ static int wake(Tracer *tracer, uint64_t groups, bool births_only) {
         group->patience = cost;
         group->woken = true;
     }
-    return delivery_woken(tracer);
+    return 0;
 }
 
 int sample_by_place(Tracer *tracer, Group *group) {
@@ -220,7 +216,7 @@ bool sample_flip(Tracer *tracer, Group *group) {
 #define FILTERED 256 /* samples: with more of them, all bits would be set anyway */
 
 static void put(Samples *samples, Sample sample) {
-    size_t i = identity_home(sample.key, samples->mask), bit = filter_bit(sample.key);
+    size_t i = identity_slot(sample.key, samples->mask), bit = filter_bit(sample.key);
     while (samples->entries[i].key != NULL) i = (i + 1) & samples->mask;
     samples->entries[i] = sample;
     samples->filter[bit / 64] |= UINT64_C(1) << bit % 64;
@@ -251,7 +247,7 @@ static int resize(Samples *samples, size_t room) {
 
 static void take_out(Samples *samples, size_t gap) {
     for (size_t i = (gap + 1) & samples->mask; samples->entries[i].key != NULL; i = (i + 1) & samples->mask) {
-        size_t wanted = identity_home(samples->entries[i].key, samples->mask);
+        size_t wanted = identity_slot(samples->entries[i].key, samples->mask);
         if (((i - wanted) & samples->mask) < ((i - gap) & samples->mask)) continue;
         samples->entries[gap] = samples->entries[i];
         gap = i;
@@ -297,7 +293,7 @@ static int add(Tracer *tracer, PyObject *object, Id id, Group *group, PyObject *
 Group *sample_lost(Tracer *tracer, PyObject *object) {
     Samples *samples = &tracer->samples;
     if (samples->used == 0) return NULL;
-    size_t gap = identity_home(object, samples->mask);
+    size_t gap = identity_slot(object, samples->mask);
     while (samples->entries[gap].key != object) {
         if (samples->entries[gap].key == NULL) return NULL;
         gap = (gap + 1) & samples->mask;
@@ -314,7 +310,7 @@ Group *sample_lost(Tracer *tracer, PyObject *object) {
 Sample *sample_find(Tracer *tracer, const PyObject *object) {
     Samples *samples = &tracer->samples;
     if (!sample_of(tracer, object)) return NULL;
-    size_t i = identity_home(object, samples->mask);
+    size_t i = identity_slot(object, samples->mask);
     while (samples->entries[i].key != object) i = (i + 1) & samples->mask;
     return &samples->entries[i];
 }
@@ -393,9 +389,7 @@ int sample_take(Tracer *tracer, Callee *callee, PyObject *object, uint32_t place
     Id number = identity_of(tracer, object);
     Callee *full = number && identity_name(tracer, object) == 0 ? plan_with_class(tracer, callee, Py_TYPE(object)) : NULL;
     PyObject *payload = full ? birth_payload(tracer, callee, frame) : NULL, *fields = NULL;
-#ifdef LAWFUL_STEPS
     if (payload != NULL && (fields = steps_watch(tracer, group, object)) == NULL && PyErr_Occurred()) Py_CLEAR(payload);
-#endif
     if (payload == NULL || add(tracer, object, number, group, fields) < 0 || wake(tracer, group->bit, false) < 0) {
         Py_XDECREF(payload);
         tracer_fault(tracer);
@@ -414,16 +408,14 @@ int64_t cpu_time(void) {
 }
 
 int64_t cost_begin(Tracer *tracer) {
-    tracer->callbacks += tracer->period;
+    tracer->callbacks += tracer->timing_period;
     return ticks();
 }
 
-void cost_end(Tracer *tracer, int64_t began, unsigned exacts) {
+void cost_end(Tracer *tracer, int64_t began, unsigned measurements) {
     int64_t passed = ticks() - began;
     /* What was measured exactly does not count twice. */
-    if (tracer->exacts == exacts && passed > 0 && passed < LONGEST_CALLBACK) tracer->timed += (double)passed * tracer->period;
+    if (tracer->measurements == measurements && passed > 0 && passed < LONGEST_CALLBACK) tracer->timed_ticks += (double)passed * tracer->timing_period;
     /* Not always after the same number: programs have their rhythm. */
-    tracer->period = tracer->until = 48 + (uint32_t)(mixed(tracer->callbacks) & 31);
+    tracer->timing_period = tracer->until_timed = 48 + (uint32_t)(mixed(tracer->callbacks) & 31);
 }
-
-#endif

@@ -70,14 +70,11 @@ int64_t cpu_time(void);                                       /* of this thread,
 
 #define MOST_STEPS 16 /* names of fields */
 
-#if PY_VERSION_HEX >= 0x030C0000
-#define LAWFUL_STEPS 1
 bool steps_possible(const Tracer *tracer);
 int steps_name(Tracer *tracer, PyObject *name);               /* there is a place where such a field makes steps */
 /* An object becomes a sample: the dict that will tell of its steps, or NULL, perhaps with an exception. */
 PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object);
 void steps_unwatch(PyObject *fields);
 int steps_give_up(Tracer *tracer);                            /* of all groups */
-#endif
 
 #endif

@@ -1,13 +1,11 @@
-/* Objects of a call that are handed over themselves, to `Wanted.hand`, and the events that come back. */
+/* Objects of a call that are handed over themselves, to `Wanted.on_call`, and the events that come back. */
 #include "tracer/probe.h"
 
-#ifndef LAWFUL_NO_TRACER
+static PyObject *text_on_call, *text_on_return;
 
-static PyObject *text_hand, *text_handed;
-
-int hand_setup(void) {
-    if (text_hand == NULL && (text_hand = PyUnicode_InternFromString("hand")) == NULL) return -1;
-    if (text_handed == NULL && (text_handed = PyUnicode_InternFromString("handed")) == NULL) return -1;
+int on_call_setup(void) {
+    if (text_on_call == NULL && (text_on_call = PyUnicode_InternFromString("on_call")) == NULL) return -1;
+    if (text_on_return == NULL && (text_on_return = PyUnicode_InternFromString("on_return")) == NULL) return -1;
     return 0;
 }
 
@@ -16,7 +14,7 @@ static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, P
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
     Depth depth = frame_depth(thread, NO_DEPTH);
-    Held held = hold_signals();
+    HeldSignals held = hold_signals();
     int64_t began = ticks();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -30,17 +28,17 @@ static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, P
         Py_XDECREF(trace);
     }
     int64_t passed = ticks() - began; /* the thread's own time would be dearer than most of what is measured */
-    if (passed < LONGEST_CALLBACK) tracer->exact += (int64_t)((double)passed * tracer->tick);
-    tracer->exacts++;
-    let_signals(held);
+    if (passed < LONGEST_CALLBACK) tracer->measured += (int64_t)((double)passed * tracer->tick);
+    tracer->measurements++;
+    release_signals(held);
     frame_depth(thread, depth);
     if (collecting) PyGC_Enable();
     return answer;
 }
 
-int hand(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
+int wanted_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
     *token = NULL;
-    PyObject *answer = arguments ? ask_wanted(tracer, text_hand, subject, arguments, keywords ? keywords : Py_None) : NULL;
+    PyObject *answer = arguments ? ask_wanted(tracer, text_on_call, subject, arguments, keywords ? keywords : Py_None) : NULL;
     Py_XDECREF(arguments);
     Py_XDECREF(keywords);
     if (answer == NULL) return probe_fault(tracer);
@@ -53,13 +51,11 @@ int hand(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywo
     return failed;
 }
 
-int handed(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
+int wanted_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
     if (token == NULL) return 0;
-    PyObject *answer = ask_wanted(tracer, text_handed, token, result ? result : Py_None, exception ? exception : Py_None);
+    PyObject *answer = ask_wanted(tracer, text_on_return, token, result ? result : Py_None, exception ? exception : Py_None);
     if (answer == NULL) return probe_fault(tracer);
     int failed = PyList_CheckExact(answer) ? record_emit_all(tracer, answer, place) : 0;
     Py_DECREF(answer);
     return failed;
 }
-
-#endif

@@ -2,10 +2,8 @@
    up, and records made. */
 #include "tracer/probe.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 int probe_setup(void) {
-    return pending_setup() < 0 || payload_setup() < 0 || hand_setup() < 0 || call_setup() < 0 ? -1 : 0;
+    return pending_setup() < 0 || payload_setup() < 0 || on_call_setup() < 0 || call_setup() < 0 ? -1 : 0;
 }
 
 int probe_fault(Tracer *tracer) {
@@ -15,7 +13,7 @@ int probe_fault(Tracer *tracer) {
 
 int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
     if (probe_asleep(tracer, probe)) {
-        probe->off = true;
+        probe->disabled = true;
         sample_sleeps(tracer, info);
         return 0;
     }
@@ -50,7 +48,7 @@ static int constructed(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pe
 }
 
 bool pending_made(const Pending *pending, PyObject *object) {
-    if (pending->asks || !identity_needed(object)) return false;
+    if (pending->asks_type || !identity_needed(object)) return false;
     return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
 }
 
@@ -60,7 +58,7 @@ static bool is_new(const Pending *pending, PyObject *object) {
 }
 
 /* An object comes out of a call whose callee has a group. 1: it is a sample; 0: nothing is told of it; -1: as ever. */
-static int comes_out(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *object) {
+static int sample_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *object) {
     Callee *callee = pending->callee;
     if (!pending_made(pending, object)) return 0;
     if (sample_of(tracer, object)) return 1;
@@ -73,11 +71,11 @@ static int comes_out(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *fra
 static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *result) {
     int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_POST;
     if (pending->callee->group != NULL && pending->target == 0) {
-        int sampled = comes_out(tracer, info, probe, frame, pending, result);
+        int sampled = sample_result(tracer, info, probe, frame, pending, result);
         if (sampled <= 0) return sampled;
     }
     if (kind == KIND_POST) {
-        if (pending->token && handed(tracer, pending->token, result, NULL, place_of(tracer, info, probe)) < 0) return -1;
+        if (pending->token && wanted_on_return(tracer, pending->token, result, NULL, place_of(tracer, info, probe)) < 0) return -1;
         if (is_new(pending, result) && constructed(tracer, info, probe, pending, result) < 0) return -1;
         if (!(pending->callee->wants & WANT_POST)) return 0;
     }
@@ -91,9 +89,9 @@ static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
 
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
     Pending pending;
-    if (!probe->expects || !pending_pop(tracer, frame, probe->offset, &pending)) {
-        if (probe->expects && !probe->off) return 1;
-        probe->result_off = true;
+    if (!probe->expects_result || !pending_pop(tracer, frame, probe->offset, &pending)) {
+        if (probe->expects_result && !probe->disabled) return 1;
+        probe->result_disabled = true;
         return 0;
     }
     int slot = operation_shapes[probe->operation].result;
@@ -102,7 +100,7 @@ int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) 
     if (probe->operation == OP_CONTAINS && probe->count && PyBool_Check(result))
         result = result == Py_True ? Py_False : Py_True; /* `not in`: what `__contains__` said is the contrary */
     int failed = ended(tracer, info, probe, frame, &pending, result);
-    pending_settle(tracer, &pending);
+    pending_release(tracer, &pending);
     return failed < 0 ? -1 : 1;
 }
 
@@ -119,7 +117,7 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
     bool unborn = pending.callee->group != NULL && pending.target == 0;
     if (pending.token != NULL) {
         PyObject *name = plan_class_name(tracer, Py_TYPE(exception));
-        failed = name == NULL ? probe_fault(tracer) : handed(tracer, pending.token, NULL, name, place_of(tracer, info, probe));
+        failed = name == NULL ? probe_fault(tracer) : wanted_on_return(tracer, pending.token, NULL, name, place_of(tracer, info, probe));
         Py_XDECREF(name);
     }
     if (!failed && pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD && !unborn) {
@@ -127,8 +125,6 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
         failed = payload == NULL ? probe_fault(tracer)
                                  : record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, place_of(tracer, info, probe));
     }
-    pending_settle(tracer, &pending);
+    pending_release(tracer, &pending);
     return failed;
 }
-
-#endif

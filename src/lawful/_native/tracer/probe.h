@@ -12,14 +12,12 @@
 
 #include "tracer/learner_feed.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 int pending_setup(void);
 int payload_setup(void);
-int hand_setup(void);
+int on_call_setup(void);
 int call_setup(void);
 
-#define HABIT 32 /* calls of nothing that is wanted, after which a place is left alone */
+#define MOST_UNMATCHED 32 /* calls of nothing that is wanted, after which a place is left alone */
 
 int probe_fault(Tracer *tracer); /* something of ours failed: the program goes on without being watched; 0 */
 
@@ -31,7 +29,7 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
    it. */
 bool pending_pop(Tracer *tracer, RunFrame *frame, int offset, Pending *found);
 /* The references of a pending call are given back, and the death of its receiver is told. */
-void pending_settle(Tracer *tracer, Pending *pending);
+void pending_release(Tracer *tracer, Pending *pending);
 /* The offset of the instruction that a frame is in the middle of, or -1. */
 int pending_offset(Tracer *tracer, RunFrame *frame);
 
@@ -68,9 +66,9 @@ static inline uint32_t place_of(Tracer *tracer, CodeInfo *info, Probe *probe) {
 
 /* A call begins: its objects are handed over. The events that come back are at the place; what is to be handed back at its
    end is the token, a new reference or NULL. -1: an exception goes on into the program. Takes over arguments and keywords. */
-int hand(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token);
+int wanted_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token);
 /* It ends, with a result, or with an exception of a class of this name. */
-int handed(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place);
+int wanted_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place);
 
 /* ---- samples --------------------------------------------------------------------------------------------------------- */
 
@@ -108,7 +106,6 @@ static inline bool learnable(const Callee *callee, PyObject *receiver) {
     return callee->wants & LEARN(WANT_PRE) && receiver != NULL && identity_needed(receiver);
 }
 
-
 /* What is common to all that has a before and an after. Takes over the payload. */
 int probe_begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Callee *callee, PyObject *receiver,
                 PyObject *payload, const Call *call);
@@ -123,5 +120,4 @@ typedef struct {
 } OperationShape;
 extern const OperationShape operation_shapes[OPERATIONS];
 
-#endif
 #endif

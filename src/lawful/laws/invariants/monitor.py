@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from lawful import core
-from lawful.events.event_kinds import opened
+from lawful.events.event_kinds import to_dict
 from lawful.laws.invariants.native import NativeTracker
 from lawful.laws.invariants.tracker import ObjectId, Offence, PythonTracker, Tracker, key_of
 from lawful.laws.protocol import Event, Expectation, Outcome, Verdict
@@ -66,7 +66,7 @@ class InvariantMonitor:
         """The place of the first event with which something is broken, or -1."""
         if len(self._trackers) == 1 and not self._offences:
             return self._trackers[0].feed(events, numbers)
-        for place, event in enumerate(map(opened, events)):
+        for place, event in enumerate(map(to_dict, events)):
             key = key_of(event)
             for each in self._trackers:
                 each.take(event, key, numbers[place])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lawful.sources.actors.outbox import Inbox, Outbox
     from lawful.sources.python.wanted import Watched
 
-_HAND: Final = Want.HAND | Want.SITE
+_ON_CALL: Final = Want.ON_CALL | Want.SITE
 _NOTHING: Final = Want(0)
 _NEAR: Final = 6  # frames between a method and what it passes its call on to
 _CALLS: Final = frozenset({Operation.CALL, Operation.CALL_EX})
@@ -92,7 +92,7 @@ class _Handler(NamedTuple):
 
 
 class Exchange:
-    """Implements `Wanted` and `Hands`: a message is told where it is sent, before it goes."""
+    """Implements `Wanted` and `CallHandler`: a message is told where it is sent, before it goes."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Exchange:
         self, module: str, function: str, carry: Carry, wants: Want = _NOTHING, *, post: str | None = None
     ) -> None:
         """A function of a library is told of when it starts. `post`: what it is called where the C core knows it."""
-        self._carriers[module, function] = carry, _HAND | wants, post
+        self._carriers[module, function] = carry, _ON_CALL | wants, post
 
     def carries_by_caller(self, name: str, fits: Callable[[Any, type | None], bool], carry: Carry) -> None:
         """A function of a library is told of where own code calls it by this name."""
@@ -176,10 +176,6 @@ class Exchange:
     @property
     def on_seen(self) -> Callable[[CodeType], object] | None:
         return self._wanted.on_seen
-
-    @property
-    def only_groups(self) -> bool:
-        return False
 
     @property
     def warnings(self) -> list[str]:
@@ -210,19 +206,19 @@ class Exchange:
             self._handlers[id(code)] = _Handler(code, wants, carry, None)
             if self.post is not None and post is not None and not code.co_cellvars:
                 setattr(self.post, post, code)
-                wants &= ~Want.HAND_END  # the C core asks for ends when somebody wants to see one
+                wants &= ~Want.ON_RETURN  # the C core asks for ends when somebody wants to see one
             return self._reporting(plan, code, module, wants)
         own = scope.own(code.co_filename)
         entry = self._entry(code, module, own)
         if entry is not None:
-            ends = Want.HAND_END if any(spec.reply for spec in entry.specs) else _NOTHING
-            self._handlers[id(code)] = _Handler(code, _HAND | ends, None, entry)
+            ends = Want.ON_RETURN if any(spec.reply for spec in entry.specs) else _NOTHING
+            self._handlers[id(code)] = _Handler(code, _ON_CALL | ends, None, entry)
             self._has_entries = True
             if self.post is not None:
                 self.post.entries = True  # what is put may have been told of as a call
                 if self.groups_of.plain_calls and not entry.waits and not ends:
                     self.crossings.open(code, method=entry.function is None)
-            plan = self._reporting(plan, code, module, _HAND | ends)
+            plan = self._reporting(plan, code, module, _ON_CALL | ends)
         return self._probed(plan, code) if own else plan
 
     def _reporting(self, plan: CodePlan | None, code: CodeType, module: str, wants: Want) -> CodePlan:
@@ -282,7 +278,7 @@ class Exchange:
         if carry is None:
             return callee
         self._called[id(function)] = function, carry
-        wants = _HAND | Want.HAND_END
+        wants = _ON_CALL | Want.ON_RETURN
         if callee is None or callee.wants & Want.CALLEE_SIDE:
             return Callee(names.function_name(function) or names.UNKNOWN, wants)
         return callee._replace(wants=callee.wants | wants, group=0)
@@ -303,9 +299,9 @@ class Exchange:
     def _fitting(self, specs: Iterable[Spec], kind: type) -> bool:
         return any(self.specs.is_class(spec.owner, kind) for spec in specs)
 
-    # -- Hands ------------------------------------------------------------------------------------
+    # -- CallHandler ------------------------------------------------------------------------------
 
-    def hand(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
+    def on_call(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         answer = self._hand(subject, args, kwargs)
         if self.outbox is None:
             return answer
@@ -338,7 +334,7 @@ class Exchange:
         found = self._called.get(id(subject))
         return None if found is None else found[1](args, kwargs)
 
-    def handed(self, token: Any, result: object, exception: str | None) -> list[Event]:
+    def on_return(self, token: Any, result: object, exception: str | None) -> list[Event]:
         is_call = isinstance(token, Call)
         events = self.answered(token, result, exception) if is_call else token(result, exception)
         return events if self.outbox is None else self._written(events)

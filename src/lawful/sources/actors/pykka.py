@@ -31,7 +31,7 @@ class Actors:
         exchange.carries("pykka._ref", "ActorRef.tell", self._tell)
         exchange.carries("pykka._ref", "ActorRef.ask", self._ask)
         if exchange.specs.replies:
-            exchange.carries("pykka._actor", "Actor._handle_receive", self._handles, Want.HAND_END)
+            exchange.carries("pykka._actor", "Actor._handle_receive", self._handles, Want.ON_RETURN)
 
     def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         answer = self._told(args[0], args[1], answerable=False)

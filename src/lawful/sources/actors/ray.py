@@ -49,7 +49,7 @@ class RayActors:
         if not exchange.groups_of.actors:
             return
         exchange.carries("ray.actor", "ActorMethod._remote", self._remote)
-        exchange.carries("ray._private.worker", "init", self._init, Want.HAND_END)
+        exchange.carries("ray._private.worker", "init", self._init, Want.ON_RETURN)
         passport = os.environ.get(PASSPORT)
         if passport is not None and self._written:
             exchange.outbox = Outbox(os.path.dirname(passport))

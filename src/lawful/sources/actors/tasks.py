@@ -63,7 +63,7 @@ class Tasks:
             return
         exchange.carries(_QUEUES, "Queue.put_nowait", self._put, post="put")
         exchange.carries(_QUEUES, "Queue.get", self._waits, post="get")
-        exchange.carries(_QUEUES, "Queue.get_nowait", self._takes, Want.HAND_END, post="take")
+        exchange.carries(_QUEUES, "Queue.get_nowait", self._takes, Want.ON_RETURN, post="take")
         if exchange.specs.replies:
             exchange.carries_by_caller("set_result", _is_future_method("set_result"), self._answers)
             exchange.carries_by_caller("set_exception", _is_future_method("set_exception"), self._fails)

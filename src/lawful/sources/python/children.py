@@ -21,7 +21,7 @@ from types import CodeType
 from typing import Protocol
 
 from lawful import pristine_os
-from lawful.events.event_kinds import opened
+from lawful.events.event_kinds import to_dict
 from lawful.sources.python.sites import probes
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want, Wanted
 
@@ -167,13 +167,13 @@ class Watching:
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
-        for name in ("hand", "handed"):
+        for name in ("on_call", "on_return"):
             if hasattr(wanted, name):
                 setattr(self, name, getattr(wanted, name))
         self.groups: frozenset[int] = getattr(wanted, "groups", frozenset())
         if hasattr(wanted, "ask_about"):
             wanted.ask_about(_NAMES, ("multiprocessing.",))
-        self.sieve = getattr(wanted, "sieve", None)
+        self.library_filter = getattr(wanted, "library_filter", None)
         self._exits = False  # own code ends the process by itself, perhaps
         self._files: set[str] = set()  # that are of interest only to us
         self._noted: dict[str, tuple[str, Want]] = {}  # by names of events: our own names, and what others want of them
@@ -198,10 +198,6 @@ class Watching:
     def on_seen(self) -> Callable[[CodeType], object] | None:
         found: Callable[[CodeType], object] | None = getattr(self._wanted, "on_seen", None)
         return found
-
-    @property
-    def only_groups(self) -> bool:
-        return not self._exits and not self._messages and bool(getattr(self._wanted, "only_groups", False))
 
     def callee(self, function: object, receiver: type | None) -> Callee | None:
         callee = self._wanted.callee(function, receiver)
@@ -234,7 +230,7 @@ class Watching:
         if not self._noted:
             return batch, []
         wanted, ours = [], []
-        for event in map(opened, batch):
+        for event in map(to_dict, batch):
             name, others = self._noted.get(event.get("name", ""), ("", _ALL))
             if name:
                 ours.append((name, event))

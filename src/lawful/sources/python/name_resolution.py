@@ -118,7 +118,7 @@ class Standing:
         self._codes: dict[str, tuple[CodeType, ...]] = {}
         self._ways: dict[str, list[_Kept]] = {}
         self._kept: dict[tuple[int, str | None, int], _Kept] = {}
-        self._vigil: Any = None  # looks after what was kept
+        self._change_watch: Any = None  # looks after what was kept
         self._stale: list[str] = []
         self.changes = 0  # how often a name was found to stand for something else than before
 
@@ -148,20 +148,21 @@ class Standing:
         return self.changes
 
     @property
-    def vigil(self) -> Any:
+    def change_watch(self) -> Any:
         """What tells when this is to be asked again, if the C core does."""
-        return self._vigil
+        return self._change_watch
 
     def _look_after(self) -> list[_Kept]:
         """What was kept of places where something else lies now."""
-        if self._vigil is None:
+        if self._change_watch is None:
             kept = [*self._kept.values()]
-            self._vigil = _Vigil(kept, MISSING) if core.native is None else core.native.Vigil(kept, MISSING)
-        changed: list[_Kept] = self._vigil.changed()
+            native = core.native_tracer
+            self._change_watch = _ChangeWatch(kept, MISSING) if native is None else native.ChangeWatch(kept, MISSING)
+        changed: list[_Kept] = self._change_watch.changed()
         return changed
 
     def _look_up(self, stale: Iterable[str]) -> None:
-        self._vigil = None
+        self._change_watch = None
         for name in stale:
             for kept in self._ways.get(name, ()):
                 self._drop(kept, name)
@@ -187,7 +188,7 @@ class Standing:
             self._kept.pop((id(kept.holder), kept.key, id(kept.found)), None)
 
 
-class _Vigil:
+class _ChangeWatch:
     """The twin of the C core's."""
 
     def __init__(self, checks: list[_Kept], missing: object) -> None:

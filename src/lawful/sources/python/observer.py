@@ -36,8 +36,8 @@ from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Opera
 
 _VARARGS = 0x04
 _VARKEYWORDS = 0x08
-_ENDS: Final = Want.POST | Want.RAISE | Want.NEW | Want.YIELD | Want.HAND_END
-_AFTER: Final = Want.POST | Want.RAISE | Want.NEW | Want.HAND_END
+_ENDS: Final = Want.POST | Want.RAISE | Want.NEW | Want.YIELD | Want.ON_RETURN
+_AFTER: Final = Want.POST | Want.RAISE | Want.NEW | Want.ON_RETURN
 _FIRST_IS_RECEIVER: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 _CALL_FUNCTIONS: Final = (FunctionType, MethodDescriptorType, WrapperDescriptorType)
 _WITHOUT_END: Final = (Operation.SET_FIELD, Operation.DELETE_FIELD)
@@ -108,7 +108,7 @@ class Observer:
         self._emit = emit
         self._emit_all = emit_all
         self._flush = flush
-        self._hands: Any = wanted  # if there are callees with `Want.HAND`
+        self._handler: Any = wanted  # if there are callees with `Want.ON_CALL`
         self._read = read
         self._codes: dict[int, Code] = {}
         self._callees: Remembered[Callee | None] = Remembered()
@@ -238,12 +238,12 @@ class Observer:
         if wants & Want.PRE:
             self._emit("func_pre", parts, self._site(frame, wants))
         token = None
-        if wants & Want.HAND:
+        if wants & Want.ON_CALL:
             args = [None if each is MISSING else each for each in (*positional, *rest)]
             token = self._hand(code, args, self._keywords(known, code, frame, index), self._site(frame, wants))
         if wants & _ENDS:
             self._started[id(frame)] = _Call(known, None, wants, parts, {}, None, token=token)
-            if wants & (Want.RAISE | Want.YIELD | Want.HAND_END):
+            if wants & (Want.RAISE | Want.YIELD | Want.ON_RETURN):
                 self.needs_unwind = True
 
     def _keywords(self, known: Code, code: CodeType, frame: FrameType, index: int) -> dict[str, Any]:
@@ -263,7 +263,7 @@ class Observer:
         return kwargs
 
     def _hand(self, subject: object, args: Iterable[Any], kwargs: dict[str, Any], site: Event) -> object:
-        answer = self._hands.hand(subject, tuple(args), kwargs or None)
+        answer = self._handler.on_call(subject, tuple(args), kwargs or None)
         if answer is None:
             return None
         self._emit_all(answer[0], site)
@@ -271,7 +271,7 @@ class Observer:
 
     def _handed(self, call: _Call, result: object, exception: str | None, site: Event) -> None:
         if call.token is not None:
-            self._emit_all(self._hands.handed(call.token, result, exception), site)
+            self._emit_all(self._handler.on_return(call.token, result, exception), site)
 
     def _is_sample(self, value: object) -> bool:
         return value is not MISSING and self.sampler.has(self.identity.known(value))
@@ -504,7 +504,7 @@ class Observer:
         if wants & Want.PRE and not unborn:
             self._emit("func_pre", parts, site)
         token = None
-        if wants & Want.HAND and args is not None:
+        if wants & Want.ON_CALL and args is not None:
             objects = args if receiver is MISSING else [receiver, *args]
             token = self._hand(function, objects, kwargs, {"file": known.file, "line": probe.line})
         if (unborn or wants & _AFTER) and probe.result >= 0:

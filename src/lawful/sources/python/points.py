@@ -160,7 +160,7 @@ class Points:
         self._by_code: dict[int, list[Point]] = {}
         self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
         self._called_class: dict[int, Point] = {}
-        self.sieve: Any = None  # of the C core, if there is one: is told what code laws name
+        self.library_filter: Any = None  # of the C core, if there is one: is told what code laws name
         self._told: object = None
 
     def settle(self) -> int:
@@ -183,9 +183,9 @@ class Points:
             for point in self.called:
                 if point.place is not None and names.is_class(point.place.entry):
                     self._called_class.setdefault(id(point.place.entry), point)
-        if self.sieve is not None and self._told is not self._standing.vigil:
-            self._told = self._standing.vigil
-            self.sieve.settle({*self._by_code}, self._told)
+        if self.library_filter is not None and self._told is not self._standing.change_watch:
+            self._told = self._standing.change_watch
+            self.library_filter.set_named({*self._by_code}, self._told)
         return changes
 
     def means(self, name: str, kind: type) -> bool:

@@ -240,11 +240,11 @@ class PythonTracer:
         """`Wanted.on_seen` is to be told again of all own code that starts from now on, once."""
         self._quietly(self._hooks.rearm)
 
-    def step_aside(self) -> None:
+    def suspend_thread(self) -> None:
         """This thread does Lawful's own work now."""
         self.thread.busy = True
 
-    def come_back(self) -> None:
+    def resume_thread(self) -> None:
         """It does the program's work again."""
         self.thread.busy = False
 

@@ -33,7 +33,7 @@ _RERAISE = dis.opmap["RERAISE"]
 # Where these meet the end of an iteration, an exception is told of that goes nowhere.
 _SWALLOWS = frozenset({dis.opmap["FOR_ITER"], dis.opmap["SEND"]})
 # The profile function is told of an end by an exception as if it gave None away.
-_TOLD_BY_EXCEPTIONS = Want.RAISE | Want.HAND_END | Want.YIELD
+_TOLD_BY_EXCEPTIONS = Want.RAISE | Want.ON_RETURN | Want.YIELD
 
 
 class _Seen:

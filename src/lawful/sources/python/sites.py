@@ -161,8 +161,8 @@ class Marks(NamedTuple):
     """What is noted of calls besides."""
 
     callers: frozenset[str] = frozenset()  # under which names something is called that is wanted
-    quiet: bool = False  # calls by other names can be left alone
-    habit: bool = False  # so they can once they have often called other things
+    name_unwanted: bool = False  # calls by other names can be left alone
+    learner_only: bool = False  # so they can once they have often called other things
 
 
 NO_MARKS: Final = Marks()
@@ -180,7 +180,7 @@ def probes(code: CodeType, operations: frozenset[Operation], marks: Marks = NO_M
     ops = bytecode[::2]
     if pattern is None or not pattern.search(ops):
         return ()
-    native = core.native
+    native = core.native_tracer
     try:
         if native is None:
             found, met = _probes(code, bytecode, wanted, marks)
@@ -247,8 +247,8 @@ def _probes(code: CodeType, bytecode: bytes, wanted: bytes, marks: Marks) -> tup
                 keywords,
                 result,
                 line,
-                quiet=is_call and marks.quiet and other,
-                habit=is_call and marks.habit and plain is not None and other,
+                name_unwanted=is_call and marks.name_unwanted and other,
+                learner_only=is_call and marks.learner_only and plain is not None and other,
                 by_global=type(name) is tuple and (other or not is_call),
             )
         )

@@ -57,11 +57,11 @@ class Probe(NamedTuple):
     keywords: tuple[str, ...]  # of a CALL: the names of the last arguments
     result: int  # the offset of the next instruction: there the result, if it has one, is on the stack; -1: nowhere
     line: int  # in the source, 0 if unknown
-    quiet: bool = False  # of a call: nothing that is wanted has this name, so that a place that calls something else
-    # by it can be left alone; of a call without a name: the same as long as nothing that is wanted has escaped
-    habit: bool = (
-        False  # of a call: only a learner wants it; it can be left alone once it has often called other things
-    )
+    # Of a call: nothing that is wanted has this name, so a place that calls something else by it can be left alone.
+    # Of a call without a name: the same as long as nothing that is wanted has escaped.
+    name_unwanted: bool = False
+    # Of a call: only a learner wants it; it can be left alone once it has often called other things.
+    learner_only: bool = False
     groups: tuple[int, ...] = ()  # all that is wanted here, whatever comes, is of these groups; (): that is not known
     bears: bool = False  # an object of these groups may be told of here when it is new
     # Of SET_FIELD: the instruction before, if value and owner are known there already: its offset, and where they lie,
@@ -97,8 +97,8 @@ class Want(IntFlag):
     LEARN_WRITE = 2097152
     BIRTH = 1 << 26  # born: here objects of the callee's group begin their lives, and the coin is flipped
     STACK = 1 << 27  # of born: who made it
-    HAND = 1 << 28  # the objects of the call are handed to `Wanted.hand`, which makes the events
-    HAND_END = 1 << 29  # so is its end, to `Wanted.handed`
+    ON_CALL = 1 << 28  # `CallHandler.on_call` gets the objects of the call, and makes its events
+    ON_RETURN = 1 << 29  # `CallHandler.on_return` gets its end
 
 
 LEARNING: Final = Want.LEARN | Want.LEARN_NEW | Want.LEARN_READ | Want.LEARN_WRITE
@@ -148,10 +148,9 @@ class Wanted(Protocol):
     """Decides what is watched. Cores ask once and remember, so these may be slow.
 
     There may be more, which cores do without: `on_seen(code)` is called when own code starts for the first time, and
-    for the first time after each `Tracer.rearm`; None when the tracer starts: nobody wants to know. `only_groups` is
-    true if there is nothing to be seen while all `groups` are off (3.11: the interpreter is left alone then).
-    `hand` and `handed` are for callees with `Want.HAND`: see `Hands`. `sieve`, of the C core, knows code for which
-    `plan` would give None; the C tracer does not ask about that.
+    for the first time after each `Tracer.rearm`; None when the tracer starts: nobody wants to know.
+    `on_call` and `on_return` are for callees with `Want.ON_CALL`: see `CallHandler`. `library_filter`, of the C core,
+    knows code for which `plan` would give None; the C tracer does not ask about that.
     """
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
@@ -190,15 +189,15 @@ class Wanted(Protocol):
         ...
 
 
-class Hands(Protocol):
-    """What a `Wanted` has besides, if it has callees with `Want.HAND`: it makes their events itself.
+class CallHandler(Protocol):
+    """What a `Wanted` has besides, if it has callees with `Want.ON_CALL`: it makes their events itself.
 
     An event says all that it can by ids and plain values; who must look into an object needs the object. Both run on
     the thread of the call, and nothing that they do is seen. What they raise is a fault of ours. The events of one
     answer are delivered together, and get place, thread, task and time like others.
     """
 
-    def hand(
+    def on_call(
         self, subject: object, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> tuple[list[Event], object] | None:
         """A call is about to happen: its events, and a token if its end is to be told. None: there is nothing to it.
@@ -208,8 +207,8 @@ class Hands(Protocol):
         """
         ...
 
-    def handed(self, token: object, result: object, exception: str | None) -> list[Event]:
-        """It has ended, with this result or with an exception of a class of this name (with `Want.HAND_END`)."""
+    def on_return(self, token: object, result: object, exception: str | None) -> list[Event]:
+        """It has ended, with this result or with an exception of a class of this name (with `Want.ON_RETURN`)."""
         ...
 
 
@@ -258,7 +257,7 @@ class Tracer(Protocol):
     A coin is a splitmix64 sequence for each group, so that the n-th birth of a group has the same fate on every core.
     """
 
-    name: str  # "monitoring", "profile" or "python"
+    name: str  # "monitoring" or "python"
     fault: BaseException | None
     dropped: int  # events that found the buffer full, if it is not to be emptied by the program's own threads
 
@@ -323,11 +322,11 @@ class Tracer(Protocol):
         """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
         ...
 
-    def step_aside(self) -> None:
+    def suspend_thread(self) -> None:
         """This thread does Lawful's own work now: functions that it starts are not the program's doing."""
         ...
 
-    def come_back(self) -> None:
+    def resume_thread(self) -> None:
         """It does the program's work again."""
         ...
 

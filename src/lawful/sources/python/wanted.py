@@ -129,7 +129,7 @@ class Watched:
         self._written_names = frozenset(point.last for point in points if meets(point.wants, Want.WRITE))
         self._of_any_field = united(point.wants & FIELD for point in self._points.readers)  # whatever its name
         self._planned: Attached[_Known] = Attached()  # what was planned cannot be changed any more
-        self.sieve: Any = None
+        self.library_filter: Any = None
         self.ask_about(NO_NAMES, ())
         self._expected = 0  # of these, that names stood for
         self._sought_at: tuple[int, int] | None = None
@@ -141,9 +141,10 @@ class Watched:
         Otherwise the C core does not ask about code of libraries in which there is nothing to be seen.
         """
         every = self.scope.public or self._learn or self.groups or self._makers  # more than names is to be looked at
-        if core.native is not None and not every:
+        if core.native_tracer is not None and not every:
             names = frozenset(point.last for point in self._points.functions)
-            self.sieve = self._points.sieve = core.native.Sieve(names, loads | {"_exit"}, modules)
+            self.library_filter = core.native_tracer.LibraryFilter(names, loads | {"_exit"}, modules)
+            self._points.library_filter = self.library_filter
 
     @property
     def warnings(self) -> list[str]:
@@ -154,22 +155,13 @@ class Watched:
         more = f" and {others} other function{'s' if others > 1 else ''}" if others else ""
         return [f"not all that {self._unreadable[0]}{more} did was seen: the bytecode is not that of Python's compiler"]
 
-    @property
-    def only_groups(self) -> bool:
-        """Is there nothing to be seen while all groups are off?"""
-        if not self.groups or self.on_seen is not None or self.unnamed or self._points.any_next:
-            return False
-        self._points.settle()
-        wanted = [point for point in self._points.by_name.values() if point.wants & _EVENTS]
-        return self._points.groups_of(wanted) is not None
-
     # -- code that starts -------------------------------------------------------------------------
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         filename = code.co_filename
         own, lawful = self.scope.own(filename), self.scope.lawful(filename)
-        if self.sieve is not None:
-            self.sieve.files[filename] = None if lawful else not own
+        if self.library_filter is not None:
+            self.library_filter.files[filename] = None if lawful else not own
         if lawful:
             return None
         self._points.settle()
@@ -288,7 +280,8 @@ class Watched:
 
     def _was_planned(self, code: CodeType) -> _Known | None:
         found = self._planned.get(code)
-        return _DISMISSED if found is None and self.sieve is not None and self.sieve.has(code) else found
+        library = self.library_filter
+        return _DISMISSED if found is None and library is not None and library.dismissed(code) else found
 
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
         self._points.settle()

@@ -19,7 +19,17 @@ from typing import Any
 
 from lawful.explain.automata import Automaton, difference, equivalent, minimise
 from lawful.explain.lstar import TableLearner, TreeLearner
-from lawful.explain.model import Alphabet, Answer, Bounds, Conjecture, Counterexample, Counts, Event, Execution, Report
+from lawful.explain.teacher import (
+    Alphabet,
+    Answer,
+    Bounds,
+    Conjecture,
+    Counterexample,
+    Counts,
+    Event,
+    Execution,
+    Report,
+)
 
 Result = dict[str, float]
 

@@ -666,7 +666,7 @@ def table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
 
 def draw(measured: Overhead, folder: Path) -> None:
     """A picture for each workload, as in Figure 4: overhead and confidence by the number of the run."""
-    from lawful.reports.chart import Axis, Chart, Marker, Panel, Series, nines, render_svg
+    from lawful.reports.chart import Axis, Chart, Panel, Series, VerticalLine, nines, render_svg
 
     folder.mkdir(parents=True, exist_ok=True)
     for workload in measured.options.workloads:
@@ -687,7 +687,7 @@ def draw(measured: Overhead, folder: Path) -> None:
                 Panel(ratios, Axis("CPU time to unwatched", low=0)),
                 Panel(confidences, Axis("confidence", log=True, high=1, form=nines, falling=True)),
             ],
-            [Marker(number, f"{CLASSES[name]} reach the target") for name, number in curves[0].reached()],
+            [VerticalLine(number, f"{CLASSES[name]} reach the target") for name, number in curves[0].reached()],
         )
         Path(folder, f"confidence-{workload.name}.svg").write_text(render_svg(chart), encoding="utf-8")
 

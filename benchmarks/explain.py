@@ -72,17 +72,17 @@ def measured(program: str, unwind: int, way: str) -> Result:
     """One measurement: the search through all bounds up to an unwinding."""
     from lawful.explain.automata import words
     from lawful.explain.bounds import Range
-    from lawful.explain.opening import Settings, opened
+    from lawful.explain.learning_run import learn_from
     from lawful.explain.postprocess import picture
-    from lawful.explain.studying import study
+    from lawful.explain.teacher_setup import ExplainSettings, teacher_of_target
 
     file = f"{EXAMPLES / 'python' / program}.py:main" if way == "python" else f"{EXAMPLES / 'c' / program}.c"
-    settings = Settings(teacher="asking" if way == "asking" else "one-run")
+    settings = ExplainSettings(teacher="asking" if way == "asking" else "one-run")
     learner = "words" if way in ("one-run", "python") else "table"
     began = spent()
     with ExitStack() as stack:
-        teacher = opened(file, settings, None, stack).teacher
-        done = study(teacher, learner=learner, within=Range(max_unwind=unwind, every=True))  # type: ignore[arg-type]
+        teacher = teacher_of_target(file, settings, None, stack).teacher
+        done = learn_from(teacher, learner=learner, within=Range(max_unwind=unwind, every=True))  # type: ignore[arg-type]
     seconds = spent() - began
     alphabet, length = teacher.alphabet, done.bounds.word_length
     drawn = picture(done.automaton, alphabet, length=length)
@@ -201,7 +201,7 @@ def main() -> int:
         print(json.dumps(measured(given.one[0], given.unwind, given.one[1])))
         return 0
     from lawful.errors import LawfulError
-    from lawful.explain.teachers.c.finding import find_cbmc
+    from lawful.explain.teachers.c.cbmc import find_cbmc
 
     try:
         cbmc = find_cbmc()

@@ -77,16 +77,16 @@ class Lawful(Plain):
         from lawful.laws import rml
         from lawful.sources.python.scope import Scope
         from lawful.sources.python.tracer_protocol import Want
-        from lawful.sources.python.wanted import SCOPE_DETAIL, Watched
+        from lawful.sources.python.watch_planner import SCOPE_DETAIL, LawWatchPlanner
 
         calls = Scope(calls=("*", program.package), project=project)
         self.law = rml.compile(program.law) if way == "law" else None
         self.wanted: Callable[[], Any] = {
-            "law": lambda: Watched([self.law] if self.law else [], Scope(project=project)),
-            "calls": lambda: Watched([], calls, detail=Want.PRE),
-            "values": lambda: Watched([], calls, detail=SCOPE_DETAIL),
-            "starts": lambda: Watched([], Scope(public=(program.package,), project=project), detail=Want.PRE),
-            "public": lambda: Watched(
+            "law": lambda: LawWatchPlanner([self.law] if self.law else [], Scope(project=project)),
+            "calls": lambda: LawWatchPlanner([], calls, detail=Want.PRE),
+            "values": lambda: LawWatchPlanner([], calls, detail=SCOPE_DETAIL),
+            "starts": lambda: LawWatchPlanner([], Scope(public=(program.package,), project=project), detail=Want.PRE),
+            "public": lambda: LawWatchPlanner(
                 [], Scope(public=(program.package,), project=project), detail=Want.PRE | Want.POST
             ),
         }[way]
@@ -155,11 +155,11 @@ class Sampled(Plain):
         from lawful.sources.python import tracer_choice
         from lawful.sources.python.scope import Scope
         from lawful.sources.python.tracer_protocol import Sampling
-        from lawful.sources.python.wanted import Watched
+        from lawful.sources.python.watch_planner import LawWatchPlanner
 
         self.seen = 0
         make: Callable[..., Any] = tracer_choice.choose().make
-        wanted = Watched([self.law], Scope(project=self.project), sampling=Sampling({self.kind: 1}))
+        wanted = LawWatchPlanner([self.law], Scope(project=self.project), sampling=Sampling({self.kind: 1}))
         self.monitor = self.law.monitor()
         self.tracer = make(wanted, self.deliver, flush_at=BATCH)
         self.tracer.sample(1, self.rate)
@@ -192,11 +192,11 @@ class Learning(Plain):
         from lawful.engine.live_learning import LiveLearner
         from lawful.learning.parameters import Parameters
         from lawful.sources.python import tracer_choice
-        from lawful.sources.python.wanted import Watched
+        from lawful.sources.python.watch_planner import LawWatchPlanner
 
         self.learner = LiveLearner(Parameters())
         make: Callable[..., Any] = tracer_choice.choose().make
-        self.tracer = make(Watched([], self.scope, learn=True), self.learner.feed, learner=self.learner)
+        self.tracer = make(LawWatchPlanner([], self.scope, learn=True), self.learner.feed, learner=self.learner)
         self.learner.start(self.tracer)
         self.tracer.start()
 

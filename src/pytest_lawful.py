@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-_MARK = pytest.StashKey[bool]()
+_BEGUN = pytest.StashKey[bool]()
 
 
 def _share(text: str) -> float:
@@ -124,10 +124,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _begin(config: pytest.Config, options: argparse.Namespace) -> None:
     asked = any(value for name, value in vars(options).items() if name == "lawful" or name.startswith("lawful_"))
-    if not asked or _MARK in config.stash:
+    if not asked or _BEGUN in config.stash:
         return
-    config.stash[_MARK] = True
-    _spare_lawful()
+    config.stash[_BEGUN] = True
+    _skip_assertion_rewriting()
     # What is made here stays: to look through it for garbage, again and again, takes as long as to make it.
     collecting = gc.isenabled()
     gc.disable()
@@ -140,7 +140,7 @@ def _begin(config: pytest.Config, options: argparse.Namespace) -> None:
             gc.enable()
 
 
-def _spare_lawful() -> None:
+def _skip_assertion_rewriting() -> None:
     """Let pytest leave Lawful's own assertions as they are.
 
     It would rewrite each module of a plugin's distribution, and do so in every session where no bytecode is written:

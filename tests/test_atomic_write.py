@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from lawful.atomic_write import whole
+from lawful.atomic_write import atomic_write
 
 
 def put(path: Path, text: str) -> None:
-    with whole(str(path)) as file:
+    with atomic_write(str(path)) as file:
         file.write(text)
 
 
 def test_an_older_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("older")
-    with whole(str(path)) as file:
+    with atomic_write(str(path)) as file:
         file.write("new")
         file.flush()
         assert path.read_text() == "older"
@@ -32,7 +32,7 @@ def test_an_older_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> No
 def test_what_is_never_complete_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "a"
     path.write_text("older")
-    with pytest.raises(error), whole(str(path)) as file:
+    with pytest.raises(error), atomic_write(str(path)) as file:
         file.write("new")
         raise error
     assert path.read_text() == "older"

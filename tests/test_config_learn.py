@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lawful import config
-from lawful.config import Config, Learn
+from lawful.config import Config, LearnConfig
 from lawful.errors import LawfulError
 
 
@@ -39,7 +39,7 @@ def test_what_the_learner_is_told(tmp_path: Path) -> None:
         """,
     )
     found = config.load(str(tmp_path)).learn
-    assert found == Learn(
+    assert found == LearnConfig(
         window=50,
         budget=5,
         templates=("abb",),
@@ -52,7 +52,7 @@ def test_what_the_learner_is_told(tmp_path: Path) -> None:
         store=str(tmp_path / "history.db"),
         always=True,
     )
-    above = Learn(budget=0, templates=("aab",), thresholds=(("ratio.enforce", 0.8),), tune=True)
+    above = LearnConfig(budget=0, templates=("aab",), thresholds=(("ratio.enforce", 0.8),), tune=True)
     both = config.combined(Config(learn=found), Config(learn=above)).learn
     assert (both.window, both.budget, both.tune, both.templates) == (50, 0, True, ("abb", "aab"))
     assert dict(both.thresholds) == {"ratio.enforce": 0.8, "ratio.dead": 0.5}
@@ -79,4 +79,4 @@ def test_mistakes_in_the_table_of_the_learner(text: str, slug: str, line: int, m
 
 
 def test_every_field_has_its_key() -> None:
-    assert {each.name.replace("_", "-") for each in fields(Learn)} == set(config.LEARN_KEYS)
+    assert {each.name.replace("_", "-") for each in fields(LearnConfig)} == set(config.LEARN_KEYS)

@@ -505,7 +505,7 @@ def test_watching_imports_neither_click_nor_rich(tmp_path: Path) -> None:
         ("lawful.engine.session.Session", "_watch_no_more"),
         ("lawful.engine.live.LiveRun", "_judge"),
         ("lawful.engine.live.LiveRun", "_judge_end"),
-        ("lawful.sources.python.wanted.Watched", "plan"),
+        ("lawful.sources.python.watch_planner.LawWatchPlanner", "plan"),
         ("lawful.sources.python.emitting", "_made"),
     ],
 )

@@ -89,7 +89,9 @@ def take(session: Session) -> None:
     if session.attendant is not None:
         session.attendant = _Meter.looked_at = Timed(session.attendant)
         if "chunks" in sys.argv:
-            dashboard_start.attend(session, serving.listen("127.0.0.1", 0), secrets.token_urlsafe(), program="")
+            dashboard_start.start_dashboard(
+                session, serving.listen("127.0.0.1", 0), secrets.token_urlsafe(), program=""
+            )
             _Meter.unseen = Timed(session.attendant)
             session.attendant = _Meter.looked_at
 

@@ -16,32 +16,32 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
 
 @contextmanager
-def whole(path: str) -> Iterator[IO[str]]:
+def atomic_write(path: str) -> Iterator[IO[str]]:
     """A file for text, which takes the place of what has this name when all is written.
 
     A device, a pipe, and what others own or know by another name, is written as it is; so is a file in a folder that
     takes no further one.
     """
     final = os.path.realpath(path)  # a link goes on naming the same file
-    beside = f"{final}.{processes.pid()}.tmp"
-    file = _open_beside(final, beside)
+    temporary = f"{final}.{processes.pid()}.tmp"
+    file = _open_temporary(final, temporary)
     if file is None:
         with files.open(path, "a", encoding="utf-8") as file:
-            if stat.S_ISREG((found := os.fstat(file.fileno())).st_mode) and not is_shown(found):
+            if stat.S_ISREG((found := os.fstat(file.fileno())).st_mode) and not is_standard_stream(found):
                 file.truncate(0)
             yield file
         return
     try:
         with file:
             yield file
-        _put_in_place(beside, final)
+        _replace(temporary, final)
     except BaseException:
         with suppress(OSError):
-            os.unlink(beside)
+            os.unlink(temporary)
         raise
 
 
-def _open_beside(final: str, beside: str) -> IO[str] | None:
+def _open_temporary(final: str, temporary: str) -> IO[str] | None:
     try:
         found = files.stat(final)
     except FileNotFoundError:
@@ -52,7 +52,7 @@ def _open_beside(final: str, beside: str) -> IO[str] | None:
         os.close(os.open(final, os.O_WRONLY | os.O_CLOEXEC))  # may it be changed at all?
     try:
         # Whoever may not read the older one must not read this one for a moment.
-        number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if found else _USUAL)
+        number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if found else _USUAL)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise
@@ -65,10 +65,10 @@ def _open_beside(final: str, beside: str) -> IO[str] | None:
 def may_be_replaced(found: os.stat_result) -> bool:
     """Does nobody notice if another file takes the place of this one?"""
     alone = found.st_nlink == 1 and found.st_uid == os.geteuid()
-    return stat.S_ISREG(found.st_mode) and alone and not is_shown(found)
+    return stat.S_ISREG(found.st_mode) and alone and not is_standard_stream(found)
 
 
-def is_shown(found: os.stat_result) -> bool:
+def is_standard_stream(found: os.stat_result) -> bool:
     """Is it standard output or standard error? What stands there already is for the user, too."""
     for number in (1, 2):
         with suppress(OSError):
@@ -77,10 +77,10 @@ def is_shown(found: os.stat_result) -> bool:
     return False
 
 
-def _put_in_place(beside: str, final: str) -> None:
+def _replace(temporary: str, final: str) -> None:
     try:
-        os.replace(beside, final)
+        os.replace(temporary, final)
     except OSError:  # what is mounted, a file by itself, can only be written to
         with files.open(final, "w", encoding="utf-8") as file:
-            file.write(read(beside).decode())
-        os.unlink(beside)
+            file.write(read(temporary).decode())
+        os.unlink(temporary)

@@ -23,7 +23,7 @@ MOST = sys.maxsize
 
 
 @dataclass(frozen=True)
-class Learn:
+class LearnConfig:
     """What a project asks of the learner: its table `[tool.lawful.learn]`. None: it does not say."""
 
     window: int | None = None
@@ -40,7 +40,7 @@ class Learn:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class SamplingConfig:
     """How sure a project wants to be, and at what cost: its table `[tool.lawful.sampling]`. None: it does not say."""
 
     confidence: float | None = None
@@ -77,8 +77,8 @@ class Config:
     core: str | None = None
     functions: tuple[str, ...] = ()  # files with functions that views may call, as paths from the current folder
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()  # what groups are, in place of what views say
-    learn: Learn = Learn()
-    sampling: Sampling = Sampling()
+    learn: LearnConfig = LearnConfig()
+    sampling: SamplingConfig = SamplingConfig()
     file: str | None = None  # where it was read
 
 
@@ -127,9 +127,9 @@ def parse(content: bytes, path: str) -> Config:
         if key in values:
             values[key] = os.path.join(folder, values[key])
     if "learn" in values:
-        values["learn"] = Learn(**_inner("learn", values["learn"], LEARN_KEYS, path, text))
+        values["learn"] = LearnConfig(**_inner("learn", values["learn"], LEARN_KEYS, path, text))
     if "sampling" in values:
-        values["sampling"] = Sampling(**_inner("sampling", values["sampling"], SAMPLING_KEYS, path, text))
+        values["sampling"] = SamplingConfig(**_inner("sampling", values["sampling"], SAMPLING_KEYS, path, text))
     return Config(**values)
 
 
@@ -330,8 +330,8 @@ def _where(path: str, text: str, key: str, table: str = "tool.lawful") -> str:
 def combined(base: Config, given: Config) -> Config:
     """A project's configuration with what was given besides: lists add up, for all else what was given comes first."""
     values = _combined(base, given, KEYS)
-    values["learn"] = Learn(**_combined(base.learn, given.learn, LEARN_KEYS))
-    values["sampling"] = Sampling(**_combined(base.sampling, given.sampling, SAMPLING_KEYS))
+    values["learn"] = LearnConfig(**_combined(base.learn, given.learn, LEARN_KEYS))
+    values["sampling"] = SamplingConfig(**_combined(base.sampling, given.sampling, SAMPLING_KEYS))
     return Config(**values, file=base.file)
 
 

@@ -152,7 +152,7 @@ class Watch:
         if self._session is not None:
             raise RuntimeError("a watch is used once; make another with lawful.watch(...)")
         session = Session(self._settings, self._laws, on_finding=self._on_finding)
-        self._hand_on_learner(session)
+        self._reuse_learner(session)
         surety = self._surety()
         if surety is not None and session.sampler is not None:
             surety.recall(session.sampler.confidence)
@@ -201,22 +201,22 @@ class Watch:
 
         return Surety(self._store, self._laws)
 
-    def keep_in(self, store: str | None) -> None:
+    def set_store(self, store: str | None) -> None:
         """Keep in this file how sure one is, and begin with what it knows."""
         self._store = store
 
-    def go_on_with(self, learner: Learner | None) -> None:
+    def continue_learning(self, learner: Learner | None) -> None:
         """Begin with what earlier watches have learned."""
         self._learner = learner
         self._before = 0 if learner is None else learner.events
 
-    def of_laws(self) -> dict[str, Any]:
+    def snapshot_without_anomalies(self) -> dict[str, Any]:
         """All but the anomalies, to be merged into another run."""
         snapshot = self._run().snapshot()
         snapshot["findings"] = [finding for finding in snapshot["findings"] if "anomaly" not in finding]
         return snapshot
 
-    def _hand_on_learner(self, session: Session) -> None:
+    def _reuse_learner(self, session: Session) -> None:
         live = session.learner
         if self._learner is None or live is None:
             return
@@ -303,7 +303,7 @@ def watch(
         hint = "say confidence=0.999, or error_rate, policy or overhead"
         raise LawfulError("watch-option", "nothing is sampled, so there is nothing to count or to store", hint=hint)
     made = Watch(_loaded(laws), settings, on_finding)
-    made.keep_in(None if store is None else os.fspath(store))
+    made.set_store(None if store is None else os.fspath(store))
     return made
 
 
@@ -315,7 +315,7 @@ def _demand(
     seed: int | None,
 ) -> Demand | None:
     """How sure one wants to be; None: nothing is sampled."""
-    from lawful.config import Sampling
+    from lawful.config import SamplingConfig
 
     for name, value, kinds in (
         ("confidence", confidence, (int, float)),
@@ -328,7 +328,7 @@ def _demand(
     word = os.fspath(policy) if isinstance(policy, str | os.PathLike) else None
     given = None if isinstance(policy, str | os.PathLike) else policy
     share = overhead if isinstance(overhead, str | None) else repr(overhead)
-    asked = Sampling(confidence, error_rate, word, share, seed)
+    asked = SamplingConfig(confidence, error_rate, word, share, seed)
     if given is None and not asked.asked:
         return None
     from lawful.engine.sample_tracking import demand
@@ -421,7 +421,7 @@ class Watched:
         with self._lock:
             if self._watch is None:
                 watch = self._make()
-                watch.go_on_with(self.learner)
+                watch.continue_learning(self.learner)
                 self._watch = watch.__enter__()
                 self.learner = watch.learner
             self._depth += 1
@@ -435,7 +435,7 @@ class Watched:
                 watch, self._watch = self._watch, None
                 watch.__exit__(kind, error, trace)
                 self._anomalies = [finding for finding in watch.findings if finding.anomaly is not None]
-                self._total.merge(watch.of_laws())
+                self._total.merge(watch.snapshot_without_anomalies())
                 self._total.processes = 1
                 self.calls += 1
 
@@ -480,12 +480,12 @@ def watched(function: Any = None, /, **options: Any) -> Any:
         laws = _loaded(options.pop("laws", None))  # mistakes are told where the decorator stands
         watch(laws, **options)
         return lambda function: _wrapped(
-            function, Watched(lambda: watch(laws, **{"project": _home(function), **options}))
+            function, Watched(lambda: watch(laws, **{"project": _source_file(function), **options}))
         )
-    return _wrapped(function, Watched(lambda: _configured(_home(function))))
+    return _wrapped(function, Watched(lambda: _configured(_source_file(function))))
 
 
-def _home(function: Any) -> str:
+def _source_file(function: Any) -> str:
     """The file that a function was written in; the current folder, if there is none."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     return os.getcwd() if code is None else _file(code)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from explain.teachers.c.needs import needs_cbmc
+from explain.teachers.c.requirements import needs_cbmc
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "explain.py"
 

@@ -329,7 +329,7 @@ def test_exit_codes(capsys: Capture, monkeypatch: pytest.MonkeyPatch, verdict: s
     if verdict == "undecided":
         found = replace(found, sides=tuple(replace(side, certain=False) for side in found.sides))
     found = replace(found, interrupted=verdict == "interrupted")
-    monkeypatch.setattr("lawful.explain.explaining.diff", lambda *_, **__: found)
+    monkeypatch.setattr("lawful.explain.api.diff", lambda *_, **__: found)
     text = told(capsys, "old.py:f", "new.py:f", code=code)
     assert ("interrupted: what was compared so far" in text) is found.interrupted
 
@@ -338,6 +338,6 @@ def test_interrupted_before_anything_was_compared(capsys: Capture, monkeypatch: 
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lawful.explain.explaining.diff", stopped)
+    monkeypatch.setattr("lawful.explain.api.diff", stopped)
     assert main(["diff", "old.py:f", "new.py:f"]) == 130
     assert capsys.readouterr().err == "interrupted before anything was found\n"

@@ -330,7 +330,7 @@ def test_interrupted_before_anything_was_found(capsys: Capture, monkeypatch: pyt
         raise KeyboardInterrupt
 
     for name in ("explain", "diff", "merge"):
-        monkeypatch.setattr(f"lawful.explain.explaining.{name}", interrupted)
+        monkeypatch.setattr(f"lawful.explain.api.{name}", interrupted)
         targets = ["sort.py:merge_sort"] * {"explain": 1, "diff": 2, "merge": 4}[name]
         assert main([name, *targets]) == 130
         shown = capsys.readouterr()

@@ -33,7 +33,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], No
             "stub", callback=lambda trace: behaviour(), params=[click.Option(["--trace"])], help="A stub."
         )
         monkeypatch.setitem(sys.modules, "lawful.cli.stub", module)
-        monkeypatch.setattr(cli, "COMMANDS", (*cli.COMMANDS, cli.Entry("stub", "lawful.cli.stub", "A stub.")))
+        monkeypatch.setattr(cli, "COMMANDS", (*cli.COMMANDS, cli.CommandEntry("stub", "lawful.cli.stub", "A stub.")))
 
     return install
 
@@ -75,7 +75,7 @@ def test_help_lists_the_commands_with_examples_in_80_columns(
 
 
 @pytest.mark.parametrize("entry", cli.COMMANDS, ids=lambda entry: entry.name)
-def test_every_command_helps(entry: cli.Entry, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_helps(entry: cli.CommandEntry, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert cli.main([entry.name, "-h"]) == 0
     text = capsys.readouterr().out
@@ -269,7 +269,7 @@ def paths(command: click.Command) -> Iterator[click.Path]:
 
 
 @pytest.mark.parametrize("entry", cli.COMMANDS, ids=lambda entry: entry.name)
-def test_click_does_not_judge_files(entry: cli.Entry) -> None:
+def test_click_does_not_judge_files(entry: cli.CommandEntry) -> None:
     # Its check would stand before ours, whose errors have a slug.
     command = importlib.import_module(entry.module).command
     assert not [path for path in paths(command) if path.readable or path.writable or path.exists]

@@ -281,9 +281,9 @@ FAULTS = {
     "lawful.engine.session.Session._judge_rest": True,
     "lawful.engine.live.LiveRun._judge": False,
     "lawful.engine.live.LiveRun._judge_end": True,
-    "lawful.sources.python.wanted.Watched.plan": False,
-    "lawful.sources.python.wanted.Watched.callee": False,
-    "lawful.sources.python.wanted.Watched.class_name": False,
+    "lawful.sources.python.watch_planner.LawWatchPlanner.plan": False,
+    "lawful.sources.python.watch_planner.LawWatchPlanner.callee": False,
+    "lawful.sources.python.watch_planner.LawWatchPlanner.class_name": False,
     "lawful.sources.python.emitting._made": True,
 }
 

@@ -15,7 +15,7 @@ from lawful import core
 from lawful.engine.session import Session
 from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 
 pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="the pure-Python core makes all events")
 
@@ -167,7 +167,7 @@ def test_an_event_in_brief_opens_to_the_event(name: str, asynchronous: bool) -> 
 
     def recorded(brief: bool) -> list[Any]:
         events: list[Any] = []
-        wanted = Watched(LAWS, Scope(project=Path(__file__).parent))
+        wanted = LawWatchPlanner(LAWS, Scope(project=Path(__file__).parent))
         tracer: Any = tracer_choice.choose(name).make(wanted, events.extend, gone=True)
         tracer.lazy_events = brief
         tracer.start()

@@ -17,7 +17,7 @@ from lawful.engine.routing import Routes
 from lawful.engine.violations import Stop, Violation
 from lawful.events import TraceWriter
 from lawful.laws.rml import RmlLaw, compile
-from laws.rml.engines import CORES, using
+from laws.rml.cores import CORES, using
 from oracle.random_rml import random_case
 from oracle.rml import Oracle
 

@@ -12,7 +12,7 @@ import lawful
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand, Tally
 from lawful.confidence.policy_automaton import Policy, Walk
-from lawful.config import Sampling
+from lawful.config import SamplingConfig
 from lawful.engine.live import LiveRun
 from lawful.engine.sample_tracking import Lives, Surety, demand
 from lawful.errors import LawfulError
@@ -277,7 +277,7 @@ def test_processes_add_up_and_copies_of_objects_count_once() -> None:
 
 
 def test_the_demand_is_the_papers() -> None:
-    made = demand(Sampling(confidence=0.99999, error_rate=1e-5))
+    made = demand(SamplingConfig(confidence=0.99999, error_rate=1e-5))
     assert made.needed == 1151287 == math.ceil(math.log(1e-5) / math.log1p(-1e-5))
     assert made.policy == policies.off()
 
@@ -285,15 +285,15 @@ def test_the_demand_is_the_papers() -> None:
 @pytest.mark.parametrize(
     ("asked", "slug"),
     [
-        (Sampling(confidence=1.0), "confidence-range"),
-        (Sampling(confidence=float("nan")), "confidence-range"),
-        (Sampling(error_rate=0.0), "confidence-range"),
-        (Sampling(policy="tapir"), "policy-unknown"),
-        (Sampling(overhead="much"), "policy-overhead"),
-        (Sampling(overhead="5%", policy="taper"), "usage"),
+        (SamplingConfig(confidence=1.0), "confidence-range"),
+        (SamplingConfig(confidence=float("nan")), "confidence-range"),
+        (SamplingConfig(error_rate=0.0), "confidence-range"),
+        (SamplingConfig(policy="tapir"), "policy-unknown"),
+        (SamplingConfig(overhead="much"), "policy-overhead"),
+        (SamplingConfig(overhead="5%", policy="taper"), "usage"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked: Sampling, slug: str) -> None:
+def test_what_makes_no_sense_is_refused(asked: SamplingConfig, slug: str) -> None:
     with pytest.raises(LawfulError) as caught:
         demand(asked)
     assert caught.value.slug == slug

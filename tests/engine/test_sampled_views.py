@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lawful import grammar
-from lawful.config import Sampling
+from lawful.config import SamplingConfig
 from lawful.engine.live import LiveRun
 from lawful.engine.sample_tracking import Lives, demand
 
@@ -33,7 +33,7 @@ def life(group: int, *, wrong: bool = False, cut: bool = False) -> list[Event]:
 
 
 def judged(events: list[Event], **asked: Any) -> LiveRun:
-    lives = Lives([LAW], demand(Sampling(**{"confidence": 0.9, "error_rate": 0.1, "seed": 3} | asked)))
+    lives = Lives([LAW], demand(SamplingConfig(**{"confidence": 0.9, "error_rate": 0.1, "seed": 3} | asked)))
     run = LiveRun([LAW], lives=lives)
     run.deliver(events)
     run.end()
@@ -72,7 +72,7 @@ def test_what_a_group_lacks_at_the_end_takes_its_clean_sample_back():
 
 
 def test_only_groups_on_which_the_coin_falls_are_judged():
-    lives = Lives([LAW], demand(Sampling(confidence=0.9, error_rate=0.1, seed=3, policy="taper(8)")))
+    lives = Lives([LAW], demand(SamplingConfig(confidence=0.9, error_rate=0.1, seed=3, policy="taper(8)")))
     run = LiveRun([LAW], lives=lives)
     for group in range(1, 201):
         run.deliver(life(group, wrong=group > 100))
@@ -88,5 +88,5 @@ def test_messages_without_a_group_are_all_judged():
 
 def test_two_views_of_one_group_share_its_coin():
     other = grammar.compile("view W specifies G { send A.a(Int n) a }\nS ::= epsilon | a S", name="w.view")
-    lives = Lives([LAW, other], demand(Sampling(confidence=0.9, error_rate=0.1, seed=3)))
+    lives = Lives([LAW, other], demand(SamplingConfig(confidence=0.9, error_rate=0.1, seed=3)))
     assert list(lives.confidence.kinds) == ["group G"] and not lives.whole

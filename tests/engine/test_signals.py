@@ -13,14 +13,14 @@ from lawful.sources.python import tracer_choice
 # What is called next is looked up when it is first met: then the signal comes.
 PROGRAM = """
 import signal
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 
-look_up = Watched.callee
+look_up = LawWatchPlanner.callee
 def slowly(self, function, receiver, *more):
     if getattr(function, "__name__", "") == "extend":
         signal.raise_signal(signal.SIGUSR1)
     return look_up(self, function, receiver, *more)
-Watched.callee = slowly
+LawWatchPlanner.callee = slowly
 
 import lawful
 LAW = '''

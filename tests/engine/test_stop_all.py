@@ -16,7 +16,7 @@ import pytest
 from cli.hosted import hosted
 from lawful.engine import stop_all
 from lawful.engine.stop_all import Halting
-from lawful.sources.python.children import Folder
+from lawful.sources.python.children import RunFolder
 
 PROGRAM = """\
 import multiprocessing as mp
@@ -82,7 +82,7 @@ def test_no_process_waits_for_one_that_a_law_has_stopped(way: str, how: str, tmp
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
     """What a process knows of its run: it is the first one."""
-    folder = Folder(str(tmp_path))
+    folder = RunFolder(str(tmp_path))
     return SimpleNamespace(number=0, folder=folder, found=lambda: folder, over=False)
 
 
@@ -99,7 +99,7 @@ def test_who_waits_is_told_by_a_signal(run: Any, monkeypatch: pytest.MonkeyPatch
     here = Halting(run, lambda code: None)
     here.heed()  # nobody has asked for it
     here.before_child()
-    run.folder.halt()
+    run.folder.request_stop()
     teller = threading.Timer(0.05, here.heed)
     teller.start()
     with pytest.raises(SystemExit) as ending:
@@ -119,11 +119,11 @@ def test_where_no_handler_can_be_set_the_next_child_is_another_chance(
     with monkeypatch.context() as patch:
         patch.setattr(signal, "signal", refuse)
         here.before_child()
-    assert run.folder.halt() == []
+    assert run.folder.request_stop() == []
     assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
     os.unlink(os.path.join(run.folder.path, "halt"))
     here.before_child()
-    assert run.folder.halt() == [os.getpid()]
+    assert run.folder.request_stop() == [os.getpid()]
 
 
 def test_a_signal_that_the_program_uses_is_left_to_it(run: Any) -> None:
@@ -139,7 +139,7 @@ def test_a_signal_that_the_program_uses_is_left_to_it(run: Any) -> None:
 
 
 def test_a_process_without_children_looks_for_nothing(run: Any) -> None:
-    run.folder.halt()
+    run.folder.request_stop()
     Halting(run, lambda code: None).heed()
     assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
 
@@ -157,7 +157,7 @@ def test_a_process_that_does_not_end_is_ended(run: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "_exit", end)
     here = Halting(run, lambda code: codes.append(("told", code)))
     here.before_child()
-    run.folder.halt()
+    run.folder.request_stop()
     here.heed()
     assert done.wait(60)
     assert codes == [("told", 1), ("ended", 1)]

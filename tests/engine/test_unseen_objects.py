@@ -110,14 +110,14 @@ def test_there_is_something_to_find() -> None:
 
 
 def test_laws_that_look_at_more_than_the_id_are_told_of_every_end() -> None:
-    acquainted = {name: rml.compile(text, name=name).acquainted for name, text in LAWS.items()}
-    assert acquainted == {"closed": True, "counting": True, "locked": True, "guarded": False, "named": False}
+    tracks_objects = {name: rml.compile(text, name=name).tracks_objects for name, text in LAWS.items()}
+    assert tracks_objects == {"closed": True, "counting": True, "locked": True, "guarded": False, "named": False}
 
 
 def test_a_variable_that_is_reckoned_with_under_another_name() -> None:
     text = GUARDED.replace("gone(f) if (f > 3) Loop else empty", "gone(f) Next<f>")
     law = rml.compile(text + "Next<n> = if (n > 3) Loop else empty;")
-    assert not law.acquainted
+    assert not law.tracks_objects
 
 
 def test_ends_of_strangers_come_to_no_law_of_the_catalogue() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lawful.events.framing import ELEMENTS, MAX_DEPTH, OBJECTS, Found, Frame, span
+from lawful.events.framing import ELEMENTS, MAX_DEPTH, OBJECTS, ScanResult, ValueScanner, span
 
 values = st.recursive(
     st.text(max_size=6) | st.integers(),
@@ -20,24 +20,24 @@ values = st.recursive(
 def test_the_end_is_found_at_whatever_pace(event: object, indent: int | None, pace: int) -> None:
     text = json.dumps(event, indent=indent, ensure_ascii=False).encode("utf-8", "surrogatepass")
     buffer = text + b'{"next"'
-    frame = Frame()
+    frame = ValueScanner()
     for limit in range(pace, len(text), pace):
-        assert frame.advance(buffer, limit) is Found.MORE
-    assert frame.advance(buffer, len(buffer)) is Found.END
+        assert frame.advance(buffer, limit) is ScanResult.MORE
+    assert frame.advance(buffer, len(buffer)) is ScanResult.END
     assert frame.pos == len(text)
 
 
 @pytest.mark.parametrize("text", [b'{"a\n', b'{"a":"\\\n', b'[["\n'])
 def test_a_string_does_not_cross_a_line(text: bytes) -> None:
-    frame = Frame()
-    assert frame.advance(text, len(text)) is Found.BROKEN
+    frame = ValueScanner()
+    assert frame.advance(text, len(text)) is ScanResult.BROKEN
     assert text[frame.pos :] == b"\n"
 
 
 def test_depth_is_bounded() -> None:
     text = b"[" * (MAX_DEPTH + 1)
-    assert Frame().advance(text, MAX_DEPTH) is Found.MORE
-    assert Frame().advance(text, len(text)) is Found.TOO_DEEP
+    assert ValueScanner().advance(text, MAX_DEPTH) is ScanResult.MORE
+    assert ValueScanner().advance(text, len(text)) is ScanResult.TOO_DEEP
 
 
 def test_runs_of_whole_objects() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lawful.events.order import Order
+from lawful.events.order import SenderOrder
 from lawful.events.reader import open_trace
 
 Event = dict[str, Any]
@@ -32,7 +32,7 @@ def test_any_order_of_arrival_gives_each_senders_own(seed: int) -> None:
     mixed = [*messages, *([event] for event in other)]
     dice.shuffle(mixed)
     arrived = [event for message in mixed for event in message]
-    order = Order()
+    order = SenderOrder()
     found: list[Event] = []
     while arrived:
         size = dice.randint(1, 9)
@@ -48,27 +48,27 @@ def test_any_order_of_arrival_gives_each_senders_own(seed: int) -> None:
 
 
 def test_what_is_in_order_passes_at_once() -> None:
-    order = Order()
+    order = SenderOrder()
     events = [sent(1, 1), sent(1, 1, "receive"), sent(2, 1), {"event": "x"}, sent(1, 2)]
     assert order.arrange(events) == events and order.moved == 0 and order.rest() == []
 
 
 def test_what_never_came_is_told() -> None:
-    order = Order()
+    order = SenderOrder()
     assert order.arrange([sent(1, 1), sent(1, 4), sent(1, 3)]) == [sent(1, 1)]
     assert order.rest() == [sent(1, 3), sent(1, 4)]
     assert list(order.warnings()) == ["1 message of the sender 1 never came"]
 
 
 def test_a_trace_that_was_cut_is_not_held_for_ever() -> None:
-    order = Order()
+    order = SenderOrder()
     found = order.arrange(sent("w", number) for number in range(500, 2600))
     assert [each["seq"] for each in found] == list(range(500, 2600))
     assert list(order.warnings()) == ["499 messages of the sender 'w' never came"]
 
 
 def test_what_comes_too_late_is_told() -> None:
-    order = Order()
+    order = SenderOrder()
     events = [sent(1, 1), sent(1, 2), sent(1, 1)]
     assert order.arrange(events) == events
     assert list(order.warnings()) == ["1 message came too late to be put in order, or twice"]
@@ -78,7 +78,7 @@ def test_what_comes_too_late_is_told() -> None:
     "event", [{"seq": 1}, {"senderId": 1}, {"seq": "1", "senderId": 1}, {"seq": 5, "senderId": [1]}]
 )
 def test_other_fields_of_these_names_mean_nothing(event: Event) -> None:
-    order = Order()
+    order = SenderOrder()
     assert order.arrange([event]) == [event]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lawful.explain.model import Bounds, Limits
+from lawful.explain.teacher import Bounds, Limits
 from lawful.explain.teachers.python import PythonSource
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "explain" / "python"

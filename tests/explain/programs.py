@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lawful.errors import LawfulError
-from lawful.explain.teachers.c.finding import find_cbmc
+from lawful.explain.teachers.c.cbmc import find_cbmc
 
 SORT = '''\
 """Sorts by merging, and forgets what is left on the right."""

@@ -8,19 +8,18 @@ from itertools import product
 
 import pytest
 
-from explain.toys import Program, Toy
+from explain.toys import Toy, ToyRuns
 from lawful.errors import LawfulError
 from lawful.explain.automata import words
 from lawful.explain.bounds import Range
-from lawful.explain.differences import Comparison, How, Side, diff, merge
-from lawful.explain.endings import Fixed, Seen
-from lawful.explain.endings import Program as Version
-from lawful.explain.model import Alphabet, Basis, Bounds, Event, Execution, Limits, Report, Word
-from lawful.explain.studying import LearnerName, from_here
+from lawful.explain.compared_program import ComparedProgram, FixedEndings, ObservedEndings
+from lawful.explain.differences import Comparison, ComparisonSettings, Side, diff, merge
+from lawful.explain.learning_run import LearnerName, relative_to_cwd
+from lawful.explain.teacher import Alphabet, Basis, Bounds, Event, Execution, Limits, Report, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 
-def always(*runs: str) -> Program:
+def always(*runs: str) -> ToyRuns:
     """A program with these executions, whatever the bound; letters are a, b, c..., and `!` at the end is the error."""
 
     def program(unwind: int) -> Iterator[tuple[Word, bool]]:
@@ -39,15 +38,19 @@ def spelled(comparison: Comparison, side: Side) -> set[str]:
     }
 
 
-def shown(toy: Toy, before: str = "") -> Version:
-    return Fixed({"error": ExecutionsTeacher(toy)}, lambda file: before + file)
+def shown(toy: Toy, before: str = "") -> ComparedProgram:
+    return FixedEndings({"error": ExecutionsTeacher(toy)}, lambda file: before + file)
 
 
 def compared(
-    old: Program, new: Program, letters: str = "abc", new_letters: str | None = None, learner: LearnerName = "auto"
+    old: ToyRuns,
+    new: ToyRuns,
+    letters: str = "abc",
+    new_letters: str | None = None,
+    learner: LearnerName = "auto",
 ) -> Comparison:
     teachers = [shown(Toy(letters, old), "old/"), shown(Toy(new_letters or letters, new), "new/")]
-    return diff(("OLD", "NEW"), teachers, target="f", how=How(learner=learner))
+    return diff(("OLD", "NEW"), teachers, target="f", how=ComparisonSettings(learner=learner))
 
 
 def test_both_sides_of_a_difference() -> None:
@@ -99,7 +102,7 @@ def test_the_bounds_are_the_same_for_both() -> None:
     assert found.side("only_old").empty and spelled(found, found.side("only_new")) == {"abbbbb!"}
 
 
-def turns(least: int) -> Program:
+def turns(least: int) -> ToyRuns:
     def program(unwind: int) -> Iterator[tuple[Word, bool]]:
         for count in range(unwind + 1):
             yield (0,) * count, count >= least
@@ -125,7 +128,7 @@ def test_where_nothing_differs_all_bounds_were_tried() -> None:
 def test_every_bound_is_tried_if_asked() -> None:
     teachers = [shown(Toy("a", turns(1))), shown(Toy("a", turns(2)))]
     assert diff(("OLD", "NEW"), teachers).bounds.unwind == 1
-    found = diff(("OLD", "NEW"), teachers, how=How(within=Range(max_unwind=3, every=True)))
+    found = diff(("OLD", "NEW"), teachers, how=ComparisonSettings(within=Range(max_unwind=3, every=True)))
     assert found.bounds.unwind == 3 and spelled(found, found.side("only_old")) == {"a!"}
 
 
@@ -144,7 +147,7 @@ def test_out_of_time_after_some_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     teachers = [shown(Toy("a", slow)), shown(Toy("a", always("a!")))]
-    found = diff(("OLD", "NEW"), teachers, how=How(seconds=15))
+    found = diff(("OLD", "NEW"), teachers, how=ComparisonSettings(seconds=15))
     assert found.same and not found.complete and found.bounds.unwind == 1
     assert found.reached == ("stopped after 15 seconds, before unwinding 2 could be compared",)
 
@@ -160,7 +163,7 @@ def test_random_versions_by_their_words(seed: int, learner: LearnerName) -> None
 
     old, new = some(), some()
     teachers = [shown(Toy("ab", always(*runs))) for runs in (old, new)]
-    how = How(learner=learner, within=Range(unwind=1, word_length=6))
+    how = ComparisonSettings(learner=learner, within=Range(unwind=1, word_length=6))
     found = diff(("OLD", "NEW"), teachers, how=how)
     fails_old, fails_new = ({run for run in runs if run.endswith("!")} for runs in (old, new))
     assert spelled(found, found.side("only_old")) == fails_old - fails_new
@@ -204,7 +207,7 @@ def test_a_merge_that_brings_back_what_was_removed() -> None:
 def test_out_of_time_cannot_be_compared() -> None:
     teachers = [shown(Toy("ab", always("a!"))) for _ in range(2)]
     with pytest.raises(LawfulError) as caught:
-        diff(("OLD", "NEW"), teachers, how=How(seconds=0))
+        diff(("OLD", "NEW"), teachers, how=ComparisonSettings(seconds=0))
     assert caught.value.slug == "explain-time"
 
 
@@ -214,8 +217,8 @@ def test_limits_and_warnings_name_the_version() -> None:
         toy.report.warnings.append("something happened")
     first.report.warnings.append("not deterministic")
     teachers = [
-        Fixed({"error": ExecutionsTeacher(first, Limits(words=1))}, from_here),
-        Fixed({"error": ExecutionsTeacher(second)}, from_here),
+        FixedEndings({"error": ExecutionsTeacher(first, Limits(words=1))}, relative_to_cwd),
+        FixedEndings({"error": ExecutionsTeacher(second)}, relative_to_cwd),
     ]
     found = diff(("OLD", "NEW"), teachers)
     assert found.reached == ("OLD: stopped after 1 words",) and not found.complete
@@ -226,8 +229,8 @@ def test_limits_and_warnings_name_the_version() -> None:
 def test_a_difference_of_samples_is_said_to_be_one() -> None:
     first, second = Toy("ab", always("a!", "b!")), Toy("ab", always("a!", "b!"))
     teachers = [
-        Fixed({"error": ExecutionsTeacher(first, Limits(words=1))}, from_here),
-        Fixed({"error": ExecutionsTeacher(second)}, from_here),
+        FixedEndings({"error": ExecutionsTeacher(first, Limits(words=1))}, relative_to_cwd),
+        FixedEndings({"error": ExecutionsTeacher(second)}, relative_to_cwd),
     ]
     found = diff(("OLD", "NEW"), teachers)
     assert not found.same and not found.complete and "not all executions were seen" in found.warnings[-1]
@@ -264,8 +267,8 @@ class Raising(Toy):
                 yield Execution(word, bool(failed), f"f({events})", error=error or None)
 
 
-def ending(runs: Sequence[str], letters: str = "ab") -> Version:
-    return Seen(Raising(letters, runs), Limits(), from_here)
+def ending(runs: Sequence[str], letters: str = "ab") -> ComparedProgram:
+    return ObservedEndings(Raising(letters, runs), Limits(), relative_to_cwd)
 
 
 def ended(comparison: Comparison, key: str) -> set[str]:
@@ -300,7 +303,7 @@ def test_events_and_errors_that_are_called_like_an_end() -> None:
     for runs in (["a", "b"], ["a", "b", "a!end"]):
         toy = Raising("ab", runs)
         toy.alphabet = Alphabet((Event("a"), Event("b"), Event("end"), Event("error")))
-        versions.append(Seen(toy, Limits(), from_here))
+        versions.append(ObservedEndings(toy, Limits(), relative_to_cwd))
     found = diff(("OLD", "NEW"), versions)
     assert found.alphabet.labels == ("a", "b", "end", "end (error)", "end!")
     assert ended(found, "only_new") == {"a!end (error)"} and found.side("only_old").empty
@@ -327,7 +330,7 @@ def test_random_versions_by_their_words_and_ends(seed: int, learner: LearnerName
 
     old, new = some(), some()
     new = old[::-1] if seed % 5 == 0 else new
-    how = How(learner=learner, within=Range(unwind=1))
+    how = ComparisonSettings(learner=learner, within=Range(unwind=1))
     found = diff(("OLD", "NEW"), [ending(old), ending(new)], how=how)
     assert ended(found, "only_old") == set(old) - set(new)
     assert ended(found, "only_new") == set(new) - set(old)
@@ -335,17 +338,17 @@ def test_random_versions_by_their_words_and_ends(seed: int, learner: LearnerName
 
 
 def test_a_word_that_is_too_long_with_its_end_is_told() -> None:
-    how = How(within=Range(unwind=1, word_length=2))
+    how = ComparisonSettings(within=Range(unwind=1, word_length=2))
     found = diff(("OLD", "NEW"), [ending(["a", "ab"]), ending(["a", "b", "ba!K"])], how=how)
     assert ended(found, "only_new") == {"b"} and found.side("only_old").empty
     assert "OLD: words that end well after 2 events are left out, e.g. that of f(ab)" in found.warnings
 
 
-def cut(runs: Sequence[str], *begun: Word, slow: int = 1) -> Version:
+def cut(runs: Sequence[str], *begun: Word, slow: int = 1) -> ComparedProgram:
     """A version of which executions were not followed to their end, after these events."""
     toy = Raising("ab", runs)
     toy.report = Report(Basis.SAMPLED, left_out=True, slow=slow, begun=begun)
-    return Seen(toy, Limits(), from_here)
+    return ObservedEndings(toy, Limits(), relative_to_cwd)
 
 
 def test_what_an_execution_may_do_that_was_cut_off_is_no_difference() -> None:
@@ -372,9 +375,9 @@ def test_a_version_that_ends_nowhere() -> None:
 
 
 def test_one_version_is_slow_and_the_other_is_not() -> None:
-    found = diff(("OLD", "NEW"), [ending(["a"]), cut(["a"], (0,))], how=How(within=Range(unwind=1)))
+    found = diff(("OLD", "NEW"), [ending(["a"]), cut(["a"], (0,))], how=ComparisonSettings(within=Range(unwind=1)))
     assert found.same and found.verdict == "undecided" and "did not end in their time" in found.doubts[0]
-    both = diff(("OLD", "NEW"), [cut(["a"], (0,)), cut(["a"], (0,))], how=How(within=Range(unwind=1)))
+    both = diff(("OLD", "NEW"), [cut(["a"], (0,)), cut(["a"], (0,))], how=ComparisonSettings(within=Range(unwind=1)))
     assert both.verdict == "same" and not both.complete
 
 
@@ -393,7 +396,7 @@ def test_certain_differences_hold_whatever_was_cut_off(seed: int) -> None:
         begun = [tuple("ab".index(letter) for letter in run[: chance.randrange(len(run) + 1)]) for run in gone]
         left = [run for run in runs if run not in gone]
         versions.append(cut(left, *sorted(set(begun)), slow=len(gone)) if gone else ending(runs))
-    found = diff(("OLD", "NEW"), versions, how=How(within=Range(unwind=1)))
+    found = diff(("OLD", "NEW"), versions, how=ComparisonSettings(within=Range(unwind=1)))
     old, new = whole
     for key, has, lacks in (("only_old", old, new), ("only_new", new, old)):
         for way in found.side(key).ways:
@@ -416,14 +419,14 @@ class Interrupting(Raising):
 
 
 def test_interrupted_after_some_bounds() -> None:
-    new = Seen(Interrupting("ab", ["a", "b"], unwind=2), Limits(), from_here)
+    new = ObservedEndings(Interrupting("ab", ["a", "b"], unwind=2), Limits(), relative_to_cwd)
     found = diff(("OLD", "NEW"), [ending(["a", "b"]), new])
     assert found.interrupted and found.same and not found.complete and found.bounds.unwind == 1
     assert found.reached == ("interrupted before unwinding 2 could be compared",)
 
 
 def test_interrupted_in_the_first_bounds() -> None:
-    new = Seen(Interrupting("ab", ["ab", "b"], unwind=1), Limits(), from_here)
+    new = ObservedEndings(Interrupting("ab", ["ab", "b"], unwind=1), Limits(), relative_to_cwd)
     found = diff(("OLD", "NEW"), [ending(["a"]), new])
     assert found.interrupted and found.verdict == "differs" and ended(found, "only_new") == {"ab"}
     assert ended(found, "only_old") == {"a"} and not found.side("only_old").certain
@@ -431,6 +434,6 @@ def test_interrupted_in_the_first_bounds() -> None:
 
 
 def test_interrupted_before_all_were_looked_at() -> None:
-    old = Seen(Interrupting("ab", ["ab", "b"], unwind=1), Limits(), from_here)
+    old = ObservedEndings(Interrupting("ab", ["ab", "b"], unwind=1), Limits(), relative_to_cwd)
     with pytest.raises(KeyboardInterrupt):
         diff(("OLD", "NEW"), [old, ending(["a"])])

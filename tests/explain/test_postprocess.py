@@ -10,7 +10,7 @@ import pytest
 from explain.toys import all_words, random_automaton
 from lawful.explain import postprocess
 from lawful.explain.automata import Automaton, edges, live
-from lawful.explain.model import Alphabet, Event, Execution, Word
+from lawful.explain.teacher import Alphabet, Event, Execution, Word
 
 LETTERS = 3
 LENGTH = 7  # more than the states of the automata here, so that every state, edge and simple path has a word
@@ -117,7 +117,7 @@ def test_back_edges_leave_an_accepting_state(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_words_through_an_edge_come_by_length(seed: int) -> None:
     automaton = random_automaton(random.Random(seed), 2, 4)
-    words, routes = accepted(automaton, 6), postprocess.Routes(automaton)
+    words, routes = accepted(automaton, 6), postprocess.EdgeWords(automaton)
     for source, letter, _ in edges(automaton):
         expected = [
             word

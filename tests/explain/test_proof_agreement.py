@@ -9,14 +9,14 @@ import pytest
 
 from explain import compiled, traced
 from explain.programs import BASE, BRANCH_A, BRANCH_B, MERGED
-from explain.teachers.c.needs import needs_cbmc
+from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain import Comparison, explain, merge
 from lawful.explain.automata import Automaton, equivalent, minimise, project, words
-from lawful.explain.model import Alphabet, Bounds
+from lawful.explain.teacher import Alphabet, Bounds
 from lawful.explain.teachers.c import c_teacher
-from lawful.explain.teachers.c.one_run import OneRunTeacher
+from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 from lawful.explain.teachers.executions import ExecutionsTeacher
-from lawful.explain.teachers.python import Events, python_source
+from lawful.explain.teachers.python import EventChoice, python_source
 
 pytestmark = needs_cbmc
 TWINS = Path(__file__).resolve().parent / "twins"
@@ -33,7 +33,7 @@ def in_c(name: str, unwind: int, length: int) -> Words:
 
 
 def in_python(file: Path, bound: int, length: int, inputs: str | None = None, events: tuple[str, ...] = ()) -> Words:
-    with python_source(f"{file}:main", error="AssertionError", inputs=inputs, events=Events(events)) as source:
+    with python_source(f"{file}:main", error="AssertionError", inputs=inputs, events=EventChoice(events)) as source:
         teacher = ExecutionsTeacher(source)
         teacher.bound(Bounds(bound, length))
         return spelled(teacher.failing, source.alphabet, length)

@@ -10,14 +10,14 @@ import pytest
 
 from explain.compiled import EXAMPLES, compiled
 from explain.residuals import dominating, saved, size
-from explain.teachers.c.needs import needs_cbmc
+from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain import Explanation, explain
 from lawful.explain.automata import Automaton, words
 from lawful.explain.explanation import Edge, Way
-from lawful.explain.lstar import Learner, TableLearner, TreeLearner
-from lawful.explain.model import Alphabet, Bounds, Limits
+from lawful.explain.lstar import AutomatonLearner, TableLearner, TreeLearner
+from lawful.explain.teacher import Alphabet, Bounds, Limits
 from lawful.explain.teachers.c import c_teacher
-from lawful.explain.teachers.c.one_run import OneRunTeacher
+from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 
 pytestmark = needs_cbmc
 
@@ -153,7 +153,7 @@ def sink(automaton: Automaton) -> int:
 
 
 # Each question is a process: the smallest bounds that fail, and one learner for each program.
-ASKED: list[tuple[str, int, int, type[Learner]]] = [
+ASKED: list[tuple[str, int, int, type[AutomatonLearner]]] = [
     ("bubble_sort", 2, 6, TreeLearner),
     ("merge_sort", 3, 7, TreeLearner),
     ("sll_to_dll", 2, 9, TableLearner),
@@ -164,7 +164,7 @@ ASKED: list[tuple[str, int, int, type[Learner]]] = [
 
 
 @pytest.mark.parametrize(("name", "unwind", "length", "kind"), ASKED, ids=[each[0] for each in ASKED])
-def test_the_papers_teacher_agrees(name: str, unwind: int, length: int, kind: type[Learner]) -> None:
+def test_the_papers_teacher_agrees(name: str, unwind: int, length: int, kind: type[AutomatonLearner]) -> None:
     teacher = c_teacher(EXAMPLES / f"{name}.c", way="asking")
     teacher.bound(Bounds(unwind, length))
     learned = kind().learn(teacher)

@@ -16,9 +16,9 @@ from explain.traced import EXAMPLES, Word
 from lawful.explain import explain
 from lawful.explain.automata import Automaton, words
 from lawful.explain.explanation import Edge, Way
+from lawful.explain.learning_run import LearnerName
 from lawful.explain.lstar import TableLearner, ThreeValuedLearner, TreeLearner
-from lawful.explain.model import Alphabet, Basis, Bounds
-from lawful.explain.studying import LearnerName
+from lawful.explain.teacher import Alphabet, Basis, Bounds
 from lawful.explain.teachers.executions import ExecutionsTeacher
 from lawful.explain.teachers.python import python_source
 from lawful.explain.teachers.python.options import Way as Exploring

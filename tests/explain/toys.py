@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 
 from lawful.explain.automata import Automaton
-from lawful.explain.model import Alphabet, Bounds, Counts, Event, Execution, Limits, Report, Word
+from lawful.explain.teacher import Alphabet, Bounds, Counts, Event, Execution, Limits, Report, Word
 
-Program = Callable[[int], Iterable[tuple[Word, bool]]]
+ToyRuns = Callable[[int], Iterable[tuple[Word, bool]]]
 """The words of a program's executions up to an unwinding, without the error letter, and whether they fail."""
 
 
 class Toy:
     """A source whose executions are listed by a function."""
 
-    def __init__(self, letters: str, program: Program, shortest: int = 1) -> None:
+    def __init__(self, letters: str, program: ToyRuns, shortest: int = 1) -> None:
         self.alphabet = Alphabet(
             (*(Event(letter, "toy.c", 10 + at) for at, letter in enumerate(letters)), Event("error", "toy.c", 99))
         )

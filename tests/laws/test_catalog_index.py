@@ -27,7 +27,7 @@ def read(name: str) -> RmlLaw:
 
 def unread(name: str) -> RmlLaw:
     law = load_law(catalog.find(name), name=name)
-    assert isinstance(law, RmlLaw) and law.known is not None
+    assert isinstance(law, RmlLaw) and law.facts is not None
     return law
 
 
@@ -66,12 +66,12 @@ def test_all_laws_are_written_down() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_known_is_what_reading_shows(name: str) -> None:
     law, other = unread(name), read(name)
-    assert (law.watches, law.selective, law.acquainted) == (other.watches, other.selective, other.acquainted)
+    assert (law.watches, law.selective, law.tracks_objects) == (other.watches, other.selective, other.tracks_objects)
     assert law.parts == (law,) and len(other.parts) == 1
     monitor = law.monitor()
-    assert (monitor.verdict, monitor.aloof, monitor.doomed_at, monitor.warnings()) == (
+    assert (monitor.verdict, monitor.ignores_unseen_end, monitor.doomed_at, monitor.warnings()) == (
         other.monitor().verdict,
-        other.monitor().aloof,
+        other.monitor().ignores_unseen_end,
         None,
         (),
     )
@@ -79,7 +79,7 @@ def test_what_is_known_is_what_reading_shows(name: str) -> None:
     assert monitor.end() is Verdict.TRUE is other.monitor().end()
     assert not is_read(law)
     again = pickle.loads(pickle.dumps(law))
-    assert again.known == law.known and not is_read(again)
+    assert again.facts == law.facts and not is_read(again)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -121,9 +121,9 @@ def test_the_end_of_strangers_makes_nobody_read_a_law() -> None:
 def test_a_law_that_was_changed_is_read() -> None:
     name = "files/use-after-close"
     text = catalog.find(name).read_text(encoding="utf-8")
-    assert index.known(name, text) is not None
-    assert index.known(name, text + "\n") is None
-    assert index.known("files/unheard-of", text) is None
+    assert index.facts_of(name, text) is not None
+    assert index.facts_of(name, text + "\n") is None
+    assert index.facts_of("files/unheard-of", text) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'{"files/use-after-close": [1, 2]}', None])
@@ -138,7 +138,7 @@ def test_without_what_was_written_down_laws_are_read(
     try:
         assert index.entries() == {}
         law = load_law(catalog.find("files/use-after-close"), name="files/use-after-close")
-        assert isinstance(law, RmlLaw) and law.known is None
+        assert isinstance(law, RmlLaw) and law.facts is None
         assert law.watches == read("files/use-after-close").watches
         assert catalog.select("std") == [name for name in NAMES if catalog.load(name).profile == "std"]
     finally:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lawful.cli import law_programs
+from lawful.cli import law_examples
 from lawful.laws import catalog
 from lawful.sources.python import tracer_choice
 
 
 @pytest.fixture(scope="module")
-def run() -> Iterator[law_programs.Run]:
+def run() -> Iterator[law_examples.Run]:
     """Each program in a fork of a process that has Lawful loaded: that is faster."""
     script = Path(__file__).with_name("program_server.py")
     with subprocess.Popen(
@@ -39,7 +39,7 @@ def run() -> Iterator[law_programs.Run]:
 
 @pytest.mark.parametrize("core", tracer_choice.available())
 @pytest.mark.parametrize("name", catalog.names())
-def test_a_law_finds_what_its_programs_say(name: str, core: str, run: law_programs.Run) -> None:
+def test_a_law_finds_what_its_programs_say(name: str, core: str, run: law_examples.Run) -> None:
     law = catalog.load(name)
-    assert law_programs.marked(law.keeps) == []
-    assert law_programs.problems(name, law.path, core, run) == []
+    assert law_examples.expected_lines(law.keeps) == []
+    assert law_examples.problems(name, law.path, core, run) == []

@@ -65,7 +65,7 @@ def test_a_package_that_is_not_there_is_told(tmp_path: Path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(LawError) as error:
         find_laws("acme")
-    assert error.value.slug == "law-shelf"
+    assert error.value.slug == "law-folder"
 
 
 def test_names_of_the_catalogue_come_first(project: Path):
@@ -76,4 +76,4 @@ def test_names_of_the_catalogue_come_first(project: Path):
 
 def test_without_a_project_there_is_nothing(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert [shelf for shelf in law_search.shelves() if shelf.area == "project"] == []
+    assert [each for each in law_search.law_folders() if each.area == "project"] == []

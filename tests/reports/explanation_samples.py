@@ -6,10 +6,10 @@ from dataclasses import replace
 from random import Random
 
 from lawful.explain.automata import Automaton, minimise
-from lawful.explain.comparison import Comparison, Elsewhere, Side, Witness
+from lawful.explain.comparison import Comparison, OtherVersion, Side, Witness
 from lawful.explain.explanation import Explanation, Failure, Snapshot, Way
-from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Event, Execution, Word
 from lawful.explain.postprocess import picture
+from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Event, Execution, Word
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -132,7 +132,7 @@ def outcomes() -> Comparison:
     letters = Alphabet((Event("open"), Event("close"), Event("KeyError"), Event("end")), 2)
     old = Automaton.from_words([(0, 2), (0, 1, 2), (0, 1, 3)], letters.labels)
     new = Automaton.from_words([(0, 3)], letters.labels)
-    elsewhere = (Elsewhere("new <b>", "input", ((0, 3),)), Elsewhere("new <b>", "events", ((0, 2), (0, 3))))
+    elsewhere = (OtherVersion("new <b>", "input", ((0, 3),)), OtherVersion("new <b>", "events", ((0, 2), (0, 3))))
     sides = [
         Side(
             "only_old",

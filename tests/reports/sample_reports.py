@@ -14,7 +14,7 @@ from lawful.learning.parameters import Parameters
 from lawful.reports import gather
 from lawful.reports.baseline import Baseline
 from lawful.reports.core import Report
-from lawful.reports.fingerprints import Marker
+from lawful.reports.fingerprints import Fingerprinter
 from lawful.reports.sources import SourceLines
 
 FILES = """\
@@ -124,7 +124,7 @@ def trace_report(folder: Path, baseline: Baseline | None = None) -> Report:
     bad.write_text("".join(json.dumps(each) + "\n" for each in (opened(1, 2), closed(1, 4), wrote(1, 6))))
     laws = [files("files.rml"), compile("a matches {event:'a'}; Main = a >> a?;", name="k.rml")]
     source, runs, found = project(folder), [], []
-    marker = Marker(source)
+    marker = Fingerprinter(source)
     for path in (good, bad):
         run = TraceRun(laws[:1] if path is bad else laws, str(path), Settings())
         run.run()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lawful.explain.automata import Automaton
 from lawful.explain.explanation import Edge as Arrow
 from lawful.explain.explanation import Explanation, Picture
-from lawful.explain.model import Alphabet, Event
+from lawful.explain.teacher import Alphabet, Event
 from lawful.reports import automaton_graphviz, automaton_svg, notebook
 from lawful.reports.automaton_drawing import drawings, picture_drawing
 from lawful.reports.drawing import Cluster, Drawing, Edge, Node

@@ -10,7 +10,19 @@ from math import inf, log10, nan
 
 import pytest
 
-from lawful.reports.chart import Axis, Chart, Marker, Panel, Scale, Series, nines, number, percent, render_svg, scale
+from lawful.reports.chart import (
+    Axis,
+    Chart,
+    Panel,
+    Scale,
+    Series,
+    VerticalLine,
+    nines,
+    number,
+    percent,
+    render_svg,
+    scale,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 Place = tuple[float, float]
@@ -119,7 +131,9 @@ def test_small_values_above() -> None:
 def test_panels_share_their_x_axis() -> None:
     upper = Panel([Series("overhead", [(0, 9), (6, 2), (12, 0.3)])], Axis("overhead", low=0, form=percent))
     lower = Panel([Series("a", [(0, 0), (20, 1)]), Series("b", [(0, 0), (10, 1)])], Axis("confidence", low=0, high=1))
-    picture = Picture(render_svg(Chart("both", Axis("minutes"), [upper, lower], [Marker(6, "phase 2"), Marker(12)])))
+    picture = Picture(
+        render_svg(Chart("both", Axis("minutes"), [upper, lower], [VerticalLine(6, "phase 2"), VerticalLine(12)]))
+    )
     assert len(picture.frames) == 2
     assert [frame.attrib["x"] for frame in picture.frames] == [picture.frames[0].attrib["x"]] * 2
     assert [frame.attrib["width"] for frame in picture.frames] == [picture.frames[0].attrib["width"]] * 2
@@ -137,11 +151,11 @@ def test_panels_share_their_x_axis() -> None:
 
 
 def test_texts_of_markers_do_not_cover_each_other() -> None:
-    markers = [Marker(at, f"a phase with a name {at}") for at in (0, 1, 2, 3, 50, 98, 99, 100)]
-    chart = Chart("t", Axis(), [Panel([Series("", [(0, 0), (100, 1)])], Axis())], markers)
+    vertical_lines = [VerticalLine(at, f"a phase with a name {at}") for at in (0, 1, 2, 3, 50, 98, 99, 100)]
+    chart = Chart("t", Axis(), [Panel([Series("", [(0, 0), (100, 1)])], Axis())], vertical_lines)
     picture = Picture(render_svg(chart))
     places = [(x, y, text) for x, y, text, _ in picture.texts if text.startswith("a phase")]
-    assert len(places) == len(markers)
+    assert len(places) == len(vertical_lines)
     for at, (x, y, text) in enumerate(places):
         assert x >= 0 and x + 6.4 * len(text) <= float(picture.root.attrib["width"])
         assert all(y != other_y or abs(x - other_x) > 6.4 * len(text) for other_x, other_y, _ in places[:at])
@@ -151,7 +165,9 @@ NASTY = "</text><script>alert(1)</script> & \"'\x00\x1b[31m\ud800 ü"
 
 
 def test_texts_are_escaped() -> None:
-    chart = Chart(NASTY, Axis(NASTY), [Panel([Series(NASTY, [(0, 0), (1, 1)])], Axis(NASTY))], [Marker(0.5, NASTY)])
+    chart = Chart(
+        NASTY, Axis(NASTY), [Panel([Series(NASTY, [(0, 0), (1, 1)])], Axis(NASTY))], [VerticalLine(0.5, NASTY)]
+    )
     svg = render_svg(chart)
     assert "<script" not in svg
     svg.encode()

@@ -145,7 +145,10 @@ def test_the_picture() -> None:
     assert drawing.x.label == "minutes"
     # One overhead, that of the program; a line of confidence for each class.
     assert [[line.name for line in panel.series] for panel in drawing.panels] == [[""], ["vfs.Dentry", "vfs.Inode"]]
-    assert [(marker.x, marker.text) for marker in drawing.markers] == [(6, "vfs.Dentry: off"), (11, "vfs.Inode: off")]
+    assert [(marker.x, marker.text) for marker in drawing.vertical_lines] == [
+        (6, "vfs.Dentry: off"),
+        (11, "vfs.Inode: off"),
+    ]
     dentry = drawing.panels[1].series[0].points
     assert dentry[0] == (0, 1) and dentry[-1][1] == pytest.approx(1e-5, rel=1e-5)
     svg = picture(ALL[:2], title="Fig. 4 <here>")
@@ -177,7 +180,7 @@ def test_a_violation_is_seen_in_the_picture() -> None:
 def test_states_that_were_left_at_once_are_not_marked() -> None:
     moves = tuple(Move(500 + at / 10, f"s{at}", f"s{at + 1}", "why") for at in range(9))
     drawing = chart([summary("x", law("r", 5), moves=(Move(100, "s", "t", "why"), *moves, Move(5000, "a", "b", "c")))])
-    assert [marker.text for marker in drawing.markers] == ["x: t", "x: s9"]
+    assert [marker.text for marker in drawing.vertical_lines] == ["x: t", "x: s9"]
 
 
 def test_a_summary_says_what_its_claim_says() -> None:

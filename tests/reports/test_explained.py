@@ -10,7 +10,7 @@ import pytest
 from lawful.diagnostics import printable
 from lawful.explain.differences import Comparison
 from lawful.explain.explanation import Explanation, Picture
-from lawful.explain.model import Basis
+from lawful.explain.teacher import Basis
 from lawful.reports import explained
 from lawful.reports.text import plain
 from reports.explanation_samples import (

@@ -17,7 +17,7 @@ import pytest
 
 from lawful.explain.differences import Comparison
 from lawful.explain.explanation import Explanation, Picture
-from lawful.explain.model import Bounds
+from lawful.explain.teacher import Bounds
 from lawful.reports import explained_html
 from lawful.reports.page import embedded
 from reports.explanation_samples import HOSTILE, bubble_sort, comparison, failing, hostile, of_words, outcomes

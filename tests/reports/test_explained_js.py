@@ -15,8 +15,8 @@ import pytest
 from lawful.explain.automata import project
 from lawful.explain.comparison import Comparison
 from lawful.explain.explanation import Explanation
-from lawful.explain.model import Alphabet, Event
 from lawful.explain.postprocess import picture
+from lawful.explain.teacher import Alphabet, Event
 from lawful.reports import automaton_svg, explained_html
 from lawful.reports.automaton_drawing import drawings
 from lawful.reports.automaton_layers import Link, Shape

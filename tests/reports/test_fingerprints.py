@@ -10,7 +10,7 @@ from lawful.engine.findings import Finding
 from lawful.engine.live import LiveRun
 from lawful.engine.live_learning import as_finding
 from lawful.laws.protocol import Expectation
-from lawful.reports.fingerprints import Marker, marks
+from lawful.reports.fingerprints import Fingerprinter, marks
 from lawful.reports.sources import SourceLines
 from reports.sample_reports import a_learner, a_run, files, opened, project, wrote
 
@@ -74,7 +74,7 @@ def test_what_nothing_tells_apart_is_numbered_by_lines() -> None:
 
 
 def test_a_marker_numbers_as_they_come() -> None:
-    marker = Marker(SourceLines("/nowhere"))
+    marker = Fingerprinter(SourceLines("/nowhere"))
     assert marker.mark(finding(1), keep=False) == marker.mark(finding(1))
     assert marker.mark(finding(2)).fingerprint.endswith("-2")
 

@@ -27,8 +27,8 @@ from lawful.laws.loader import load_law
 from lawful.laws.rml import compile
 from lawful.reports import gather, html
 from lawful.reports.core import Report
-from lawful.reports.fingerprints import Marker
-from lawful.reports.law_places import Places
+from lawful.reports.fingerprints import Fingerprinter
+from lawful.reports.law_places import LawPlaces
 from lawful.reports.page import embedded
 from lawful.reports.sources import SourceLines
 from lawful.reports.violated_view import violated_view
@@ -169,7 +169,7 @@ def test_places_in_a_law(tmp_path: Path) -> None:
     text = """a matches {event:'a', args:[1, {x: _}, ...]} | {event:'b'};
     none_of not matches {event:'c'}; c matches {event:'c', args:[]}; Main = a* c?;"""
     law = compile(text, name="x.rml")
-    places = Places([law])
+    places = LawPlaces([law])
     for event, wanted in (
         ({"event": "a", "args": [1, {"x": 2}, 3]}, ["a"]),
         ({"event": "a", "args": [1, {}]}, []),
@@ -189,7 +189,7 @@ def test_views_come_with_their_messages(tmp_path: Path) -> None:
     law = load_law(EXAMPLES / "replication" / "worker.view")
     run = TraceRun([law], str(EXAMPLES / "replication" / "worker.rejected.3.jsonl"), Settings())
     run.run()
-    found = gather.findings_in(run, Marker(SourceLines(tmp_path)), None)
+    found = gather.findings_in(run, Fingerprinter(SourceLines(tmp_path)), None)
     found[0].diagram = violated_view(run, found[0].case)
     data = data_of(html.render(gather.of_traces([run], found, SourceLines(tmp_path))))
     assert ElementTree.fromstring(data["findings"][0]["diagram"]).tag.endswith("svg")

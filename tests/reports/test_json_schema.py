@@ -14,7 +14,7 @@ import pytest
 from lawful.engine import Settings, TraceRun
 from lawful.engine.live_learning import as_finding
 from lawful.reports import gather, learned
-from lawful.reports.fingerprints import Marker, marks
+from lawful.reports.fingerprints import Fingerprinter, marks
 from lawful.reports.json import render as render_traces
 from lawful.reports.live import render_json
 from lawful.reports.sources import SourceLines
@@ -49,7 +49,7 @@ def a_trace_report(folder: Path) -> bytes:
     path.write_text("".join(json.dumps(each) + "\n" for each in (opened(1, 2), closed(1, 4), wrote(1, 6))))
     run = TraceRun([files_law()], str(path), Settings())
     run.run()
-    found = gather.findings_in(run, Marker(SourceLines(folder)), None)
+    found = gather.findings_in(run, Fingerprinter(SourceLines(folder)), None)
     return render_traces([run], found=found, baseline="known.json")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lawful.reports.chart import Axis, Chart, Marker, Panel, Series
+from lawful.reports.chart import Axis, Chart, Panel, Series, VerticalLine
 from lawful.reports.plot import plot_lines
 from lawful.reports.text import plain
 
@@ -34,7 +34,9 @@ def test_a_straight_line() -> None:
 
 def test_markers_series_and_steep_lines() -> None:
     other = Series("", [(0.0, 1.0), (10.0, 5.0)])  # leaves the picture, and runs along its edge
-    lines = drawn(Chart("t", Axis(), [Panel([STRAIGHT, other], Axis(high=1.0))], [Marker(5.0), Marker(50.0)]))
+    lines = drawn(
+        Chart("t", Axis(), [Panel([STRAIGHT, other], Axis(high=1.0))], [VerticalLine(5.0), VerticalLine(50.0)])
+    )
     assert sum(line.count(":") for line in lines) == 9  # where no line covers it
     assert set(lines[1].partition("|")[2]) == {"o"}
 

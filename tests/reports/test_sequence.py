@@ -18,15 +18,7 @@ import check_docs
 from cli.gold_files import assert_gold
 from lawful import grammar, load_law, rml
 from lawful.engine import Settings, TraceRun
-from lawful.reports.sequence import (
-    Diagram,
-    Message,
-    Note,
-    Participant,
-    render_markdown,
-    render_mermaid,
-    render_svg,
-)
+from lawful.reports.sequence import Diagram, Message, Note, Participant, render_markdown, render_mermaid, render_svg
 from lawful.reports.violated_view import violated_view
 from reports.mermaid_reader import Read, read
 

@@ -431,7 +431,7 @@ PLACES = (
     "lawful.testing.session_watch.Watch.enter",
     "lawful.engine.live.LiveRun._judge",
     "lawful.engine.session.Session._judge_rest",
-    "lawful.sources.python.wanted.Watched.plan",
+    "lawful.sources.python.watch_planner.LawWatchPlanner.plan",
 )
 
 

@@ -106,20 +106,20 @@ def test_the_programs_files_have_the_numbers_that_they_have_without_it(show, tmp
 def test_there_may_not_be_too_many_who_look():
     import asyncio
 
-    from lawful.web.dashboard import MOST_LOOKERS, Hub
+    from lawful.web.dashboard import MAX_VIEWERS, DashboardHub
     from lawful.web.link import ServerSide
 
     async def all_at_once() -> list[int]:
-        hub = Hub(ServerSide(told.append))
-        streams = [hub.stream() for _ in range(MOST_LOOKERS + 5)]
+        hub = DashboardHub(ServerSide(told.append))
+        streams = [hub.stream() for _ in range(MAX_VIEWERS + 5)]
         first = [await anext(stream, None) for stream in streams]
-        looking = hub.lookers
+        looking = hub.viewers
         for stream in streams:
             await stream.aclose()
-        return [looking, sum(each is None for each in first), hub.lookers]
+        return [looking, sum(each is None for each in first), hub.viewers]
 
     told: list[bytes] = []
-    assert asyncio.run(all_at_once()) == [MOST_LOOKERS, 5, 0]
+    assert asyncio.run(all_at_once()) == [MAX_VIEWERS, 5, 0]
     assert [json.loads(line) for line in told] == [{"do": "look", "on": True}, {"do": "look", "on": False}]
 
 

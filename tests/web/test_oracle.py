@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from lawful import rml
-from lawful.web.oracle import Oracle, Terms, application
+from lawful.web.oracle import Oracle, OracleOptions, application
 
 FIFO = """
 put(x) matches {event: 'put', value: x};
@@ -68,7 +68,7 @@ def test_each_connection_begins_anew(serve):
 
 
 def test_with_a_key_the_state_belongs_to_its_value(serve):
-    server = serve(application(Oracle([_law()], Terms(key="session"))), any_method=True)
+    server = serve(application(Oracle([_law()], OracleOptions(key="session"))), any_method=True)
     with connect(server.address("ws")) as one, connect(server.address("ws")) as other:
         answers = []
         for socket, session in ((one, "a"), (other, "a"), (one, "b"), (one, 1), (one, "1"), (one, None)):
@@ -96,7 +96,7 @@ def test_what_is_no_event_is_answered_and_the_connection_kept(serve, text):
 
 
 def test_a_message_may_not_be_too_large(serve):
-    oracle = Oracle([_law()], Terms(most_bytes=100))
+    oracle = Oracle([_law()], OracleOptions(most_bytes=100))
     server = serve(application(oracle), any_method=True, most_bytes=1_000)
     with connect(server.address("ws")) as socket:
         socket.send(json.dumps({"event": "acquire", "text": "x" * 100}))
@@ -109,7 +109,7 @@ def test_a_message_may_not_be_too_large(serve):
 
 
 def test_there_may_not_be_too_many_connections(serve):
-    server = serve(application(Oracle([_law()], Terms(most_connections=1))), any_method=True)
+    server = serve(application(Oracle([_law()], OracleOptions(most_connections=1))), any_method=True)
     with connect(server.address("ws")) as socket:
         with pytest.raises(InvalidStatus), connect(server.address("ws")):
             pass
@@ -125,7 +125,7 @@ def test_there_may_not_be_too_many_connections(serve):
 
 
 def test_there_may_not_be_too_many_states(serve):
-    oracle = Oracle([_law()], Terms(key="k", most_states=2))
+    oracle = Oracle([_law()], OracleOptions(key="k", most_states=2))
     answers = [json.loads(oracle.answer(json.dumps({"event": "acquire", "k": k}), None)) for k in (1, 2, 3, 1)]
     assert ["error" in answer for answer in answers] == [False, False, True, False]
     assert answers[2]["error"]["slug"] == "oracle-states"
@@ -157,7 +157,7 @@ def test_of_several_laws_the_worst_verdict_counts():
 
 
 def test_the_answer_can_be_that_of_the_tools_for_node():
-    oracle = Oracle([_law()], Terms(shape="error"))
+    oracle = Oracle([_law()], OracleOptions(answer_format="error"))
     state = oracle.new_state()
     answers = [json.loads(oracle.answer(json.dumps({"event": kind}), state)) for kind in ("acquire", "acquire")]
     assert [answer["error"] for answer in answers] == [False, True]
@@ -166,7 +166,7 @@ def test_the_answer_can_be_that_of_the_tools_for_node():
 
 
 def test_it_can_go_on_as_if_the_wrong_event_had_not_come():
-    oracle = Oracle([_law()], Terms(go_on=True))
+    oracle = Oracle([_law()], OracleOptions(go_on=True))
     state = oracle.new_state()
     kinds = ("acquire", "acquire", "release", "release", "acquire")
     answers = [json.loads(oracle.answer(json.dumps({"event": kind}), state))["verdict"] for kind in kinds]

@@ -40,7 +40,7 @@ static struct PyModuleDef definition = {
 };
 
 static PyTypeObject *const types[] = {
-    &MachineType, &WindowType, &InvariantType, &GrammarTablesType, &GrammarMachineType, &CourtType, &LetterType, &LazyEventType,
+    &RmlMachineType, &WindowType, &InvariantTrackerType, &GrammarTablesType, &GrammarMachineType, &CourtType, &LetterType, &LazyEventType,
 #ifdef LAWFUL_TRACER
     &TracerType, &ChangeWatchType, &LibraryFilterType, &TimerType, &QueueReaderType, &WayType, &PostType,
 #endif
@@ -60,7 +60,7 @@ static int fill(PyObject *module) {
 }
 
 PyMODINIT_FUNC PyInit__core(void) {
-    if (PyType_Ready(&ProgramType) < 0 || PyType_Ready(&GrammarGroupType) < 0 || PyType_Ready(&KnownType) < 0) return NULL;
+    if (PyType_Ready(&DecisionTreesType) < 0 || PyType_Ready(&GrammarGroupType) < 0 || PyType_Ready(&TrackedObjectType) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL && fill(module) < 0) Py_CLEAR(module);
     return module;

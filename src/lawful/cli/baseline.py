@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lawful import config
-from lawful.cli.reporting import known_now
+from lawful.cli.reporting import baseline_written
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 from lawful.reports import baseline as baselines
@@ -71,14 +71,14 @@ def update(reports: tuple[str, ...], path: str | None, add: bool) -> None:
 
     folder = os.fspath(find_project(os.getcwd()))
     path = path or config.load(folder).baseline or os.path.relpath(os.path.join(folder, config.BASELINE))
-    baselines.look_at(path)
+    baselines.check_writable(path)
     found: list[Mark] = []
     for report in reports:
         found = baselines.merged(found, baselines.marks_in(_decoded(report), report))
     if add and os.path.exists(path):
         found = baselines.merged(baselines.parse(_content(path), path), found)
     baselines.write(path, found)
-    click.echo(f"{printable(path)}: {known_now(len(found))}")
+    click.echo(f"{printable(path)}: {baseline_written(len(found))}")
 
 
 def _content(path: str) -> bytes:

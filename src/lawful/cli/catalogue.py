@@ -109,7 +109,7 @@ def test(words: tuple[str, ...], jobs: int | None, core: str | None) -> None:
     The lines of NAME.breaks.py that end with the comment `# violation` must be found, and no others. All laws of the
     profile std must be silent about NAME.keeps.py, too. Exit code 1 if something is otherwise.
     """
-    from lawful.cli.law_programs import run_all
+    from lawful.cli.law_examples import run_all
 
     found = _chosen(words)
     results = run_all(found, jobs or os.cpu_count() or 1, core)
@@ -154,7 +154,7 @@ def new(name: str, folder: str) -> None:
 def _chosen(words: Sequence[str]) -> dict[str, Path]:
     """The laws that words mean; without words, all."""
     if not words:
-        others = {name: path for shelf in law_search.shelves() for name, path in shelf.laws().items()}
+        others = {name: path for each in law_search.law_folders() for name, path in each.laws().items()}
         return {name: catalog.find(name) for name in catalog.names()} | others
     found: dict[str, Path] = {}
     for word in words:

@@ -23,7 +23,7 @@ from lawful.laws.protocol import Law
 from lawful.reports import gather
 from lawful.reports.baseline import KnownFindings
 from lawful.reports.core import count
-from lawful.reports.fingerprints import Marker
+from lawful.reports.fingerprints import Fingerprinter
 from lawful.reports.formats import format_of
 from lawful.sources.python.scope import find_project
 
@@ -189,7 +189,7 @@ def command(
 def _sample(
     laws: list[Law],
     traces: tuple[str, ...],
-    asked: config.Sampling,
+    asked: config.SamplingConfig,
     form: str,
     output: str | None,
     picture: str | None,
@@ -222,11 +222,11 @@ def _sample(
             return _INTERRUPTED
     counted = {runs[trace]: part for trace, part in run.counted.items()} if surety is not None else None
     sampling_options.keep(run.confidence, surety, picture, counted)
-    written = known.settle_live(run.total)
+    written = known.apply_to_run(run.total)
     with trace_input.opened(output) as target:
         if form != "text" or not quiet or run.total.failed:
             _tell_samples(run, form, target, known)
-    reporting.tell_written(known.path, written)
+    reporting.notify_baseline_written(known.path, written)
     for name, lines in run.bad_lines.items():
         click.echo(f"{printable(name)}: {count(lines, 'bad line')} skipped", err=True)
     _raise_last(run.errors)
@@ -360,7 +360,7 @@ class _Report:
         self.diagrams = diagrams
         self.violations: list[Found] = []  # of traces that were judged to their end
         self._judged: dict[Case, Found] = {}
-        self._marker = Marker(known.source)
+        self._marker = Fingerprinter(known.source)
         self._drawn: dict[Case, Finding] = {}
 
     @property
@@ -459,7 +459,7 @@ class _Written(_Report):
             text = formats.render(report, self._form)
         self._target.write(text)
         self._target.flush()
-        reporting.tell_written(self.known.path, written)
+        reporting.notify_baseline_written(self.known.path, written)
 
 
 class _Text(_Report):
@@ -501,7 +501,7 @@ class _Text(_Report):
             if skipped:
                 traces = "1 trace was" if skipped == 1 else f"{skipped} traces were"
                 self._show(iter([[Span(f"{traces} not read")]]))
-        reporting.tell_written(self.known.path, written)
+        reporting.notify_baseline_written(self.known.path, written)
 
 
 def _kept_parts(law: Law, run: TraceRun, kept: int, parts: int, width: int) -> Iterator[Any]:

@@ -199,7 +199,7 @@ def _print_json(answer: Answer, rate: float | None, doubt: float | None, n: int 
 def _chart(answer: Answer, rate: float | None, doubt: float | None, n: int | None, k: int) -> Chart:
     """Confidence against samples if there is an error rate, and else the bound."""
     from lawful.confidence import statistics
-    from lawful.reports.chart import Axis, Chart, Marker, Panel, Series, nines
+    from lawful.reports.chart import Axis, Chart, Panel, Series, VerticalLine, nines
     from lawful.reports.confidence import part_of, sure
 
     last = min(int(answer.value) if n is None else n, _MOST_PLOTTED)
@@ -208,7 +208,7 @@ def _chart(answer: Answer, rate: float | None, doubt: float | None, n: int | Non
     if rate is not None:
         known: float = rate
         title = f"Confidence that fewer than {part_of(rate, 'objects')} break the law"
-        marker = Marker(float(last), answer.shown if n is None else "")
+        marker = VerticalLine(float(last), answer.shown if n is None else "")
         points = _line(k, most, lambda at: max(statistics.doubt_after(at, known, k), _LEAST_PLOTTED))
         low = min(0.1, *(value for _, value in points))
         y = Axis("confidence", log=True, low=low, high=1.0, form=nines, falling=True)
@@ -223,7 +223,7 @@ def _chart(answer: Answer, rate: float | None, doubt: float | None, n: int | Non
         title,
         Axis(f"samples{violated}", log=True, low=float(max(k, 1)), high=float(most)),
         [Panel([Series("", points)], Axis("error rate", log=True, high=1.0))],
-        [Marker(float(last))] if last else [],
+        [VerticalLine(float(last))] if last else [],
     )
 
 

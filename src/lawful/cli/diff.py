@@ -44,7 +44,7 @@ def command(
     Exit code: 0, no difference within the bounds; 1, the behaviour differs; 2, bad usage or bad input; 3, undecided,
     since executions were cut off; 130, interrupted, with what was compared by then.
     """
-    from lawful.explain.explaining import diff
+    from lawful.explain.api import diff
 
     wanted = explain_options.settings(flags)
     explain_options.look_at_outputs(outputs, explain_options.files_of(*((target,) if target else (old, new))))

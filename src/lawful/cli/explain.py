@@ -56,8 +56,8 @@ def command(
     Exit code: 0, there is an explanation; 2, bad usage or bad input, or nothing fails; 130, interrupted, with what
     there was by then.
     """
-    from lawful.explain.endings import END
-    from lawful.explain.explaining import explain
+    from lawful.explain.api import explain
+    from lawful.explain.compared_program import END
 
     if (target is None) is (traces is None):
         raise LawfulError(

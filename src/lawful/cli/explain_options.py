@@ -19,8 +19,8 @@ from lawful.errors import LawfulError
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Explanation
-    from lawful.explain.opening import Settings
-    from lawful.explain.studying import Watcher
+    from lawful.explain.learning_run import SearchWatcher
+    from lawful.explain.teacher_setup import ExplainSettings
 
 Form = Literal["text", "json"]
 _ENDINGS = (".svg", ".dot", ".mmd", ".html", ".json")
@@ -148,13 +148,13 @@ def options(*, learners: tuple[str, ...]) -> Callable[[_Command], _Command]:
     return decorated
 
 
-def settings(flags: dict[str, Any]) -> Settings:
+def settings(flags: dict[str, Any]) -> ExplainSettings:
     """What the options say."""
     from lawful.explain.bounds import Range
-    from lawful.explain.model import Limits
-    from lawful.explain.opening import Settings
+    from lawful.explain.teacher import Limits
+    from lawful.explain.teacher_setup import ExplainSettings
 
-    return Settings(
+    return ExplainSettings(
         events=flags["events"],
         kinds=flags["kinds"],
         error=flags["error"],
@@ -202,7 +202,7 @@ def files_of(*targets: str | None) -> tuple[str | None, ...]:
 
 
 @contextmanager
-def progress(wanted: bool) -> Iterator[Watcher]:
+def progress(wanted: bool) -> Iterator[SearchWatcher]:
     """How far the search has come, on a terminal."""
     if not wanted or not sys.stderr.isatty():
         yield lambda bounds, states, asked: None

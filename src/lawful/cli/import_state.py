@@ -12,7 +12,7 @@ from lawful.sources.python.launcher import GUESTS
 _NEEDED = frozenset({*sys.stdlib_module_names, *GUESTS, "jinja2", "lark", "markupsafe", "msgspec", "zstandard"})
 
 
-class Importing:
+class ImportState:
     """As it is now."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Importing:
         self._finders = sys.meta_path, list(sys.meta_path)
         self._hooks = sys.path_hooks, list(sys.path_hooks)
         self._modules = sys.modules, {name: each for name, each in sys.modules.items() if name != "__main__"}
-        self._theirs: dict[str, ModuleType | None] = {}
+        self._program_modules: dict[str, ModuleType | None] = {}
 
     def restore(self) -> None:
         """Let it be as it was; what the program has in the places of modules that Lawful needs is put aside."""
@@ -33,18 +33,18 @@ class Importing:
         sys.modules, ours = self._modules
         for name, module in ours.items():
             if sys.modules.get(name) is not module:
-                self._theirs[name] = sys.modules.get(name)
+                self._program_modules[name] = sys.modules.get(name)
         for name in list(sys.modules):
             if name not in ours and name.partition(".")[0] in _NEEDED and not self._would_find(sys.modules[name]):
-                self._theirs[name] = sys.modules.pop(name)
+                self._program_modules[name] = sys.modules.pop(name)
         sys.modules.update(ours)
 
-    def give_back(self) -> None:
+    def restore_program(self) -> None:
         """The program's modules live as long as they would without us."""
-        for name, module in self._theirs.items():
+        for name, module in self._program_modules.items():
             if module is not None:
                 sys.modules[name] = module
-        self._theirs.clear()
+        self._program_modules.clear()
 
     def _would_find(self, module: ModuleType | None) -> bool:
         """Is it one that Lawful would import, and not another of the same name?"""

@@ -12,7 +12,7 @@ from lawful.laws.loader import load_law
 from lawful.laws.rml.automaton import MOST_STATES, Automaton, NotFiniteError, automaton
 from lawful.laws.rml.law import RmlLaw
 from lawful.laws.rml.outline import outline
-from lawful.laws.rml.recursion import deeply
+from lawful.laws.rml.recursion import with_deep_recursion
 from lawful.reports import dot, mermaid
 from lawful.reports import law as report
 
@@ -88,13 +88,15 @@ def explain(
     if not isinstance(law, RmlLaw):
         raise LawfulError("law-language", "only laws in RML can be explained", where=path)
     if as_dot or as_mermaid:
-        drawing = deeply(lambda: report.drawing(law.name, automaton(law, max_states), with_failures=with_failures))
+        drawing = with_deep_recursion(
+            lambda: report.drawing(law.name, automaton(law, max_states), with_failures=with_failures)
+        )
         click.echo((dot if as_dot else mermaid).render(drawing), nl=False)
         return
     built: Automaton | NotFiniteError
     try:
-        built = deeply(lambda: automaton(law, max_states))
+        built = with_deep_recursion(lambda: automaton(law, max_states))
     except NotFiniteError as error:
         built = error
     show = report.json if form == "json" else report.text
-    click.echo(deeply(lambda: show(law, outline(law), built)), nl=form == "json")
+    click.echo(with_deep_recursion(lambda: show(law, outline(law), built)), nl=form == "json")

@@ -315,5 +315,5 @@ def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings,
                     known=how.known,
                 )
             )
-    reporting.tell_written(known.path, written)
+    reporting.notify_baseline_written(known.path, written)
     return 1 if news else 0

@@ -87,12 +87,12 @@ def learner_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def given(flags: Mapping[str, Any]) -> config.Learn:
+def given(flags: Mapping[str, Any]) -> config.LearnConfig:
     """The options in the form of the configuration."""
-    return config.Learn(**{**flags, "joins": words(flags["joins"])})
+    return config.LearnConfig(**{**flags, "joins": words(flags["joins"])})
 
 
-def parameters(asked: config.Learn, **more: Any) -> Parameters:
+def parameters(asked: config.LearnConfig, **more: Any) -> Parameters:
     """What the learner is told."""
     from lawful.engine import learner_setup
 

@@ -24,7 +24,7 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, what a shell reports
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """One line of the table of commands."""
 
     name: str
@@ -34,31 +34,31 @@ class Entry(NamedTuple):
 
 # Here and not in the modules, so that `lawful --help` and shell completion import none of them.
 COMMANDS = (
-    Entry("run", "lawful.cli.run", "Run a program under watch and judge what it does."),
-    Entry("record", "lawful.cli.record", "Run a program under watch and write its trace."),
-    Entry("check", "lawful.cli.check", "Check recorded or live traces against laws."),
-    Entry("learn", "lawful.cli.learn", "Learn rules from traces, and report what breaks them."),
-    Entry("locality", "lawful.cli.locality", "Tell how near the events of one object are."),
-    Entry("confidence", "lawful.cli.confidence", "Tell what samples say: how many, how sure, how few errors."),
-    Entry("explain", "lawful.cli.explain", "Show all the ways in which a program fails."),
-    Entry("diff", "lawful.cli.diff", "Show what two versions of a program do differently."),
-    Entry("merge", "lawful.cli.merge", "Show what a merge does that its branches do not."),
-    Entry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
-    Entry("serve", "lawful.cli.serve", "Show a run that is over in a browser."),
-    Entry("oracle", "lawful.cli.oracle", "Answer events of any program with verdicts, over the network."),
-    Entry("baseline", "lawful.cli.baseline", "Write down which findings are known."),
-    Entry("laws", "lawful.cli.laws", "List, show, test, begin, explain and draw laws."),
-    Entry("completion", "lawful.cli.completion", "Print the completion script for a shell."),
+    CommandEntry("run", "lawful.cli.run", "Run a program under watch and judge what it does."),
+    CommandEntry("record", "lawful.cli.record", "Run a program under watch and write its trace."),
+    CommandEntry("check", "lawful.cli.check", "Check recorded or live traces against laws."),
+    CommandEntry("learn", "lawful.cli.learn", "Learn rules from traces, and report what breaks them."),
+    CommandEntry("locality", "lawful.cli.locality", "Tell how near the events of one object are."),
+    CommandEntry("confidence", "lawful.cli.confidence", "Tell what samples say: how many, how sure, how few errors."),
+    CommandEntry("explain", "lawful.cli.explain", "Show all the ways in which a program fails."),
+    CommandEntry("diff", "lawful.cli.diff", "Show what two versions of a program do differently."),
+    CommandEntry("merge", "lawful.cli.merge", "Show what a merge does that its branches do not."),
+    CommandEntry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
+    CommandEntry("serve", "lawful.cli.serve", "Show a run that is over in a browser."),
+    CommandEntry("oracle", "lawful.cli.oracle", "Answer events of any program with verdicts, over the network."),
+    CommandEntry("baseline", "lawful.cli.baseline", "Write down which findings are known."),
+    CommandEntry("laws", "lawful.cli.laws", "List, show, test, begin, explain and draw laws."),
+    CommandEntry("completion", "lawful.cli.completion", "Print the completion script for a shell."),
 )
 
 
 # These run somebody's program in this process. Its streams are left alone, and it starts when the command line is read.
-HOSTS = frozenset(("run", "record"))
+PROGRAM_COMMANDS = frozenset(("run", "record"))
 
 
-def hosts(words: Sequence[str]) -> bool:
+def runs_program(words: Sequence[str]) -> bool:
     """Does a command line run somebody's program, by itself or for its baseline?"""
-    return bool(HOSTS.intersection(words[2:3] if words[:2] == ["baseline", "update"] else words[:1]))
+    return bool(PROGRAM_COMMANDS.intersection(words[2:3] if words[:2] == ["baseline", "update"] else words[:1]))
 
 
 class LazyGroup(click.Group):
@@ -137,19 +137,19 @@ def cli() -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; nothing escapes but the text of an error."""
     words = sys.argv[1:] if args is None else args
-    if not hosts(words):
+    if not runs_program(words):
         _replace_closed_streams()
-        _forgive_odd_characters()
-    answer = _answer(words)
+        _escape_unencodable()
+    answer = _run_to_exit_code(words)
     if not isinstance(answer, int):
         return answer()
-    if answer == EXIT_INTERRUPTED and hosts(words):
-        _die_interrupted()
-    _flush_for_good()
+    if answer == EXIT_INTERRUPTED and runs_program(words):
+        _kill_by_sigint()
+    _flush_streams()
     return answer
 
 
-def _die_interrupted() -> None:
+def _kill_by_sigint() -> None:
     """As the program would have been, had it begun: a shell script then stops, too."""
     import signal
 
@@ -157,7 +157,7 @@ def _die_interrupted() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def _answer(args: Sequence[str]) -> int | Callable[[], int]:
+def _run_to_exit_code(args: Sequence[str]) -> int | Callable[[], int]:
     try:
         code = _run(args)
         if isinstance(code, int):
@@ -167,19 +167,19 @@ def _answer(args: Sequence[str]) -> int | Callable[[], int]:
     except BrokenPipeError:
         return EXIT_BROKEN_PIPE
     except click.exceptions.NoArgsIsHelpError as error:
-        return _complain(error.format_message())
+        return _print_error(error.format_message())
     except click.ClickException as error:
-        return _complain(_usage(error).render())
+        return _print_error(_usage(error).render())
     except LawfulError as error:
-        return _complain(error.render())
+        return _print_error(error.render())
     except OSError as error:
         if error.errno is None:  # not from the operating system
-            return _complain(_internal(error))
+            return _print_error(_internal(error))
         # Files that are opened here have a name: what has none is standard output.
         where = "<stdout>" if error.filename is None else str(error.filename)
-        return _complain(LawfulError("file", error.strerror or str(error), where=where).render())
+        return _print_error(LawfulError("file", error.strerror or str(error), where=where).render())
     except Exception as error:
-        return _complain(_internal(error))
+        return _print_error(_internal(error))
     return code
 
 
@@ -228,7 +228,7 @@ def _internal(error: Exception) -> str:
     return text
 
 
-def _complain(text: str) -> int:
+def _print_error(text: str) -> int:
     with suppress(OSError, AttributeError):  # a closed stream is None
         sys.stdout.flush()
     with suppress(OSError):
@@ -243,14 +243,14 @@ def _replace_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the rest of the process
 
 
-def _forgive_odd_characters() -> None:
+def _escape_unencodable() -> None:
     """A name from a trace that the terminal's encoding lacks is shown escaped; it must not end the run."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _flush_for_good() -> None:
+def _flush_streams() -> None:
     """Whoever read our output has left, or the disk is full: the interpreter's own last flush must not complain."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:

@@ -45,7 +45,7 @@ def command(
     Exit code: 0, nothing calls for a look within the bounds; 1, something does; 2, bad usage or bad input; 3,
     undecided, since executions were cut off; 130, interrupted, with what was compared by then.
     """
-    from lawful.explain.explaining import merge
+    from lawful.explain.api import merge
 
     wanted = explain_options.settings(flags)
     versions = (target,) if target else (base, a, b, merged)

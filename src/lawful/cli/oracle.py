@@ -12,7 +12,7 @@ from lawful.cli.server_options import address_options, guarded, needs_web
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
-    from lawful.web.oracle import Shape
+    from lawful.web.oracle import AnswerFormat
 
 _EXAMPLES = """
 \b
@@ -29,7 +29,7 @@ Examples:
 @click.option("--key", metavar="FIELD", help="A state for each value of this field, not for each connection.")
 @click.option(
     "--answer",
-    "shape",
+    "answer_format",
     type=click.Choice(["verdict", "error"]),
     default="verdict",
     show_default=True,
@@ -57,7 +57,7 @@ def command(
     token: str | None,
     no_token: bool,
     key: str | None,
-    shape: Shape,
+    answer_format: AnswerFormat,
     go_on: bool,
     max_message: int,
     max_connections: int,
@@ -80,9 +80,9 @@ def command(
     from lawful.web import oracle, serving
 
     loaded = run_host.load_laws(laws)
-    terms = oracle.Terms(key, shape, go_on, max_message, max_connections, max_states)
+    options = oracle.OracleOptions(key, answer_format, go_on, max_message, max_connections, max_states)
     socket = serving.listen(host, port)
-    app, shown = guarded(oracle.application(oracle.Oracle(loaded, terms)), socket, token, no_token, any_method=True)
+    app, shown = guarded(oracle.application(oracle.Oracle(loaded, options)), socket, token, no_token, any_method=True)
     server = serving.server(app, most_bytes=4 * max_message)
     click.echo(f"lawful: answering at {shown('ws')} and {shown('http')}", err=True)
     with socket, suppress(KeyboardInterrupt):

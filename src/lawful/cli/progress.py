@@ -14,11 +14,11 @@ from lawful.events.event_kinds import Event
 from lawful.events.reader import TraceReader
 
 if TYPE_CHECKING:
-    from lawful.explain.model import Bounds
-    from lawful.explain.studying import Watcher
+    from lawful.explain.learning_run import SearchWatcher
+    from lawful.explain.teacher import Bounds
 
 # Shorter work is over before a bar could be read.
-_PATIENCE = 0.5
+_DELAY = 0.5
 
 
 def with_progress(reader: TraceReader) -> Iterator[list[Event]]:
@@ -33,7 +33,7 @@ def with_progress(reader: TraceReader) -> Iterator[list[Event]]:
             yield batch
             if update is not None:
                 update()
-            elif time.monotonic() - started > _PATIENCE:
+            elif time.monotonic() - started > _DELAY:
                 update = stack.enter_context(_bar(reader))
 
 
@@ -56,7 +56,7 @@ def _bar(reader: TraceReader) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def search_progress() -> Iterator[Watcher]:
+def search_progress() -> Iterator[SearchWatcher]:
     """A line that says with which bounds is learned, and how long already; it vanishes at the end."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-from lawful.atomic_write import is_shown, may_be_replaced, whole
+from lawful.atomic_write import atomic_write, is_standard_stream, may_be_replaced
 from lawful.engine.descriptors import Outlet, identity
 from lawful.pristine_os import files
 
@@ -33,7 +33,7 @@ class ReportFile:
             found = os.fstat(number)
         finally:
             os.close(number)
-        self._is_cleared = stat.S_ISREG(found.st_mode) and not is_shown(found)
+        self._is_cleared = stat.S_ISREG(found.st_mode) and not is_standard_stream(found)
         self._is_replaced = may_be_replaced(found)
 
     def write(self, text: str) -> None:
@@ -50,7 +50,7 @@ class ReportFile:
         number = self._outlet.number
         if number is None or (self._is_replaced and self._is_in_reach):
             try:
-                with whole(self._path) as file:  # if the program has closed it, its name is still known
+                with atomic_write(self._path) as file:  # if the program has closed it, its name is still known
                     file.write(text)
             except OSError as error:
                 if number is None or error.errno not in (errno.EMFILE, errno.ENFILE):
@@ -77,7 +77,7 @@ class _StandardError:
         self._path = _path(stream.fileno())
         self._encoding, self._errors = stream.encoding, stream.errors
 
-    def make_room(self) -> None:
+    def free_descriptor(self) -> None:
         """Where no further file can be opened: ours can be closed, if the program has left its own."""
         if identity(_STANDARD_ERROR) != self._outlet.identity:
             return
@@ -101,30 +101,30 @@ class _StandardError:
         return None
 
 
-_kept: _StandardError | None = None
+_saved: _StandardError | None = None
 
 
-def keep_standard_error() -> None:
+def save_standard_error() -> None:
     """The program is about to begin, and may put something of its own there."""
-    global _kept
+    global _saved
     if sys.stderr is not None:
         with suppress(OSError, ValueError, AttributeError):  # it is no file, or there is no number left
-            _kept = _StandardError(sys.stderr)
+            _saved = _StandardError(sys.stderr)
 
 
-def make_room() -> None:
+def free_descriptor() -> None:
     """Reports need a file now and then: the program may have opened as many as it may."""
-    if _kept is not None:
-        _kept.make_room()
+    if _saved is not None:
+        _saved.free_descriptor()
 
 
 def standard_error() -> TextIO | None:
     """Where the user reads what Lawful says; None if nobody does."""
-    if _kept is None:
+    if _saved is None:
         return sys.stderr
     with suppress(Exception):
         sys.stderr.flush()  # what the program has said comes first
-    return _kept.open()
+    return _saved.open()
 
 
 def _path(number: int) -> str:

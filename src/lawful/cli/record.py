@@ -24,7 +24,7 @@ Examples:
 """
 
 
-@click.command(name="record", cls=run_host.Hosting, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="record", cls=run_host.ProgramCommand, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--output",
@@ -55,8 +55,8 @@ def command(ctx: click.Context, /, program: tuple[str, ...], quiet: bool, **flag
 
     Exit code: the program's own.
     """
-    ready = run_host.prepare(ctx, program)
-    both, settings = run_host.settled(ready, config.Config(**flags))
+    ready = run_host.find_program(ctx, program)
+    both, settings = run_host.combined_settings(ready, config.Config(**flags))
     if settings.trace is None:
         raise LawfulError("usage", "there is no trace to write", hint="name it: -o run.jsonl")
     scope = settings.scope
@@ -64,8 +64,8 @@ def command(ctx: click.Context, /, program: tuple[str, ...], quiet: bool, **flag
         hint = "--calls stdlib records the calls into the standard library, --public PKG those of a package's functions"
         raise LawfulError("usage", "nothing says what to record", hint=hint)
     laws = run_host.load_laws(both.laws, both.functions)
-    host = run_host.Host(ready, replace(settings, judge=False), laws, lambda session: _report(session, quiet))
-    run_host.warn_before(host.session, both)
+    host = run_host.ProgramHost(ready, replace(settings, judge=False), laws, lambda session: _report(session, quiet))
+    run_host.warn_before_run(host.session, both)
     return host
 
 
@@ -74,8 +74,8 @@ def _report(session: Session, quiet: bool) -> None:
 
     live = session.live
     for text in (*live.faults, *live.warnings):
-        run_host.say(text)
+        run_host.notify(text)
     if live.dropped:
-        run_host.say(f"{count(live.dropped, 'event')} dropped")
+        run_host.notify(f"{count(live.dropped, 'event')} dropped")
     if not quiet:
-        run_host.say(f"{count(live.events, 'event')} in {session.settings.trace}")
+        run_host.notify(f"{count(live.events, 'event')} in {session.settings.trace}")

@@ -46,12 +46,12 @@ def report_options(where: str) -> Callable[[Any], Any]:
     return decorate
 
 
-def tell_written(path: str | None, written: int | None) -> None:
+def notify_baseline_written(path: str | None, written: int | None) -> None:
     """That a baseline was written, on standard error."""
     if written is not None and path is not None:
-        click.echo(f"{printable(path)}: {known_now(written)}", err=True)
+        click.echo(f"{printable(path)}: {baseline_written(written)}", err=True)
 
 
-def known_now(written: int) -> str:
+def baseline_written(written: int) -> str:
     """How many findings a baseline has now."""
     return f"{written:,} {'finding is' if written == 1 else 'findings are'} known from now on"

@@ -40,7 +40,7 @@ Examples:
 
 
 # Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="run", cls=run_host.Hosting, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="run", cls=run_host.ProgramCommand, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--law",
@@ -129,10 +129,12 @@ def command(
 
     Exit code: the program's own; if that is 0 and something was found, 1.
     """
-    ready = run_host.prepare(ctx, program)
+    ready = run_host.find_program(ctx, program)
     told = {name: flags.pop(name) for name in config.LEARN_NAMES if name in flags}
     asked = sampling_options.given(flags, told)
-    both, settings = run_host.settled(ready, config.Config(**flags, learn=options.given(told), sampling=asked))
+    both, settings = run_host.combined_settings(
+        ready, config.Config(**flags, learn=options.given(told), sampling=asked)
+    )
     learns = bool(not both.laws or both.learn.always) if learn is None else learn
     if not (both.laws or settings.trace or learns):
         hint = "--law FILE, a name of the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
@@ -169,17 +171,17 @@ def command(
         if session.sampler is not None:
             sampling_options.keep(session.sampler.confidence, surety, picture)
         if diagrams is not None and not diagrams.draw_live(session.live, settings.main or "") and not quiet:
-            run_host.say(f"no view was broken: {diagram} is not written")
+            run_host.notify(f"no view was broken: {diagram} is not written")
         run_host.write_report(session, file, shown, quiet, verbose, known=accepted, earlier=known)
         if not (quiet or told_what or session.live.findings or session.learner is None or shown != "text"):
             _help(session.learner.learner)
 
-    host = run_host.Host(ready, settings, laws, report, both.fail_on)
+    host = run_host.ProgramHost(ready, settings, laws, report, both.fail_on)
     if memory is not None and host.session.learner is not None:
         memory.recall(host.session.learner.learner)
     if surety is not None and host.session.sampler is not None:
         surety.recall(host.session.sampler.confidence)
-    run_host.warn_before(host.session, both)
+    run_host.warn_before_run(host.session, both)
     if serve is not None:
         _serve(host.session, serve, program)
     return host
@@ -197,8 +199,8 @@ def _serve(session: Session, port: str, program: tuple[str, ...]) -> None:
         raise LawfulError("usage", f"{port!r:.60} is no port", hint=hint)
     socket, token = serving.listen("127.0.0.1", int(port)), tokens.new_token()
     shown = serving.location(*serving.address(socket), token)
-    dashboard_start.attend(session, socket, token, program=" ".join(program))
-    run_host.say(f"this run is shown at {shown}")
+    dashboard_start.start_dashboard(session, socket, token, program=" ".join(program))
+    run_host.notify(f"this run is shown at {shown}")
 
 
 def _diagrams(path: str | None, needed: Sequence[str | None], history: int | None) -> Diagrams | None:
@@ -223,7 +225,7 @@ def _help(learner: Learner) -> None:
     from lawful.learning.window_protocol import State
 
     if not any(rule.state == State.ENFORCING for rule in learner.rules()):
-        run_host.say("only calls of libraries were watched; --public MODULE watches methods of the program's own")
+        run_host.notify("only calls of libraries were watched; --public MODULE watches methods of the program's own")
 
 
 def _refuse(told: Mapping[str, Any], export: str | None, *, laws: bool) -> None:
@@ -233,7 +235,7 @@ def _refuse(told: Mapping[str, Any], export: str | None, *, laws: bool) -> None:
         raise LawfulError("usage", "there are options for learning, but nothing is learned", hint=hint)
 
 
-def _learning(settings: Settings, asked: config.Learn) -> Settings:
+def _learning(settings: Settings, asked: config.LearnConfig) -> Settings:
     from lawful.engine import learner_setup
 
     # What a store should keep must not be pruned away.
@@ -261,6 +263,6 @@ def _keep(learner: Learner, memory: Memory | None, export: str | None) -> None:
         try:
             step()
         except LawfulError as error:
-            run_host.say(f"what was learned is not kept: {error.where}: {error.message}")
+            run_host.notify(f"what was learned is not kept: {error.where}: {error.message}")
         except OSError as error:
-            run_host.say(f"what was learned is not kept: {error}")
+            run_host.notify(f"what was learned is not kept: {error}")

@@ -13,8 +13,8 @@ import click
 
 from lawful import config, core
 from lawful.cli import protected_output
-from lawful.cli.import_state import Importing
-from lawful.cli.reporting import known_now
+from lawful.cli.import_state import ImportState
+from lawful.cli.reporting import baseline_written
 from lawful.cli.trace_input import keep
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine.descriptors import more_room
@@ -37,7 +37,7 @@ _MODULE = "lawful.module"
 FAIL = 1
 
 
-class Hosting(click.Command):
+class ProgramCommand(click.Command):
     """Takes its own options up to the program's name; all that follows is the program's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -48,8 +48,10 @@ class Hosting(click.Command):
         """Our options, the program's words, and whether the first of these is a module."""
         options = [param for param in self.params if isinstance(param, click.Option)]
         # A value that may be left out stands behind `=`: the next word may be the program.
-        alone = {name: option.flag_value for option in options if optional(option) for name in option.opts}
-        with_value = {name for option in options if not option.is_flag and not optional(option) for name in option.opts}
+        alone = {name: option.flag_value for option in options if has_optional_value(option) for name in option.opts}
+        with_value = {
+            name for option in options if not option.is_flag and not has_optional_value(option) for name in option.opts
+        }
         words = list(words)
         at = 0
         while at < len(words):
@@ -70,12 +72,12 @@ class Hosting(click.Command):
         formatter.write_usage(ctx.command_path, "[OPTIONS] SCRIPT|-m MODULE [ARGUMENTS]")
 
 
-def optional(option: click.Option) -> bool:
+def has_optional_value(option: click.Option) -> bool:
     """May its value be left out?"""
     return not option.is_flag and isinstance(option.flag_value, str)
 
 
-def many(name: str, what: str, text: str) -> Callable[[Any], Any]:
+def repeatable_option(name: str, what: str, text: str) -> Callable[[Any], Any]:
     return click.option(name, metavar=what, multiple=True, help=text)
 
 
@@ -83,11 +85,11 @@ def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What is watched, and how."""
     for option in reversed(
         (
-            many("--calls", "PKG", "Watch the calls that the program's own code makes into this package."),
-            many("--public", "PKG", "Watch the public functions and methods of this package."),
-            many("--fields", "CLASS", "Watch the attributes of this class where own code uses them."),
-            many("--include", "PATTERN", "Only this: a qualified name, a file, or access:private."),
-            many("--exclude", "PATTERN", "Not this."),
+            repeatable_option("--calls", "PKG", "Watch the calls that the program's own code makes into this package."),
+            repeatable_option("--public", "PKG", "Watch the public functions and methods of this package."),
+            repeatable_option("--fields", "CLASS", "Watch the attributes of this class where own code uses them."),
+            repeatable_option("--include", "PATTERN", "Only this: a qualified name, a file, or access:private."),
+            repeatable_option("--exclude", "PATTERN", "Not this."),
             click.option(
                 "--buffer",
                 metavar="N",
@@ -133,7 +135,7 @@ def _groups(words: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(found.items())
 
 
-def _bound(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+def _group_bindings(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
     if not both.groups:
         return ()
     from lawful.laws.grammar.groups import read_groups
@@ -141,7 +143,7 @@ def _bound(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
     return read_groups(both.groups, where=both.file)
 
 
-def prepare(ctx: click.Context, words: Sequence[str]) -> launcher.Program:
+def find_program(ctx: click.Context, words: Sequence[str]) -> launcher.LaunchedProgram:
     """The program that the command line names."""
     if not words:
         hint = f"{ctx.command_path} [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE [ARGUMENTS]"
@@ -149,7 +151,7 @@ def prepare(ctx: click.Context, words: Sequence[str]) -> launcher.Program:
     return launcher.module(words) if ctx.meta[_MODULE] else launcher.script(words)
 
 
-def settled(program: launcher.Program, given: config.Config) -> tuple[config.Config, Settings]:
+def combined_settings(program: launcher.LaunchedProgram, given: config.Config) -> tuple[config.Config, Settings]:
     """What the project's configuration and the flags ask for together."""
     project = find_project(program.folder)
     both = config.combined(config.load(str(project)), given)
@@ -164,7 +166,7 @@ def settled(program: launcher.Program, given: config.Config) -> tuple[config.Con
         buffer=both.buffer or BUFFER,
         drop=both.when_full == "drop",
         core=both.core,
-        groups=_bound(both),
+        groups=_group_bindings(both),
         ignore=both.ignore,
     )
     return both, settings
@@ -204,36 +206,36 @@ def load_laws(words: Sequence[str], functions: Sequence[str] = ()) -> list[Law]:
     return list(laws.values())
 
 
-def say(text: str) -> None:
+def notify(text: str) -> None:
     """A line of Lawful's own among what the program writes to standard error."""
-    _write(f"lawful: {printable(text)}\n")
+    _write_to_stderr(f"lawful: {printable(text)}\n")
 
 
-class Host:
+class ProgramHost:
     """Runs the program under watch, and has the last word."""
 
     def __init__(
         self,
-        program: launcher.Program,
+        program: launcher.LaunchedProgram,
         settings: Settings,
         laws: Sequence[Law],
         report: Callable[[Session], None],
         fail_on: str | None = None,
     ) -> None:
-        self.session = Session(settings, laws, on_exit=self._exits, on_exec=self._becomes_another)
+        self.session = Session(settings, laws, on_exit=self._on_exit, on_exec=self._on_exec)
         self._program = program
         self._report = report
         self._fail_on = fail_on
         self._process = processes.pid()
-        self._importing = Importing()
+        self._import_state = ImportState()
         self._ending: launcher.Ending | None = None
-        self._concluded = False
+        self._reported = False
         self._interrupted = False  # while we had the last word
 
     def __call__(self) -> int:
         import atexit
 
-        protected_output.keep_standard_error()
+        protected_output.save_standard_error()
         # Handlers that are registered first are called last: the program's own are watched.
         atexit.register(self._end)
         ending = self._program.run(self._begin, getattr(core.native, "call_without_frames", None))
@@ -252,12 +254,12 @@ class Host:
     def _end(self) -> None:
         """The last exit handler: the interpreter has waited for all threads and is about to go."""
         try:
-            self._have_the_last_word()
+            self._end_process()
         except Exception as error:
             with suppress(Exception):  # the program may have left nothing to say it with
-                _tell_fault(error)
+                _notify_internal_error(error)
 
-    def _have_the_last_word(self) -> None:
+    def _end_process(self) -> None:
         ending = self._ending
         own = ending.code & 0xFF if ending is not None else 0
         code = own
@@ -266,63 +268,63 @@ class Host:
             # does the same in a moment, and is told then.
             with suppress(Exception):
                 sys.stdout.flush()
-            code = self._conclude(own)
+            code = self._finish_and_report(own)
         else:
             self.session.leave()
         interrupted = self._interrupted or (ending is not None and ending.interrupted)
-        if (code != own and not self._interrupted) or (interrupted and self._insists):
+        if (code != own and not self._interrupted) or (interrupted and self._findings_set_exit_code):
             launcher.end_with(code)
         elif interrupted:
             launcher.end_interrupted()
 
     @property
-    def _insists(self) -> bool:
+    def _findings_set_exit_code(self) -> bool:
         """Must the code be that of findings, whatever the program's own is?"""
         return self._fail_on == "finding" and self.session.live.failed
 
-    def _exits(self, code: int) -> None:
+    def _on_exit(self, code: int) -> None:
         """The program calls `os._exit`."""
         code &= 0xFF
-        wanted = self._conclude(code)
+        wanted = self._finish_and_report(code)
         if wanted != code:
             os._exit(wanted)
 
-    def _becomes_another(self) -> None:
+    def _on_exec(self) -> None:
         """The program calls `os.execv`, or the like. If that fails, it goes on without us."""
         self.session.live.warn("another program took the place of this one (os.exec…), and was not watched")
-        self._conclude(0)
+        self._finish_and_report(0)
 
-    def _conclude(self, code: int) -> int:
+    def _finish_and_report(self, code: int) -> int:
         """Finish and report, once; the code with which the process should end, the program's own being this."""
-        if self._concluded:
+        if self._reported:
             return code
-        self._concluded = True
+        self._reported = True
         session = self.session
         # The program may have modules with the names of some that we are about to import, or import none at all.
-        self._importing.restore()
+        self._import_state.restore()
         try:
             with more_room():
-                protected_output.make_room()
+                protected_output.free_descriptor()
                 session.finish()
                 self._report(session)
                 _show_traceback(session.live.fault)
         except Exception as error:
-            _tell_fault(error)
+            _notify_internal_error(error)
         except BaseException as error:  # a signal came, and whoever sent it does not want to wait
             self._interrupted = isinstance(error, KeyboardInterrupt)
-            say(f"the report is not complete: interrupted by {type(error).__name__}")
-        self._importing.give_back()
+            notify(f"the report is not complete: interrupted by {type(error).__name__}")
+        self._import_state.restore_program()
         if not session.live.failed or self._fail_on == "never":
             return code
-        return FAIL if self._insists else code or FAIL
+        return FAIL if self._findings_set_exit_code else code or FAIL
 
 
-def _tell_fault(error: Exception) -> None:
+def _notify_internal_error(error: Exception) -> None:
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        say(f"the report is not complete: {error.strerror}")
+        notify(f"the report is not complete: {error.strerror}")
         return
-    say(f"a fault in Lawful, after the program's end: {type(error).__name__}: {error}")
-    say("please report it, with what LAWFUL_DEBUG=1 prints")
+    notify(f"a fault in Lawful, after the program's end: {type(error).__name__}: {error}")
+    notify("please report it, with what LAWFUL_DEBUG=1 prints")
     _show_traceback(error)
 
 
@@ -330,27 +332,29 @@ def _show_traceback(error: BaseException | None) -> None:
     if error is not None and os.environ.get("LAWFUL_DEBUG") == "1":
         import traceback
 
-        _write("".join(traceback.format_exception(error)))
+        _write_to_stderr("".join(traceback.format_exception(error)))
 
 
-def warn_before(session: Session, both: config.Config) -> None:
+def warn_before_run(session: Session, both: config.Config) -> None:
     """What the user should know before the program runs."""
     core = session.core
     if core.name == "python" and not (both.core or os.environ.get("LAWFUL_CORE")):
         reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
-        say(f"watching with the slow core, in pure Python ({reasons})")
+        notify(f"watching with the slow core, in pure Python ({reasons})")
     if session.lookout.exchange is not None:
         from lawful.sources.actors.messages import misnamed, unbound
 
         for text in misnamed(session.laws, dict(session.settings.groups)):
-            say(text)
+            notify(text)
         for text in unbound(session.laws, dict(session.settings.groups)):
-            say(f"{text}: only messages that it tells of by lawful.emit are seen; say it with --group, or in the view")
+            notify(
+                f"{text}: only messages that it tells of by lawful.emit are seen; say it with --group, or in the view"
+            )
     scope = session.settings.scope
     if scope.calls or scope.public or scope.fields:
         return
     for law in session.lookout.watched.unnamed:
-        say(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")
+        notify(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")
 
 
 def open_report(path: str | None, needed: Sequence[str | None]) -> protected_output.ReportFile | None:
@@ -377,53 +381,53 @@ def write_report(
     """
     run, folder = session.live, session.settings.scope.project
     if known is not None:
-        _settle(known, run)
+        _apply_baseline(known, run)
     if quiet and form == "text" and not run.failed:
         for text in run.faults:
-            say(text)
+            notify(text)
         return
     from lawful.reports import live
 
     baseline = None if known is None else known.path
     if form == "json":
-        _put(file, live.render_json(run, folder=folder, baseline=baseline).decode())
+        _write_report_text(file, live.render_json(run, folder=folder, baseline=baseline).decode())
         return
     if form != "text":
         from lawful.reports import formats, gather
         from lawful.reports.sources import SourceLines
 
         report = gather.of_live(run, SourceLines(folder), baseline=baseline, pictures=form == "html")
-        _put(file, formats.render(report, form, title=f"Lawful: {session.settings.main or 'run'}"))
+        _write_report_text(file, formats.render(report, form, title=f"Lawful: {session.settings.main or 'run'}"))
         return
     target = protected_output.standard_error() if file is None else None
     if target is not None and target.isatty():
-        _in_colour(live.report_lines(run, folder=folder, details=details, known=earlier), target)
+        _print_in_colour(live.report_lines(run, folder=folder, details=details, known=earlier), target)
     else:
-        _put(file, live.render_text(run, folder=folder, details=details, known=earlier))
+        _write_report_text(file, live.render_text(run, folder=folder, details=details, known=earlier))
 
 
-def _settle(known: KnownFindings, run: LiveRun) -> None:
+def _apply_baseline(known: KnownFindings, run: LiveRun) -> None:
     """Hide what is known, or write it down."""
     try:
-        written = known.settle_live(run)
+        written = known.apply_to_run(run)
     except LawfulError as error:
-        say(f"the baseline is not written: {error.where}: {error.message}")
+        notify(f"the baseline is not written: {error.where}: {error.message}")
     else:
         if written is not None:
-            say(f"{known.path}: {known_now(written)}")
+            notify(f"{known.path}: {baseline_written(written)}")
 
 
-def _put(file: protected_output.ReportFile | None, text: str) -> None:
+def _write_report_text(file: protected_output.ReportFile | None, text: str) -> None:
     if file is None:
-        _write(text)
+        _write_to_stderr(text)
         return
     try:
         file.write(text)
     except OSError as error:  # the disk is full, or nobody reads any more
-        say(f"the report is not complete: {file.name}: {error.strerror or error}")
+        notify(f"the report is not complete: {file.name}: {error.strerror or error}")
 
 
-def _write(text: str) -> None:
+def _write_to_stderr(text: str) -> None:
     """To standard error, if there is one."""
     stream = protected_output.standard_error()
     if stream is not None:
@@ -432,7 +436,7 @@ def _write(text: str) -> None:
             stream.flush()
 
 
-def _in_colour(lines: Iterator[Any], target: IO[str]) -> None:
+def _print_in_colour(lines: Iterator[Any], target: IO[str]) -> None:
     from rich.console import Console
     from rich.text import Text
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawful import config
-from lawful.atomic_write import whole
-from lawful.cli.run_host import say
+from lawful.atomic_write import atomic_write
+from lawful.cli.run_host import notify
 from lawful.cli.trace_input import look_at_output, number
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
@@ -66,13 +66,13 @@ def sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def given(flags: dict[str, Any], learn: Mapping[str, Any]) -> config.Sampling:
+def given(flags: dict[str, Any], learn: Mapping[str, Any]) -> config.SamplingConfig:
     """The options in the form of the configuration; they are taken out of `flags`. Seed and store are shared."""
     told = {name: flags.pop(name) for name in _NAMES}
-    return config.Sampling(**told, **{name: learn.get(name) for name in SHARED})
+    return config.SamplingConfig(**told, **{name: learn.get(name) for name in SHARED})
 
 
-def sampled(settings: Settings, asked: config.Sampling, *, laws: bool) -> Settings:
+def sampled(settings: Settings, asked: config.SamplingConfig, *, laws: bool) -> Settings:
     """The settings of a run that samples."""
     from lawful.engine import sample_tracking
 
@@ -136,9 +136,9 @@ def keep(
         if picture is not None:
             from lawful.reports import confidence as reports
 
-            with whole(picture) as file:
+            with atomic_write(picture) as file:
                 file.write(reports.picture(confidence.summary()))
     except LawfulError as error:
-        say(f"what was counted is not kept: {error.where}: {error.message}")
+        notify(f"what was counted is not kept: {error.where}: {error.message}")
     except OSError as error:
-        say(f"what was counted is not kept: {error}")
+        notify(f"what was counted is not kept: {error}")

@@ -32,7 +32,9 @@ def command(run: str, host: str, port: int, token: str | None, no_token: bool) -
 
     side = finished_run.load(run)
     socket = serving.listen(host, port)
-    app, shown = guarded(dashboard.application(dashboard.Hub(side)), socket, token, no_token, open_paths=("/static/",))
+    app, shown = guarded(
+        dashboard.application(dashboard.DashboardHub(side)), socket, token, no_token, open_paths=("/static/",)
+    )
     click.echo(f"lawful: the run is shown at {shown('http')}", err=True)
     server = serving.server(app)
     with socket, suppress(KeyboardInterrupt):

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from lawful.atomic_write import whole
+from lawful.atomic_write import atomic_write
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 
@@ -114,7 +114,7 @@ def printer(target: IO[str]) -> tuple[Callable[[Iterator[Any]], None], int]:
 def opened(output: str | None) -> Iterator[IO[str]]:
     """The file for a report, or standard output."""
     try:
-        with nullcontext(sys.stdout) if output is None else whole(output) as target:
+        with nullcontext(sys.stdout) if output is None else atomic_write(output) as target:
             yield target
     except OSError as error:
         if error.filename is None:

@@ -218,7 +218,7 @@ class Control:
         return {}
 
     def _change_sampling(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        from lawful.config import Sampling
+        from lawful.config import SamplingConfig
         from lawful.engine.sample_tracking import demand
 
         sampler = self._session.sampler
@@ -234,7 +234,7 @@ class Control:
         if "/" in changes.get("policy", "") or str(changes.get("policy", "")).endswith(".policy"):
             raise LawfulError("control-value", "only policies with a name can be chosen here, not files")
         now = sampler.confidence.demand
-        given = Sampling(confidence=now.confidence, error_rate=now.error_rate, seed=now.seed)
+        given = SamplingConfig(confidence=now.confidence, error_rate=now.error_rate, seed=now.seed)
         new = demand(replace(given, **changes)) if changes.keys() & {"policy", "overhead"} else replace(
             demand(replace(given, **changes)), policy=now.policy
         )  # fmt: skip

@@ -32,7 +32,7 @@ class LiveLaw:
         if self.subjects is not None:
             self.ended()  # from now on somebody asks
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
-        self.hears = bool(getattr(law, "acquainted", False))  # must it be told of the end of what it has heard of?
+        self.hears = bool(getattr(law, "tracks_objects", False))  # must it be told of the end of what it has heard of?
         self.aloof = self._is_aloof()  # now: the end of a stranger does not concern it
         self.brief = bool(getattr(self.monitor, "brief", False))  # can it judge events of which no dict was made?
         self.paused = False
@@ -101,7 +101,7 @@ class LiveLaw:
             stand_in.aloof  # noqa: B018  (it is asked for after each batch)
 
     def _is_aloof(self) -> bool:
-        return self.hears and not self.over and bool(getattr(self.monitor, "aloof", False))
+        return self.hears and not self.over and bool(getattr(self.monitor, "ignores_unseen_end", False))
 
     def _judge(self, events: list[Event], numbers: list[int], broken: Callable[[LiveLaw, Event, int], None]) -> None:
         monitor, start, span = self.monitor, 0, len(events)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lawful.config import Learn
+from lawful.config import LearnConfig
 from lawful.errors import LawfulError
 from lawful.learning import templates
 from lawful.learning.parameters import Parameters
@@ -23,7 +23,7 @@ EVERYTHING = "*"
 """What is learned from if nobody says: the calls that own code makes to all that is not own code."""
 
 
-def parameters(asked: Learn, **more: Any) -> Parameters:
+def parameters(asked: LearnConfig, **more: Any) -> Parameters:
     """What options and configuration ask for, as the learner has it."""
     values = {name: getattr(asked, name) for name in ("window", "budget", "strategy", "seed", "tune")}
     return Parameters(

@@ -59,7 +59,7 @@ class LiveLearner:
         self._due = False
         self._told = 0  # events, when progress was last told
 
-    # -- lawful.sources.python.tracer_protocol.Learner ------------------------------------------------------
+    # -- lawful.sources.python.tracer_protocol.LearnerFeed ------------------------------------------------------
 
     @property
     def window(self) -> object:

@@ -51,7 +51,7 @@ class Membership:
         """Is told the code in the last moment before `os._exit`."""
         self.on_exec: Callable[[], None] | None = None
         """Is called, in the first process, in the last moment before another program takes its place."""
-        self.folder: children.Folder | None = None
+        self.folder: children.RunFolder | None = None
         self.number = 0
         self.over = False  # does this process hand in no more, but what it does by itself?
         self.handing = RLock()
@@ -68,10 +68,10 @@ class Membership:
 
     # -- beginning --------------------------------------------------------------------------------
 
-    def found(self) -> children.Folder:
+    def found(self) -> children.RunFolder:
         """The folder of the run, which is made if it is not there."""
         if self.folder is None:
-            self.folder = children.Folder.make()
+            self.folder = children.RunFolder.make()
         return self.folder
 
     def prepared(self) -> bool:
@@ -96,7 +96,7 @@ class Membership:
             self._learn_from_children(self.folder)
         self.handing.acquire()
 
-    def _learn_from_children(self, folder: children.Folder) -> None:
+    def _learn_from_children(self, folder: children.RunFolder) -> None:
         """Do what children had to do for the laws: the next one will have it, and need not do so again."""
         for number in range(self._looked_at + 1, self._looked_at + 1 + _MOST_LOOKED_AT):
             report = _read(folder.file(number, _FINDINGS))
@@ -113,7 +113,7 @@ class Membership:
         self.busy = self._gone = self._forking = False
         self._handed, self._telling = 0, 0.0
 
-    def enter(self, folder: children.Folder) -> bool:
+    def enter(self, folder: children.RunFolder) -> bool:
         """Be a child process of the run; false if the first process has ended."""
         self.folder = folder
         try:
@@ -217,7 +217,7 @@ class Membership:
         self._settled = clock.monotonic()
         if self.busy:
             self.busy = False
-            self.folder.rest(self.number)
+            self.folder.mark_idle(self.number)
         self.lookout.hurry()  # the next event ends it
 
     def stir(self) -> None:
@@ -226,14 +226,14 @@ class Membership:
             return
         if self._gone:
             self._gone = False
-            self.folder.rest(self.number)
+            self.folder.mark_idle(self.number)
         if not self._forking:
             self._flusher.start()
         if not self._at_once:
             self.lookout.take_time()
             if not self.busy:
                 self.busy = True
-                self.folder.stir(self.number)
+                self.folder.mark_busy(self.number)
 
     # -- ends -------------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ class Membership:
                 self.on_exit(first if isinstance(first, int) else 0)
         elif name in children.KILLS.values():
             if self.folder is not None and isinstance(first, int):
-                self.folder.condemn(-first if name == "os.killpg" else first, second)
+                self.folder.note_kill(-first if name == "os.killpg" else first, second)
         elif name in children.EXECS.values() and not self.over:
             self._become_another()
 
@@ -278,7 +278,7 @@ class Membership:
             if not folder.has_left(number):
                 if folder.is_running(number):
                     running += 1
-                elif not folder.is_condemned(number):
+                elif not folder.was_killed(number):
                     killed += 1
                 elif folder.is_busy(number):
                     ended += 1
@@ -298,7 +298,7 @@ class Membership:
         if not running:
             folder.remove()
 
-    def _take_in(self, folder: children.Folder, number: int) -> None:
+    def _take_in(self, folder: children.RunFolder, number: int) -> None:
         report = _read(folder.file(number, _FINDINGS))
         if report is not None:
             self._live.merge(report)

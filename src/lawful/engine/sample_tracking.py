@@ -12,7 +12,7 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.confidence.policy_automaton import Policy
-    from lawful.config import Sampling
+    from lawful.config import SamplingConfig
     from lawful.engine.law_judge import LiveLaw
     from lawful.laws.protocol import Law
 
@@ -281,7 +281,7 @@ def _shares(concerned: tuple[LiveLaw, ...]) -> list[_Share]:
     return shares
 
 
-def demand(asked: Sampling, *, policy: Policy | None = None) -> Demand:
+def demand(asked: SamplingConfig, *, policy: Policy | None = None) -> Demand:
     """What options and configuration ask for; a policy that is none of these words is given besides."""
     from lawful.confidence import policies, statistics
 

@@ -132,7 +132,7 @@ class Session:
         self._be_brief()
         self.tracer.start()
         self._started = clock.monotonic()
-        children.join(self)
+        children.add_listener(self)
         emitting.attach(self.tracer, self.settings.scope, self.fail)
         self._flusher.start()
 
@@ -178,7 +178,7 @@ class Session:
             self.sampler.stop()
         # In the middle of a delivery, at `os._exit`, the clock may wait for it to be over.
         self._flusher.stop(wait=self._deliverer != get_ident())
-        children.part(self)
+        children.remove_listener(self)
 
     def _record_no_more(self) -> None:
         if self.recording.apart:
@@ -224,7 +224,7 @@ class Session:
         """See what these laws can match, from the moment that the new tracer is started."""
         old, self.laws = self.lookout, tuple(laws)
         new = self._look_out()
-        new.tracer.follow(old.tracer)
+        new.tracer.take_over(old.tracer)
         old.tracer.stop()  # what it had gathered is judged by the laws of before
         self._retired.append(old.tracer)
         self.lookout = self._membership.lookout = new
@@ -276,7 +276,7 @@ class Session:
 
     def _take(self, batch: list[Event]) -> None:
         whole = len(batch) >= min(self.settings.buffer, self.lookout.gathered)
-        batch, ours = self.lookout.watching.part(batch)
+        batch, ours = self.lookout.watching.split(batch)
         woken = not self._membership.busy
         self._membership.stir()
         if self._late:
@@ -333,10 +333,10 @@ class Session:
         self.lookout.take_time()
         self._flusher.start()
 
-    # -- children.Member --------------------------------------------------------------------------
+    # -- children.ProcessListener --------------------------------------------------------------------------
 
     def before_fork(self) -> None:
-        self.tracer.suspend_thread()
+        self.tracer.suspend()
         self._membership.pause()  # whatever comes of the rest: with a thread more, the interpreter warns of forks
         if self._membership.prepared() and self._halting is not None:
             self._halting.before_child()
@@ -353,7 +353,7 @@ class Session:
         # A thread that began here would be counted when the interpreter, a moment later, warns of forks with threads.
         self.lookout.hurry()  # the next event brings the clock back
         self._restart = True
-        self.tracer.resume_thread()
+        self.tracer.resume()
 
     def after_fork_in_child(self) -> None:
         self._membership.after_fork_in_child()
@@ -372,9 +372,9 @@ class Session:
         if self.learner is not None:
             self.learner.after_fork_in_child()
         self._become(self._membership.folder)
-        self.tracer.resume_thread()
+        self.tracer.resume()
 
-    def _become(self, folder: children.Folder | None) -> None:
+    def _become(self, folder: children.RunFolder | None) -> None:
         """Be a child process of the run."""
         if folder is None or not self._membership.enter(folder):
             self._give_up()
@@ -386,10 +386,10 @@ class Session:
 
     def _give_up(self) -> None:
         self.finished = self._membership.over = True
-        children.part(self)
+        children.remove_listener(self)
         self.tracer.stop()
 
-    def passport(self) -> Passport | None:
+    def join_token(self) -> Passport | None:
         return self._passport() if self._membership.prepared() else None
 
     def _passport(self) -> Passport:
@@ -402,7 +402,7 @@ class Session:
     def arrive(self, folder: str, began: float) -> bool:
         """Join a run that began then, in a new process; false if it is over."""
         self._late = clock.monotonic() - began
-        self._become(children.Folder(folder))
+        self._become(children.RunFolder(folder))
         if self.finished:
             return False
         try:

@@ -52,7 +52,7 @@ class Halting:
                 signal.signal(_SIGNAL, self._stop)
             except ValueError:  # we are inside the tracer, which holds signals: the next child is another chance
                 return
-            self._membership.found().may_be_halted(os.getpid())
+            self._membership.found().listen_for_stop(os.getpid())
             self._ready = True
 
     def after_fork_in_child(self) -> None:
@@ -67,7 +67,7 @@ class Halting:
         if not membership.number or membership.folder is None:
             return
         membership.hand_in()  # another one may end this one at once
-        for process in membership.folder.halt():
+        for process in membership.folder.request_stop():
             if process != os.getpid() and _SIGNAL is not None:
                 with suppress(OSError):
                     os.kill(process, _SIGNAL)
@@ -81,7 +81,7 @@ class Halting:
     def _begins(self) -> bool:
         """Is the run to end, and was that not known?"""
         folder = self._membership.folder
-        if self._halted or folder is None or not folder.is_halted():
+        if self._halted or folder is None or not folder.stop_requested():
             return False
         self._halted = True
         _thread.start_new_thread(self._insist, (os.getpid(),))

@@ -45,7 +45,7 @@ def _kept_elsewhere(folder: str) -> list[str]:
     from lawful.laws import law_search
 
     try:
-        return [name for shelf in law_search.shelves(folder) for name in shelf.laws()]
+        return [name for each in law_search.law_folders(folder) for name in each.laws()]
     except LawfulError:  # a shelf that is not there is told to who asks for it
         return []
 

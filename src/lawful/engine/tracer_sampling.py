@@ -16,7 +16,7 @@ from lawful.sources.python.tracer_protocol import Sampling
 
 if TYPE_CHECKING:
     from lawful.laws.protocol import Law
-    from lawful.sources.python.wanted import Watched
+    from lawful.sources.python.watch_planner import LawWatchPlanner
 
 _PERIOD = 1.0  # seconds: how often code is asked again whether it runs
 _PERIODS = 20  # after so many one can say what is rare
@@ -49,7 +49,7 @@ class Sampler:
         # Processor time, and that of watching, at the last beats.
         self._spent: deque[tuple[float, float]] = deque(maxlen=_LATELY + 1)
 
-    def attach(self, tracer: Any, watched: Watched) -> None:
+    def attach(self, tracer: Any, watched: LawWatchPlanner) -> None:
         """This is who flips the coins, of as many classes as it can."""
         self._tracer = tracer
         self.lives.flipped_by_tracer(

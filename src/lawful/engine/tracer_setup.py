@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lawful.sources.python import children
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 
 if TYPE_CHECKING:
     from lawful.engine.live_learning import LiveLearner
@@ -48,7 +48,7 @@ class Lookout:
         self._drops = settings.drop and core.name != "python"  # which always lets the program wait
         # What is written into a trace, and what joins objects, is told with all its parts.
         detail = settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
-        self.watched = Watched(
+        self.watched = LawWatchPlanner(
             laws,
             settings.scope,
             main=settings.main,
@@ -57,7 +57,7 @@ class Lookout:
         )
         self.exchange = self._listen(passport, serve)
         """Sees the messages between groups, if there are views."""
-        self.watching = children.Watching(self.exchange or self.watched, messages=learner is not None)
+        self.watching = children.ProcessWatchPlanner(self.exchange or self.watched, messages=learner is not None)
         self.tracer: Tracer = core.make(
             self.watching,
             deliver,
@@ -91,9 +91,9 @@ class Lookout:
 
     def recorder(self, write: Callable[[list[Event]], None]) -> Tracer:
         """Another tracer, for a trace of all that there is to see; it has not begun."""
-        wanted = Watched(self._laws, self._settings.scope, main=self._settings.main)
+        wanted = LawWatchPlanner(self._laws, self._settings.scope, main=self._settings.main)
         tracer: Tracer = self._core.make(wanted, write, gone=True, flush_at=self._settings.buffer)
-        tracer.follow(self.tracer)
+        tracer.take_over(self.tracer)
         return tracer
 
     @property

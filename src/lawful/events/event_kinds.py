@@ -78,5 +78,5 @@ def mentioned_ids(event: Mapping[str, Any]) -> Iterator[int | str]:
 
 
 def to_dict(event: Any) -> Event:
-    """An event, also if it has come in brief, or as the letter of a message that was judged without one."""
+    """The event as a dict; the C core also hands over lazy events, which build their dict when asked."""
     return event if event.__class__ is dict else event.to_dict()

@@ -23,7 +23,7 @@ def _or_container_of(parts: bytes) -> bytes:
 
 
 # Regular expressions cannot count brackets. These know three levels of nesting by heart, which is all that nearly every
-# event has, and so run over thousands of events in one call; `Frame` counts for the others.
+# event has, and so run over thousands of events in one call; `ValueScanner` counts for the others.
 _OBJECT = rb"\{" + _inside(_or_container_of(_or_container_of(_STRING))) + rb"\}"
 SPACE = re.compile(rb"[ \t\r\n]*")
 BLANK = re.compile(rb"[ \t\r]*")
@@ -42,16 +42,16 @@ _TO_BRACKET = re.compile(_inside(_STRING))
 MAX_DEPTH = 100_000
 
 
-class Found(Enum):
+class ScanResult(Enum):
     """What following a value through a buffer came to."""
 
-    END = "end"  # the value ends at `Frame.pos`
+    END = "end"  # the value ends at `ValueScanner.pos`
     MORE = "more"  # it goes on beyond what there is
-    BROKEN = "broken"  # a string in it runs into the end of its line, at `Frame.pos`
+    BROKEN = "broken"  # a string in it runs into the end of its line, at `ValueScanner.pos`
     TOO_DEEP = "too deep"
 
 
-class Frame:
+class ValueScanner:
     """Follows one object or array from the beginning of a buffer, over as many calls as its data needs to arrive."""
 
     __slots__ = ("depth", "in_string", "pos")
@@ -61,10 +61,10 @@ class Frame:
         self.depth = 0
         self.in_string = False
 
-    def advance(self, buffer: bytes | bytearray, limit: int) -> Found:
+    def advance(self, buffer: bytes | bytearray, limit: int) -> ScanResult:
         """Go on from where the last call stopped, up to `limit`."""
         pos, depth = self.pos, self.depth
-        found = Found.MORE
+        found = ScanResult.MORE
         while pos < limit:
             if self.in_string:
                 pos = _end(_STRING_REST, buffer, pos, limit)
@@ -80,7 +80,7 @@ class Frame:
                     if buffer[pos + 1] != 0x0A:
                         continue
                     pos += 1
-                found = Found.BROKEN
+                found = ScanResult.BROKEN
                 break
             pos = _end(_TO_BRACKET, buffer, pos, limit)
             if pos == limit:
@@ -92,12 +92,12 @@ class Frame:
             elif char in b"{[":
                 depth += 1
                 if depth > MAX_DEPTH:
-                    found = Found.TOO_DEEP
+                    found = ScanResult.TOO_DEEP
                     break
             else:
                 depth -= 1
                 if depth <= 0:
-                    found = Found.END
+                    found = ScanResult.END
                     break
         self.pos, self.depth = pos, depth
         return found

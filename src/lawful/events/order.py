@@ -24,7 +24,7 @@ class _Sender:
         self.missing = 0
 
 
-class Order:
+class SenderOrder:
     """Holds back what came too early, until what was sent before it has come.
 
     Between senders nothing is said: there the order is that of arrival, as far as each sender's own allows.

@@ -13,8 +13,8 @@ import msgspec
 
 from lawful.errors import TraceError
 from lawful.events.event_kinds import Event
-from lawful.events.framing import BLANK, ELEMENTS, MAX_RUN, OBJECTS, SCALAR, SPACE, Found, Frame, span
-from lawful.events.order import Order
+from lawful.events.framing import BLANK, ELEMENTS, MAX_RUN, OBJECTS, SCALAR, SPACE, ScanResult, ValueScanner, span
+from lawful.events.order import SenderOrder
 from lawful.events.streams import ByteStream, Source
 
 MAX_VALUE = 64 * 1024 * 1024
@@ -56,7 +56,7 @@ _TRUNCATED = _truncation_text()
 _MALFORMED = re.compile(r"^JSON is malformed: (.*) \(byte (\d+)\)$")
 
 
-class _In(Enum):
+class _ArrayState(Enum):
     """Where in an array the reader stands."""
 
     BEFORE = "before"
@@ -100,18 +100,18 @@ class TraceReader:
         self._column = 0  # characters before it on its line
         self._begun = False
         self._bom_seen = False
-        self._array: _In | None = None
-        self._frame: Frame | None = None  # the value at the beginning of the buffer, once it is known to go on
+        self._array: _ArrayState | None = None
+        self._scanner: ValueScanner | None = None  # the value at the beginning of the buffer, once it is known to go on
         self._checked = 0  # how much of it could still become JSON
         self._over_lines = False  # values that span lines were seen
         self._skip_line = False  # the rest of this line is passed over
         self._skip_indent: int | None = None  # and all lines until one with an object indented no more than this
         self._over = False  # all was read
-        self.order = Order() if ordered else None
+        self.order = SenderOrder() if ordered else None
         """What puts messages in order, if something does."""
-        self._batches = self._read() if self.order is None else self._arranged(self.order)
+        self._batches = self._read() if self.order is None else self._in_sender_order(self.order)
 
-    def _arranged(self, order: Order) -> Generator[list[Event], None, None]:
+    def _in_sender_order(self, order: SenderOrder) -> Generator[list[Event], None, None]:
         inner = self._read()
         try:
             for batch in inner:
@@ -171,14 +171,14 @@ class TraceReader:
             if not self._begun and not self._begin(at_end=False):
                 continue
             if self._array is not None:
-                yield from self._carefully(len(buffer), at_end=False)
+                yield from self._read_value_by_value(len(buffer), at_end=False)
                 continue
             lines = buffer.rfind(b"\n") + 1 if b"\n" in chunk else 0
             if not lines:
                 if len(buffer) >= _LONG_LINE:
-                    yield from self._carefully(len(buffer), at_end=False)
+                    yield from self._read_value_by_value(len(buffer), at_end=False)
                 continue
-            undisturbed = self._frame is None and not self._skip_line and self._skip_indent is None
+            undisturbed = self._scanner is None and not self._skip_line and self._skip_indent is None
             if undisturbed and not self._over_lines and lines <= self._max_value:
                 block = bytes(buffer[:lines])
                 try:
@@ -193,7 +193,7 @@ class TraceReader:
                         self.events += len(events)
                         yield events
                     continue
-            yield from self._carefully(lines, at_end=False)
+            yield from self._read_value_by_value(lines, at_end=False)
         yield from self._finish()
         self._over = True
         if self.bad_lines and not self.events:
@@ -226,7 +226,7 @@ class TraceReader:
             if after == len(buffer) and not at_end and after <= self._max_value:
                 return False
             if after >= len(buffer) or buffer[after] in b"{]":
-                self._array = _In.BEFORE
+                self._array = _ArrayState.BEFORE
         self._begun = True
         return True
 
@@ -236,19 +236,19 @@ class TraceReader:
             raise early
         bad_lines = self.bad_lines
         if self._begun or self._begin(at_end=True):
-            yield from self._carefully(len(self._buffer), at_end=True)
+            yield from self._read_value_by_value(len(self._buffer), at_end=True)
         if early is not None and self.bad_lines == bad_lines:
             self.bad_lines += 1  # what was cut off is lost: that must not pass in silence
 
-    def _carefully(self, limit: int, *, at_end: bool) -> Iterator[list[Event]]:
+    def _read_value_by_value(self, limit: int, *, at_end: bool) -> Iterator[list[Event]]:
         """Deliver what can be had from the first `limit` bytes, value by value where need be."""
         events: list[Event] = []
         fault: TraceError | None = None
         try:
             if self._array is None:
-                self._take_values(events, limit, at_end)
+                self._read_values(events, limit, at_end)
             else:
-                self._take_elements(events, at_end)
+                self._read_elements(events, at_end)
         except TraceError as error:
             fault = error
         if events:
@@ -257,14 +257,14 @@ class TraceReader:
         if fault is not None:
             raise fault
 
-    def _take_values(self, events: list[Event], limit: int, at_end: bool) -> None:
+    def _read_values(self, events: list[Event], limit: int, at_end: bool) -> None:
         buffer = self._buffer
         beyond = len(buffer) - limit
         singly: int | None = None  # as long as more than this is left, values are taken one by one
         while True:
             if (self._skip_line or self._skip_indent is not None) and not self._skip(len(buffer) - beyond):
                 return
-            if self._frame is None:
+            if self._scanner is None:
                 self._consume(span(SPACE, buffer, len(buffer) - beyond))
                 limit = len(buffer) - beyond
                 if not limit:
@@ -284,17 +284,17 @@ class TraceReader:
                         else:
                             self._consume(run)
                             continue
-                self._frame = Frame()
+                self._scanner = ValueScanner()
                 self._checked = 0
-            if not self._take_one(events, len(buffer) - beyond, at_end):
+            if not self._read_one(events, len(buffer) - beyond, at_end):
                 return
 
-    def _take_elements(self, events: list[Event], at_end: bool) -> None:
+    def _read_elements(self, events: list[Event], at_end: bool) -> None:
         buffer = self._buffer
         singly: int | None = None
         while True:
-            if self._frame is None:
-                if self._array is _In.AFTER and (singly is None or len(buffer) <= singly):
+            if self._scanner is None:
+                if self._array is _ArrayState.AFTER and (singly is None or len(buffer) <= singly):
                     run = span(ELEMENTS, buffer, min(len(buffer), MAX_RUN))
                     if 0 < run <= self._max_value:
                         comma = buffer.index(b",")
@@ -306,7 +306,7 @@ class TraceReader:
                             self._consume(run)
                 self._consume(span(SPACE, buffer))
                 if not buffer:
-                    if at_end and self._array is not _In.DONE:
+                    if at_end and self._array is not _ArrayState.DONE:
                         raise TraceError(
                             "trace-truncated",
                             "the array is not closed",
@@ -320,26 +320,28 @@ class TraceReader:
                     if not at_end and self._undecided():
                         return
                     raise self._no_object()
-                self._frame = Frame()
+                self._scanner = ValueScanner()
                 self._checked = 0
-            if not self._take_one(events, len(buffer), at_end):
+            if not self._read_one(events, len(buffer), at_end):
                 return
-            self._array = _In.AFTER
+            self._array = _ArrayState.AFTER
 
     def _expect_element(self, char: int) -> bool:
         """Take a bracket or a comma of the array; True if an element must stand here."""
         state = self._array
-        if state is _In.ELEMENT or (state is _In.FIRST and char != 0x5D):
+        if state is _ArrayState.ELEMENT or (state is _ArrayState.FIRST and char != 0x5D):
             return True
-        if state is _In.BEFORE:
-            self._array = _In.FIRST
-        elif state is not _In.DONE and char == 0x5D:
-            self._array = _In.DONE
-        elif state is _In.AFTER and char == 0x2C:
-            self._array = _In.ELEMENT
+        if state is _ArrayState.BEFORE:
+            self._array = _ArrayState.FIRST
+        elif state is not _ArrayState.DONE and char == 0x5D:
+            self._array = _ArrayState.DONE
+        elif state is _ArrayState.AFTER and char == 0x2C:
+            self._array = _ArrayState.ELEMENT
         else:
             expected = (
-                "nothing may follow the array" if state is _In.DONE else "a comma or the end of the array must follow"
+                "nothing may follow the array"
+                if state is _ArrayState.DONE
+                else "a comma or the end of the array must follow"
             )
             raise TraceError(
                 "trace-bad-json",
@@ -350,15 +352,15 @@ class TraceReader:
         self._consume(1)
         return False
 
-    def _take_one(self, events: list[Event], limit: int, at_end: bool) -> bool:
+    def _read_one(self, events: list[Event], limit: int, at_end: bool) -> bool:
         """Take the object at the beginning of the buffer, or refuse it; False if it goes on beyond `limit`."""
-        buffer, frame = self._buffer, self._frame
-        assert frame is not None
+        buffer, scanner = self._buffer, self._scanner
+        assert scanner is not None
         while True:
-            newline = buffer.find(b"\n", max(frame.pos, 2 * self._checked), limit)
+            newline = buffer.find(b"\n", max(scanner.pos, 2 * self._checked), limit)
             end = newline + 1 or limit
-            found = frame.advance(buffer, end)
-            if found is not Found.MORE:
+            found = scanner.advance(buffer, end)
+            if found is not ScanResult.MORE:
                 break
             if end > self._max_value:
                 self._refuse(self._too_large())
@@ -370,27 +372,27 @@ class TraceReader:
             at_line_end = newline >= 0 or (end < _SMALL_VALUE and buffer[end - 1] == 0x0A)
             if at_line_end and end > self._checked:
                 text = bytes(buffer[:end])
-                if not _could_go_on(text):
+                if not _is_json_prefix(text):
                     self._refuse(self._explain(text), limit)
                     return True
                 self._checked = end
             if end == limit:
                 return False
-        if frame.pos > self._max_value:
+        if scanner.pos > self._max_value:
             self._refuse(self._too_large())
             return True
-        if found is Found.END:
-            text = bytes(buffer[: frame.pos])
+        if found is ScanResult.END:
+            text = bytes(buffer[: scanner.pos])
             try:
                 events.append(_DECODER.decode(text))
             except _UNDECODABLE:
                 self._refuse(self._explain(text, complete=True), limit)
             else:
                 self._over_lines = self._over_lines or b"\n" in text
-                self._consume(frame.pos)
-                self._frame = None
-        elif found is Found.BROKEN:
-            self._refuse(self._explain(bytes(buffer[: frame.pos + 1]), complete=True), limit)
+                self._consume(scanner.pos)
+                self._scanner = None
+        elif found is ScanResult.BROKEN:
+            self._refuse(self._explain(bytes(buffer[: scanner.pos + 1]), complete=True), limit)
         else:
             self._refuse(self._too_deep())
         return True
@@ -400,12 +402,12 @@ class TraceReader:
         if not self._skip_bad or self._array is not None:
             raise error
         self.bad_lines += 1
-        self._frame = None
+        self._scanner = None
         self._skip_line = True
         if self._buffer[0] in b"{[":
             # Lines inside a spoilt value that spans lines must not pass for events. They are indented more than it is.
             line_end = self._buffer.find(b"\n", 0, limit) + 1 or limit
-            if Frame().advance(self._buffer, line_end) is Found.MORE:
+            if ValueScanner().advance(self._buffer, line_end) is ScanResult.MORE:
                 self._skip_indent = self._column
 
     def _skip(self, limit: int) -> bool:
@@ -473,7 +475,7 @@ class TraceReader:
             advice = ""
             if window[:1] == b"," and self._array is None:
                 advice = "remove the comma: only in an array are there commas between events"
-            elif window[:1] == b"]" and self._array is _In.ELEMENT:
+            elif window[:1] == b"]" and self._array is _ArrayState.ELEMENT:
                 advice = "remove the comma before the bracket"
             return TraceError(
                 "trace-bad-json",
@@ -559,7 +561,7 @@ class TraceReader:
         if problem == _TRUNCATED:  # the one case in which msgspec says so of something that has its end
             return self._bad_json("a surrogate without its other half", text.rfind(b"\\u"))
         reason = malformed[1] if malformed else problem
-        position = _meant(text, position, reason)
+        position = _error_position(text, position, reason)
         if text[position : position + 1] == b"\n":
             reason = "this does not end on its line"
         return self._bad_json(reason, position)
@@ -590,7 +592,7 @@ class TraceReader:
         )
 
 
-def _could_go_on(text: bytes) -> bool:
+def _is_json_prefix(text: bytes) -> bool:
     """Can this beginning of an object, cut at the end of a line, still become JSON?"""
     try:
         _DECODER.decode(text)
@@ -601,7 +603,7 @@ def _could_go_on(text: bytes) -> bool:
     return True
 
 
-def _meant(text: bytes, position: int, reason: str) -> int:
+def _error_position(text: bytes, position: int, reason: str) -> int:
     """Where the fault is: for misspelt words and escapes msgspec names a place behind them."""
     if reason.startswith("invalid escape"):
         return position - 1

@@ -137,7 +137,7 @@ class TraceWriter:
             self._file = self._create(path, atomic)
             self._owned = True
         if self.format == "array":
-            self._put(b"[")
+            self._append(b"[")
 
     def _create(self, path: str, atomic: bool) -> IO[bytes]:
         mode: int | None = None
@@ -160,24 +160,24 @@ class TraceWriter:
 
     def write(self, event: Mapping[str, Any]) -> None:
         """Write one event."""
-        self._put(self._text([event]))
+        self._append(self._text([event]))
         self.events += 1
         if self._pending_size >= _BLOCK or clock.monotonic() - self._flushed_at >= self._interval:
-            self._hand_over()
+            self._write_pending()
 
     def write_many(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Write events in order and hand them to the operating system."""
         remaining = iter(events)
         while batch := list(islice(remaining, _BATCH)):
-            self._put(self._text(batch))
+            self._append(self._text(batch))
             self.events += len(batch)
-            self._hand_over()
+            self._write_pending()
 
     def write_lines(self, lines: bytes, events: int) -> None:
         """Write events that are text already, in JSON Lines, and hand them to the operating system."""
-        self._put(lines)
+        self._append(lines)
         self.events += events
-        self._hand_over()
+        self._write_pending()
 
     def lines(self, events: list[Mapping[str, Any]]) -> bytes:
         """The text of events, which is not written."""
@@ -185,7 +185,7 @@ class TraceWriter:
 
     def flush(self) -> None:
         """Hand everything over now, closing a compressed block if there is one."""
-        self._hand_over(now=True)
+        self._write_pending(now=True)
 
     def close(self) -> None:
         """Finish the trace. An event that could not be written raises here at the latest."""
@@ -194,8 +194,8 @@ class TraceWriter:
         self._closed = True
         try:
             if self.format == "array":
-                self._put(b"\n]\n" if self.events else b"]\n")
-            self._hand_over(last=True)
+                self._append(b"\n]\n" if self.events else b"]\n")
+            self._write_pending(last=True)
         except BaseException:
             self._abandon()
             raise
@@ -259,11 +259,11 @@ class TraceWriter:
             ) from error
         return text
 
-    def _put(self, text: bytes) -> None:
+    def _append(self, text: bytes) -> None:
         self._pending.append(text)
         self._pending_size += len(text)
 
-    def _hand_over(self, *, now: bool = False, last: bool = False) -> None:
+    def _write_pending(self, *, now: bool = False, last: bool = False) -> None:
         data = b"".join(self._pending)
         self._pending.clear()
         self._pending_size = 0

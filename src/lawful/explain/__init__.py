@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lawful.explain.api import diff, explain, merge
     from lawful.explain.automata import Automaton
     from lawful.explain.bounds import Range
     from lawful.explain.comparison import Comparison
-    from lawful.explain.explaining import diff, explain, merge
     from lawful.explain.explanation import Explanation
-    from lawful.explain.model import Limits
-    from lawful.explain.opening import Settings
+    from lawful.explain.teacher import Limits
+    from lawful.explain.teacher_setup import ExplainSettings
 
-__all__ = ["Automaton", "Comparison", "Explanation", "Limits", "Range", "Settings", "diff", "explain", "merge"]
+__all__ = ["Automaton", "Comparison", "ExplainSettings", "Explanation", "Limits", "Range", "diff", "explain", "merge"]
 
 _HOMES = {
     "Automaton": "automata",
     "Comparison": "comparison",
     "Explanation": "explanation",
-    "Limits": "model",
+    "Limits": "teacher",
     "Range": "bounds",
-    "Settings": "opening",
-    "diff": "explaining",
-    "explain": "explaining",
-    "merge": "explaining",
+    "ExplainSettings": "teacher_setup",
+    "diff": "api",
+    "explain": "api",
+    "merge": "api",
 }
 
 

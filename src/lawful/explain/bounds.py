@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, is_empty
-from lawful.explain.lstar import Interrupted
-from lawful.explain.model import Bounds, Report, Teacher
+from lawful.explain.lstar import LearningInterrupted
 from lawful.explain.postprocess import back_edges
+from lawful.explain.teacher import Bounds, Report, Teacher
 
 MAX_UNWIND = 4
 MAX_WORD_LENGTH = 40
 
 Learn = Callable[[Teacher], Automaton]
-Progress = Callable[[Bounds, Automaton | None], None]
+BoundsProgress = Callable[[Bounds, Automaton | None], None]
 """Told of bounds before they are learned with (nothing is known yet), and after."""
 
 
-class OutOfTime(Interrupted):
+class OutOfTime(LearningInterrupted):
     """The seconds that were allowed are over."""
 
 
@@ -97,7 +97,7 @@ def learn_up_to_bound(
     *,
     best: Callable[[], Automaton | None] = lambda: None,
     seconds: float | None = None,
-    progress: Progress = lambda bounds, automaton: None,
+    progress: BoundsProgress = lambda bounds, automaton: None,
 ) -> Search:
     """Learns with growing bounds until nothing changes.
 
@@ -144,7 +144,7 @@ def learn_up_to_bound(
                         return search
                     break
                 previous = automaton
-    except (KeyboardInterrupt, Interrupted) as stop:
+    except (KeyboardInterrupt, LearningInterrupted) as stop:
         search.interrupted = isinstance(stop, KeyboardInterrupt)
         if not search.interrupted and seconds is not None:
             search.reached.append(f"stopped after {seconds:g} seconds")

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from lawful.explain.automata import Automaton
 from lawful.explain.explanation import Picture, Way, bounds_json, picture_json
-from lawful.explain.model import Alphabet, Basis, Bounds, Word
+from lawful.explain.teacher import Alphabet, Basis, Bounds, Word
 
 Verdict = Literal["same", "differs", "undecided"]
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class OtherVersion:
     """What a version that does not have a word does in its place: on the same input, or after the same events."""
 
     version: str
@@ -29,7 +29,7 @@ class Witness(Way):
     certain: bool = True
     """Whether the others do not have it for certain: no execution of theirs was cut off that might."""
 
-    elsewhere: tuple[Elsewhere, ...] = ()
+    elsewhere: tuple[OtherVersion, ...] = ()
 
 
 @dataclass(frozen=True)

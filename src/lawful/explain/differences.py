@@ -5,40 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lawful.explain.automata import Automaton, difference, intersection, union
-from lawful.explain.comparing import How, OpenSide, compared
+from lawful.explain.compared_program import ComparedProgram
 from lawful.explain.comparison import Comparison, Side, Witness
-from lawful.explain.endings import Program
+from lawful.explain.version_comparison import ComparisonSettings, UndrawnSide, compare_versions
 
-__all__ = ["Comparison", "How", "Side", "Witness", "diff", "merge"]
+__all__ = ["Comparison", "ComparisonSettings", "Side", "Witness", "diff", "merge"]
 
 
 def diff(
     names: tuple[str, str],
-    programs: Sequence[Program],
+    programs: Sequence[ComparedProgram],
     *,
     target: str | None = None,
     narrowed: bool = False,
-    how: How | None = None,
+    how: ComparisonSettings | None = None,
 ) -> Comparison:
     """Both sides of the difference of two versions."""
 
-    def sides(has: Sequence[Automaton], may: Sequence[Automaton]) -> tuple[OpenSide, ...]:
+    def sides(has: Sequence[Automaton], may: Sequence[Automaton]) -> tuple[UndrawnSide, ...]:
         return (
-            OpenSide("only_old", f"only in {names[0]}", difference(has[0], may[1]), (0,), (1,)),
-            OpenSide("only_new", f"only in {names[1]}", difference(has[1], may[0]), (1,), (0,)),
+            UndrawnSide("only_old", f"only in {names[0]}", difference(has[0], may[1]), (0,), (1,)),
+            UndrawnSide("only_new", f"only in {names[1]}", difference(has[1], may[0]), (1,), (0,)),
         )
 
     versions = dict(zip(("old", "new"), names, strict=True))
-    return compared("diff", target, versions, programs, sides, narrowed=narrowed, how=how or How())
+    return compare_versions(
+        "diff", target, versions, programs, sides, narrowed=narrowed, how=how or ComparisonSettings()
+    )
 
 
 def merge(
     names: tuple[str, str, str, str],
-    programs: Sequence[Program],
+    programs: Sequence[ComparedProgram],
     *,
     target: str | None = None,
     narrowed: bool = False,
-    how: How | None = None,
+    how: ComparisonSettings | None = None,
 ) -> Comparison:
     """What a merge does that its branches do not (Figs. 8 and 9 of the paper), and what of theirs it has lost.
 
@@ -46,18 +48,20 @@ def merge(
     what a branch has added to the base and is gone, and what a branch has taken away and is back."""
     name = names[3]
 
-    def sides(has: Sequence[Automaton], may: Sequence[Automaton]) -> tuple[OpenSide, ...]:
+    def sides(has: Sequence[Automaton], may: Sequence[Automaton]) -> tuple[UndrawnSide, ...]:
         base, a, b, merged = has
         added = union(difference(a, may[0]), difference(b, may[0]))
         removed = union(difference(base, may[1]), difference(base, may[2]))
         neither = difference(difference(merged, may[1]), may[2])
         return (
-            OpenSide("not_in_a", f"in {name}, not in {names[1]}", difference(merged, may[1]), (3,), (1,), False),
-            OpenSide("not_in_b", f"in {name}, not in {names[2]}", difference(merged, may[2]), (3,), (2,), False),
-            OpenSide("in_neither", f"in {name}, in neither branch", neither, (3,), (1, 2)),
-            OpenSide("lost", f"added by a branch, not in {name}", difference(added, may[3]), (1, 2), (3,)),
-            OpenSide("back", f"removed by a branch, but in {name}", intersection(removed, merged), (3,), (1, 2)),
+            UndrawnSide("not_in_a", f"in {name}, not in {names[1]}", difference(merged, may[1]), (3,), (1,), False),
+            UndrawnSide("not_in_b", f"in {name}, not in {names[2]}", difference(merged, may[2]), (3,), (2,), False),
+            UndrawnSide("in_neither", f"in {name}, in neither branch", neither, (3,), (1, 2)),
+            UndrawnSide("lost", f"added by a branch, not in {name}", difference(added, may[3]), (1, 2), (3,)),
+            UndrawnSide("back", f"removed by a branch, but in {name}", intersection(removed, merged), (3,), (1, 2)),
         )
 
     versions = dict(zip(("base", "a", "b", "merged"), names, strict=True))
-    return compared("merge", target, versions, programs, sides, narrowed=narrowed, how=how or How())
+    return compare_versions(
+        "merge", target, versions, programs, sides, narrowed=narrowed, how=how or ComparisonSettings()
+    )

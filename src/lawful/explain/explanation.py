@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lawful.explain.automata import Automaton
-from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Word
+from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Word
 
 Reading = Literal["program", "paper"]
 """What makes a state doomed: that each execution fails that comes there, or that each word does, whatever follows."""

@@ -12,7 +12,7 @@ from itertools import islice
 
 from lawful.explain.automata import Automaton, is_empty, live
 from lawful.explain.explanation import Edge, Picture
-from lawful.explain.model import Alphabet, Execution, Word
+from lawful.explain.teacher import Alphabet, Execution, Word
 
 Finder = Callable[[Word], Execution | None]
 """Gives an execution with this word, if there is one: a teacher's `example`."""
@@ -133,7 +133,7 @@ def story(automaton: Automaton) -> Word:
     return best[start]
 
 
-class Routes:
+class EdgeWords:
     """Which accepted words take an edge."""
 
     def __init__(self, automaton: Automaton) -> None:
@@ -230,7 +230,7 @@ _Use = tuple[Word, Execution | None, int]  # a word, an execution that has it, a
 def _taken(automaton: Automaton, arrows: Iterable[Arrow], length: int | None, find: Finder | None) -> dict[Arrow, _Use]:
     """For each edge a word that takes it. One execution serves all edges on its way: to find another may be dear."""
     found: dict[Arrow, _Use] = {}
-    routes = Routes(automaton)
+    routes = EdgeWords(automaton)
     for arrow in arrows:
         if arrow in found:
             continue

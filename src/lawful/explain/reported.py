@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lawful.explain.model import Report
+from lawful.explain.teacher import Report
 
 UNSEEN = "never seen: "
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lawful.errors import LawfulError
-from lawful.explain.studying import below, from_here
+from lawful.explain.learning_run import below, relative_to_cwd
 
 # Set by git for hooks and aliases. They lead to a repository that need not be the one around the folder.
 _PLACES = frozenset(
@@ -40,7 +40,7 @@ class Version:
     def shown(self, file: str) -> str:
         """A file of it, as a reader knows it: git's own way to name one of a revision."""
         if not self.taken_out:
-            return from_here(file)
+            return relative_to_cwd(file)
         inside = below(self.folder, file)
         return file if inside is None else f"{self.name}:{inside}"
 

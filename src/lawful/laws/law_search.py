@@ -21,7 +21,7 @@ _SUFFIXES = (".rml", ".toml", ".view")
 _ROOTS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
-class Shelf(NamedTuple):
+class LawFolder(NamedTuple):
     """A folder with laws, and the area that their names begin with."""
 
     area: str
@@ -33,23 +33,23 @@ class Shelf(NamedTuple):
         return {f"{self.area}/{path.relative_to(self.folder).with_suffix('').as_posix()}": path for path in found}
 
 
-def shelves(folder: str | os.PathLike[str] = ".") -> list[Shelf]:
+def law_folders(folder: str | os.PathLike[str] = ".") -> list[LawFolder]:
     """All there are, for somebody who works in this folder."""
     return [*_installed(), *_projects(Path(folder))]
 
 
-def _projects(folder: Path) -> Iterator[Shelf]:
+def _projects(folder: Path) -> Iterator[LawFolder]:
     here = folder.resolve()
     root = next((each for each in (here, *here.parents) if any((each / name).exists() for name in _ROOTS)), here)
     if (root / FOLDER).is_dir():
-        yield Shelf(PROJECT, root / FOLDER)
+        yield LawFolder(PROJECT, root / FOLDER)
 
 
-def _installed() -> Iterator[Shelf]:
+def _installed() -> Iterator[LawFolder]:
     from importlib.metadata import entry_points  # only who asks for a law that is not ours pays for it
 
     for point in entry_points(group=GROUP):
-        yield Shelf(point.name, _folder_of(point.value))
+        yield LawFolder(point.name, _folder_of(point.value))
 
 
 def _folder_of(package: str) -> Path:
@@ -71,7 +71,7 @@ def _folder_of(package: str) -> Path:
         )
         if not places:
             message = f"a package that ships laws says they are in {package}, where they are not"
-            raise LawError("law-shelf", message, hint=f"its entry point of the group {GROUP} names a package")
+            raise LawError("law-folder", message, hint=f"its entry point of the group {GROUP} names a package")
     assert places
     return Path(places[0])
 
@@ -79,9 +79,9 @@ def _folder_of(package: str) -> Path:
 def find(word: str, folder: str | os.PathLike[str] = ".") -> dict[str, Path]:
     """The laws that a word means: the name of one, or an area. None if there are none."""
     found: dict[str, Path] = {}
-    for shelf in shelves(folder):
-        laws = shelf.laws()
-        if word == shelf.area:
+    for each in law_folders(folder):
+        laws = each.laws()
+        if word == each.area:
             found |= laws
         elif word in laws:
             found[word] = laws[word]

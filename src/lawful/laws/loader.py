@@ -80,7 +80,7 @@ def _rml(text: str, name: str, file: str) -> Law:
     from lawful.laws.catalog import index
 
     shelf, base = os.path.split(file)
-    return RmlLaw(text, name, index.known(f"{os.path.basename(shelf)}/{os.path.splitext(base)[0]}", text))
+    return RmlLaw(text, name, index.facts_of(f"{os.path.basename(shelf)}/{os.path.splitext(base)[0]}", text))
 
 
 def _invariants(text: str, name: str, _file: str) -> Law:

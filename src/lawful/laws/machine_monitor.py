@@ -25,7 +25,7 @@ def check_trace(monitor: Monitor, events: Iterable[Event]) -> Outcome:
     return monitor.outcome()
 
 
-class Machine(Protocol):
+class StepMachine(Protocol):
     """What takes the steps, and makes no change before it knows that there is one."""
 
     failed: bool
@@ -40,12 +40,15 @@ class Machine(Protocol):
         """May the trace end here?"""
         ...
 
-    def feed(self, events: Any, start: int, stop_when_doomed: bool, /) -> int:
-        """Take events from `start` on: the position of the one that failed or doomed the law, or the number of all."""
+    def feed(self, events: Any, start: int, stop_when_dead: bool, /) -> int:
+        """Take events from `start` on: the position of the first that fails or leaves a dead state.
+
+        Without one, the number of events.
+        """
         ...
 
 
-M = TypeVar("M", bound=Machine)
+M = TypeVar("M", bound=StepMachine)
 
 
 class MachineMonitor(ABC, Generic[M]):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, Side
     from lawful.explain.explanation import Edge as Arrow
     from lawful.explain.explanation import Failure, Picture
-    from lawful.explain.model import Alphabet
+    from lawful.explain.teacher import Alphabet
 
 LONGEST = 32  # letters of an event's name in a picture
 MOST_LINES = 8  # of an arrow's label

@@ -13,7 +13,7 @@ from lawful.reports.automaton_layers import Link, Shape
 from lawful.reports.automaton_layout import Layout, Point, Route, layered
 from lawful.reports.chart import text as xml
 from lawful.reports.drawing import Drawing, Edge, Node
-from lawful.reports.lettering import fit, width
+from lawful.reports.text_width import fit, width
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison

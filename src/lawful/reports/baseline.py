@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lawful import config
-from lawful.atomic_write import whole
+from lawful.atomic_write import atomic_write
 from lawful.errors import LawfulError
 from lawful.reports.fingerprints import Mark, marks
 from lawful.reports.sources import SourceLines
@@ -102,7 +102,7 @@ def write(path: str, known: Iterable[Mark]) -> None:
     """Write a baseline; an older one stays until the new one is complete."""
     text = render(known)
     try:
-        with whole(path) as file:
+        with atomic_write(path) as file:
             file.write(text)
     except OSError as error:
         raise LawfulError("file", error.strerror or str(error), where=path) from error
@@ -148,11 +148,11 @@ class KnownFindings:
         self.baseline: Baseline | None = None
         self._update = update
         if update and self.path is not None:
-            look_at(self.path)
+            check_writable(self.path)
         elif path is not None:
             self.baseline = load(path)
 
-    def settle_live(self, run: LiveRun) -> int | None:
+    def apply_to_run(self, run: LiveRun) -> int | None:
         """Write the baseline, if that is asked for, and hide what is known. Says how many findings were written."""
         written = self.settle(marks([*run.findings, *run.hidden], self.source))
         if self.baseline is not None:
@@ -172,7 +172,7 @@ class KnownFindings:
         return [] if self.baseline is None else self.baseline.known(findings, self.source)
 
 
-def look_at(path: str) -> None:
+def check_writable(path: str) -> None:
     """Can a baseline be written there? One that is damaged, or of another version, is written anew; nothing else is."""
     if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
         raise LawfulError("file", "no file can be written there", where=path)

@@ -68,7 +68,7 @@ class Series:
     step: bool = False
 
 
-class Marker(NamedTuple):
+class VerticalLine(NamedTuple):
     """A vertical line through all panels: where something began."""
 
     x: float
@@ -90,7 +90,7 @@ class Chart:
     title: str
     x: Axis
     panels: Sequence[Panel]
-    markers: Sequence[Marker] = ()
+    vertical_lines: Sequence[VerticalLine] = ()
 
 
 class Scale(NamedTuple):
@@ -159,8 +159,8 @@ def render_svg(chart: Chart, *, width: int = 760, panel_height: int = 180) -> st
     """The whole picture as a file's text."""
     inner = width - _LEFT - _RIGHT
     points = [point for panel in chart.panels for series in panel.series for point in series.points]
-    x = scale(chart.x, iter([*(point[0] for point in points), *(marker.x for marker in chart.markers)]))
-    marks = _marks(chart.markers, x, inner)
+    x = scale(chart.x, iter([*(point[0] for point in points), *(marker.x for marker in chart.vertical_lines)]))
+    marks = _marks(chart.vertical_lines, x, inner)
     body: list[str] = []
     top = _TITLE + _MARKS * (max((mark.row for mark in marks), default=-1) + 1) + 4
     for at, panel in enumerate(chart.panels):
@@ -297,11 +297,11 @@ class _Mark(NamedTuple):
     text: str
 
 
-def _marks(markers: Sequence[Marker], x: Scale, inner: int) -> list[_Mark]:
+def _marks(vertical_lines: Sequence[VerticalLine], x: Scale, inner: int) -> list[_Mark]:
     """Each marker with the row of its text, so that texts neither cover each other nor leave the picture."""
     ends: list[float] = []  # of the rows
     found = []
-    for marker in sorted(markers):
+    for marker in sorted(vertical_lines):
         across = x.share(marker.x)
         if across is None or not 0 <= across <= 1:
             continue

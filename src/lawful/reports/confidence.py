@@ -12,7 +12,7 @@ import msgspec
 
 from lawful.confidence.statistics import Claim, ClaimState
 from lawful.diagnostics import all_encodable, printable
-from lawful.reports.chart import Axis, Chart, Marker, Panel, Series, nines, percent, render_svg
+from lawful.reports.chart import Axis, Chart, Panel, Series, VerticalLine, nines, percent, render_svg
 from lawful.reports.core import count
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled, plain
 
@@ -290,12 +290,12 @@ def chart(
     panels = [Panel(confidence, axis)]
     if any(point.overhead is not None for summary in shown for point in summary.series):
         panels.insert(0, Panel(_overheads(shown, size), Axis("overhead", low=0.0, form=percent)))
-    markers = [
-        Marker(move.time / size, printable(f"{summary.class_name}: {move.target}"))
+    vertical_lines = [
+        VerticalLine(move.time / size, printable(f"{summary.class_name}: {move.target}"))
         for summary in shown
         for move in _turns(summary)
     ]
-    return Chart(title, Axis(unit, low=0.0, high=last / size or None), panels, markers)
+    return Chart(title, Axis(unit, low=0.0, high=last / size or None), panels, vertical_lines)
 
 
 def _unit(seconds: float) -> tuple[str, float]:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from lawful.explain.comparison import Witness
 from lawful.explain.explanation import Explanation
-from lawful.explain.model import Basis
+from lawful.explain.teacher import Basis
 from lawful.reports.automaton_drawing import flat, place, shown, side_title, title
 from lawful.reports.core import count
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled
 
 if TYPE_CHECKING:
-    from lawful.explain.comparison import Comparison, Elsewhere, Side
+    from lawful.explain.comparison import Comparison, OtherVersion, Side
     from lawful.explain.explanation import Failure, Picture, Way
-    from lawful.explain.model import Alphabet, Bounds, Counts, Word
+    from lawful.explain.teacher import Alphabet, Bounds, Counts, Word
 
 MOST_WAYS = 3
 MOST_EDGES = 60
@@ -131,7 +131,7 @@ def ends(side: Side, comparison: Comparison) -> str:
     return ", ".join(f"{text} (fails)" if end in comparison.failing else text for end, text in found)
 
 
-def instead(elsewhere: Elsewhere, beside: Word, comparison: Comparison) -> str:
+def instead(elsewhere: OtherVersion, beside: Word, comparison: Comparison) -> str:
     """What another version does where this one has a word of its own. What they begin with alike is left out."""
     labels = comparison.alphabet.labels
 

@@ -27,14 +27,14 @@ from lawful.reports.automaton_drawing import (
 )
 from lawful.reports.core import count
 from lawful.reports.drawing import LABEL_WIDTH
-from lawful.reports.lettering import letters
 from lawful.reports.page import page
 from lawful.reports.sources import SourceLines
+from lawful.reports.text_width import letters
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Edge, Picture, Way
-    from lawful.explain.model import Alphabet
+    from lawful.explain.teacher import Alphabet
     from lawful.reports.drawing import Drawing
 
 SCRIPTS = ("layout.js", "projection.js", "drawing.js", "explained.js")

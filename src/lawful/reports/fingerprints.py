@@ -36,7 +36,7 @@ class Mark(NamedTuple):
         return data
 
 
-class Marker:
+class Fingerprinter:
     """Gives findings their marks. Those that nothing else tells apart are numbered, in the order in which they come."""
 
     def __init__(self, source: SourceLines) -> None:
@@ -54,7 +54,7 @@ class Marker:
 
 def marks(findings: Sequence[Finding], source: SourceLines) -> list[Mark]:
     """A mark for each finding; numbers are in the order of lines."""
-    marker = Marker(source)
+    marker = Fingerprinter(source)
     order = sorted(range(len(findings)), key=lambda at: (findings[at].file or "", findings[at].line or 0, at))
     found = {at: marker.mark(findings[at]) for at in order}
     return [found[at] for at in range(len(findings))]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lawful.engine import wording
 from lawful.reports.core import Item, Judged, Report, State, TraceRead, message, ranked
-from lawful.reports.fingerprints import Mark, Marker, marks
+from lawful.reports.fingerprints import Fingerprinter, Mark, marks
 
 if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary
@@ -109,7 +109,7 @@ class Found:
         self.diagram: Diagram | None = None
 
 
-def findings_in(run: TraceRun, marker: Marker, baseline: Baseline | None) -> list[Found]:
+def findings_in(run: TraceRun, marker: Fingerprinter, baseline: Baseline | None) -> list[Found]:
     """All violations of a trace."""
     found: list[Found] = []
     for case in run.cases:

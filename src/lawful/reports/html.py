@@ -11,7 +11,7 @@ from lawful import __version__
 from lawful.diagnostics import printable
 from lawful.reports.core import Judged, Report, about, count
 from lawful.reports.html_findings import Findings
-from lawful.reports.law_places import Places
+from lawful.reports.law_places import LawPlaces
 
 if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary
@@ -181,7 +181,7 @@ def _laws(report: Report) -> Iterator[Json]:
             }
 
 
-def _texts(report: Report, places: Places) -> dict[str, str]:
+def _texts(report: Report, places: LawPlaces) -> dict[str, str]:
     """The texts of laws that are referred to."""
     return {judged.law.name: judged.law.source for judged in report.laws if judged.law.name in places.used}
 
@@ -194,7 +194,7 @@ def _automaton(judged: Judged) -> str | None:
         return None
     from lawful.errors import LawfulError
     from lawful.laws.rml.automaton import automaton
-    from lawful.laws.rml.recursion import deeply
+    from lawful.laws.rml.recursion import with_deep_recursion
     from lawful.reports import automaton_svg
     from lawful.reports.law import drawing
 
@@ -204,6 +204,6 @@ def _automaton(judged: Judged) -> str | None:
         return automaton_svg.render_drawing(drawing(law.name, automaton(law, _MOST_STATES)), placer="own")
 
     try:
-        return image(deeply(draw))
+        return image(with_deep_recursion(draw))
     except LawfulError:  # there is none, or it is too large
         return None

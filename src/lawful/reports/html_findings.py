@@ -11,7 +11,7 @@ from lawful.engine.wording import count, describe, expected, short
 from lawful.events.event_kinds import mentioned_ids
 from lawful.reports import sequence
 from lawful.reports.core import Item, Report
-from lawful.reports.law_places import Places
+from lawful.reports.law_places import LawPlaces
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Event, Finding
@@ -34,7 +34,7 @@ class Findings:
         self._lines: dict[str, dict[int, str]] = {}
         self._events: list[Json] = []
         self._placed: dict[int, int] = {}  # events that are in there, by their ids: they live as long as the report
-        self.places = Places([judged.law for judged in report.laws])
+        self.places = LawPlaces([judged.law for judged in report.laws])
 
     def data(self) -> Json:
         rows = [self._row(item) for item in self._report.items]

@@ -94,7 +94,7 @@ def _automaton(automaton: Automaton | NotFiniteError) -> Iterator[str]:
         yield f"not finite-state: the law grows; each of its parts is{memory}"
         for part, title in enumerate(_titles(automaton)):
             yield f"  {_states(sum(state.part == part for state in automaton.states))}: {title}"
-    lost = sum(state.doomed for state in automaton.states)
+    lost = sum(state.dead for state in automaton.states)
     if lost:
         yield f"{_states(lost)} from which nothing can be accepted any more"
 
@@ -162,11 +162,11 @@ def drawing(title: str, automaton: Automaton, *, with_failures: bool = False) ->
         label = [shortened(state.text)]
         if state.is_true:
             label.append("true")
-        if state.doomed:
+        if state.dead:
             label.append("too late")
         if state.ends_if:
             label.append(f"may end if {' or '.join(state.ends_if)}")
-        role: Role = "good" if state.is_true else "lost" if state.doomed else "plain"
+        role: Role = "good" if state.is_true else "lost" if state.dead else "plain"
         nodes.append(
             Node(
                 str(number),

@@ -19,7 +19,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _MOST = 200
 
 
-class Places:
+class LawPlaces:
     """Knows the laws by name, and which of them were asked for."""
 
     def __init__(self, laws: list[Law]) -> None:
@@ -40,7 +40,7 @@ class Places:
             spans = _words(law.source, wanted)
         else:
             spans = _declared(law.source, specification, refused, wanted)
-        return _apart(spans)
+        return _without_overlaps(spans)
 
     def _specification(self, law: Law) -> syntax.Specification | None:
         """The syntax tree of a law in RML: of its text as it is here, which may be that of a part."""
@@ -92,7 +92,7 @@ def _fits(pattern: Any, value: Any) -> bool:
     return True
 
 
-def _apart(spans: list[Span]) -> list[Span]:
+def _without_overlaps(spans: list[Span]) -> list[Span]:
     found: list[Span] = []
     for span in sorted(set(spans)):
         if not found or span[0] >= found[-1][1]:

@@ -21,7 +21,7 @@ def plot_lines(chart: Chart, *, width: int = WIDTH, height: int = _HEIGHT) -> It
     left = max(map(len, labels.values()), default=0)
     columns = max(10, width - left - 3)
     cells = [[" "] * columns for _ in range(height)]
-    for marker in chart.markers:
+    for marker in chart.vertical_lines:
         across = x.share(marker.x)
         if across is not None and 0 <= across <= 1:
             for line in cells:

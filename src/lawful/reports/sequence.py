@@ -10,7 +10,7 @@ from math import ceil
 from lawful.diagnostics import printable
 from lawful.reports import mermaid
 from lawful.reports.chart import text as xml
-from lawful.reports.lettering import fit, width
+from lawful.reports.text_width import fit, width
 
 _INK, _DIM, _LINE, _RED = "#333", "#777", "#aaa", "#b3261e"
 _PLAIN, _OURS, _FRAME, _ALARM = "#f5f5f5", "#dce8f5", "#f1f6fb", "#fdecea"

@@ -81,12 +81,12 @@ def diagram(
         events.append(Numbered(place if isinstance(place, int) else 0, marked))
     key = group_key(events[-1].event) if events else None if rejection is None else rejection.group
     group = _group(law, events, key)
-    cast = _Cast(law, group, [event for _, event in events])
+    participants = _Participants(law, group, [event for _, event in events])
     messages = [
         Message(
-            sender=cast.place(event, sender=True),
-            receiver=cast.place(event, sender=False),
-            label=cast.label(event),
+            sender=participants.place(event, sender=True),
+            receiver=participants.place(event, sender=False),
+            label=participants.label(event),
             terminal=_terminal(law, event),
             sent=event.get("event") == "send",
             reply=event.get("reply") is True,
@@ -99,7 +99,7 @@ def diagram(
     return Diagram(
         title=f"{law.view.name.text} is broken by {group} {_place(finding)}",
         subtitle=f"{law.name}{f' on {trace}' if trace else ''}",
-        participants=tuple(cast.participants),
+        participants=tuple(participants.participants),
         messages=tuple(messages),
         before=before,
         note=_note(finding, rejection),
@@ -152,7 +152,7 @@ def _note(finding: Finding, rejection: Rejection | None) -> Note:
     return Note(f"Event {finding.rejected_at}: `{rejection.terminal}` {what}", tuple(facts))
 
 
-class _Cast:
+class _Participants:
     """Who takes part: the group, or its objects if several are known, and whoever they speak with.
 
     From left to right: who only sends to the group, the group, all others; each in the order of their first message.

@@ -14,9 +14,9 @@ from lawful.engine.findings import Finding
 from lawful.engine.wording import count, message
 from lawful.errors import LawfulError
 from lawful.reports.live import report_lines
-from lawful.testing.session_watch import Choice, Watch, broken_now, choose
-from lawful.testing.workers import Gathered, pack
-from lawful.testing.writing import Writing
+from lawful.testing.session_reports import SessionReports
+from lawful.testing.session_watch import SessionOptions, SessionWatch, changed_findings, read_options
+from lawful.testing.workers import WorkerResults, pack
 
 _P = ParamSpec("_P")
 
@@ -31,15 +31,15 @@ def begin(config: pytest.Config, options: argparse.Namespace) -> None:
     # pytest-xdist says so in the configuration, too, but only later.
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     try:
-        choice = choose(options, config.rootpath, worker)
-        writing = Writing(choice)
-        watch = Watch(choice)
+        chosen = read_options(options, config.rootpath, worker)
+        reports = SessionReports(chosen)
+        watch = SessionWatch(chosen)
         config.add_cleanup(watch.stop)  # also if there is never a session
         if worker is not None or not _distributes(options):
             watch.start()
     except LawfulError as error:
         raise pytest.UsageError(error.render()) from None
-    config.pluginmanager.register(Plugin(config, choice, watch, writing), _NAME)
+    config.pluginmanager.register(Plugin(config, chosen, watch, reports), _NAME)
 
 
 def _distributes(options: argparse.Namespace) -> bool:
@@ -65,16 +65,18 @@ class Plugin:
     None of them stands between pytest and a test: what a test raises passes through no frame of ours.
     """
 
-    def __init__(self, config: pytest.Config, choice: Choice, watch: Watch, writing: Writing) -> None:
+    def __init__(
+        self, config: pytest.Config, chosen: SessionOptions, watch: SessionWatch, reports: SessionReports
+    ) -> None:
         self._config = config
-        self._choice = choice
+        self._chosen = chosen
         self._watch = watch
         self._test = ""
         self._phase = ""
         self._counts: dict[tuple[object, ...], int] = {}  # of the findings, when they were last looked at
         self._news: dict[tuple[object, ...], Finding] = {}  # not yet sent to the controller
-        self._gathered: Gathered | None = None  # if the tests run in workers
-        self._writing = writing
+        self._workers: WorkerResults | None = None  # if the tests run in workers
+        self._reports = reports
 
     # -- where the session is ---------------------------------------------------------------------
 
@@ -86,7 +88,7 @@ class Plugin:
     def _begin_session(self) -> None:
         if self._config.pluginmanager.hasplugin("dsession"):
             self._watch.discard()
-            self._gathered = Gathered()
+            self._workers = WorkerResults()
         else:
             self._watch.start()
 
@@ -147,8 +149,8 @@ class Plugin:
 
     @_safely
     def _add_to_report(self, report: pytest.TestReport, phase: str) -> None:
-        broken = broken_now(self._watch.live, self._counts)
-        told = self._writing.new(broken, self._watch.live) if broken else []
+        broken = changed_findings(self._watch.live, self._counts)
+        told = self._reports.new(broken, self._watch.live) if broken else []
         if told:
             report.sections.append((f"lawful {phase}", "\n".join(_in_one_line(each) for each in told)))
         if broken:
@@ -166,19 +168,19 @@ class Plugin:
     def _end_session(self, session: pytest.Session) -> None:
         self._watch.stop()
         live = self._watch.live
-        if self._gathered is not None:
+        if self._workers is not None:
             live.processes = 0  # this one has seen nothing
-            self._gathered.merge_into(live)
+            self._workers.merge_into(live)
             if self._watch.learns:
-                self._watch.learn_from(self._gathered.learned())
+                self._watch.learn_from(self._workers.learned())
         if self._is_worker:
             packed = pack(live, learned=self._watch.learned())
             self._config.workeroutput[_OUTPUT] = packed  # type: ignore[attr-defined]
             return
         self._watch.keep()
-        self._writing.settle(live)
-        self._writing.write(live)
-        if self._choice.fail and live.findings and session.exitstatus == pytest.ExitCode.OK:
+        self._reports.settle(live)
+        self._reports.write(live)
+        if self._chosen.fail and live.findings and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = _FAILED
 
     @property
@@ -196,13 +198,13 @@ class Plugin:
     @_safely
     def _take_report(self, report: Any) -> None:
         packed = getattr(report, _OUTPUT, None)
-        if self._gathered is not None and packed is not None:
-            self._gathered.part(report.node.gateway.id, packed)
+        if self._workers is not None and packed is not None:
+            self._workers.part(report.node.gateway.id, packed)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:
-        if self._gathered is not None:
-            self._gathered.begin(node.gateway.id)
+        if self._workers is not None:
+            self._workers.begin(node.gateway.id)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -211,13 +213,13 @@ class Plugin:
     @_safely
     def _take_worker(self, node: Any) -> None:
         packed = (getattr(node, "workeroutput", None) or {}).get(_OUTPUT)
-        if self._gathered is not None and packed is not None:
-            self._gathered.end(node.gateway.id, packed)
+        if self._workers is not None and packed is not None:
+            self._workers.end(node.gateway.id, packed)
 
     # -- the terminal -----------------------------------------------------------------------------
 
     def pytest_report_header(self) -> str:
-        scope = self._choice.settings.scope
+        scope = self._chosen.settings.scope
         parts = [count(self._watch.laws, "law")] if self._watch.laws or not self._watch.learns else []
         if self._watch.learns:
             parts.append("learning")
@@ -237,7 +239,7 @@ class Plugin:
         if self._watch.refused:
             writer.line(f"not watched: {self._watch.refused}", yellow=True)
             return
-        folder = self._choice.settings.scope.project
+        folder = self._chosen.settings.scope.project
         details = self._config.option.verbose >= _DETAILS
         known = self._config.option.lawful_known
         lines = report_lines(
@@ -247,9 +249,9 @@ class Plugin:
             for span in line:
                 writer.write(span.text, **_markup(span.style))
             writer.line()
-        for text in self._writing.said:
+        for text in self._reports.said:
             writer.line(text)
-        for worker in self._gathered.lost if self._gathered is not None else ():
+        for worker in self._workers.lost if self._workers is not None else ():
             writer.line(f"worker {worker} ended early: what it saw last is missing here", yellow=True)
         if live.fault is not None and os.environ.get("LAWFUL_DEBUG") == "1":
             writer.write("".join(traceback.format_exception(live.fault)))

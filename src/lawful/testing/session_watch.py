@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SessionOptions:
     """What the options and the project's configuration ask for."""
 
     settings: Settings
@@ -44,7 +44,7 @@ class Choice:
     update: bool = False  # or write the baseline?
 
 
-def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Choice:
+def read_options(options: argparse.Namespace, rootdir: Path, worker: str | None) -> SessionOptions:
     """What the project's configuration and the options ask for together."""
     project = find_project(rootdir)
     given = config.Config(
@@ -55,8 +55,8 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
         trace=options.lawful_trace,
         baseline=options.lawful_baseline,
         fail_on="finding" if options.lawful_fail else None,
-        learn=config.Learn(store=options.lawful_store),
-        sampling=config.Sampling(
+        learn=config.LearnConfig(store=options.lawful_store),
+        sampling=config.SamplingConfig(
             confidence=options.lawful_confidence,
             error_rate=options.lawful_error_rate,
             policy=options.lawful_policy,
@@ -67,11 +67,11 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
     )
     both = config.combined(config.load(os.fspath(project)), given)
     if both.trace is not None:
-        _spare_code(both.trace, "trace")
+        _refuse_python_file(both.trace, "trace")
     named = {name: path for word in both.laws for name, path in find_laws(word).items()}
     settings = Settings(
         scope=Scope(both.calls, both.public, both.fields, both.include, both.exclude, project),
-        trace=_of_worker(both.trace, worker) if both.trace else None,
+        trace=_worker_trace(both.trace, worker) if both.trace else None,
         history=10 if both.history is None else both.history,
         on_violation=both.on_violation or "report",
         buffer=both.buffer or BUFFER,
@@ -85,21 +85,21 @@ def choose(options: argparse.Namespace, rootdir: Path, worker: str | None) -> Ch
     learns: bool | None = options.lawful_learn
     if learns is None:
         learns = bool(not laws or both.learn.always)
-    choice = _reporting(Choice(settings, laws, both.fail_on == "finding"), options, both.baseline)
+    chosen = _reporting(SessionOptions(settings, laws, both.fail_on == "finding"), options, both.baseline)
     if both.sampling.asked:
-        choice = _sampling(choice, both.sampling, laws)
+        chosen = _sampling(chosen, both.sampling, laws)
     if learns:
-        return _learning(choice, both.learn)
+        return _learning(chosen, both.learn)
     if options.lawful_store is not None and not both.sampling.asked:
         hint = "add --lawful-learn, or --lawful-confidence"
         raise LawfulError("usage", "there is a store, but nothing is learned or sampled", hint=hint)
     if options.lawful_seed is not None and not both.sampling.asked:
         hint = "add --lawful-confidence, --lawful-error-rate, --lawful-policy or --lawful-overhead"
         raise LawfulError("usage", "there is a seed, but nothing is sampled", hint=hint)
-    return choice
+    return chosen
 
 
-def _reporting(choice: Choice, options: argparse.Namespace, baseline: str | None) -> Choice:
+def _reporting(chosen: SessionOptions, options: argparse.Namespace, baseline: str | None) -> SessionOptions:
     """Where reports go."""
     output: str | None = options.lawful_output
     form = format_of(options.lawful_format, output)
@@ -110,38 +110,38 @@ def _reporting(choice: Choice, options: argparse.Namespace, baseline: str | None
         output = os.path.abspath(output)  # tests may change the folder
         if os.path.isdir(output) or not os.path.isdir(os.path.dirname(output)):
             raise LawfulError("file", "no file can be written there", where=output)
-        _spare_code(output, "report")
-    return replace(choice, output=output, form=form, baseline=baseline, update=options.lawful_update_baseline)
+        _refuse_python_file(output, "report")
+    return replace(chosen, output=output, form=form, baseline=baseline, update=options.lawful_update_baseline)
 
 
-def _spare_code(path: str, what: str) -> None:
+def _refuse_python_file(path: str, what: str) -> None:
     """Who forgets the file for a report has named the tests in its place."""
     if path.endswith(".py") and os.path.exists(path):
         hint = "the option is followed by the name of a new file, and then by the tests"
         raise LawfulError("usage", f"the {what} would overwrite Python code", where=path, hint=hint)
 
 
-def _sampling(choice: Choice, asked: config.Sampling, laws: tuple[Law, ...]) -> Choice:
+def _sampling(chosen: SessionOptions, asked: config.SamplingConfig, laws: tuple[Law, ...]) -> SessionOptions:
     from lawful.engine import sample_tracking
 
     if not laws:
         hint = "--lawful-law FILE: an invariant, or any law about objects"
         raise LawfulError("usage", "there is a confidence to reach, but no law to be confident of", hint=hint)
     surety = None if asked.store is None else sample_tracking.Surety(asked.store, laws)
-    return replace(choice, settings=replace(choice.settings, demand=sample_tracking.demand(asked)), surety=surety)
+    return replace(chosen, settings=replace(chosen.settings, demand=sample_tracking.demand(asked)), surety=surety)
 
 
-def _learning(choice: Choice, asked: config.Learn) -> Choice:
+def _learning(chosen: SessionOptions, asked: config.LearnConfig) -> SessionOptions:
     from lawful.engine import learner_setup
 
     # What a store should keep must not be pruned away.
     told = learner_setup.parameters(asked, all_rules=asked.store is not None)
-    settings = replace(choice.settings, scope=learner_setup.widened(choice.settings.scope), learn=told)
+    settings = replace(chosen.settings, scope=learner_setup.widened(chosen.settings.scope), learn=told)
     memory = None
     if asked.store is not None:
         source = SourceLines(os.path.abspath(settings.scope.project))
         memory = learner_setup.Memory(asked.store, source.function)
-    return replace(choice, settings=settings, memory=memory)
+    return replace(chosen, settings=settings, memory=memory)
 
 
 def _groups(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
@@ -153,7 +153,7 @@ def _groups(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
     return read_groups(both.groups, where=both.file)
 
 
-def _of_worker(trace: str, worker: str | None) -> str:
+def _worker_trace(trace: str, worker: str | None) -> str:
     """Each worker of pytest-xdist writes a trace of its own: `out.gw0.jsonl`."""
     trace = os.path.abspath(trace)  # tests may change the folder
     if worker is None:
@@ -163,15 +163,15 @@ def _of_worker(trace: str, worker: str | None) -> str:
     return os.path.join(folder, f"{stem}.{worker}{dot}{suffixes}")
 
 
-class Watch:
+class SessionWatch:
     """One session under watch, or, where its tests run in other processes, the place to gather what these saw."""
 
-    def __init__(self, choice: Choice) -> None:
-        self._settings = settings = choice.settings
-        self._laws = choice.laws
-        self._memory = choice.memory
+    def __init__(self, chosen: SessionOptions) -> None:
+        self._settings = settings = chosen.settings
+        self._laws = chosen.laws
+        self._memory = chosen.memory
         self._session: Session | None = None
-        self._surety = choice.surety
+        self._surety = chosen.surety
         self._idle = LiveRun(self._laws, history=settings.history, lives=self._lives())
         self.refused: str | None = None  # why nothing is watched
         self.core = ""
@@ -287,7 +287,7 @@ class Watch:
             self._session.recording.writer.close()
 
 
-def broken_now(live: LiveRun, counts: dict[tuple[object, ...], int]) -> list[Finding]:
+def changed_findings(live: LiveRun, counts: dict[tuple[object, ...], int]) -> list[Finding]:
     """The findings that are new, or were made again, since the counts were last brought up to date; now they are."""
     changed = []
     for finding in live.findings:

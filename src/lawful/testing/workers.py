@@ -28,7 +28,7 @@ def pack(run: LiveRun, findings: Iterable[Finding] | None = None, *, learned: Ma
     return json.dumps(snapshot)
 
 
-class Gathered:
+class WorkerResults:
     """The snapshots of workers: the last one of each, or if it died before that, what it sent with its tests."""
 
     def __init__(self) -> None:

@@ -17,10 +17,10 @@ from starlette.routing import Route
 
 from lawful.web.link import LOOK, PERIOD, STATE, ServerSide
 
-MOST_LOOKERS = 20
+MAX_VIEWERS = 20
 _MOST_BODY = 1_000_000
-_PATIENCE = 10.0  # seconds that a command may take
-_MOMENT = 3.0  # that a look at the state may take
+_COMMAND_TIMEOUT = 10.0  # seconds that a command may take
+_STATE_TIMEOUT = 3.0  # that a look at the state may take
 _STATIC = {
     "app.js": "text/javascript; charset=utf-8",
     "app.css": "text/css; charset=utf-8",
@@ -28,7 +28,7 @@ _STATIC = {
 }
 
 
-class Hub:
+class DashboardHub:
     """Between the link to the program and all who look on.
 
     Nobody has a queue: who is ready is told what is new since the last time. So a slow client costs nothing.
@@ -36,7 +36,7 @@ class Hub:
 
     def __init__(self, side: ServerSide) -> None:
         self.side = side
-        self.lookers = 0
+        self.viewers = 0
         self._news = asyncio.Event()
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._last = 0
@@ -63,7 +63,7 @@ class Hub:
         self._asked.clear()
         self.tell()
 
-    async def ask(self, command: dict[str, Any], patience: float = _PATIENCE) -> dict[str, Any]:
+    async def ask(self, command: dict[str, Any], timeout: float = _COMMAND_TIMEOUT) -> dict[str, Any]:
         """Have a command carried out."""
         if self.side.ask is None:
             return {"error": _OVER}
@@ -72,7 +72,7 @@ class Hub:
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         self.side.ask(msgspec.json.encode({**command, "id": number}) + b"\n")
         try:
-            return await asyncio.wait_for(future, patience)
+            return await asyncio.wait_for(future, timeout)
         except TimeoutError:
             return {"error": {"slug": "control-time", "message": "the program does not answer", "hint": None}}
         finally:
@@ -83,21 +83,21 @@ class Hub:
         known = -1
         while time.monotonic() > self.side.time + PERIOD or (self.side.more and known < len(self.side.findings)):
             known = len(self.side.findings)
-            if "error" in await self.ask({"do": STATE}, _MOMENT):
+            if "error" in await self.ask({"do": STATE}, _STATE_TIMEOUT):
                 return
 
-    def _look(self, change: int) -> None:
+    def _count_viewers(self, change: int) -> None:
         """One more looks on, or one less."""
-        before, self.lookers = self.lookers, self.lookers + change
-        if self.side.ask is not None and bool(before) != bool(self.lookers):
-            self.side.ask(msgspec.json.encode({"do": LOOK, "on": bool(self.lookers)}) + b"\n")
+        before, self.viewers = self.viewers, self.viewers + change
+        if self.side.ask is not None and bool(before) != bool(self.viewers):
+            self.side.ask(msgspec.json.encode({"do": LOOK, "on": bool(self.viewers)}) + b"\n")
 
     async def stream(self) -> AsyncIterator[ServerSentEvent]:
         """What is new, again and again, until the run is over and all is told."""
-        self._look(1)
+        self._count_viewers(1)
         version = 0
         try:
-            if self.lookers > MOST_LOOKERS:  # several came at once
+            if self.viewers > MAX_VIEWERS:  # several came at once
                 return
             while True:
                 news = self._news
@@ -111,14 +111,14 @@ class Hub:
                         return
                     await news.wait()
         finally:
-            self._look(-1)
+            self._count_viewers(-1)
 
 
 _KIND = "say so in a header: Content-Type: application/json"
 _OVER = {"slug": "control-over", "message": "the program is not watched any more", "hint": None}
 
 
-def application(hub: Hub) -> Starlette:
+def application(hub: DashboardHub) -> Starlette:
     """The page, its stream of news, and its commands."""
 
     async def page(_: Request) -> Response:
@@ -135,7 +135,7 @@ def application(hub: Hub) -> Starlette:
         return _json(hub.side.since(0, most=10_000)[1])
 
     async def news(_: Request) -> Response:
-        if hub.lookers >= MOST_LOOKERS:
+        if hub.viewers >= MAX_VIEWERS:
             return Response("too many are looking\n", 503)
         return EventSourceResponse(hub.stream(), ping=15)
 

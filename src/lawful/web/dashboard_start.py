@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RECORDING = "lawful-run.jsonl"
 
 
-def attend(session: Session, listening: socket.socket, token: str, *, program: str) -> None:
+def start_dashboard(session: Session, listening: socket.socket, token: str, *, program: str) -> None:
     """Start the server on this socket, and let it look at the session."""
     ours, theirs = socket.socketpair()
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

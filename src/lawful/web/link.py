@@ -28,10 +28,10 @@ STATE = "state"
 
 PERIOD = 0.5  # seconds between two states
 _SHARE = 250  # a state is made so rarely that it takes this part of the time, at most
-_HASTE = 10  # the same, while somebody who has just come waits for findings
-_SELDOM = 5  # beats from one look at the line to the next, while nobody looks at the run
+_FIRST_SHARE = 10  # the same, while somebody who has just come waits for findings
+_IDLE_BEATS = 5  # beats from one look at the line to the next, while nobody looks at the run
 _MOST_LINE = 4_000_000  # bytes of a command
-_LAST = 2.0  # seconds that the end of a run may wait for a server that does not read
+_END_TIMEOUT = 2.0  # seconds that the end of a run may wait for a server that does not read
 _MOST_FINDINGS = 200  # that are sent at once
 
 
@@ -50,14 +50,14 @@ class ProgramSide:
         self._more = False  # are there findings that were left for later?
         self._due = 0.0
         self._beats = 0
-        self._looked_at = False
+        self._has_viewers = False
         self._decoder = msgspec.json.Decoder()
 
     # -- lawful.engine.observer_hook.Attendant --------------------------------------------------------
 
     def beat(self) -> None:
         self._beats += 1
-        if not self._looked_at and self._beats % _SELDOM:
+        if not self._has_viewers and self._beats % _IDLE_BEATS:
             return
         if self._socket is None or not self._is_ours():
             return
@@ -66,11 +66,11 @@ class ProgramSide:
             for command in commands:
                 self._carry_out(command)
             now = time.monotonic()
-            if not self._unsent and (commands or (self._looked_at and now >= self._due)):
+            if not self._unsent and (commands or (self._has_viewers and now >= self._due)):
                 began = time.thread_time()  # on a machine that is busy with others, much more time passes
                 self._unsent = self._message()
                 spent = time.thread_time() - began
-                self._due = now + (spent * _HASTE if self._more else max(PERIOD, spent * _SHARE))
+                self._due = now + (spent * _FIRST_SHARE if self._more else max(PERIOD, spent * _SHARE))
             self._send()
         except OSError:
             self._close()
@@ -81,7 +81,7 @@ class ProgramSide:
             return
         with suppress(OSError):
             self._control.look_again()
-            self._socket.settimeout(_LAST)
+            self._socket.settimeout(_END_TIMEOUT)
             self._socket.sendall(self._unsent)
             while True:
                 message, more = self._message(), self._more
@@ -119,7 +119,7 @@ class ProgramSide:
 
     def _carry_out(self, command: dict[str, Any]) -> None:
         if command.get("do") == LOOK:
-            self._looked_at = bool(command.get("on"))
+            self._has_viewers = bool(command.get("on"))
             return
         answer: dict[str, Any] = {"id": command.get("id")}
         if command.get("do") == STATE:  # which comes with the answer

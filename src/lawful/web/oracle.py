@@ -22,7 +22,7 @@ from lawful.laws.protocol import Verdict
 if TYPE_CHECKING:
     from lawful.laws.protocol import Event, Law, Monitor
 
-Shape = Literal["verdict", "error"]
+AnswerFormat = Literal["verdict", "error"]
 """How an answer looks: the event with its verdict in it, or `{"error": …, "event": …}`. Both have clients."""
 
 STREAM_HEADER = "lawful-stream"
@@ -31,18 +31,18 @@ _WORST = {Verdict.TRUE: 0, Verdict.CURRENTLY_TRUE: 1, Verdict.CURRENTLY_FALSE: 2
 
 
 @dataclass(frozen=True)
-class Terms:
+class OracleOptions:
     """What the oracle grants its clients."""
 
     key: str | None = None  # a state for each value of this field, whatever connection it comes by
-    shape: Shape = "verdict"
+    answer_format: AnswerFormat = "verdict"
     go_on: bool = False  # after a violation: as if the event had not come
     most_bytes: int = 1_000_000  # in one message
     most_connections: int = 100
     most_states: int = 100_000
 
 
-class State:
+class OracleState:
     """The laws on one stream of events."""
 
     def __init__(self, laws: Sequence[Law], go_on: bool) -> None:
@@ -84,20 +84,20 @@ class Refusal(Exception):
 class Oracle:
     """Laws, the states that clients have, and what they were told."""
 
-    def __init__(self, laws: Sequence[Law], terms: Terms | None = None) -> None:
+    def __init__(self, laws: Sequence[Law], options: OracleOptions | None = None) -> None:
         self.laws = tuple(laws)
-        self.terms = terms or Terms()
+        self.options = options or OracleOptions()
         self.connections = 0
         self.events = 0
         self.violations = 0
-        self._states: dict[Any, State] = {}
+        self._states: dict[Any, OracleState] = {}
         self._decoder = msgspec.json.Decoder()
 
-    def new_state(self) -> State:
+    def new_state(self) -> OracleState:
         """All laws, at their beginning."""
-        return State(self.laws, self.terms.go_on)
+        return OracleState(self.laws, self.options.go_on)
 
-    def answer(self, message: str | bytes, own: State | None) -> bytes:
+    def answer(self, message: str | bytes, own: OracleState | None) -> bytes:
         """The answer to a message: the event and its verdict, or what is wrong with it.
 
         `own` is the state of the connection, if it has one.
@@ -107,10 +107,12 @@ class Oracle:
             verdict, broken, wanted = self._state(event, own).judge(event)
         except Refusal as refusal:
             error = {"slug": refusal.slug, "message": str(refusal)}
-            return msgspec.json.encode({"error": error} if self.terms.shape == "verdict" else {"error": True} | error)
+            return msgspec.json.encode(
+                {"error": error} if self.options.answer_format == "verdict" else {"error": True} | error
+            )
         self.events += 1
         self.violations += verdict is Verdict.FALSE
-        if self.terms.shape == "error":
+        if self.options.answer_format == "error":
             answer: dict[str, Any] = {"error": verdict is Verdict.FALSE, "event": event, "verdict": verdict}
         else:
             answer = {**event, "verdict": verdict}
@@ -120,8 +122,8 @@ class Oracle:
         return msgspec.json.encode(answer, enc_hook=plain)
 
     def _decode(self, message: str | bytes) -> Event:
-        if len(message) > self.terms.most_bytes:
-            raise Refusal("oracle-message-size", f"a message may have {self.terms.most_bytes:,} bytes at most")
+        if len(message) > self.options.most_bytes:
+            raise Refusal("oracle-message-size", f"a message may have {self.options.most_bytes:,} bytes at most")
         try:
             event = self._decoder.decode(message)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -130,8 +132,8 @@ class Oracle:
             raise Refusal("oracle-message", "an event is a JSON object")
         return event
 
-    def _state(self, event: Event, own: State | None) -> State:
-        key = self.terms.key
+    def _state(self, event: Event, own: OracleState | None) -> OracleState:
+        key = self.options.key
         if key is None and own is not None:
             return own
         name = None if key is None else event.get(key)
@@ -139,32 +141,32 @@ class Oracle:
             raise Refusal("oracle-key", f"the event has no {quoted(key)} that is a text or a whole number")
         return self.state((type(name).__name__, name))
 
-    def state(self, name: Any) -> State:
+    def state(self, name: Any) -> OracleState:
         """The state of this name, made when it is first asked for."""
         state = self._states.get(name)
         if state is None:
-            if len(self._states) >= self.terms.most_states:
+            if len(self._states) >= self.options.most_states:
                 raise Refusal("oracle-states", f"there are {len(self._states):,} states already, and no more are kept")
             state = self._states[name] = self.new_state()
         return state
 
-    def forget(self, name: Any) -> State | None:
+    def forget(self, name: Any) -> OracleState | None:
         """Forget the state of this name."""
         return self._states.pop(name, None)
 
 
 def application(oracle: Oracle) -> Starlette:
     """The oracle as a web application: WebSocket and POST on ``/``, DELETE ends a stream."""
-    terms = oracle.terms
+    options = oracle.options
 
     async def converse(socket: WebSocket) -> None:
-        if oracle.connections >= terms.most_connections:
+        if oracle.connections >= options.most_connections:
             await socket.close(1013, "there are too many connections")
             return
         oracle.connections += 1
         try:
             await socket.accept()
-            own = None if terms.key is not None else oracle.new_state()
+            own = None if options.key is not None else oracle.new_state()
             while True:
                 message = await socket.receive()
                 if message["type"] == "websocket.disconnect":
@@ -178,9 +180,9 @@ def application(oracle: Oracle) -> Starlette:
             oracle.connections -= 1
 
     async def ask(request: Request) -> Response:
-        body = await _body(request, terms.most_bytes)
+        body = await _body(request, options.most_bytes)
         try:
-            stream = None if terms.key is not None else oracle.state(_stream(request))
+            stream = None if options.key is not None else oracle.state(_stream(request))
         except Refusal as refusal:
             return _json({"error": {"slug": refusal.slug, "message": str(refusal)}}, 503)
         answers = [oracle.answer(line, stream) for line in body.splitlines() or [b""] if line.strip() or not body]
@@ -188,7 +190,7 @@ def application(oracle: Oracle) -> Starlette:
         return Response(b"\n".join(answers) + b"\n", media_type=kind)
 
     async def finish(request: Request) -> Response:
-        names = _keys(request.query_params.get("key", "")) if terms.key is not None else [_stream(request)]
+        names = _keys(request.query_params.get("key", "")) if options.key is not None else [_stream(request)]
         state = next((state for name in names if (state := oracle.forget(name)) is not None), None)
         if state is None:
             return _json({"error": {"slug": "oracle-stream", "message": "there is no such stream"}}, 404)

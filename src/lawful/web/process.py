@@ -6,19 +6,19 @@ import asyncio
 import socket
 from contextlib import suppress
 
-from lawful.web.dashboard import Hub, application
+from lawful.web.dashboard import DashboardHub, application
 from lawful.web.link import ServerSide
 from lawful.web.security import Guard, answered_names
 from lawful.web.serving import address, server
 
 _MOST_LINE = 64_000_000
-_LINGER = 600.0  # seconds that those who look on may go on doing so, after the end
-_MOMENT = 1.0  # in which a page may come back
+_VIEWERS_TIMEOUT = 600.0  # seconds that those who look on may go on doing so, after the end
+_POLL_INTERVAL = 1.0  # in which a page may come back
 
 
 async def _serve(listening: socket.socket, link: socket.socket, token: str) -> None:
     reader, writer = await asyncio.open_connection(sock=link, limit=_MOST_LINE)
-    hub = Hub(ServerSide(writer.write))
+    hub = DashboardHub(ServerSide(writer.write))
     host, port = address(listening)
     guard = Guard(application(hub), token=token or None, hosts=answered_names(host, port), open_paths=("/static/",))
     running = server(guard)
@@ -30,9 +30,9 @@ async def _serve(listening: socket.socket, link: socket.socket, token: str) -> N
             break
         hub.take(line)
     hub.end()
-    for _ in range(int(_LINGER / _MOMENT)):
-        await asyncio.sleep(_MOMENT)
-        if not hub.lookers:
+    for _ in range(int(_VIEWERS_TIMEOUT / _POLL_INTERVAL)):
+        await asyncio.sleep(_POLL_INTERVAL)
+        if not hub.viewers:
             break
     running.should_exit = True
     await serving

@@ -10,10 +10,10 @@ from aalpy.base import SUL, Oracle
 from aalpy.learning_algs import run_KV, run_Lstar
 
 from explain.automata_oracle import CORES, using
-from explain.lstar.teaching import Knowing, Listed, failing_after, random_executions, random_target
+from explain.lstar.listed_teachers import Knowing, Listed, failing_after, random_executions, random_target
 from lawful.explain.automata import Automaton, equivalent, minimise, words
-from lawful.explain.lstar import Interrupted, Learner, TableLearner, TreeLearner
-from lawful.explain.model import Answer, Bounds, Conjecture, Counterexample, Counts, Execution, Word
+from lawful.explain.lstar import AutomatonLearner, LearningInterrupted, TableLearner, TreeLearner
+from lawful.explain.teacher import Answer, Bounds, Conjecture, Counterexample, Counts, Execution, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 LEARNERS = (TableLearner, TreeLearner)
@@ -56,7 +56,7 @@ class Comparing(Oracle):  # type: ignore[misc]
 @pytest.mark.parametrize("which", CORES)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("seed", range(10))
-def test_a_regular_language(learner: type[Learner], seed: int, which: str) -> None:
+def test_a_regular_language(learner: type[AutomatonLearner], seed: int, which: str) -> None:
     dice = random.Random(seed)
     target = random_target(dice, dice.randint(1, 12), dice.randint(1, 3))
     teacher, learning = Knowing(target), learner()
@@ -73,7 +73,7 @@ def test_a_regular_language(learner: type[Learner], seed: int, which: str) -> No
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("seed", range(25))
-def test_a_finite_language_within_bounds(learner: type[Learner], seed: int) -> None:
+def test_a_finite_language_within_bounds(learner: type[AutomatonLearner], seed: int) -> None:
     dice = random.Random(seed)
     letters = dice.randint(1, 3)
     executions = random_executions(dice, letters)
@@ -87,7 +87,7 @@ def test_a_finite_language_within_bounds(learner: type[Learner], seed: int) -> N
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_a_language_that_the_bound_cuts_off(learner: type[Learner]) -> None:
+def test_a_language_that_the_bound_cuts_off(learner: type[AutomatonLearner]) -> None:
     # Fails after any number of a's and one b; the bound allows four a's.
     runs = {(0,) * times + (1, 2) for times in range(5)}
     teacher = ExecutionsTeacher(Listed(2, [Execution(word, True) for word in runs]))
@@ -111,7 +111,7 @@ class Surprised(Knowing):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("seed", range(8))
-def test_a_teacher_that_takes_its_answers_back(learner: type[Learner], seed: int) -> None:
+def test_a_teacher_that_takes_its_answers_back(learner: type[AutomatonLearner], seed: int) -> None:
     dice = random.Random(seed)
     failing = {each.word for each in random_executions(dice, 2, most=12, longest=4) if each.failed}
     target = Automaton.from_words(failing, ("a", "b", "error"))
@@ -119,24 +119,24 @@ def test_a_teacher_that_takes_its_answers_back(learner: type[Learner], seed: int
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_what_there_is_when_learning_is_stopped(learner: type[Learner]) -> None:
+def test_what_there_is_when_learning_is_stopped(learner: type[AutomatonLearner]) -> None:
     target = random_target(random.Random(3), 10, 2)
     seen: list[tuple[Automaton, int]] = []
 
     def progress(automaton: Automaton, counts: Counts) -> None:
         seen.append((automaton, counts.conjectures))
         if len(seen) == 3:
-            raise Interrupted
+            raise LearningInterrupted
 
     learning = learner()
     assert learning.best is None
-    with pytest.raises(Interrupted):
+    with pytest.raises(LearningInterrupted):
         learning.learn(Knowing(target), progress=progress)
     assert learning.best == seen[-1][0] and [count for _, count in seen] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_ctrl_c_goes_through(learner: type[Learner]) -> None:
+def test_ctrl_c_goes_through(learner: type[AutomatonLearner]) -> None:
     class Pressed(Knowing):
         def counterexample(self, automaton: Conjecture) -> Counterexample | None:
             raise KeyboardInterrupt
@@ -148,7 +148,7 @@ def test_ctrl_c_goes_through(learner: type[Learner]) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_nothing_fails_and_everything_fails(learner: type[Learner]) -> None:
+def test_nothing_fails_and_everything_fails(learner: type[AutomatonLearner]) -> None:
     for core in (Automaton.from_words([], "ab"), Automaton(("a", "b"), 0, ((0, 0),), frozenset({0}))):
         target = minimise(failing_after(core))
         assert learner().learn(Knowing(target)) == target

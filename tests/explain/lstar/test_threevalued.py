@@ -7,13 +7,13 @@ from itertools import product
 
 import pytest
 
-from explain.lstar.teaching import Knowing, Listed, random_executions, random_target
+from explain.lstar.listed_teachers import Knowing, Listed, random_executions, random_target
 from lawful.explain.automata import Automaton, live, minimise, words
-from lawful.explain.lstar import Interrupted, TableLearner, ThreeValuedLearner, exact
-from lawful.explain.lstar.exact import Fitting, different
-from lawful.explain.lstar.merging import merged
+from lawful.explain.lstar import LearningInterrupted, TableLearner, ThreeValuedLearner, sat_fitting
 from lawful.explain.lstar.sample import Partial, Sample
-from lawful.explain.model import Answer, Bounds, Counts, Execution, Word
+from lawful.explain.lstar.sat_fitting import Fitting, different
+from lawful.explain.lstar.state_merging import merged
+from lawful.explain.teacher import Answer, Bounds, Counts, Execution, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 pytest.importorskip("pysat.solvers")
@@ -102,7 +102,7 @@ def test_the_smallest(seed: int) -> None:
 
 
 def fitted(sample: Sample, states: int) -> Partial | None:
-    make = exact.solver()
+    make = sat_fitting.solver()
     assert make is not None
     fitting = Fitting(sample, states, make)
     try:
@@ -127,7 +127,7 @@ def test_both_ways_to_fit_a_sample(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_solver_follows_a_sample_that_grows(seed: int) -> None:
-    dice, make = random.Random(seed), exact.solver()
+    dice, make = random.Random(seed), sat_fitting.solver()
     assert make is not None
     fails, goes_on = known(random_executions(dice, 2, most=20, longest=5))
     sample = Sample()
@@ -192,9 +192,9 @@ def test_the_best_stays_without_fault_while_smaller_ones_are_tried() -> None:
         if counts.solver_calls:
             tried += 1
             if tried == 3:
-                raise Interrupted
+                raise LearningInterrupted
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(LearningInterrupted):
         learning.learn(teacher, progress=progress)
     assert learning.best is not None and teacher.counterexample(learning.best) is None
 

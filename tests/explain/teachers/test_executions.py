@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from explain.automata_oracle import all_words, random_automaton
-from explain.lstar.teaching import Listed, failing_after, random_executions
+from explain.lstar.listed_teachers import Listed, failing_after, random_executions
 from lawful.explain.automata import Automaton
-from lawful.explain.model import Answer, Basis, Bounds, Execution, Limits
+from lawful.explain.teacher import Answer, Basis, Bounds, Execution, Limits
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 # After a b the program ends well; after a c it may fail or not; longer words go on to d.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lawful.errors import LawfulError, TraceError
-from lawful.explain.model import Answer, Basis, Bounds, Limits
+from lawful.explain.teacher import Answer, Basis, Bounds, Limits
 from lawful.explain.teachers.executions import ExecutionsTeacher
 from lawful.explain.teachers.traces import TraceSource, trace_source
 

@@ -1,4 +1,4 @@
-"""The C core of invariants against its Python twin: random rules, random and strange events, and states handed over."""
+"""The C core of invariants against the Python one: random rules, random and strange events, pickled states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lawful import Verdict, core, invariant, invariants
 from lawful.errors import LawError
 from lawful.laws.invariants import InvariantLaw, InvariantMonitor
 from lawful.laws.invariants.expressions import Ref
-from lawful.laws.invariants.native import NativeTracker
+from lawful.laws.invariants.native_tracker import NativeTracker
 from lawful.laws.invariants.tracker import PythonTracker
 
 pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")
@@ -155,7 +155,7 @@ def random_trace(source: random.Random) -> list[Event]:
 # -- both --------------------------------------------------------------------------------------------------------------
 
 
-def told(monitor: InvariantMonitor) -> tuple[Any, ...]:
+def report(monitor: InvariantMonitor) -> tuple[Any, ...]:
     """All that a monitor says of itself."""
     return (
         monitor.verdict,
@@ -174,7 +174,7 @@ def state(monitor: InvariantMonitor) -> str:
     states = monitor.__getstate__()["_trackers"]
     return repr(
         [
-            saved | {"objects": objects(saved), "sight": (sorted(saved["sight"][0]), *saved["sight"][1:])}
+            saved | {"objects": objects(saved), "observed": (sorted(saved["observed"][0]), *saved["observed"][1:])}
             for saved in states
         ]
     )
@@ -198,13 +198,13 @@ def act(monitor: InvariantMonitor, trace: list[Event], seed: int, *, end: bool =
         batch = trace[number : number + source.randrange(1, 6)]
         numbers = list(range(number + 1, number + len(batch) + 1))
         verdict = monitor.feed(batch, numbers)
-        log.append(told(monitor))
+        log.append(report(monitor))
         if verdict is Verdict.FALSE:
             assert isinstance(monitor.rejected_at, int)
             number = monitor.rejected_at
             assert monitor.forgive()
             while source.random() < 0.8 and monitor.again():
-                log.append(told(monitor))
+                log.append(report(monitor))
                 monitor.forgive()
         else:
             number += len(batch)
@@ -216,7 +216,7 @@ def act(monitor: InvariantMonitor, trace: list[Event], seed: int, *, end: bool =
         elif choice < 0.5:
             log.append(monitor.take_ended())
         log.append(state(monitor))
-    return [*log, monitor.end(), told(monitor)] if end else log
+    return [*log, monitor.end(), report(monitor)] if end else log
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -291,7 +291,7 @@ def test_a_rule_with_too_many_names_is_left_to_python() -> None:
     law = invariant(A, always=" or ".join(f"o.a{number} > 0" for number in range(70)))
     monitor = law.monitor()
     assert [type(each) for each in monitor._trackers] == [PythonTracker]
-    assert law.rules[0].program is None
+    assert law.rules[0].native is None
 
 
 def test_objects_in_fields_are_kept_as_such() -> None:
@@ -359,4 +359,4 @@ def test_nothing_is_kept_of_objects_that_are_gone() -> None:
 def test_a_program_that_is_none_is_refused(program: Any) -> None:
     assert core.native is not None
     with pytest.raises((TypeError, ValueError)):
-        core.native.Invariant(program, Ref)
+        core.native.InvariantTracker(program, Ref)

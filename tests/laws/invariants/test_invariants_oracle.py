@@ -169,7 +169,7 @@ def agree(law: InvariantLaw, trace: list[Event], expected: Found) -> None:
     assert outcome.rejected_at == (min(expected)[0] if expected else None)
     assert monitored(law, trace, break_at=len(trace) // 2 + 1) == found
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core, "native", None)  # the Python twin, whatever core the tests run with
+        patch.setattr(core, "native", None)  # the pure-Python core, whatever core the tests run with
         assert monitored(law, trace) == found
     # What it does not watch makes no difference, but for the time that it tells.
     keys = {(kind, name) for watch in law.watches for kind in dict(watch.keys)["event"] or () for name in names(watch)}

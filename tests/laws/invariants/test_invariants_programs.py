@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lawful.laws.invariants.kinds import KINDS
+from lawful.laws.invariants.templates import TEMPLATES
 from lawful.sources.python import tracer_choice
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "invariants"
@@ -51,7 +51,7 @@ def test_there_are_programs_for_every_kind() -> None:
         for line in (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8").splitlines()
         if line.startswith("use =")
     }
-    assert used == set(KINDS)
+    assert used == set(TEMPLATES)
 
 
 @pytest.mark.parametrize("core", CORES)

@@ -277,7 +277,7 @@ def test_ids_may_be_words() -> None:
 # -- what was never seen -----------------------------------------------------------------------------------------------
 
 
-def told(law: InvariantLaw, trace: list[Event]) -> list[str]:
+def report(law: InvariantLaw, trace: list[Event]) -> list[str]:
     monitor = law.monitor()
     monitor.feed(trace)
     assert monitor.warnings() == ()
@@ -288,17 +288,17 @@ def told(law: InvariantLaw, trace: list[Event]) -> list[str]:
 def test_what_was_never_seen_is_told_at_the_end_with_its_place() -> None:
     text = '[[invariant]]\nclass = "app.A"\nalways = "o.x >= 0 and o.xx > 0"\n'
     law = invariants.compile(text, name="a.toml")
-    assert told(law, []) == ["invariant-class-unseen: a.toml:2:10: no object of app.A was seen"]
+    assert report(law, []) == ["invariant-class-unseen: a.toml:2:10: no object of app.A was seen"]
     unseen = "invariant-field-unseen: a.toml:3:26: nothing wrote app.A.xx, so nothing is known of it"
-    assert told(law, [new(), write("x", 1)]) == [unseen]
-    assert told(law, [new(), write("x", 1), write("xx", 1)]) == []
-    assert told(pickle.loads(pickle.dumps(law)), [new(), write("x", 1)]) == [unseen]
+    assert report(law, [new(), write("x", 1)]) == [unseen]
+    assert report(law, [new(), write("x", 1), write("xx", 1)]) == []
+    assert report(pickle.loads(pickle.dumps(law)), [new(), write("x", 1)]) == [unseen]
 
 
 def test_a_call_that_was_never_seen_is_told_if_nothing_was_judged() -> None:
     law = invariant(A, always="o.x >= 0", on="called('clsoe')")
-    assert [each.partition(":")[0] for each in told(law, [new(), write("x", 1)])] == ["invariant-call-unseen"]
-    assert told(law, [new(), write("x", 1), call("clsoe")]) == []
+    assert [each.partition(":")[0] for each in report(law, [new(), write("x", 1)])] == ["invariant-call-unseen"]
+    assert report(law, [new(), write("x", 1), call("clsoe")]) == []
 
 
 # -- objects -----------------------------------------------------------------------------------------------------------

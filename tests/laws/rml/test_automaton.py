@@ -36,7 +36,7 @@ def letters(law: str) -> RmlLaw:
     return compile(DECLARATIONS + law)
 
 
-class Walker:
+class TreeWalker:
     """Walks an automaton by its labels alone: what is of which event type, the law of that one event type says."""
 
     def __init__(self, law: RmlLaw, automaton: Automaton) -> None:
@@ -76,7 +76,7 @@ def assert_same_language(law: RmlLaw, word: list[Any]) -> None:
     built = automaton(law)
     assert built.finite
     assert not built.remembered
-    walker, monitor = Walker(law, built), law.monitor()
+    walker, monitor = TreeWalker(law, built), law.monitor()
     for event in (None, *word):
         if event is not None:
             monitor.step(event)
@@ -89,9 +89,9 @@ def assert_same_language(law: RmlLaw, word: list[Any]) -> None:
         assert state.may_end == monitor.verdict.accepts
         assert state.is_true == (monitor.verdict is Verdict.TRUE)
         if "{" in law.source.partition("Main")[2]:  # the engine looks at a count as it looks at any other value
-            assert state.doomed or monitor.verdict is not Verdict.FALSE
+            assert state.dead or monitor.verdict is not Verdict.FALSE
         else:
-            assert state.doomed == (monitor.verdict is Verdict.FALSE)
+            assert state.dead == (monitor.verdict is Verdict.FALSE)
 
 
 WORDS = st.lists(st.sampled_from([{"n": letter} for letter in "abcde"]), max_size=8)
@@ -153,7 +153,7 @@ def test_conformance_laws() -> None:
             continue
         if not built.finite or built.remembered or any("(" in label for t in built.transitions for label in t.labels):
             continue
-        walker = Walker(law, built)
+        walker = TreeWalker(law, built)
         walked += 1
         halts = ""
         for event in (None, *case["trace"]):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lawful import rml
-from laws.rml.engines import CORES, using
+from laws.rml.cores import CORES, using
 
 CASES: list[dict[str, Any]] = [
     json.loads(line)

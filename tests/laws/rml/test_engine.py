@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from lawful import rml
 from lawful.errors import LawError
 from lawful.laws.protocol import Verdict
-from laws.rml.engines import CORES, using
+from laws.rml.cores import CORES, using
 from oracle.random_rml import cases, random_case
 from oracle.rml import Oracle
 

@@ -8,7 +8,7 @@ import pytest
 
 from lawful import rml
 from lawful.laws.protocol import Expectation
-from laws.rml.engines import CORES, using
+from laws.rml.cores import CORES, using
 from oracle.random_rml import random_case
 from oracle.rml import Oracle
 

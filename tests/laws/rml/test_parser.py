@@ -12,7 +12,6 @@ import pytest
 from lawful.diagnostics import LawSourceError, Source
 from lawful.laws.rml.parser import parse
 from lawful.laws.rml.printer import format_expression, format_spec
-from lawful.laws.rml.reader import MAX_NESTING
 from lawful.laws.rml.syntax import All as AllTraces
 from lawful.laws.rml.syntax import (
     And,
@@ -20,12 +19,12 @@ from lawful.laws.rml.syntax import (
     Apply,
     Argument,
     Binary,
-    Call,
     Closure,
     Concat,
     Data,
     Declaration,
     Empty,
+    EquationCall,
     Event,
     EventUse,
     Expression,
@@ -45,6 +44,7 @@ from lawful.laws.rml.syntax import (
     Unary,
     Wildcard,
 )
+from lawful.laws.rml.token_reader import MAX_NESTING
 
 A, B, C, D = (Event(EventUse(name)) for name in "abcd")
 X, Y, Z = (Name(name) for name in "xyz")
@@ -114,14 +114,14 @@ def hint(text: str) -> str:
         (r"a (b \/ c)", Concat(A, Or(B, C))),
         ("a (b*)", Concat(A, Star(B))),
         ("a (b c)", Concat(A, Concat(B, C))),
-        ("a (Main)", Concat(A, Call("Main"))),
+        ("a (Main)", Concat(A, EquationCall("Main"))),
         ("a (b (c d))", Concat(A, Concat(B, Concat(C, D)))),
         ("a (b)", Event(EventUse("a", (Name("b"),)))),
         ("a (b | c)", Event(EventUse("a", (AnyOf((Name("b"), Name("c"))),)))),
         ("(a) (b | c)", Concat(A, Shuffle(B, C))),
         ("a ({let x; b})", Concat(A, Let(("x",), B))),
-        ("G<1, x + 1> H", Concat(Call("G", (ONE, Binary("+", X, ONE))), Call("H"))),
-        ("G<x < y, (x > y)>", Call("G", (Binary("<", X, Y), Binary(">", X, Y)))),
+        ("G<1, x + 1> H", Concat(EquationCall("G", (ONE, Binary("+", X, ONE))), EquationCall("H"))),
+        ("G<x < y, (x > y)>", EquationCall("G", (Binary("<", X, Y), Binary(">", X, Y)))),
         ("p(x) >> a", Filter(EventUse("p", (X,)), A, None)),
     ],
 )
@@ -239,7 +239,7 @@ def test_equation_heads(text: str) -> None:
 
 
 def test_comparison_in_a_call_is_no_equation_head() -> None:
-    assert parse("Main = if (true)\nG<x> else a;").equations[0].body == If(Literal(True), Call("G", (X,)), A)
+    assert parse("Main = if (true)\nG<x> else a;").equations[0].body == If(Literal(True), EquationCall("G", (X,)), A)
 
 
 def test_spans() -> None:

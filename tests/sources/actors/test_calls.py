@@ -551,16 +551,16 @@ def test_a_thread_that_comes_while_another_one_plans_is_watched_as_well(
     """What a function does is told only after the interpreter was asked for it: nobody may be quicker."""
     if sys.version_info < (3, 12):
         pytest.skip("there is no sys.monitoring")
-    from lawful.sources.python.monitoring_hooks import Monitoring
+    from lawful.sources.python.monitoring_hooks import MonitoringHooks
 
-    switch = Monitoring._switch
+    switch = MonitoringHooks._switch
 
     def switch_slowly(self: Any, code: CodeType, known: Any) -> None:
         if code.co_name in ("pay", "later"):
             time.sleep(0.05)
         switch(self, code, known)
 
-    monkeypatch.setattr(Monitoring, "_switch", switch_slowly)
+    monkeypatch.setattr(MonitoringHooks, "_switch", switch_slowly)
     bank = Bank()
 
     def program() -> None:

@@ -164,15 +164,15 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 
     def go(program: Callable[[], Any], *views: str, rests: bool = False, **options: Any) -> Run:
         found = Run()
-        deliver, on_call, attach = LiveRun.deliver, Exchange.on_call, Exchange.attach
+        deliver, hand, attach = LiveRun.deliver, Exchange.on_call, Exchange.attach
 
         def deliver_and_note(self: LiveRun, batch: list[Event]) -> None:
             found.events += [dict(event) for event in batch]
             deliver(self, batch)
 
-        def count_calls(self: Exchange, subject: Any, *args: Any) -> Any:
+        def hand_and_count(self: Exchange, subject: Any, *args: Any) -> Any:
             found.handed[getattr(subject, "co_name", "?")] += 1
-            return on_call(self, subject, *args)
+            return hand(self, subject, *args)
 
         def attach_and_set(self: Exchange, tracer: Any) -> None:
             attach(self, tracer)
@@ -181,7 +181,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 
         with monkeypatch.context() as patch:
             patch.setattr(LiveRun, "deliver", deliver_and_note)
-            patch.setattr(Exchange, "on_call", count_calls)
+            patch.setattr(Exchange, "on_call", hand_and_count)
             patch.setattr(Exchange, "attach", attach_and_set)
             laws = [grammar.compile(view) for view in views or (VIEW, CLERKS)]
             with lawful.watch(laws, project=__file__, **options) as watch:

@@ -21,7 +21,7 @@ def play(folder: str, own: Any, other: Any, first: bool, turns: int) -> None:
     ball = 0
     for _ in range(turns):
         if not first:
-            ball = pristine_os.recv()
+            ball = own.recv()
         first = False
         box.put([{"event": "send", "ball": ball}])
         other.send(ball + 1)

@@ -1,4 +1,4 @@
-"""A plain `Wanted`: what is watched is named."""
+"""A plain `WatchPlanner`: what is watched is named."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import lawful
 from lawful.laws import rml
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Want
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 
 LAW = """
 hashed(object, value) matches {event: 'func_post', name: '*.__hash__', targetId: object, res: value};
@@ -44,8 +44,8 @@ class Generated:
 
 
 @pytest.fixture
-def watched() -> Watched:
-    return Watched([rml.compile(LAW)], Scope(project=Path(__file__).parent))
+def watched() -> LawWatchPlanner:
+    return LawWatchPlanner([rml.compile(LAW)], Scope(project=Path(__file__).parent))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def watched() -> Watched:
     [(Plain.__hash__, Plain), (Plain.__hash__, Heir), (Own.__hash__, Own), (Generated.__hash__, Generated)],
 )
 def test_methods_of_all_classes_report_themselves(
-    watched: Watched, function: Callable[[Any], int], receiver: type
+    watched: LawWatchPlanner, function: Callable[[Any], int], receiver: type
 ) -> None:
     code = function.__code__
     plan = watched.plan(code, __name__)
@@ -65,12 +65,12 @@ def test_methods_of_all_classes_report_themselves(
     assert callee.wants & (Want.POST | Want.RESULT | Want.RECEIVER) == Want.POST | Want.RESULT | Want.RECEIVER
 
 
-def test_what_is_passed_on_to_a_base_class_does_not(watched: Watched) -> None:
+def test_what_is_passed_on_to_a_base_class_does_not(watched: LawWatchPlanner) -> None:
     assert watched.plan(Plain.__hash__.__code__, __name__) is not None
     assert watched.receiver_callee(Plain.__hash__.__code__, Own) is None
 
 
-def test_no_other_method_does(watched: Watched) -> None:
+def test_no_other_method_does(watched: LawWatchPlanner) -> None:
     plan = watched.plan(Plain.other.__code__, __name__)
     assert plan is None or plan.callee is None
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cli.hosted import Result, events, hosted
-from lawful.sources.python.children import Folder, merge_traces
+from lawful.sources.python.children import RunFolder, merge_traces
 
 USE = """\
 def use():
@@ -284,14 +284,14 @@ def test_multiprocessing(way: str, how: str, tmp_path: Path) -> None:
 
 
 def test_the_folder_numbers_its_members(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+    folder = RunFolder(str(tmp_path))
     assert [folder.enter(), folder.enter()] == [1, 2]
-    folder.stir(1)
+    folder.mark_busy(1)
     folder.leave(2)
     assert folder.members() == [1, 2]
     assert [folder.has_left(number) for number in (1, 2)] == [False, True]
     assert [folder.is_busy(number) for number in (1, 2, 3)] == [True, False, False]
-    folder.rest(1)
+    folder.mark_idle(1)
     assert not folder.is_busy(1)
     assert folder.is_running(1)
     child = os.fork()
@@ -304,16 +304,16 @@ def test_the_folder_numbers_its_members(tmp_path: Path) -> None:
     assert not folder.is_running(1)
     folder.remove()
     assert folder.members() == []
-    assert not folder.is_condemned(1)
+    assert not folder.was_killed(1)
 
 
 def test_many_numbers_are_given_without_gaps(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+    folder = RunFolder(str(tmp_path))
     assert [folder.enter() for _ in range(70)] == list(range(1, 71))
 
 
 @contextmanager
-def member_to_be(folder: Folder) -> Iterator[tuple[int, Callable[[], int]]]:
+def member_to_be(folder: RunFolder) -> Iterator[tuple[int, Callable[[], int]]]:
     """A process of a group of its own, and what makes it a member of the folder: that has its number."""
     begin, begun = os.pipe(), os.pipe()
     child = os.fork()
@@ -340,26 +340,26 @@ def member_to_be(folder: Folder) -> Iterator[tuple[int, Callable[[], int]]]:
 
 
 def test_who_is_condemned(tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path))
+    folder = RunFolder(str(tmp_path))
     with member_to_be(folder) as (child, enter):
         number = enter()
         for mild in (0, signal.SIGCONT, signal.SIGWINCH):
-            folder.condemn(child, mild)
-        folder.condemn(0, 15)  # another group
-        folder.condemn(os.getpid(), 15)
-        assert not folder.is_condemned(number)
-        folder.condemn(-child, None)
-        assert folder.is_condemned(number)
+            folder.note_kill(child, mild)
+        folder.note_kill(0, 15)  # another group
+        folder.note_kill(os.getpid(), 15)
+        assert not folder.was_killed(number)
+        folder.note_kill(-child, None)
+        assert folder.was_killed(number)
         Path(folder.file(number, ".pid")).write_text(f"{child} 1")
-        assert not folder.is_condemned(number)  # that was another process with the same id
+        assert not folder.was_killed(number)  # that was another process with the same id
 
 
 def test_one_may_be_condemned_before_it_is_known(tmp_path: Path) -> None:
     """A pool that has all its answers ends workers that have only just begun."""
-    folder = Folder(str(tmp_path))
+    folder = RunFolder(str(tmp_path))
     with member_to_be(folder) as (child, enter):
-        folder.condemn(child, signal.SIGTERM)
-        assert folder.is_condemned(enter())
+        folder.note_kill(child, signal.SIGTERM)
+        assert folder.was_killed(enter())
 
 
 def test_traces_are_merged_by_time_and_keep_their_order(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from lawful.events.writer import TraceWriter
 from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Want
-from lawful.sources.python.wanted import SCOPE_DETAIL, Watched
+from lawful.sources.python.watch_planner import SCOPE_DETAIL, LawWatchPlanner
 from sources.python.test_learner_feed import Numbers
 
 Fields = list[tuple[str, Any]]  # of an event
@@ -406,7 +406,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
 def watched(program: ModuleType, side: str, words: list[tuple[str, int]], **options: Any) -> list[Fields]:
     scope, detail = SIDES[side]
     project = Path(str(program.__file__)).parent
-    wanted = Watched([], Scope(calls=scope.calls, public=scope.public, project=project), detail=detail)
+    wanted = LawWatchPlanner([], Scope(calls=scope.calls, public=scope.public, project=project), detail=detail)
     events: list[dict[str, Any]] = []
     make: Callable[..., Any] = tracer_choice.choose().make
     tracer = make(wanted, events.extend, **options)
@@ -464,7 +464,7 @@ def test_the_learner_is_told_the_same_in_the_short_way(seed: int, program: Modul
     make: Callable[..., Any] = tracer_choice.choose().make
 
     def learned(told: Callable[[list[dict[str, Any]]], None], **options: Any) -> None:
-        run(program, words, make(Watched([], scope, learn=True), told, **options))
+        run(program, words, make(LawWatchPlanner([], scope, learn=True), told, **options))
 
     long, short = Numbers(), Numbers()
     learned(long.feed, limit=1 << 40)
@@ -488,7 +488,7 @@ def test_what_does_not_fit_into_one_piece_of_memory(side: str, program: ModuleTy
 def test_ids_of_two_processes(process: int, options: dict[str, Any], program: ModuleType) -> None:
     """After a fork there are objects with ids of both."""
     scope, detail = SIDES["public"]
-    wanted = Watched([], Scope(public=scope.public, project=Path(str(program.__file__)).parent), detail=detail)
+    wanted = LawWatchPlanner([], Scope(public=scope.public, project=Path(str(program.__file__)).parent), detail=detail)
     events: list[dict[str, Any]] = []
     make: Callable[..., Any] = tracer_choice.choose().make
     tracer = make(wanted, events.extend, **options)
@@ -520,7 +520,9 @@ def test_ids_of_two_processes(process: int, options: dict[str, Any], program: Mo
 def tracer_of_values(program: ModuleType, deliver: Callable[[list[Any]], object], **options: Any) -> Any:
     project = Path(str(program.__file__)).parent
     make: Callable[..., Any] = tracer_choice.choose().make
-    return make(Watched([], Scope(calls=("*", "prog"), project=project), detail=SCOPE_DETAIL), deliver, **options)
+    return make(
+        LawWatchPlanner([], Scope(calls=("*", "prog"), project=project), detail=SCOPE_DETAIL), deliver, **options
+    )
 
 
 @pytest.mark.parametrize("flush_at", [3, 1 << 40])
@@ -587,7 +589,7 @@ def test_lines_say_what_events_say(side: str, program: ModuleType) -> None:
     words = [(choose.choice(WORDS), choose.randrange(9)) for _ in range(150)]
     scope, detail = SIDES[side]
     project = Path(str(program.__file__)).parent
-    wanted = Watched([], Scope(calls=scope.calls, public=scope.public, project=project), detail=detail)
+    wanted = LawWatchPlanner([], Scope(calls=scope.calls, public=scope.public, project=project), detail=detail)
     briefs: list[Any] = []
     make: Callable[..., Any] = tracer_choice.choose().make
     tracer = make(wanted, briefs.extend, gone=True)

@@ -15,7 +15,7 @@ from lawful.laws import rml
 from lawful.sources.python.field_reads import fields_read
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Operation, Want
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 
 LAW = """
 written(object) matches {event: 'field_write', name: '*.__hash__.*', targetId: object};
@@ -181,9 +181,9 @@ def test_there_is_nothing_of_a_method_that_is_not_there() -> None:
     assert fields_read(Base, "missing") == frozenset()
 
 
-def watched(name: str = "*.__hash__.*", other: str = "", scope: Scope = OWN) -> Watched:
+def watched(name: str = "*.__hash__.*", other: str = "", scope: Scope = OWN) -> LawWatchPlanner:
     laws = [rml.compile(LAW.replace("*.__hash__.*", each)) for each in (name, other) if each]
-    return Watched(laws, scope)
+    return LawWatchPlanner(laws, scope)
 
 
 def test_a_law_is_told_of_their_writes_alone() -> None:

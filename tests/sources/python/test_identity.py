@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.identity import CHILD_STRIDE, Identity, Remembered, is_a, mro
+from lawful.sources.python.identity import CHILD_STRIDE, Identity, IdentityCache, is_a, mro
 
 
 class Plain:
@@ -217,7 +217,7 @@ def test_forget_and_children() -> None:
 
 
 def test_remembered_answers_last_as_long_as_their_objects() -> None:
-    answers: Remembered[str] = Remembered()
+    answers: IdentityCache[str] = IdentityCache()
     one, kind = Plain(), Plain
     answers.put("yes", one, kind)
     answers.put("descriptor", list.append, list)

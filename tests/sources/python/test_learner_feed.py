@@ -17,7 +17,7 @@ from lawful.learning import templates, window
 from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import LEARNING, Event, Tracer, Want, told
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 from sources.python.by_name import BRIEF, ByName
 
 Make = Callable[..., Tracer]
@@ -396,11 +396,13 @@ def test_a_place_that_calls_what_is_wanted_is_never_left_alone(prog: Run, core: 
 # -- what a scope asks for -------------------------------------------------------------------------
 
 
-def watched(tmp_path: Path, laws: str = "", *, detail: Want | None = None, **scope: Any) -> Watched:
-    return Watched([rml.compile(laws)] if laws else [], Scope(project=tmp_path, **scope), detail=detail, learn=True)
+def watched(tmp_path: Path, laws: str = "", *, detail: Want | None = None, **scope: Any) -> LawWatchPlanner:
+    return LawWatchPlanner(
+        [rml.compile(laws)] if laws else [], Scope(project=tmp_path, **scope), detail=detail, learn=True
+    )
 
 
-def wants(wanted: Watched, function: object, receiver: type | None) -> Want:
+def wants(wanted: LawWatchPlanner, function: object, receiver: type | None) -> Want:
     callee = wanted.callee(function, receiver)
     return Want(0) if callee is None else callee.wants
 

@@ -13,10 +13,10 @@ import pytest
 from lawful import core
 from lawful.laws.rml import compile as law
 from lawful.sources.python import tracer_choice
-from lawful.sources.python.children import Watching
+from lawful.sources.python.children import ProcessWatchPlanner
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import CodePlan, Event
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 
 LAW = law(
     "shut(f) matches {event:'func_pre', name:'library.Door.close', targetId:f}; Main = shut(_)*;", name="doors.rml"
@@ -41,7 +41,7 @@ def close(door): door.close()
 pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
 
 
-class Counting(Watched):
+class Counting(LawWatchPlanner):
     """Counts what it is asked about."""
 
     def __init__(self, folder: Path, scope: Scope) -> None:
@@ -75,7 +75,7 @@ def tracers() -> list[str]:
 def test_only_what_may_be_of_interest_is_asked_about(tracer_core: str, library: ModuleType, tmp_path: Path) -> None:
     watched = Counting(tmp_path, Scope(project=tmp_path / "program"))
     events: list[Event] = []
-    tracer = tracer_choice.choose(tracer_core).make(Watching(watched), events.extend)
+    tracer = tracer_choice.choose(tracer_core).make(ProcessWatchPlanner(watched), events.extend)
     tracer.start()
     try:
         library.first()
@@ -104,7 +104,7 @@ def test_what_a_law_names_is_not_dismissed_whatever_it_calls_itself(
 ) -> None:
     watched = Counting(tmp_path, Scope(project=tmp_path / "program"))
     events: list[Event] = []
-    tracer = tracer_choice.choose(tracer_core).make(Watching(watched), events.extend)
+    tracer = tracer_choice.choose(tracer_core).make(ProcessWatchPlanner(watched), events.extend)
     tracer.start()
     try:
         library.first()
@@ -124,7 +124,7 @@ def test_what_was_dismissed_and_then_named_is_seen_where_it_is_called(
     program = module("program", PROGRAM, tmp_path / "program" / "program.py")
     watched = Counting(tmp_path, Scope(project=tmp_path / "program"))
     events: list[Event] = []
-    tracer = tracer_choice.choose(tracer_core).make(Watching(watched), events.extend)
+    tracer = tracer_choice.choose(tracer_core).make(ProcessWatchPlanner(watched), events.extend)
     tracer.start()
     try:
         library.first()
@@ -140,15 +140,15 @@ def test_what_was_dismissed_and_then_named_is_seen_where_it_is_called(
 
 @pytest.mark.parametrize("scope", [{"public": ("library",)}, {"public": ("library",), "calls": ("stdlib",)}])
 def test_who_wants_more_than_names_is_asked_about_all(scope: dict[str, tuple[str, ...]], tmp_path: Path) -> None:
-    assert Watched([LAW], Scope(**scope, project=tmp_path)).library_filter is None
-    assert Watched([LAW], Scope(project=tmp_path), learn=True).library_filter is None
-    assert Watched([LAW], Scope(calls=("stdlib",), project=tmp_path)).library_filter is not None
+    assert LawWatchPlanner([LAW], Scope(**scope, project=tmp_path)).library_filter is None
+    assert LawWatchPlanner([LAW], Scope(project=tmp_path), learn=True).library_filter is None
+    assert LawWatchPlanner([LAW], Scope(calls=("stdlib",), project=tmp_path)).library_filter is not None
 
 
 @pytest.mark.parametrize("tracer_core", tracers())
 def test_two_at_once_have_notes_of_their_own(tracer_core: str, library: ModuleType, tmp_path: Path) -> None:
     both = [Counting(tmp_path, Scope(project=tmp_path / "program")) for _ in range(2)]
-    tracers = [tracer_choice.choose(tracer_core).make(Watching(each), lambda batch: None) for each in both]
+    tracers = [tracer_choice.choose(tracer_core).make(ProcessWatchPlanner(each), lambda batch: None) for each in both]
     for tracer in tracers:
         tracer.start()
     try:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lawful import core
-from lawful.sources.python.name_resolution import Standing, resolve
+from lawful.sources.python.name_resolution import ResolvedNames, resolve
 
 MODULES = ("shopa", "shopa.sub", "shopb")
 OWNERS = ("", "Till.", "Till.Drawer.", "Safe.")
@@ -44,7 +44,7 @@ def test_it_is_what_looking_anew_finds(seed: int, core_used: str, monkeypatch: p
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     for name in MODULES:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    standing = Standing("script")
+    standing = ResolvedNames("script")
     for name in NAMES:
         standing.add(name)
     seen = entries(standing)
@@ -57,7 +57,7 @@ def test_it_is_what_looking_anew_finds(seed: int, core_used: str, monkeypatch: p
         seen = now
 
 
-def entries(standing: Standing) -> dict[str, object]:
+def entries(standing: ResolvedNames) -> dict[str, object]:
     places = {name: standing.place(name) for name in NAMES}
     return {name: place and place.entry for name, place in places.items()}
 
@@ -111,11 +111,11 @@ def test_a_name_is_looked_up_again_only_when_something_on_its_way_changed(
         looked.append(name)
         return real(name, *rest)
 
-    real: Any = sys.modules[Standing.__module__].follow
-    monkeypatch.setattr(sys.modules[Standing.__module__], "follow", follow)
+    real: Any = sys.modules[ResolvedNames.__module__].follow
+    monkeypatch.setattr(sys.modules[ResolvedNames.__module__], "follow", follow)
     for name in MODULES:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    standing = Standing(None)
+    standing = ResolvedNames(None)
     for name in ("shopa.buy", "shopa.Till.buy", "shopb.buy", "shopc.buy"):
         standing.add(name)
     standing.settle()
@@ -137,7 +137,7 @@ def test_a_class_that_changes_very_often(core_used: str, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "shopa", module)
     kind: Any = type("Till", (), {})
     vars(module)["Till"] = kind
-    standing = Standing(None)
+    standing = ResolvedNames(None)
     standing.add("shopa.Till.buy")
     for number in range(3000):
         kind.buy = function = eval(f"lambda: {number}")
@@ -152,7 +152,7 @@ def test_one_goes_on_when_another_with_the_same_modules_is_gone(
 ) -> None:
     module = ModuleType("shopa")
     monkeypatch.setitem(sys.modules, "shopa", module)
-    first, second = Standing(None), Standing(None)
+    first, second = ResolvedNames(None), ResolvedNames(None)
     for each in (first, second):
         each.add("shopa.buy")
         each.settle()

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from lawful.sources.python.per_object import Attached
+from lawful.sources.python.per_object import PerObject
 
 
 class Same:
@@ -22,7 +22,7 @@ class Same:
 
 
 def test_objects_that_are_equal_are_not_the_same() -> None:
-    kept: Attached[int] = Attached()
+    kept: PerObject[int] = PerObject()
     one, other = Same(), Same()
     kept.put(one, 1)
     assert kept.get(one) == 1
@@ -34,7 +34,7 @@ def test_objects_that_are_equal_are_not_the_same() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_it_forgets_what_is_gone_and_nothing_else(seed: int) -> None:
     chance = random.Random(seed)
-    kept: Attached[int] = Attached()
+    kept: PerObject[int] = PerObject()
     alive: dict[int, Same] = {}
     for number in range(500):
         if alive and chance.random() < 0.5:
@@ -53,11 +53,11 @@ def test_it_forgets_what_is_gone_and_nothing_else(seed: int) -> None:
 
 def test_what_has_no_weak_references_is_refused() -> None:
     with pytest.raises(TypeError):
-        Attached[int]().put(3, 1)
+        PerObject[int]().put(3, 1)
 
 
 def test_a_trace_function_does_not_see_how_it_forgets() -> None:
-    kept: Attached[int] = Attached()
+    kept: PerObject[int] = PerObject()
     one = Same()
     kept.put(one, 1)
     seen: list[str] = []

@@ -35,7 +35,7 @@ async def several(a, b):
         case {"k": [x, *_]} | (x, _):
             assert x in b, super().name(x)
 """
-MARKS = sites.Marks(frozenset({"append", "name7", "len", "attribute3", "__exit__"}), name_unwanted=True)
+MARKS = sites.CallMarks(frozenset({"append", "name7", "len", "attribute3", "__exit__"}), name_unwanted=True)
 LOADS = {f"LOAD_{each}" for each in "GLOBAL NAME FROM_DICT_OR_GLOBALS ATTR METHOD SUPER_ATTR CONST".split()}
 
 
@@ -61,7 +61,11 @@ PROGRAMS = [*map(code_of, MODULES), compile(OWN, "own", "exec"), compile(MANY_NA
 def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.MonkeyPatch) -> None:
     every = frozenset(Operation)
     calls = frozenset({Operation.CALL, Operation.CALL_EX, Operation.ENTER, Operation.EXIT_RAISED})
-    wants = [(every, sites.Marks()), (calls, MARKS), (calls, MARKS._replace(name_unwanted=False, learner_only=True))]
+    wants = [
+        (every, sites.CallMarks()),
+        (calls, MARKS),
+        (calls, MARKS._replace(name_unwanted=False, learner_only=True)),
+    ]
     in_c = [sites.probes(code, *each) for code in codes(program) for each in wants]
     monkeypatch.setattr(core, "native_tracer", None)
     assert in_c == [sites.probes(code, *each) for code in codes(program) for each in wants]

@@ -22,7 +22,7 @@ BOTH = ON_CALL | Want.ON_RETURN
 Prog = Callable[[str], ModuleType]
 
 
-class Handler(ByName):
+class CallHandler(ByName):
     """Notes what it is handed, and answers with one event for the beginning and one for the end."""
 
     def __init__(self, calls: dict[str, Want], own: dict[str, Want]) -> None:
@@ -45,7 +45,7 @@ class Handler(ByName):
         return [{"event": "end", "name": str(token)}]
 
 
-Run = Callable[..., tuple[Handler, list[Event], Tracer]]
+Run = Callable[..., tuple[CallHandler, list[Event], Tracer]]
 
 
 @pytest.fixture(params=tracer_choice.available())
@@ -58,9 +58,9 @@ def run(request: pytest.FixtureRequest, prog: Prog) -> Iterator[Run]:
         calls: dict[str, Want] | None = None,
         deliver: Callable[[list[Event]], None] | None = None,
         **options: Any,
-    ) -> tuple[Handler, list[Event], Tracer]:
+    ) -> tuple[CallHandler, list[Event], Tracer]:
         events: list[Event] = []
-        hands = Handler(calls or {}, own or {})
+        hands = CallHandler(calls or {}, own or {})
         hands.fails = options.pop("fails", False)
         tracer = tracer_choice.choose(request.param).make(hands, deliver or events.extend, **options)
         tracers.append(tracer)
@@ -211,11 +211,11 @@ def test_a_fault_of_ours_ends_the_watching_and_not_the_program(run: Run) -> None
 def test_what_the_hand_does_itself_is_not_seen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
 
-    def on_call(self: Handler, subject: Any, args: Any, kwargs: Any) -> None:
+    def on_call(self: CallHandler, subject: Any, args: Any, kwargs: Any) -> None:
         seen.append(args)
         args[0].touch()
 
-    monkeypatch.setattr(Handler, "on_call", on_call)
+    monkeypatch.setattr(CallHandler, "on_call", on_call)
     run("class C:\n    def touch(self):\n        pass\nC().touch()\n", {"prog.C.touch": ON_CALL})
     assert len(seen) == 1
 
@@ -241,9 +241,9 @@ for thread in threads:
 for thread in threads:
     thread.join()
 """
-    monkey = Handler.on_call
+    monkey = CallHandler.on_call
 
-    def on_call(self: Handler, subject: Any, args: Any, kwargs: Any) -> Any:
+    def on_call(self: CallHandler, subject: Any, args: Any, kwargs: Any) -> Any:
         return [{"event": "begin", "args": list(args)}], None
 
     def deliver(batch: list[Event]) -> None:
@@ -255,10 +255,10 @@ for thread in threads:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        Handler.on_call = on_call  # type: ignore[method-assign, assignment]
+        CallHandler.on_call = on_call  # type: ignore[method-assign, assignment]
         run(source, {"prog.f": ON_CALL}, deliver=deliver, synchronous=True)
     finally:
-        Handler.on_call = monkey  # type: ignore[method-assign]
+        CallHandler.on_call = monkey  # type: ignore[method-assign]
         sys.setswitchinterval(before)
     assert sys.modules["prog"].wrong == []  # type: ignore[attr-defined]
 

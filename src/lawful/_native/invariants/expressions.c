@@ -284,7 +284,7 @@ static Value extreme(const Expression *x, const Step *step) {
     return best;
 }
 
-/* `and`, `or`: what cannot be told of one part does not matter if another decides. */
+/* `and`, `or`: what cannot be reported of one part does not matter if another decides. */
 static Value connected(const Expression *x, const Step *step) {
     int decides = x->kind == X_ANY;
     bool later = false;
@@ -311,7 +311,7 @@ static inline Value old_value(const Expression *x, const Step *step) {
         return value == NULL ? LATER : value_of_object(value);
     }
     if (step->plan->writes == x->number) return value_of_field(step->replaced);
-    return value_of_field(step->known->values[x->number]);
+    return value_of_field(step->object->values[x->number]);
 }
 
 static Value argument(const Expression *x, const Step *step) {
@@ -338,7 +338,7 @@ static Value argument(const Expression *x, const Step *step) {
 static Value evaluate(const Expression *x, const Step *step) {
     switch (x->kind) {
     case X_CONSTANT: return x->constant;
-    case X_NEW: return value_of_field(step->known->values[x->number]);
+    case X_NEW: return value_of_field(step->object->values[x->number]);
     case X_OLD: return old_value(x, step);
     case X_KEY: return truth_value(x->keys >> step->plan->number & 1);
     case X_RESULT: {

@@ -7,7 +7,7 @@
 
 /* ---- values of fields ------------------------------------------------------------------------------------------ */
 
-/* The value of a field: nothing if it is not known, a Python object, or (marked by its lowest bit) the id of one. */
+/* The value of a field: nothing if it is not object, a Python object, or (marked by its lowest bit) the id of one. */
 typedef uintptr_t Field;
 #define UNKNOWN_FIELD ((Field)0)
 
@@ -21,41 +21,41 @@ static inline void field_drop(Field f) { Py_XDECREF(field_object(f)); }
 
 /* ---- one object (tracker.c) ---------------------------------------------------------------------------------- */
 
-typedef struct Known Known;
-struct Known {
+typedef struct TrackedObject TrackedObject;
+struct TrackedObject {
     PyObject_VAR_HEAD
     PyObject *id;
     Id number;                /* the same, if it is one; or 0 */
     bool begun, over, broken; /* judged now; not any more, for good; its state */
-    bool doubted;             /* the Python side was asked about it, and may have noted something */
+    bool asked_python;             /* the Python side was asked about it, and may have noted something */
     PyObject *snapshot;       /* a dict: its values when a transition was last judged; or NULL */
     PyObject *asked;          /* the event that asks for what it owes; NULL: it owes nothing */
     double deadline;
-    Known *sooner, *later;    /* by deadline */
+    TrackedObject *sooner, *later;    /* by deadline */
     Field values[];
 };
 
 /* ---- what the events of one kind about one name do --------------------------------------------------------------- */
 
 typedef struct Expression Expression;
-typedef struct Plan Plan;
-struct Plan {
+typedef struct KeyPlan KeyPlan;
+struct KeyPlan {
     PyObject *key, *kind; /* (kind, name); borrowed from the rule's program */
     int number;
     int writes;           /* the field; -1: none */
     bool returns, calls;  /* a call's end; a call */
     bool gone, seen;
     int begins, state, transition, pays, ends, asks; /* expressions; -1: none */
-    Plan *next;           /* of the same name */
+    KeyPlan *next;           /* of the same name */
 };
 
 /* A step of an object, as expressions see it. */
 typedef struct {
-    const Plan *plan;
-    const Known *known;
+    const KeyPlan *plan;
+    const TrackedObject *object;
     PyObject *event;
-    Field replaced;       /* what the field that is written was before */
-    PyObject *snapshot;   /* what `old` stands for, if not the values before the event */
+    Field replaced;       /* what the field that is written was previous */
+    PyObject *snapshot;   /* what `old` stands for, if not the values previous the event */
     PyObject *const *names; /* of fields */
 } Step;
 
@@ -85,6 +85,6 @@ static inline PyObject *event_part(PyObject *event, PyObject *key) {
     return fields == NULL ? NULL : look_up(fields, key);
 }
 
-extern PyTypeObject InvariantType, KnownType;
+extern PyTypeObject InvariantTrackerType, TrackedObjectType;
 
 #endif

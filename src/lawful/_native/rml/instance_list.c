@@ -3,27 +3,27 @@
 
 #define GAP (UINT64_C(1) << 20)
 #define LARGE_TABLE (1024 * 1024)
-#define TWIN_TRIES 16 /* children about the same object that are compared */
+#define DUPLICATE_TRIES 16 /* children about the same object that are compared */
 
-static size_t frame_bytes(int size, int links) {
-    return sizeof(Frame) + sizeof(Val) * (size_t)size + sizeof(Link) * (size_t)links;
+static size_t entry_bytes(int size, int links) {
+    return sizeof(ListEntry) + sizeof(Val) * (size_t)size + sizeof(Link) * (size_t)links;
 }
 
-static int link_count(const Frame *frame) { return frame->watch == NULL ? 1 : frame->watch->count; }
+static int link_count(const ListEntry *entry) { return entry->triggers == NULL ? 1 : entry->triggers->count; }
 
-static Link *frame_links(Frame *frame) { return (Link *)(frame->leaf.registers + frame->leaf.size); }
+static Link *entry_links(ListEntry *entry) { return (Link *)(entry->leaf.registers + entry->leaf.size); }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------------- */
 
-static const Val *registers_of(const Part *part, const Home *home) {
+static const Val *registers_of(const Part *part, const IndexKey *index_key) {
     if (part->kind != P_FILTER) return part->registers;
     const Filter *filter = (const Filter *)part;
-    return home->in_test ? filter->test->registers : filter->otherwise->registers;
+    return index_key->in_test ? filter->test->registers : filter->otherwise->registers;
 }
 
-static Val home_value(const Part *part, const Home *home, int i) {
-    const Operand *operand = home->operands[i];
-    return operand->kind == SLOT ? registers_of(part, home)[operand->a] : operand->constant;
+static Val index_value(const Part *part, const IndexKey *index_key, int i) {
+    const Operand *operand = index_key->operands[i];
+    return operand->kind == SLOT ? registers_of(part, index_key)[operand->a] : operand->constant;
 }
 
 static uint32_t key_hash(const Val *values, int count) {
@@ -32,106 +32,106 @@ static uint32_t key_hash(const Val *values, int count) {
     return hash;
 }
 
-/* ---- a spine in a spine ---------------------------------------------------------------------------------------------------- */
+/* ---- a list in a list ---------------------------------------------------------------------------------------------------- */
 
-#define SMALL 16 /* homes of a spine whose children can wait together */
+#define SMALL 16 /* index keys of a list whose children can wait together */
 
-static void watch_release(Watch *watch) {
-    if (watch == NULL || !watch->own) return;
-    for (int i = 0; i < watch->count; i++)
-        for (int j = 0; j < watch->homes[i].count; j++) val_decref(watch->homes[i].operands[j]->constant);
-    free(watch);
+static void triggers_release(Triggers *triggers) {
+    if (triggers == NULL || !triggers->own) return;
+    for (int i = 0; i < triggers->count; i++)
+        for (int j = 0; j < triggers->index_keys[i].count; j++) val_decref(triggers->index_keys[i].operands[j]->constant);
+    free(triggers);
 }
 
-typedef struct { size_t keys, homes, values; } Amount;
+typedef struct { size_t keys, index_keys, values; } Amount;
 
-static void amount_add(Amount *amount, const Watch *watch) {
-    amount->keys += (size_t)watch->key_count;
-    amount->homes += (size_t)watch->count;
-    for (int i = 0; i < watch->count; i++) amount->values += (size_t)watch->homes[i].count;
+static void amount_add(Amount *amount, const Triggers *triggers) {
+    amount->keys += (size_t)triggers->key_count;
+    amount->index_keys += (size_t)triggers->count;
+    for (int i = 0; i < triggers->count; i++) amount->values += (size_t)triggers->index_keys[i].count;
 }
 
-/* One block: the watch, then its homes, operands, pointers to them, and keys. */
-static Watch *own_watch(Amount amount) {
-    size_t homes = sizeof(Home) * amount.homes, operands = sizeof(Operand) * amount.values;
+/* One block: the triggers, then its index keys, operands, pointers to them, and keys. */
+static Triggers *own_triggers(Amount amount) {
+    size_t index_keys = sizeof(IndexKey) * amount.index_keys, operands = sizeof(Operand) * amount.values;
     size_t pointers = sizeof(Operand *) * amount.values;
-    Watch *watch = calloc(1, sizeof(Watch) + homes + operands + pointers + sizeof(int) * amount.keys);
-    if (watch == NULL) return (Watch *)PyErr_NoMemory();
-    watch->keyed = watch->own = true;
-    watch->homes = (Home *)(watch + 1);
-    Operand *first = (Operand *)((char *)watch->homes + homes);
+    Triggers *triggers = calloc(1, sizeof(Triggers) + index_keys + operands + pointers + sizeof(int) * amount.keys);
+    if (triggers == NULL) return (Triggers *)PyErr_NoMemory();
+    triggers->keyed = triggers->own = true;
+    triggers->index_keys = (IndexKey *)(triggers + 1);
+    Operand *first = (Operand *)((char *)triggers->index_keys + index_keys);
     Operand **places = (Operand **)((char *)first + operands);
     for (size_t i = 0; i < amount.values; i++) places[i] = first + i;
-    watch->keys = (int *)((char *)places + pointers);
-    if (amount.homes) watch->homes[0].operands = places;
-    return watch;
+    triggers->keys = (int *)((char *)places + pointers);
+    if (amount.index_keys) triggers->index_keys[0].operands = places;
+    return triggers;
 }
 
 /* Add what a part waits for, by value. */
-static void own_add(Watch *own, const Watch *watch, const Part *part) {
-    for (int i = 0; i < watch->key_count; i++) own->keys[own->key_count++] = watch->keys[i];
-    for (int i = 0; i < watch->count; i++) {
-        const Home *home = watch->homes + i;
-        Home *copy = own->homes + own->count;
+static void own_add(Triggers *own, const Triggers *triggers, const Part *part) {
+    for (int i = 0; i < triggers->key_count; i++) own->keys[own->key_count++] = triggers->keys[i];
+    for (int i = 0; i < triggers->count; i++) {
+        const IndexKey *index_key = triggers->index_keys + i;
+        IndexKey *copy = own->index_keys + own->count;
         Operand **operands = own->count ? copy[-1].operands + copy[-1].count : copy->operands;
-        *copy = (Home){home->table, home->count, operands, false};
+        *copy = (IndexKey){index_key->table, index_key->count, operands, false};
         own->count++;
-        for (int j = 0; j < home->count; j++) {
-            *operands[j] = (Operand){.kind = CONSTANT, .constant = home_value(part, home, j)};
+        for (int j = 0; j < index_key->count; j++) {
+            *operands[j] = (Operand){.kind = CONSTANT, .constant = index_value(part, index_key, j)};
             val_incref(operands[j]->constant);
         }
     }
 }
 
-static int choose_watch(Machine *machine, Way way, Part *part, Watch **watch);
+static int choose_triggers(RmlMachine *machine, Way way, Part *part, Triggers **triggers);
 
-/* A small spine in a spine of another kind waits for whatever its own children wait for. A large one would have to move
+/* A small list in a list of another kind waits for whatever its own children wait for. A large one would have to move
    too often, and there cannot be many of them. */
-static int nested_watch(Machine *machine, Way way, Spine *spine, Watch **watch) {
-    if (spine->always != NULL) return 0;
-    Watch *core;
-    if (choose_watch(machine, way, spine->core, &core) < 0) return -1;
+static int nested_triggers(RmlMachine *machine, Way way, InstanceList *list, Triggers **triggers) {
+    if (list->always != NULL) return 0;
+    Triggers *core;
+    if (choose_triggers(machine, way, list->core, &core) < 0) return -1;
     if (core == NULL) return 0;
     Amount amount = {0, 0, 0};
     amount_add(&amount, core);
     int children = 0;
-    for (Frame *frame = spine->first; children <= SMALL && frame != NULL; frame = frame->after, children++)
-        amount_add(&amount, frame->watch);
-    if (children <= SMALL && amount.homes <= SMALL) {
-        *watch = own_watch(amount);
-        if (*watch != NULL) {
-            own_add(*watch, core, spine->core);
-            for (Frame *frame = spine->first; frame != NULL; frame = frame->after)
-                own_add(*watch, frame->watch, frame_part(frame));
+    for (ListEntry *entry = list->first; children <= SMALL && entry != NULL; entry = entry->after, children++)
+        amount_add(&amount, entry->triggers);
+    if (children <= SMALL && amount.index_keys <= SMALL) {
+        *triggers = own_triggers(amount);
+        if (*triggers != NULL) {
+            own_add(*triggers, core, list->core);
+            for (ListEntry *entry = list->first; entry != NULL; entry = entry->after)
+                own_add(*triggers, entry->triggers, entry_part(entry));
         }
     }
-    watch_release(core);
+    triggers_release(core);
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* What to watch for a child; NULL in `watch` if every event can change it. */
-static int choose_watch(Machine *machine, Way way, Part *part, Watch **watch) {
-    *watch = NULL;
-    if (part->kind == P_SPINE) return nested_watch(machine, way, (Spine *)part, watch);
+/* What to triggers for a child; NULL in `triggers` if every event can change it. */
+static int choose_triggers(RmlMachine *machine, Way way, Part *part, Triggers **triggers) {
+    *triggers = NULL;
+    if (part->kind == P_INSTANCE_LIST) return nested_triggers(machine, way, (InstanceList *)part, triggers);
     Node *test = NULL;
     Part *leaf = part;
     if (part->kind == P_FILTER) {
-        test = unconcerned(machine, ((Filter *)part)->test);
+        test = walk_unmatched(machine, ((Filter *)part)->test);
         if (test == NULL) return -1;
         if (test->kind == N_YES) return 0;
         leaf = ((Filter *)part)->otherwise;
     }
     if (leaf->kind != P_LEAF) return 0;
-    Node *end = unconcerned(machine, leaf);
+    Node *end = walk_unmatched(machine, leaf);
     if (end == NULL) return -1;
     if (end->kind != (way == AND ? N_SELF : N_FAIL)) return 0;
-    Watch *found = program_watch(machine->program, end, test);
+    Triggers *found = trees_triggers(machine->trees, end, test);
     if (found == NULL) return -1;
     if (!found->keyed) return 0;
     for (int i = 0; i < found->count; i++)
-        for (int j = 0; j < found->homes[i].count; j++)
-            if (!val_keyable(home_value(part, found->homes + i, j))) return 0;
-    *watch = found;
+        for (int j = 0; j < found->index_keys[i].count; j++)
+            if (!val_keyable(index_value(part, found->index_keys + i, j))) return 0;
+    *triggers = found;
     return 0;
 }
 
@@ -170,26 +170,26 @@ static int table_resize(Table *table, uint32_t room) {
     return 0;
 }
 
-static Table *table_of(Spine *spine, int number) {
-    for (int i = 0; i < spine->table_count; i++)
-        if (spine->tables[i].number == number) return spine->tables + i;
+static Table *table_of(InstanceList *list, int number) {
+    for (int i = 0; i < list->table_count; i++)
+        if (list->tables[i].number == number) return list->tables + i;
     return NULL;
 }
 
-static Table *table_for(Spine *spine, int number) {
-    Table *table = table_of(spine, number);
+static Table *table_for(InstanceList *list, int number) {
+    Table *table = table_of(list, number);
     if (table != NULL) return table;
-    if (spine->table_count == spine->table_room) {
-        int room = spine->table_room ? spine->table_room * 2 : 4;
-        Table *tables = realloc(spine->tables, sizeof(Table) * (size_t)room);
+    if (list->table_count == list->table_room) {
+        int room = list->table_room ? list->table_room * 2 : 4;
+        Table *tables = realloc(list->tables, sizeof(Table) * (size_t)room);
         if (tables == NULL) return (Table *)PyErr_NoMemory();
-        spine->tables = tables;
-        spine->table_room = room;
+        list->tables = tables;
+        list->table_room = room;
     }
-    table = spine->tables + spine->table_count;
+    table = list->tables + list->table_count;
     *table = (Table){.number = number};
     if (table_resize(table, 8) < 0) return NULL;
-    spine->table_count++;
+    list->table_count++;
     return table;
 }
 
@@ -198,11 +198,11 @@ static uint32_t table_find(Table *table, uint32_t hash, const Val *values, int c
     uint32_t at = table_place(table, hash);
     for (Link *link; (link = table->slots[at]) != NULL; at = table_next(table, at)) {
         if (table->hashes[at] != hash) continue;
-        Frame *frame = frame_of(link);
-        const Home *home = frame->watch->homes + link->home;
+        ListEntry *entry = list_entry_of(link);
+        const IndexKey *index_key = entry->triggers->index_keys + link->index_key;
         int same = 1;
         for (int i = 0; same == 1 && i < count; i++)
-            same = val_identical(home_value(frame_part(frame), home, i), values[i]);
+            same = val_identical(index_value(entry_part(entry), index_key, i), values[i]);
         if (same == 1) break;
     }
     return at;
@@ -226,15 +226,15 @@ static void table_close(Table *table, uint32_t hole) {
 }
 
 /* A child's link in the same ring as another link, or NULL. */
-static Link *link_beside(Frame *frame, const Link *link, const Home *home, const Part *part) {
-    Link *links = frame_links(frame);
-    if (home == NULL || frame->watch == NULL) return home == NULL && frame->watch == NULL ? links : NULL;
-    for (int i = 0; i < frame->watch->count; i++) {
-        const Home *other = frame->watch->homes + i;
-        if (other->table != home->table || links[i].hash != link->hash) continue;
+static Link *link_beside(ListEntry *entry, const Link *link, const IndexKey *index_key, const Part *part) {
+    Link *links = entry_links(entry);
+    if (index_key == NULL || entry->triggers == NULL) return index_key == NULL && entry->triggers == NULL ? links : NULL;
+    for (int i = 0; i < entry->triggers->count; i++) {
+        const IndexKey *other = entry->triggers->index_keys + i;
+        if (other->table != index_key->table || links[i].hash != link->hash) continue;
         int same = 1;
-        for (int j = 0; same == 1 && j < home->count; j++)
-            same = val_identical(home_value(frame_part(frame), other, j), home_value(part, home, j));
+        for (int j = 0; same == 1 && j < index_key->count; j++)
+            same = val_identical(index_value(entry_part(entry), other, j), index_value(part, index_key, j));
         if (same == 1) return links + i;
     }
     return NULL;
@@ -243,16 +243,16 @@ static Link *link_beside(Frame *frame, const Link *link, const Home *home, const
 /* Into a ring, at its place; `*first` is the first of the ring or NULL. The place is looked for in two ways at once: from
    the end of the ring, which is soon found if the ring is small or the child new, and among the children before this one,
    of which one is soon found if most are in the ring. */
-static void ring_insert(Link **first, Link *link, const Home *home) {
+static void ring_insert(Link **first, Link *link, const IndexKey *index_key) {
     if (*first == NULL) {
         link->next = link->prev = link;
         *first = link;
         return;
     }
-    Frame *frame = frame_of(link), *near = frame->before;
+    ListEntry *entry = list_entry_of(link), *near = entry->before;
     Link *after = (*first)->prev;
     bool foremost = false;
-    while (frame_of(after)->label > frame->label) {
+    while (list_entry_of(after)->label > entry->label) {
         if (after == *first) {
             foremost = true;
             after = after->prev;
@@ -260,7 +260,7 @@ static void ring_insert(Link **first, Link *link, const Home *home) {
         }
         after = after->prev;
         if (near != NULL) {
-            Link *beside = link_beside(near, link, home, frame_part(frame));
+            Link *beside = link_beside(near, link, index_key, entry_part(entry));
             if (beside != NULL) {
                 after = beside;
                 break;
@@ -283,66 +283,66 @@ static Link *ring_remove(Link *link) {
     return next;
 }
 
-static int ask_for(Machine *machine, Spine *spine, const Watch *watch) {
-    int keys = machine->program->key_count;
-    if (spine->asked_count < keys) {
-        uint32_t *asked = realloc(spine->asked, sizeof(uint32_t) * (size_t)keys);
+static int ask_for(RmlMachine *machine, InstanceList *list, const Triggers *triggers) {
+    int keys = machine->trees->key_count;
+    if (list->asked_count < keys) {
+        uint32_t *asked = realloc(list->asked, sizeof(uint32_t) * (size_t)keys);
         if (asked == NULL) {
             PyErr_NoMemory();
             return -1;
         }
-        memset(asked + spine->asked_count, 0, sizeof(uint32_t) * (size_t)(keys - spine->asked_count));
-        spine->asked = asked;
-        spine->asked_count = keys;
+        memset(asked + list->asked_count, 0, sizeof(uint32_t) * (size_t)(keys - list->asked_count));
+        list->asked = asked;
+        list->asked_count = keys;
     }
-    for (int i = 0; i < watch->key_count; i++) spine->asked[watch->keys[i]]++;
+    for (int i = 0; i < triggers->key_count; i++) list->asked[triggers->keys[i]]++;
     return 0;
 }
 
-static int frame_register(Machine *machine, Spine *spine, Frame *frame) {
-    Link *links = frame_links(frame);
-    size_t first_word = ((char *)links - (char *)frame) / 8;
-    for (int i = 0; i < link_count(frame); i++) {
+static int index_entry(RmlMachine *machine, InstanceList *list, ListEntry *entry) {
+    Link *links = entry_links(entry);
+    size_t first_word = ((char *)links - (char *)entry) / 8;
+    for (int i = 0; i < link_count(entry); i++) {
         links[i].place = (uint16_t)(first_word + (size_t)i * (sizeof(Link) / 8));
-        links[i].home = (uint16_t)i;
+        links[i].index_key = (uint16_t)i;
         links[i].hash = 0;
     }
-    if (frame->watch == NULL) {
-        ring_insert(&spine->always, links, NULL);
+    if (entry->triggers == NULL) {
+        ring_insert(&list->always, links, NULL);
         return 0;
     }
-    if (ask_for(machine, spine, frame->watch) < 0) return -1;
-    Part *part = frame_part(frame);
-    for (int i = 0; i < frame->watch->count; i++) {
-        const Home *home = frame->watch->homes + i;
-        Table *table = table_for(spine, home->table);
+    if (ask_for(machine, list, entry->triggers) < 0) return -1;
+    Part *part = entry_part(entry);
+    for (int i = 0; i < entry->triggers->count; i++) {
+        const IndexKey *index_key = entry->triggers->index_keys + i;
+        Table *table = table_for(list, index_key->table);
         if (table == NULL) return -1;
         if (table->used + 1 > table->room / 8 * 7 && table_resize(table, table->room / 2 * 3) < 0)
             return -1;
         Val values[MOST_VALUES];
-        for (int j = 0; j < home->count; j++) values[j] = home_value(part, home, j);
-        links[i].hash = key_hash(values, home->count);
-        uint32_t at = table_find(table, links[i].hash, values, home->count);
+        for (int j = 0; j < index_key->count; j++) values[j] = index_value(part, index_key, j);
+        links[i].hash = key_hash(values, index_key->count);
+        uint32_t at = table_find(table, links[i].hash, values, index_key->count);
         if (table->slots[at] == NULL) table->used++;
         table->hashes[at] = links[i].hash;
-        ring_insert(table->slots + at, links + i, home);
+        ring_insert(table->slots + at, links + i, index_key);
     }
     return 0;
 }
 
-static void frame_unregister(Spine *spine, Frame *frame) {
-    Link *links = frame_links(frame);
-    if (frame->watch == NULL) {
+static void unindex_entry(InstanceList *list, ListEntry *entry) {
+    Link *links = entry_links(entry);
+    if (entry->triggers == NULL) {
         Link *next = ring_remove(links);
-        if (spine->always == links) spine->always = next;
+        if (list->always == links) list->always = next;
         return;
     }
-    for (int i = 0; i < frame->watch->key_count; i++) spine->asked[frame->watch->keys[i]]--;
-    for (int i = 0; i < frame->watch->count; i++) {
-        Table *table = table_of(spine, frame->watch->homes[i].table);
+    for (int i = 0; i < entry->triggers->key_count; i++) list->asked[entry->triggers->keys[i]]--;
+    for (int i = 0; i < entry->triggers->count; i++) {
+        Table *table = table_of(list, entry->triggers->index_keys[i].table);
         Link *next = ring_remove(links + i);
-        if (next != NULL && links[i].prev != NULL && frame_of(next)->label > frame->label &&
-            frame_of(links[i].prev)->label < frame->label)
+        if (next != NULL && links[i].prev != NULL && list_entry_of(next)->label > entry->label &&
+            list_entry_of(links[i].prev)->label < entry->label)
             continue; /* in the middle of its ring: no slot points here */
         uint32_t at = table_place(table, links[i].hash);
         for (; table->slots[at] != NULL; at = table_next(table, at)) {
@@ -356,61 +356,61 @@ static void frame_unregister(Spine *spine, Frame *frame) {
     }
 }
 
-Link *spine_ring(Machine *machine, Spine *spine, int number) {
-    int pattern = machine->program->keys[number].pattern;
-    Memo *memo = captured(machine, pattern);
-    if (memo == NULL || !memo->matched) return NULL;
-    const Key *key = machine->program->keys + number;
+Link *list_ring(RmlMachine *machine, InstanceList *list, int number) {
+    int pattern = machine->trees->keys[number].pattern;
+    PatternMatch *match = captured(machine, pattern);
+    if (match == NULL || !match->matched) return NULL;
+    const KeyKind *key = machine->trees->keys + number;
     Val values[MOST_VALUES];
     for (int i = 0; i < key->count; i++) {
-        values[i] = memo->captures[key->captures[i]];
+        values[i] = match->captures[key->captures[i]];
         if (!val_keyable(values[i])) return NULL;
     }
-    Table *table = table_of(spine, key->table);
+    Table *table = table_of(list, key->table);
     return table->slots[table_find(table, key_hash(values, key->count), values, key->count)];
 }
 
 /* ---- looking ahead -------------------------------------------------------------------------------------------------------- */
 
-bool spine_is_large(const Spine *spine) {
-    for (int i = 0; i < spine->table_count; i++)
-        if (spine->tables[i].used > LARGE_TABLE / 1024) return true;
+bool list_is_large(const InstanceList *list) {
+    for (int i = 0; i < list->table_count; i++)
+        if (list->tables[i].used > LARGE_TABLE / 1024) return true;
     return false;
 }
 
-int spine_foresee(Machine *machine, Spine *spine) {
-    Sight *sight = machine->now;
-    for (int number = 0; number < spine->asked_count && sight->hints < 8; number++) {
-        if (spine->asked[number] == 0) continue;
-        Memo *memo = captured(machine, machine->program->keys[number].pattern);
-        if (memo == NULL) return -1;
-        const Key *key = machine->program->keys + number;
-        if (!memo->matched || key->count == 0) continue;
+int list_prefetch_slots(RmlMachine *machine, InstanceList *list) {
+    EventView *view = machine->now;
+    for (int number = 0; number < list->asked_count && view->hints < 8; number++) {
+        if (list->asked[number] == 0) continue;
+        PatternMatch *match = captured(machine, machine->trees->keys[number].pattern);
+        if (match == NULL) return -1;
+        const KeyKind *key = machine->trees->keys + number;
+        if (!match->matched || key->count == 0) continue;
         Val values[MOST_VALUES];
         bool keyable = true;
         for (int i = 0; keyable && i < key->count; i++)
-            keyable = val_keyable(values[i] = memo->captures[key->captures[i]]);
-        Table *table = table_of(spine, key->table);
+            keyable = val_keyable(values[i] = match->captures[key->captures[i]]);
+        Table *table = table_of(list, key->table);
         if (!keyable || table == NULL) continue;
         uint32_t hash = key_hash(values, key->count);
         uint32_t at = table_place(table, hash);
         __builtin_prefetch(table->hashes + at);
         __builtin_prefetch(table->slots + at);
-        sight->hashes[sight->hints] = hash;
-        sight->tables[sight->hints++] = key->table;
+        view->hashes[view->hints] = hash;
+        view->tables[view->hints++] = key->table;
     }
     return 0;
 }
 
-void spine_fetch(Spine *spine, const Sight *sight) {
-    for (int i = 0; i < sight->hints; i++) {
-        Table *table = table_of(spine, sight->tables[i]);
+void list_prefetch_entries(InstanceList *list, const EventView *view) {
+    for (int i = 0; i < view->hints; i++) {
+        Table *table = table_of(list, view->tables[i]);
         if (table == NULL) continue;
-        uint32_t at = table_place(table, sight->hashes[i]);
+        uint32_t at = table_place(table, view->hashes[i]);
         for (int probes = 0; probes < 8 && table->slots[at] != NULL; probes++, at = table_next(table, at)) {
-            if (table->hashes[at] != sight->hashes[i]) continue;
+            if (table->hashes[at] != view->hashes[i]) continue;
             __builtin_prefetch(table->slots[at]);
-            __builtin_prefetch((char *)table->slots[at] - 56); /* the frame around it */
+            __builtin_prefetch((char *)table->slots[at] - 56); /* the entry around it */
             break;
         }
     }
@@ -418,311 +418,311 @@ void spine_fetch(Spine *spine, const Sight *sight) {
 
 /* ---- children, by place --------------------------------------------------------------------------------------------------- */
 
-static void relabel(Spine *spine) {
+static void relabel(InstanceList *list) {
     uint64_t label = 0;
-    for (Frame *frame = spine->first; frame != NULL; frame = frame->after) frame->label = label += GAP;
+    for (ListEntry *entry = list->first; entry != NULL; entry = entry->after) entry->label = label += GAP;
 }
 
-static uint64_t label_between(Spine *spine, Frame *before, Frame *after) {
+static uint64_t label_between(InstanceList *list, ListEntry *before, ListEntry *after) {
     for (;;) {
         uint64_t low = before == NULL ? 0 : before->label;
         if (after == NULL && low < UINT64_MAX - GAP) return low + GAP;
         if (after != NULL && after->label - low >= 2) return low + (after->label - low) / 2;
-        relabel(spine);
+        relabel(list);
     }
 }
 
-static int count_frame(Machine *machine, Spine *spine, Frame *frame) {
-    int halts = part_halts(machine, frame_part(frame));
-    int doomed = halts < 0 ? -1 : part_doomed(machine, frame_part(frame));
-    if (doomed < 0) return -1;
-    frame->leaf.halts = halts;
-    frame->leaf.doomed = doomed;
-    spine->waiting += !halts;
-    spine->doomed += doomed;
+static int count_entry(RmlMachine *machine, InstanceList *list, ListEntry *entry) {
+    int halts = part_halts(machine, entry_part(entry));
+    int dead = halts < 0 ? -1 : part_is_dead(machine, entry_part(entry));
+    if (dead < 0) return -1;
+    entry->leaf.halts = halts;
+    entry->leaf.dead = dead;
+    list->waiting += !halts;
+    list->dead += dead;
     return 0;
 }
 
-static void discount_frame(Spine *spine, Frame *frame) {
-    spine->waiting -= !frame->leaf.halts;
-    spine->doomed -= frame->leaf.doomed;
+static void discount_entry(InstanceList *list, ListEntry *entry) {
+    list->waiting -= !entry->leaf.halts;
+    list->dead -= entry->leaf.dead;
 }
 
 /* Will the child do nothing, whatever comes, as `e >> all : all` does? */
-static int is_inert(Machine *machine, Way way, Part *part) {
+static int is_inert(RmlMachine *machine, Way way, Part *part) {
     if (part->kind != P_LEAF) return 0;
-    Node *end = unconcerned(machine, part);
+    Node *end = walk_unmatched(machine, part);
     if (end == NULL) return -1;
     if (end->parent != NULL || end->kind != (way == AND ? N_SELF : N_FAIL)) return 0;
-    int halts = part_halts(machine, part), doomed = halts < 0 ? -1 : part_doomed(machine, part);
-    return doomed < 0 ? -1 : halts && !doomed;
+    int halts = part_halts(machine, part), dead = halts < 0 ? -1 : part_is_dead(machine, part);
+    return dead < 0 ? -1 : halts && !dead;
 }
 
 /* Is there a child already, up to this one, that says the same? `A /\ A` is A, if nothing but intersections stands between
    the two. A law that makes an instance each time something is done to an object would otherwise have ever more of them.
    Children further in may not have taken the present event yet. */
-static Frame *find_twin(Spine *spine, Way way, const Part *part, const Watch *watch, const Frame *last) {
+static ListEntry *find_duplicate(InstanceList *list, Way way, const Part *part, const Triggers *triggers, const ListEntry *last) {
     if (last == NULL) return NULL;
-    if (way != AND || part->kind != P_LEAF || spine->shuffled || watch == NULL || watch->count == 0) return NULL;
-    const Home *home = watch->homes;
-    Table *table = table_of(spine, home->table);
+    if (way != AND || part->kind != P_LEAF || list->shuffled || triggers == NULL || triggers->count == 0) return NULL;
+    const IndexKey *index_key = triggers->index_keys;
+    Table *table = table_of(list, index_key->table);
     if (table == NULL) return NULL;
     Val values[MOST_VALUES];
-    for (int i = 0; i < home->count; i++) values[i] = home_value(part, home, i);
-    Link *first = table->slots[table_find(table, key_hash(values, home->count), values, home->count)];
+    for (int i = 0; i < index_key->count; i++) values[i] = index_value(part, index_key, i);
+    Link *first = table->slots[table_find(table, key_hash(values, index_key->count), values, index_key->count)];
     Link *link = first;
-    for (int tries = 0; link != NULL && tries < TWIN_TRIES && frame_of(link)->label <= last->label; tries++) {
-        Frame *frame = frame_of(link);
-        if (frame->leaf.kind == P_LEAF && frame->leaf.shape == part->shape && frame->leaf.size == part->size) {
+    for (int tries = 0; link != NULL && tries < DUPLICATE_TRIES && list_entry_of(link)->label <= last->label; tries++) {
+        ListEntry *entry = list_entry_of(link);
+        if (entry->leaf.kind == P_LEAF && entry->leaf.shape == part->shape && entry->leaf.size == part->size) {
             int same = 1;
             for (int i = 0; same == 1 && i < part->size; i++)
-                same = val_identical(frame->leaf.registers[i], part->registers[i]);
-            if (same == 1) return frame;
+                same = val_identical(entry->leaf.registers[i], part->registers[i]);
+            if (same == 1) return entry;
         }
         link = link->next == first ? NULL : link->next;
     }
     return NULL;
 }
 
-static Frame *insert_frame(Machine *machine, Spine *spine, Way way, Part *part, Frame *before) {
-    Watch *watch;
-    if (choose_watch(machine, way, part, &watch) < 0) return NULL;
-    if (find_twin(spine, way, part, watch, before) != NULL) {
+static ListEntry *insert_entry(RmlMachine *machine, InstanceList *list, Way way, Part *part, ListEntry *before) {
+    Triggers *triggers;
+    if (choose_triggers(machine, way, part, &triggers) < 0) return NULL;
+    if (find_duplicate(list, way, part, triggers, before) != NULL) {
         part_free(machine, part);
         return before;
     }
     bool leaf = part->kind == P_LEAF;
     int size = leaf ? part->size : 1;
-    Frame *frame = pool_alloc(&machine->pool, frame_bytes(size, watch == NULL ? 1 : watch->count));
-    if (frame == NULL) return NULL;
-    frame->watch = watch;
-    spine->shuffled += way != AND;
-    frame->leaf = (Leaf){.size = (uint16_t)size, .way = way, .kind = P_BOXED};
+    ListEntry *entry = pool_alloc(&machine->pool, entry_bytes(size, triggers == NULL ? 1 : triggers->count));
+    if (entry == NULL) return NULL;
+    entry->triggers = triggers;
+    list->shuffled += way != AND;
+    entry->leaf = (Leaf){.size = (uint16_t)size, .way = way, .kind = P_BOXED};
     if (leaf) {
-        frame->leaf.shape = part->shape;
-        frame->leaf.kind = P_LEAF;
-        memcpy(frame->leaf.registers, part->registers, sizeof(Val) * (size_t)size);
+        entry->leaf.shape = part->shape;
+        entry->leaf.kind = P_LEAF;
+        memcpy(entry->leaf.registers, part->registers, sizeof(Val) * (size_t)size);
         pool_free(&machine->pool, part, sizeof(Leaf) + sizeof(Val) * (size_t)size);
     } else {
-        frame->leaf.registers[0] = (Val)part;
+        entry->leaf.registers[0] = (Val)part;
     }
-    Frame *after = before == NULL ? spine->first : before->after;
-    frame->label = label_between(spine, before, after);
-    frame->before = before;
-    frame->after = after;
-    *(before == NULL ? &spine->first : &before->after) = frame;
-    *(after == NULL ? &spine->last : &after->before) = frame;
-    if (count_frame(machine, spine, frame) < 0 || frame_register(machine, spine, frame) < 0) return NULL;
-    return frame;
+    ListEntry *after = before == NULL ? list->first : before->after;
+    entry->label = label_between(list, before, after);
+    entry->before = before;
+    entry->after = after;
+    *(before == NULL ? &list->first : &before->after) = entry;
+    *(after == NULL ? &list->last : &after->before) = entry;
+    if (count_entry(machine, list, entry) < 0 || index_entry(machine, list, entry) < 0) return NULL;
+    return entry;
 }
 
 /* Takes over the part; `*before` becomes the new child. */
-static int insert_one(Machine *machine, Spine *spine, Way way, Part *part, Frame **before) {
+static int insert_one(RmlMachine *machine, InstanceList *list, Way way, Part *part, ListEntry **before) {
     int inert = is_inert(machine, way, part);
     if (inert < 0) return -1;
     if (inert) {
-        spine->inert = true;
+        list->inert = true;
         part_free(machine, part);
         return 0;
     }
-    Frame *frame = insert_frame(machine, spine, way, part, *before);
-    if (frame == NULL) return -1;
-    *before = frame;
+    ListEntry *entry = insert_entry(machine, list, way, part, *before);
+    if (entry == NULL) return -1;
+    *before = entry;
     return 0;
 }
 
-/* Give back a frame's memory, its part having gone elsewhere. */
-static void frame_drop(Machine *machine, Frame *frame) {
-    size_t size = frame_bytes(frame->leaf.size, link_count(frame));
-    watch_release(frame->watch);
-    pool_free(&machine->pool, frame, size);
+/* Give back an entry's memory, its part having gone elsewhere. */
+static void entry_drop(RmlMachine *machine, ListEntry *entry) {
+    size_t size = entry_bytes(entry->leaf.size, link_count(entry));
+    triggers_release(entry->triggers);
+    pool_free(&machine->pool, entry, size);
 }
 
-/* A frame's part as a part of its own. */
-static Part *frame_take(Machine *machine, Frame *frame) {
-    if (frame->leaf.kind == P_BOXED) return (Part *)frame->leaf.registers[0];
-    Leaf *leaf = leaf_new(machine, (int)frame->leaf.shape, frame->leaf.size);
-    if (leaf != NULL) memcpy(leaf->registers, frame->leaf.registers, sizeof(Val) * frame->leaf.size);
+/* A entry's part as a part of its own. */
+static Part *entry_take(RmlMachine *machine, ListEntry *entry) {
+    if (entry->leaf.kind == P_BOXED) return (Part *)entry->leaf.registers[0];
+    Leaf *leaf = leaf_new(machine, (int)entry->leaf.shape, entry->leaf.size);
+    if (leaf != NULL) memcpy(leaf->registers, entry->leaf.registers, sizeof(Val) * entry->leaf.size);
     return leaf;
 }
 
-static void frame_unlink(Spine *spine, Frame *frame) {
-    discount_frame(spine, frame);
-    spine->shuffled -= frame->leaf.way != AND;
-    frame_unregister(spine, frame);
-    *(frame->before == NULL ? &spine->first : &frame->before->after) = frame->after;
-    *(frame->after == NULL ? &spine->last : &frame->after->before) = frame->before;
+static void entry_unlink(InstanceList *list, ListEntry *entry) {
+    discount_entry(list, entry);
+    list->shuffled -= entry->leaf.way != AND;
+    unindex_entry(list, entry);
+    *(entry->before == NULL ? &list->first : &entry->before->after) = entry->after;
+    *(entry->after == NULL ? &list->last : &entry->after->before) = entry->before;
 }
 
-static void frame_clear(Machine *machine, Frame *frame) {
-    if (frame->leaf.kind == P_BOXED) {
-        part_free(machine, (Part *)frame->leaf.registers[0]);
+static void entry_clear(RmlMachine *machine, ListEntry *entry) {
+    if (entry->leaf.kind == P_BOXED) {
+        part_free(machine, (Part *)entry->leaf.registers[0]);
     } else {
-        for (int i = 0; i < frame->leaf.size; i++) val_decref(frame->leaf.registers[i]);
+        for (int i = 0; i < entry->leaf.size; i++) val_decref(entry->leaf.registers[i]);
     }
 }
 
-void spine_remove(Machine *machine, Spine *spine, Frame *frame, bool keep_part) {
-    frame_unlink(spine, frame);
-    if (!keep_part) frame_clear(machine, frame);
-    frame_drop(machine, frame);
+void list_remove(RmlMachine *machine, InstanceList *list, ListEntry *entry, bool keep_part) {
+    entry_unlink(list, entry);
+    if (!keep_part) entry_clear(machine, entry);
+    entry_drop(machine, entry);
 }
 
-/* May a child that is a spine be put in its place child by child? */
+/* May a child that is a list be put in its place child by child? */
 static bool can_splice(Way way, const Part *part) {
-    if (part->kind != P_SPINE) return false;
-    for (const Frame *frame = ((const Spine *)part)->first; frame != NULL; frame = frame->after)
-        if ((frame->leaf.way == AND) != (way == AND)) return false;
+    if (part->kind != P_INSTANCE_LIST) return false;
+    for (const ListEntry *entry = ((const InstanceList *)part)->first; entry != NULL; entry = entry->after)
+        if ((entry->leaf.way == AND) != (way == AND)) return false;
     return true;
 }
 
-/* The parts of a spine in the order in which they are tried. */
-static int parts_by_turn(Machine *machine, Spine *spine, Part **parts) {
+/* The parts of a list in the order in which they are tried. */
+static int parts_by_turn(RmlMachine *machine, InstanceList *list, Part **parts) {
     int count = 0;
-    for (Frame *frame = spine->first; frame != NULL; frame = frame->after)
-        if (frame->leaf.way != RIGHT && (parts[count++] = frame_take(machine, frame)) == NULL) return -1;
-    parts[count++] = spine->core;
-    for (Frame *frame = spine->last; frame != NULL; frame = frame->before)
-        if (frame->leaf.way == RIGHT && (parts[count++] = frame_take(machine, frame)) == NULL) return -1;
+    for (ListEntry *entry = list->first; entry != NULL; entry = entry->after)
+        if (entry->leaf.way != RIGHT && (parts[count++] = entry_take(machine, entry)) == NULL) return -1;
+    parts[count++] = list->core;
+    for (ListEntry *entry = list->last; entry != NULL; entry = entry->before)
+        if (entry->leaf.way == RIGHT && (parts[count++] = entry_take(machine, entry)) == NULL) return -1;
     return count;
 }
 
-static void spine_shell_free(Machine *machine, Spine *spine) {
-    for (Frame *frame = spine->first, *after; frame != NULL; frame = after) {
-        after = frame->after;
-        frame_drop(machine, frame);
+static void list_shell_free(RmlMachine *machine, InstanceList *list) {
+    for (ListEntry *entry = list->first, *after; entry != NULL; entry = after) {
+        after = entry->after;
+        entry_drop(machine, entry);
     }
-    for (int i = 0; i < spine->table_count; i++) free(spine->tables[i].slots);
-    free(spine->tables);
-    free(spine->asked);
-    pool_free(&machine->pool, spine, sizeof(Spine));
+    for (int i = 0; i < list->table_count; i++) free(list->tables[i].slots);
+    free(list->tables);
+    free(list->asked);
+    pool_free(&machine->pool, list, sizeof(InstanceList));
 }
 
-int spine_insert(Machine *machine, Spine *spine, Way way, Part *part, Frame *before) {
-    if (!can_splice(way, part)) return insert_one(machine, spine, way, part, &before);
-    Spine *inner = (Spine *)part;
-    spine->inert |= inner->inert;
+int list_insert(RmlMachine *machine, InstanceList *list, Way way, Part *part, ListEntry *before) {
+    if (!can_splice(way, part)) return insert_one(machine, list, way, part, &before);
+    InstanceList *inner = (InstanceList *)part;
+    list->inert |= inner->inert;
     int room = 1;
-    for (Frame *frame = inner->first; frame != NULL; frame = frame->after) room++;
+    for (ListEntry *entry = inner->first; entry != NULL; entry = entry->after) room++;
     Part **parts = malloc(sizeof(Part *) * (size_t)room);
     int count = parts == NULL ? -1 : parts_by_turn(machine, inner, parts);
-    if (count >= 0) spine_shell_free(machine, inner);
+    if (count >= 0) list_shell_free(machine, inner);
     for (int i = 0; i < count; i++) {
         /* Of right-hand operands the innermost is tried first. */
         Part *piece = parts[way == RIGHT ? count - 1 - i : i];
-        if (insert_one(machine, spine, way, piece, &before) < 0) count = -1;
+        if (insert_one(machine, list, way, piece, &before) < 0) count = -1;
     }
     free(parts);
     return count < 0 ? -1 : 0;
 }
 
-static int is_neutral(Machine *machine, Way way, const Part *part) {
+static int is_neutral(RmlMachine *machine, Way way, const Part *part) {
     if (part->kind != P_LEAF) return 0;
     int shape = (int)part->shape;
-    return way == AND ? program_is_exactly_all(machine->program, shape) : program_is_empty(machine->program, shape);
+    return way == AND ? trees_is_exactly_all(machine->trees, shape) : trees_is_empty(machine->trees, shape);
 }
 
 /* Can the new leaf take the old one's place without moving in any table? */
-static bool stays(const Frame *frame, const Part *part, const Watch *watch) {
-    if (frame->leaf.kind != P_LEAF || part->kind != P_LEAF || part->size != frame->leaf.size) return false;
-    if (watch == NULL || frame->watch == NULL) return watch == frame->watch;
-    if (watch->count != frame->watch->count || watch->key_count != frame->watch->key_count ||
-        memcmp(watch->keys, frame->watch->keys, sizeof(int) * (size_t)watch->key_count) != 0)
+static bool stays(const ListEntry *entry, const Part *part, const Triggers *triggers) {
+    if (entry->leaf.kind != P_LEAF || part->kind != P_LEAF || part->size != entry->leaf.size) return false;
+    if (triggers == NULL || entry->triggers == NULL) return triggers == entry->triggers;
+    if (triggers->count != entry->triggers->count || triggers->key_count != entry->triggers->key_count ||
+        memcmp(triggers->keys, entry->triggers->keys, sizeof(int) * (size_t)triggers->key_count) != 0)
         return false;
-    for (int i = 0; i < watch->count; i++) {
-        const Home *old = frame->watch->homes + i, *new = watch->homes + i;
+    for (int i = 0; i < triggers->count; i++) {
+        const IndexKey *old = entry->triggers->index_keys + i, *new = triggers->index_keys + i;
         if (old->table != new->table || old->count != new->count) return false;
         for (int j = 0; j < new->count; j++)
-            if (val_identical(home_value(&frame->leaf, old, j), home_value(part, new, j)) != 1) return false;
+            if (val_identical(index_value(&entry->leaf, old, j), index_value(part, new, j)) != 1) return false;
     }
     return true;
 }
 
-int spine_replace(Machine *machine, Spine *spine, Frame *frame, Part *part) {
-    Way way = frame->leaf.way;
+int list_replace(RmlMachine *machine, InstanceList *list, ListEntry *entry, Part *part) {
+    Way way = entry->leaf.way;
     int neutral = is_neutral(machine, way, part);
     if (neutral < 0) return -1;
     if (neutral) {
         part_free(machine, part);
-        spine_remove(machine, spine, frame, frame->leaf.kind == P_BOXED);
+        list_remove(machine, list, entry, entry->leaf.kind == P_BOXED);
         return 0;
     }
-    Watch *watch;
+    Triggers *triggers;
     int inert = is_inert(machine, way, part);
-    if (inert < 0 || choose_watch(machine, way, part, &watch) < 0) return -1;
-    if (!inert && find_twin(spine, way, part, watch, frame->before) != NULL) {
+    if (inert < 0 || choose_triggers(machine, way, part, &triggers) < 0) return -1;
+    if (!inert && find_duplicate(list, way, part, triggers, entry->before) != NULL) {
         part_free(machine, part);
-        spine_remove(machine, spine, frame, frame->leaf.kind == P_BOXED);
+        list_remove(machine, list, entry, entry->leaf.kind == P_BOXED);
         return 0;
     }
-    if (!inert && stays(frame, part, watch)) {
-        discount_frame(spine, frame);
-        for (int i = 0; i < frame->leaf.size; i++) val_decref(frame->leaf.registers[i]);
-        memcpy(frame->leaf.registers, part->registers, sizeof(Val) * part->size);
-        frame->leaf.shape = part->shape;
-        frame->watch = watch;
+    if (!inert && stays(entry, part, triggers)) {
+        discount_entry(list, entry);
+        for (int i = 0; i < entry->leaf.size; i++) val_decref(entry->leaf.registers[i]);
+        memcpy(entry->leaf.registers, part->registers, sizeof(Val) * part->size);
+        entry->leaf.shape = part->shape;
+        entry->triggers = triggers;
         pool_free(&machine->pool, part, sizeof(Leaf) + sizeof(Val) * part->size);
-        return count_frame(machine, spine, frame);
+        return count_entry(machine, list, entry);
     }
-    watch_release(watch);
-    Frame *before = frame->before;
-    spine_remove(machine, spine, frame, frame->leaf.kind == P_BOXED);
-    return spine_insert(machine, spine, way, part, before);
+    triggers_release(triggers);
+    ListEntry *before = entry->before;
+    list_remove(machine, list, entry, entry->leaf.kind == P_BOXED);
+    return list_insert(machine, list, way, part, before);
 }
 
-/* ---- the spine itself -------------------------------------------------------------------------------------------------------- */
+/* ---- the list itself -------------------------------------------------------------------------------------------------------- */
 
-Spine *spine_new(Machine *machine, Part *core) {
-    Spine *spine = pool_alloc(&machine->pool, sizeof(Spine));
-    if (spine == NULL) return NULL;
-    memset(spine, 0, sizeof(Spine));
-    spine->head.kind = P_SPINE;
-    spine->core = core;
-    return spine_count_core(machine, spine, 1) < 0 ? NULL : spine;
+InstanceList *list_new(RmlMachine *machine, Part *core) {
+    InstanceList *list = pool_alloc(&machine->pool, sizeof(InstanceList));
+    if (list == NULL) return NULL;
+    memset(list, 0, sizeof(InstanceList));
+    list->head.kind = P_INSTANCE_LIST;
+    list->core = core;
+    return list_count_core(machine, list, 1) < 0 ? NULL : list;
 }
 
-void spine_free(Machine *machine, Spine *spine) {
-    for (Frame *frame = spine->first; frame != NULL; frame = frame->after) frame_clear(machine, frame);
-    part_free(machine, spine->core);
-    spine_shell_free(machine, spine);
+void list_free(RmlMachine *machine, InstanceList *list) {
+    for (ListEntry *entry = list->first; entry != NULL; entry = entry->after) entry_clear(machine, entry);
+    part_free(machine, list->core);
+    list_shell_free(machine, list);
 }
 
-int spine_count_core(Machine *machine, Spine *spine, int by) {
-    int halts = part_halts(machine, spine->core);
-    int doomed = halts < 0 ? -1 : part_doomed(machine, spine->core);
-    if (doomed < 0) return -1;
-    spine->waiting += by * !halts;
-    spine->doomed += by * doomed;
+int list_count_core(RmlMachine *machine, InstanceList *list, int by) {
+    int halts = part_halts(machine, list->core);
+    int dead = halts < 0 ? -1 : part_is_dead(machine, list->core);
+    if (dead < 0) return -1;
+    list->waiting += by * !halts;
+    list->dead += by * dead;
     return 0;
 }
 
 /* The core was taken away and discounted; the part takes its place, and what it grew its place around it. */
-int spine_set_core(Machine *machine, Spine *spine, Part *part) {
-    if (part->kind == P_SPINE) {
-        Spine *inner = (Spine *)part;
-        spine->inert |= inner->inert;
-        for (Frame *frame = inner->first; frame != NULL; frame = frame->after) {
-            Part *child = frame_take(machine, frame);
-            if (child == NULL || spine_insert(machine, spine, frame->leaf.way, child, spine->last) < 0) return -1;
+int list_set_core(RmlMachine *machine, InstanceList *list, Part *part) {
+    if (part->kind == P_INSTANCE_LIST) {
+        InstanceList *inner = (InstanceList *)part;
+        list->inert |= inner->inert;
+        for (ListEntry *entry = inner->first; entry != NULL; entry = entry->after) {
+            Part *child = entry_take(machine, entry);
+            if (child == NULL || list_insert(machine, list, entry->leaf.way, child, list->last) < 0) return -1;
         }
         part = inner->core;
-        spine_shell_free(machine, inner);
+        list_shell_free(machine, inner);
     }
-    spine->core = part;
-    return spine_count_core(machine, spine, 1);
+    list->core = part;
+    return list_count_core(machine, list, 1);
 }
 
 /* A core that has nothing more to say gives its place to the child around it. */
-int spine_settle_core(Machine *machine, Spine *spine) {
-    while (spine->last != NULL) {
-        Frame *last = spine->last;
-        int neutral = is_neutral(machine, last->leaf.way, spine->core);
+int list_settle_core(RmlMachine *machine, InstanceList *list) {
+    while (list->last != NULL) {
+        ListEntry *last = list->last;
+        int neutral = is_neutral(machine, last->leaf.way, list->core);
         if (neutral <= 0) return neutral;
-        Part *part = frame_take(machine, last);
-        if (part == NULL || spine_count_core(machine, spine, -1) < 0) return -1;
-        part_free(machine, spine->core);
-        spine_remove(machine, spine, last, true);
-        if (spine_set_core(machine, spine, part) < 0) return -1;
+        Part *part = entry_take(machine, last);
+        if (part == NULL || list_count_core(machine, list, -1) < 0) return -1;
+        part_free(machine, list->core);
+        list_remove(machine, list, last, true);
+        if (list_set_core(machine, list, part) < 0) return -1;
     }
     return 0;
 }

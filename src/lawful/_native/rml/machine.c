@@ -5,16 +5,16 @@
 static PyObject *machine_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"planner", "warn", NULL};
     PyObject *planner, *warn;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:Machine", names, &planner, &warn)) return NULL;
-    Machine *machine = (Machine *)type->tp_alloc(type, 0);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:RmlMachine", names, &planner, &warn)) return NULL;
+    RmlMachine *machine = (RmlMachine *)type->tp_alloc(type, 0);
     if (machine == NULL) return NULL;
     machine->warn = Py_NewRef(warn);
-    machine->now = machine->sights;
+    machine->now = machine->views;
     if (arena_init(&machine->pool.arena) < 0 || arena_init(&machine->scratch) < 0 ||
-        (machine->program = program_of(planner)) == NULL)
+        (machine->trees = trees_of(planner)) == NULL)
         goto failed;
     PyObject *initial = PyObject_GetAttrString(planner, "initial");
-    Recipe *recipe = initial == NULL ? NULL : recipe_parse(&machine->program->arena, initial);
+    Recipe *recipe = initial == NULL ? NULL : recipe_parse(&machine->trees->arena, initial);
     Py_XDECREF(initial);
     if (recipe == NULL || (machine->root = part_build(machine, recipe, NULL)) == NULL) goto failed;
     return (PyObject *)machine;
@@ -23,33 +23,33 @@ failed:
     return NULL;
 }
 
-static int machine_traverse(Machine *machine, visitproc visit, void *arg) {
+static int machine_traverse(RmlMachine *machine, visitproc visit, void *arg) {
     Py_VISIT(machine->warn);
-    Py_VISIT(machine->program);
+    Py_VISIT(machine->trees);
     return 0;
 }
 
-static int machine_clear(Machine *machine) {
+static int machine_clear(RmlMachine *machine) {
     Py_CLEAR(machine->warn);
     return 0;
 }
 
-static void machine_dealloc(Machine *machine) {
+static void machine_dealloc(RmlMachine *machine) {
     PyObject_GC_UnTrack(machine);
     part_free(machine, machine->root);
     machine->root = NULL;
     machine_clear(machine);
-    Py_CLEAR(machine->program);
+    Py_CLEAR(machine->trees);
     arena_free(&machine->pool.arena);
     arena_free(&machine->scratch);
     for (int i = 0; i <= AHEAD; i++) {
-        sight_clear(machine->sights + i);
-        free(machine->sights[i].memos);
+        view_clear(machine->views + i);
+        free(machine->views[i].matches);
     }
     Py_TYPE(machine)->tp_free((PyObject *)machine);
 }
 
-static int usable(Machine *machine) {
+static int usable(RmlMachine *machine) {
     if (machine->busy) {
         PyErr_SetString(PyExc_RuntimeError, "a monitor takes one event after the other: it is in use already");
         return -1;
@@ -62,7 +62,7 @@ static int usable(Machine *machine) {
 }
 
 /* The present event: 1 stepped and changed, 0 stepped, 2 no step, -1 error. */
-static int take(Machine *machine) {
+static int take(RmlMachine *machine) {
     Change *change = part_step(machine, machine->root);
     int result = change == NULL ? -1 : change == &FAILS ? 2 : change == &SAME ? 0 : 1;
     if (result == 1) {
@@ -73,12 +73,12 @@ static int take(Machine *machine) {
     return result;
 }
 
-/* The spine that most events come to, if it is so large that its memory is slow to reach. */
-static Spine *large_spine(Machine *machine) {
+/* The list that most events come to, if it is so large that its memory is slow to reach. */
+static InstanceList *large_list(RmlMachine *machine) {
     Part *part = machine->root;
     for (;;) {
         switch (part->kind) {
-        case P_SPINE: return spine_is_large((Spine *)part) ? (Spine *)part : NULL;
+        case P_INSTANCE_LIST: return list_is_large((InstanceList *)part) ? (InstanceList *)part : NULL;
         case P_SEQUENCE: part = ((Sequence *)part)->first; break;
         case P_FILTER: part = ((Filter *)part)->body; break;
         case P_CLOSURE: part = ((Closure *)part)->body; break;
@@ -88,34 +88,34 @@ static Spine *large_spine(Machine *machine) {
 }
 
 /* Look at the next events, so that what they need is on its way while the present one is dealt with. */
-static int look_ahead(Machine *machine, PyObject *sequence, Py_ssize_t position) {
-    Spine *spine = large_spine(machine);
-    if (spine == NULL) return 0;
-    Sight *present = machine->now;
-    Sight *last = machine->sights + (position + AHEAD) % (AHEAD + 1);
+static int look_ahead(RmlMachine *machine, PyObject *sequence, Py_ssize_t position) {
+    InstanceList *list = large_list(machine);
+    if (list == NULL) return 0;
+    EventView *present = machine->now;
+    EventView *last = machine->views + (position + AHEAD) % (AHEAD + 1);
     if (position + AHEAD < PySequence_Fast_GET_SIZE(sequence) && last->event == NULL) {
         last->event = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, position + AHEAD));
         machine->now = last;
-        int foreseen = spine_foresee(machine, spine);
+        int prefetched = list_prefetch_slots(machine, list);
         machine->now = present;
-        if (foreseen < 0) return -1;
+        if (prefetched < 0) return -1;
     }
-    spine_fetch(spine, machine->sights + (position + 1) % (AHEAD + 1));
+    list_prefetch_entries(list, machine->views + (position + 1) % (AHEAD + 1));
     return 0;
 }
 
-static PyObject *machine_feed(Machine *machine, PyObject *args) {
+static PyObject *machine_feed(RmlMachine *machine, PyObject *args) {
     PyObject *events;
     Py_ssize_t position;
-    int stop_when_doomed;
-    if (!PyArg_ParseTuple(args, "Onp:feed", &events, &position, &stop_when_doomed)) return NULL;
+    int stop_when_dead;
+    if (!PyArg_ParseTuple(args, "Onp:feed", &events, &position, &stop_when_dead)) return NULL;
     if (usable(machine) < 0) return NULL;
     PyObject *sequence = PySequence_Fast(events, "events must be a sequence");
     if (sequence == NULL) return NULL;
     machine->busy = true;
     int result = 0;
     for (; position < PySequence_Fast_GET_SIZE(sequence); position++) {
-        machine->now = machine->sights + position % (AHEAD + 1);
+        machine->now = machine->views + position % (AHEAD + 1);
         if (machine->now->event == NULL)
             machine->now->event = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, position));
         if (!PyDict_Check(machine->now->event)) {
@@ -127,46 +127,46 @@ static PyObject *machine_feed(Machine *machine, PyObject *args) {
         machine->at = position;
         result = look_ahead(machine, sequence, position);
         if (result == 0) result = take(machine);
-        sight_clear(machine->now);
+        view_clear(machine->now);
         if (result == 2) {
             machine->failed = 1;
             break;
         }
-        if (result == 1 && stop_when_doomed) {
-            int doomed = part_doomed(machine, machine->root);
-            if (doomed < 0) result = -1;
-            if (doomed) break;
+        if (result == 1 && stop_when_dead) {
+            int dead = part_is_dead(machine, machine->root);
+            if (dead < 0) result = -1;
+            if (dead) break;
         }
         if ((position & 4095) == 4095 && PyErr_CheckSignals() < 0) result = -1;
         if (result < 0) break;
     }
-    for (int i = 0; i <= AHEAD; i++) sight_clear(machine->sights + i);
+    for (int i = 0; i <= AHEAD; i++) view_clear(machine->views + i);
     machine->busy = false;
     Py_DECREF(sequence);
     return result < 0 ? NULL : PyLong_FromSsize_t(position);
 }
 
-static PyObject *machine_ignores(Machine *machine, PyObject *event) {
+static PyObject *machine_ignores(RmlMachine *machine, PyObject *event) {
     if (usable(machine) < 0) return NULL;
     if (!PyDict_Check(event)) {
         PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s", Py_TYPE(event)->tp_name);
         return NULL;
     }
     machine->busy = true;
-    machine->now = machine->sights;
+    machine->now = machine->views;
     machine->now->event = Py_NewRef(event);
     Change *change = part_step(machine, machine->root);
-    sight_clear(machine->now);
+    view_clear(machine->now);
     arena_reset(&machine->scratch);
     machine->busy = false;
     return change == NULL ? NULL : PyBool_FromLong(change == &SAME);
 }
 
-static PyObject *machine_dump(Machine *machine, PyObject *unused) {
+static PyObject *machine_dump(RmlMachine *machine, PyObject *unused) {
     return usable(machine) < 0 ? NULL : part_dump(machine, machine->root);
 }
 
-static PyObject *machine_load(Machine *machine, PyObject *state) {
+static PyObject *machine_load(RmlMachine *machine, PyObject *state) {
     if (usable(machine) < 0) return NULL;
     Arena arena;
     if (arena_init(&arena) < 0) return NULL;
@@ -181,23 +181,23 @@ static PyObject *machine_load(Machine *machine, PyObject *state) {
 
 static PyObject *truth(int value) { return value < 0 ? NULL : PyBool_FromLong(value); }
 
-static PyObject *get_halts(Machine *machine, void *unused) {
+static PyObject *get_halts(RmlMachine *machine, void *unused) {
     return usable(machine) < 0 ? NULL : truth(part_halts(machine, machine->root));
 }
 
-static PyObject *get_doomed(Machine *machine, void *unused) {
-    return usable(machine) < 0 ? NULL : truth(part_doomed(machine, machine->root));
+static PyObject *get_dead(RmlMachine *machine, void *unused) {
+    return usable(machine) < 0 ? NULL : truth(part_is_dead(machine, machine->root));
 }
 
-static PyObject *get_is_all(Machine *machine, void *unused) {
+static PyObject *get_is_all(RmlMachine *machine, void *unused) {
     if (usable(machine) < 0) return NULL;
     if (machine->root->kind != P_LEAF) Py_RETURN_FALSE;
-    return truth(program_is_all(machine->program, (int)machine->root->shape));
+    return truth(trees_is_all(machine->trees, (int)machine->root->shape));
 }
 
 static PyMethodDef machine_methods[] = {
     {"feed", (PyCFunction)machine_feed, METH_VARARGS,
-     "feed(events, start, stop_when_doomed)\n--\n\nStep through events from one place; where to stop, or their number."},
+     "feed(events, start, stop_when_dead)\n--\n\nStep through events from one place; where to stop, or their number."},
     {"ignores", (PyCFunction)machine_ignores, METH_O,
      "ignores(event)\n--\n\nWould this event be accepted, and change nothing?"},
     {"dump", (PyCFunction)machine_dump, METH_NOARGS, "dump()\n--\n\nThe state as a recipe over constants."},
@@ -207,22 +207,22 @@ static PyMethodDef machine_methods[] = {
 
 static PyGetSetDef machine_getset[] = {
     {"halts", (getter)get_halts, NULL, "May the trace end here?", NULL},
-    {"doomed", (getter)get_doomed, NULL, "Can nothing be accepted any more?", NULL},
+    {"dead", (getter)get_dead, NULL, "Can nothing be accepted any more?", NULL},
     {"is_all", (getter)get_is_all, NULL, "Is everything accepted from here on?", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMemberDef machine_members[] = {
-    {"failed", T_BOOL, offsetof(Machine, failed), 0, "Had an event no step?"},
-    {"at", T_PYSSIZET, offsetof(Machine, at), READONLY, "The place of the present event among those fed."},
+    {"failed", T_BOOL, offsetof(RmlMachine, failed), 0, "Had an event no step?"},
+    {"at", T_PYSSIZET, offsetof(RmlMachine, at), READONLY, "The place of the present event among those fed."},
     {NULL, 0, 0, 0, NULL},
 };
 
-PyTypeObject MachineType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Machine",
-    .tp_basicsize = sizeof(Machine),
+PyTypeObject RmlMachineType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.RmlMachine",
+    .tp_basicsize = sizeof(RmlMachine),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "Machine(planner, warn)\n--\n\nThe running state of an RML law.",
+    .tp_doc = "RmlMachine(planner, warn)\n--\n\nThe running state of an RML law.",
     .tp_new = machine_new,
     .tp_dealloc = (destructor)machine_dealloc,
     .tp_traverse = (traverseproc)machine_traverse,

@@ -10,7 +10,7 @@
 
 #define ABI 7
 #define MOST_VALUES 16 /* that a key may have */
-#define MOST_HOMES 64
+#define MOST_INDEX_KEYS 64
 
 /* ---- values (value.c) ------------------------------------------------------------------------------------------ */
 
@@ -28,7 +28,7 @@ static inline void val_decref(Val v) { if (!is_int(v)) Py_DECREF(obj_of(v)); }
 extern PyObject *lawful_undefined; /* values.UNDEFINED */
 
 int value_setup(void);
-/* The twin. It is there already: the program may have put its own in the place of `__import__`. */
+/* The Python module of values, imported before: the program may have replaced `__import__` since. */
 PyObject *value_module(void);
 Val val_borrowed(PyObject *object);         /* the value of an object; holds no reference of its own */
 PyObject *val_object(Val v);                /* a new reference */
@@ -50,7 +50,7 @@ typedef struct {
 void *huge_alloc(size_t size); /* give back with free() */
 int arena_init(Arena *arena);
 void arena_free(Arena *arena);
-void arena_reset(Arena *arena); /* keeps the newest chunk; `keep` is not touched */
+void arena_reset(Arena *arena); /* keeps the newest chunk; `keep` is not affected */
 void *arena_take(Arena *arena, size_t size); /* NULL with MemoryError */
 void *arena_alloc(Arena *arena, size_t size); /* the same, zeroed */
 
@@ -64,7 +64,7 @@ typedef struct {
 void *pool_alloc(Pool *pool, size_t size); /* not zeroed */
 void pool_free(Pool *pool, void *block, size_t size);
 
-/* ---- a law's shapes and decision trees (program.c) ---------------------------------------------------------------- */
+/* ---- a law's shapes and decision trees (trees.c) ---------------------------------------------------------------- */
 
 typedef enum { SLOT, CAPTURE, CONSTANT, OPERATION } OperandKind;
 typedef enum { ADD, SUBTRACT, MULTIPLY, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL, AND_ALSO, OR_ELSE,
@@ -78,7 +78,7 @@ struct Operand {
     Operand **parts;
 };
 
-typedef enum { R_LEAF, R_SPINE, R_SEQUENCE, R_FILTER, R_CLOSURE } RecipeKind;
+typedef enum { R_LEAF, R_INSTANCE_LIST, R_SEQUENCE, R_FILTER, R_CLOSURE } RecipeKind;
 typedef enum { AND, LEFT, RIGHT } Way;
 
 typedef struct Recipe Recipe;
@@ -101,20 +101,20 @@ typedef struct {
     int count;
     Operand **operands;   /* the values it is found by */
     bool in_test;         /* over the registers of a filter's test, not of the leaf */
-} Home;
+} IndexKey;
 
 /* What must be asked of an event to know whether it can matter to a child, and where the child waits for it. Questions
-   about the same values share a home: a child that an event turns out not to concern does nothing. */
-typedef struct Watch Watch;
-struct Watch {
+   about the same values share an index key: a child that an event turns out not to concern does nothing. */
+typedef struct Triggers Triggers;
+struct Triggers {
     bool keyed;           /* false: some question cannot be a key, so every event can matter */
     int key_count;
     int *keys;            /* the questions: numbers of kinds of keys */
     int count;
-    Home *homes;
-    bool own;             /* belongs to one frame alone, and holds references to its constants */
+    IndexKey *index_keys;
+    bool own;             /* belongs to one entry alone, and holds references to its constants */
     const void *of_test;  /* of a filter: the end of its test */
-    Watch *next;          /* of a leaf's end: the same with the tests of filters before it */
+    Triggers *next;          /* of a leaf's end: the same with the tests of filters before it */
 };
 
 typedef struct Node Node;
@@ -128,14 +128,14 @@ struct Node {
     Recipe *recipe;       /* PLAN */
     Node *yes, *no, *parent;
     PyObject *answers;
-    Watch *watch;         /* at an end that was reached with every match answered no */
+    Triggers *triggers;         /* at an end that was reached with every match answered no */
 };
 
 typedef struct {
     Node *trees[2];
     Recipe *expanded;
-    int8_t all, exactly_all, empty, doomed, halts; /* -1: not asked yet; halts: 2 if it depends on the registers */
-} Shape;
+    int8_t all, exactly_all, empty, dead, halts; /* -1: not asked yet; halts: 2 if it depends on the registers */
+} TermShape;
 
 typedef struct PatternNode PatternNode;
 typedef struct {
@@ -145,46 +145,46 @@ typedef struct {
 
 /* A kind of key: a pattern and the captures whose values are compared. Keys of as many values share a table; one without
    values has a table of its own. */
-typedef struct { int pattern, count; int *captures; int table; } Key;
+typedef struct { int pattern, count; int *captures; int table; } KeyKind;
 
 typedef struct {
     PyObject_HEAD
     PyObject *planner;
     Arena arena;
-    Shape *shapes;
+    TermShape *shapes;
     int shape_count, shape_room;
     Pattern *patterns;
     int pattern_count, pattern_room;
-    Key *keys;
+    KeyKind *keys;
     int key_count, key_room;
-} Program;
+} DecisionTrees;
 
-extern PyTypeObject ProgramType;
+extern PyTypeObject DecisionTreesType;
 
-Program *program_of(PyObject *planner);
-Shape *program_shape(Program *program, int number);
-Pattern *program_pattern(Program *program, int number);
+DecisionTrees *trees_of(PyObject *planner);
+TermShape *trees_shape(DecisionTrees *trees, int number);
+Pattern *trees_pattern(DecisionTrees *trees, int number);
 int pattern_match(PatternNode *tree, PyObject *value, Val *captures); /* 1, 0 or -1 */
-Node *program_root(Program *program, int shape, TreeKind tree);
-Node *program_branch(Program *program, Node *node, bool answer);
-Recipe *program_expanded(Program *program, int shape);
+Node *trees_root(DecisionTrees *trees, int shape, TreeKind tree);
+Node *trees_branch(DecisionTrees *trees, Node *node, bool answer);
+Recipe *trees_expanded(DecisionTrees *trees, int shape);
 Recipe *recipe_parse(Arena *arena, PyObject *recipe);
-Watch *program_watch(Program *program, Node *end, Node *test); /* test: NULL but for filters */
-int program_is_all(Program *program, int shape);
-int program_is_exactly_all(Program *program, int shape);
-int program_is_empty(Program *program, int shape);
-int program_doomed(Program *program, int shape);
+Triggers *trees_triggers(DecisionTrees *trees, Node *end, Node *test); /* test: NULL but for filters */
+int trees_is_all(DecisionTrees *trees, int shape);
+int trees_is_exactly_all(DecisionTrees *trees, int shape);
+int trees_is_empty(DecisionTrees *trees, int shape);
+int trees_is_dead(DecisionTrees *trees, int shape);
 
 /* ---- the running state (state.c, instance_list.c, step.c, machine.c) ------------------------------------------------------- */
 
-typedef enum { P_LEAF, P_SPINE, P_SEQUENCE, P_FILTER, P_CLOSURE, P_BOXED } PartKind;
+typedef enum { P_LEAF, P_INSTANCE_LIST, P_SEQUENCE, P_FILTER, P_CLOSURE, P_BOXED } PartKind;
 
-/* Every part begins so. A leaf is a shape and its registers; P_BOXED stands in a frame for a part that is no leaf. */
+/* Every part begins so. A leaf is a shape and its registers; P_BOXED stands in an entry for a part that is no leaf. */
 typedef struct {
     uint32_t shape;
     uint16_t size;
     uint8_t kind;
-    uint8_t way : 2, halts : 1, doomed : 1; /* of a leaf that stands in a frame */
+    uint8_t way : 2, halts : 1, dead : 1; /* of a leaf that stands in an entry */
     Val registers[];
 } Leaf;
 typedef Leaf Part;
@@ -193,14 +193,14 @@ typedef struct Link Link;
 struct Link {
     Link *next, *prev;     /* a ring, by place; the first of a ring is in the table */
     uint32_t hash;
-    uint16_t place, home;  /* where in its frame it lies, in words; which home it is */
+    uint16_t place, index_key;  /* where in its entry it lies, in words; which index key it is */
 };
 
-typedef struct Frame Frame;
-struct Frame {
+typedef struct ListEntry ListEntry;
+struct ListEntry {
     uint64_t label;        /* grows inwards */
-    Frame *before, *after;
-    Watch *watch;          /* NULL: always visited */
+    ListEntry *before, *after;
+    Triggers *triggers;          /* NULL: always visited */
     Leaf leaf;             /* then its registers, then its links */
 };
 
@@ -214,22 +214,22 @@ typedef struct {
 typedef struct {
     Part head;
     Part *core;
-    Frame *first, *last;
+    ListEntry *first, *last;
     Link *always;
     Table *tables;
     int table_count, table_room;
     uint32_t *asked;       /* by key: how many children ask for it */
     int asked_count;
-    int64_t waiting, doomed;
+    int64_t waiting, dead;
     int64_t shuffled;      /* children that do not stand as `child /\ rest` */
     bool inert;            /* children were let go that are not `all` or `empty`, but will never matter again */
-} Spine;
+} InstanceList;
 
 typedef struct Cell Cell;
 struct Cell {
     Cell *rest;
     Leaf *leaf;
-    bool halts, doomed;
+    bool halts, dead;
 };
 
 typedef struct { Part head; Part *first; Cell *rest; } Sequence;
@@ -239,87 +239,87 @@ typedef struct { Part head; Part *body; } Closure;
 typedef struct {
     bool known, matched;
     Val *captures;
-} Memo;
+} PatternMatch;
 
 /* An event and what has been found in it so far, by pattern. */
 typedef struct {
     PyObject *event;       /* a reference of its own; NULL: none */
-    Memo *memos;
+    PatternMatch *matches;
     int count;
     uint32_t hashes[8];    /* the keys under which children may wait for it */
     int tables[8];
     int hints;
-} Sight;
+} EventView;
 
 #define AHEAD 2            /* events that are looked at before their turn comes */
 
 typedef struct {
     PyObject_HEAD
-    Program *program;
+    DecisionTrees *trees;
     PyObject *warn;
     Pool pool;
     Arena scratch;         /* the changes of the present event */
     Part *root;
-    Sight sights[AHEAD + 1]; /* the present event and the next ones, in turn */
-    Sight *now;
+    EventView views[AHEAD + 1]; /* the present event and the next ones, in turn */
+    EventView *now;
     char failed;
     Py_ssize_t at;         /* which event of those fed last */
     bool busy;
-} Machine;
+} RmlMachine;
 
-extern PyTypeObject MachineType;
+extern PyTypeObject RmlMachineType;
 
-Memo *captured(Machine *machine, int pattern); /* of the present event; NULL: error */
-void sight_clear(Sight *sight);
-int operand_value(Machine *machine, const Operand *operand, const Val *registers, Val *value); /* -1: error */
-int holds(Machine *machine, const Operand *operand, const Val *registers);
-int answer(Machine *machine, const Node *node, const Val *registers);
-Node *walk(Machine *machine, TreeKind tree, const Leaf *leaf);
-Node *unconcerned(Machine *machine, const Leaf *leaf);
+PatternMatch *captured(RmlMachine *machine, int pattern); /* of the present event; NULL: error */
+void view_clear(EventView *view);
+int operand_value(RmlMachine *machine, const Operand *operand, const Val *registers, Val *value); /* -1: error */
+int holds(RmlMachine *machine, const Operand *operand, const Val *registers);
+int answer(RmlMachine *machine, const Node *node, const Val *registers);
+Node *walk(RmlMachine *machine, TreeKind tree, const Leaf *leaf);
+Node *walk_unmatched(RmlMachine *machine, const Leaf *leaf);
 
-int part_halts(Machine *machine, Part *part);
-int part_doomed(Machine *machine, Part *part);
-Part *part_build(Machine *machine, Recipe *recipe, const Val *registers);
-void part_free(Machine *machine, Part *part);
-Part *part_collapsed(Machine *machine, Part *part);
-Part *sequence_of(Machine *machine, Part *first, Cell *rest);
-PyObject *part_dump(Machine *machine, Part *part);
-Leaf *leaf_new(Machine *machine, int shape, int size);
-void leaf_free(Machine *machine, Leaf *leaf);
+int part_halts(RmlMachine *machine, Part *part);
+int part_is_dead(RmlMachine *machine, Part *part);
+Part *part_build(RmlMachine *machine, Recipe *recipe, const Val *registers);
+void part_free(RmlMachine *machine, Part *part);
+Part *part_collapsed(RmlMachine *machine, Part *part);
+Part *sequence_of(RmlMachine *machine, Part *first, Cell *rest);
+PyObject *part_dump(RmlMachine *machine, Part *part);
+Leaf *leaf_new(RmlMachine *machine, int shape, int size);
+void leaf_free(RmlMachine *machine, Leaf *leaf);
 
-static inline Part *frame_part(Frame *frame) {
-    return frame->leaf.kind == P_BOXED ? (Part *)frame->leaf.registers[0] : &frame->leaf;
+static inline Part *entry_part(ListEntry *entry) {
+    return entry->leaf.kind == P_BOXED ? (Part *)entry->leaf.registers[0] : &entry->leaf;
 }
-static inline Frame *frame_of(Link *link) { return (Frame *)((char *)link - (size_t)link->place * 8); }
+static inline ListEntry *list_entry_of(Link *link) { return (ListEntry *)((char *)link - (size_t)link->place * 8); }
 
-Spine *spine_new(Machine *machine, Part *core);
-void spine_free(Machine *machine, Spine *spine);
-int spine_insert(Machine *machine, Spine *spine, Way way, Part *part, Frame *before);
-int spine_replace(Machine *machine, Spine *spine, Frame *frame, Part *part);
-void spine_remove(Machine *machine, Spine *spine, Frame *frame, bool keep_part);
-int spine_set_core(Machine *machine, Spine *spine, Part *part);
-int spine_count_core(Machine *machine, Spine *spine, int by);
-int spine_settle_core(Machine *machine, Spine *spine);
-int spine_foresee(Machine *machine, Spine *spine); /* start to fetch what the event in `now` will need */
-void spine_fetch(Spine *spine, const Sight *sight); /* and then what that leads to */
-bool spine_is_large(const Spine *spine);
-Link *spine_ring(Machine *machine, Spine *spine, int key); /* the children that the present event may concern */
+InstanceList *list_new(RmlMachine *machine, Part *core);
+void list_free(RmlMachine *machine, InstanceList *list);
+int list_insert(RmlMachine *machine, InstanceList *list, Way way, Part *part, ListEntry *before);
+int list_replace(RmlMachine *machine, InstanceList *list, ListEntry *entry, Part *part);
+void list_remove(RmlMachine *machine, InstanceList *list, ListEntry *entry, bool keep_part);
+int list_set_core(RmlMachine *machine, InstanceList *list, Part *part);
+int list_count_core(RmlMachine *machine, InstanceList *list, int by);
+int list_settle_core(RmlMachine *machine, InstanceList *list);
+int list_prefetch_slots(RmlMachine *machine, InstanceList *list); /* start to fetch what the event in `now` will need */
+void list_prefetch_entries(InstanceList *list, const EventView *view); /* and then what that leads to */
+bool list_is_large(const InstanceList *list);
+Link *list_ring(RmlMachine *machine, InstanceList *list, int key); /* the children that the present event may concern */
 
 /* What a step would change. FAILS and SAME are the same everywhere. */
 typedef struct Change Change;
-typedef struct { Frame *frame; Change *change; } FrameChange;
+typedef struct { ListEntry *entry; Change *change; } EntryChange;
 struct Change {
-    enum { C_FAIL, C_SELF, C_BECOME, C_WITHIN, C_HEAD, C_CELL, C_FRAMES } kind;
+    enum { C_FAIL, C_SELF, C_BECOME, C_WITHIN, C_HEAD, C_CELL, C_ENTRIES } kind;
     Recipe *recipe;
     bool in_body;
     Cell *cell;
     Change *inner;          /* WITHIN, HEAD, CELL; FRAMES: of the core */
-    FrameChange *frames;
+    EntryChange *entries;
     int count, room;
 };
 extern Change FAILS, SAME;
 
-Change *part_step(Machine *machine, Part *part); /* NULL: error */
-Part *part_apply(Machine *machine, Part *part, Change *change); /* NULL: error */
+Change *part_step(RmlMachine *machine, Part *part); /* NULL: error */
+Part *part_apply(RmlMachine *machine, Part *part, Change *change); /* NULL: error */
 
 #endif

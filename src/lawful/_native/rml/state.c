@@ -3,38 +3,38 @@
 
 /* ---- questions to the present event and the registers ------------------------------------------------------------------- */
 
-Memo *captured(Machine *machine, int number) {
-    Sight *sight = machine->now;
-    if (number < sight->count && sight->memos[number].known) return sight->memos + number;
-    Pattern *pattern = program_pattern(machine->program, number);
+PatternMatch *captured(RmlMachine *machine, int number) {
+    EventView *view = machine->now;
+    if (number < view->count && view->matches[number].known) return view->matches + number;
+    Pattern *pattern = trees_pattern(machine->trees, number);
     if (pattern == NULL) return NULL;
-    if (number >= sight->count) {
-        int count = machine->program->pattern_count;
-        Memo *memos = realloc(sight->memos, sizeof(Memo) * (size_t)count);
-        if (memos == NULL) return (Memo *)PyErr_NoMemory();
-        memset(memos + sight->count, 0, sizeof(Memo) * (size_t)(count - sight->count));
-        sight->memos = memos;
-        sight->count = count;
+    if (number >= view->count) {
+        int count = machine->trees->pattern_count;
+        PatternMatch *matches = realloc(view->matches, sizeof(PatternMatch) * (size_t)count);
+        if (matches == NULL) return (PatternMatch *)PyErr_NoMemory();
+        memset(matches + view->count, 0, sizeof(PatternMatch) * (size_t)(count - view->count));
+        view->matches = matches;
+        view->count = count;
     }
-    Memo *memo = sight->memos + number;
-    if (memo->captures == NULL) {
-        memo->captures = arena_alloc(&machine->pool.arena, sizeof(Val) * (size_t)(pattern->captures + 1));
-        if (memo->captures == NULL) return NULL;
+    PatternMatch *match = view->matches + number;
+    if (match->captures == NULL) {
+        match->captures = arena_alloc(&machine->pool.arena, sizeof(Val) * (size_t)(pattern->captures + 1));
+        if (match->captures == NULL) return NULL;
     }
-    int matched = pattern_match(pattern->tree, sight->event, memo->captures);
+    int matched = pattern_match(pattern->tree, view->event, match->captures);
     if (matched < 0) return NULL;
-    memo->matched = matched;
-    memo->known = true;
-    return memo;
+    match->matched = matched;
+    match->known = true;
+    return match;
 }
 
-void sight_clear(Sight *sight) {
-    Py_CLEAR(sight->event);
-    for (int i = 0; i < sight->count; i++) sight->memos[i].known = false;
-    sight->hints = 0;
+void view_clear(EventView *view) {
+    Py_CLEAR(view->event);
+    for (int i = 0; i < view->count; i++) view->matches[i].known = false;
+    view->hints = 0;
 }
 
-static int warn(Machine *machine, PyObject *message) {
+static int warn(RmlMachine *machine, PyObject *message) {
     if (message == NULL) return -1;
     PyObject *done = PyObject_CallOneArg(machine->warn, message);
     Py_DECREF(message);
@@ -44,9 +44,9 @@ static int warn(Machine *machine, PyObject *message) {
 }
 
 /* 1: a value; 0: none, and that has been warned of; -1: error. */
-static int evaluate(Machine *machine, const Operand *operand, const Val *registers, Val *value);
+static int evaluate(RmlMachine *machine, const Operand *operand, const Val *registers, Val *value);
 
-static int apply_in_python(Machine *machine, const Operand *operand, const Val *values, Val *value) {
+static int apply_in_python(RmlMachine *machine, const Operand *operand, const Val *values, Val *value) {
     static PyObject *apply = NULL, *no_value = NULL;
     if (apply == NULL) {
         PyObject *module = value_module();
@@ -107,7 +107,7 @@ static bool apply_to_ints(int op, int64_t a, int64_t b, Val *value) {
     return true;
 }
 
-static int evaluate_condition(Machine *machine, const Operand *operand, const Val *registers, Val *value) {
+static int evaluate_condition(RmlMachine *machine, const Operand *operand, const Val *registers, Val *value) {
     bool stop = operand->a == OR_ELSE;
     for (int i = 0; i < operand->b; i++) {
         if (i > 0) val_decref(*value);
@@ -131,16 +131,16 @@ static int evaluate_condition(Machine *machine, const Operand *operand, const Va
     return 1;
 }
 
-static int evaluate(Machine *machine, const Operand *operand, const Val *registers, Val *value) {
+static int evaluate(RmlMachine *machine, const Operand *operand, const Val *registers, Val *value) {
     switch (operand->kind) {
     case SLOT:
         *value = registers[operand->a];
         val_incref(*value);
         return 1;
     case CAPTURE: {
-        Memo *memo = captured(machine, operand->a);
-        if (memo == NULL) return -1;
-        *value = memo->captures[operand->b];
+        PatternMatch *match = captured(machine, operand->a);
+        if (match == NULL) return -1;
+        *value = match->captures[operand->b];
         val_incref(*value);
         return 1;
     }
@@ -167,13 +167,13 @@ static int evaluate(Machine *machine, const Operand *operand, const Val *registe
     return found;
 }
 
-int operand_value(Machine *machine, const Operand *operand, const Val *registers, Val *value) {
+int operand_value(RmlMachine *machine, const Operand *operand, const Val *registers, Val *value) {
     int found = evaluate(machine, operand, registers, value);
     if (found == 0) *value = (Val)Py_NewRef(lawful_undefined);
     return found < 0 ? -1 : 0;
 }
 
-int holds(Machine *machine, const Operand *operand, const Val *registers) {
+int holds(RmlMachine *machine, const Operand *operand, const Val *registers) {
     Val value;
     if (operand_value(machine, operand, registers, &value) < 0) return -1;
     if (is_int(value) || (!PyBool_Check(obj_of(value)) && obj_of(value) != lawful_undefined)) {
@@ -193,27 +193,27 @@ int holds(Machine *machine, const Operand *operand, const Val *registers) {
     return result;
 }
 
-int answer(Machine *machine, const Node *node, const Val *registers) {
+int answer(RmlMachine *machine, const Node *node, const Val *registers) {
     if (node->kind == N_GUARD) return holds(machine, node->operands[0], registers);
     if (node->kind == N_MATCH) {
-        Memo *memo = captured(machine, node->pattern);
-        if (memo == NULL) return -1;
-        if (!memo->matched) return 0;
+        PatternMatch *match = captured(machine, node->pattern);
+        if (match == NULL) return -1;
+        if (!match->matched) return 0;
         for (int i = 0; i < node->count; i++) {
             const Operand *operand = node->operands[i];
-            Val found = memo->captures[node->captures[i]];
+            Val found = match->captures[node->captures[i]];
             int same;
             if (operand->kind == SLOT) {
                 same = val_matches(registers[operand->a], found);
             } else {
                 Val value;
                 if (operand_value(machine, operand, registers, &value) < 0) return -1;
-                found = machine->now->memos[node->pattern].captures[node->captures[i]];
+                found = machine->now->matches[node->pattern].captures[node->captures[i]];
                 same = val_matches(value, found);
                 val_decref(value);
             }
             if (same != 1) return same;
-            memo = machine->now->memos + node->pattern; /* evaluating may have moved the memos */
+            match = machine->now->matches + node->pattern; /* evaluating may have moved the matches */
         }
         return 1;
     }
@@ -229,48 +229,48 @@ int answer(Machine *machine, const Node *node, const Val *registers) {
     return same;
 }
 
-Node *walk(Machine *machine, TreeKind tree, const Leaf *leaf) {
-    Program *program = machine->program;
-    Node *node = (int)leaf->shape < program->shape_count ? program->shapes[leaf->shape].trees[tree] : NULL;
-    if (node == NULL && (node = program_root(program, (int)leaf->shape, tree)) == NULL) return NULL;
+Node *walk(RmlMachine *machine, TreeKind tree, const Leaf *leaf) {
+    DecisionTrees *trees = machine->trees;
+    Node *node = (int)leaf->shape < trees->shape_count ? trees->shapes[leaf->shape].trees[tree] : NULL;
+    if (node == NULL && (node = trees_root(trees, (int)leaf->shape, tree)) == NULL) return NULL;
     while (node->kind <= N_GUARD) {
         int yes = answer(machine, node, leaf->registers);
         if (yes < 0) return NULL;
         Node *next = yes ? node->yes : node->no;
-        if (next == NULL && (next = program_branch(program, node, yes)) == NULL) return NULL;
+        if (next == NULL && (next = trees_branch(trees, node, yes)) == NULL) return NULL;
         node = next;
     }
     return node;
 }
 
-Node *unconcerned(Machine *machine, const Leaf *leaf) {
-    Program *program = machine->program;
-    Node *node = program_root(program, (int)leaf->shape, STEP);
+Node *walk_unmatched(RmlMachine *machine, const Leaf *leaf) {
+    DecisionTrees *trees = machine->trees;
+    Node *node = trees_root(trees, (int)leaf->shape, STEP);
     while (node != NULL && node->kind <= N_GUARD) {
         int yes = node->kind == N_MATCH ? 0 : answer(machine, node, leaf->registers);
         if (yes < 0) return NULL;
         Node *next = yes ? node->yes : node->no;
-        node = next != NULL ? next : program_branch(program, node, yes);
+        node = next != NULL ? next : trees_branch(trees, node, yes);
     }
     return node;
 }
 
 /* ---- properties ---------------------------------------------------------------------------------------------------------------- */
 
-static int leaf_halts(Machine *machine, const Leaf *leaf) {
-    Shape *shape = program_shape(machine->program, (int)leaf->shape);
+static int leaf_halts(RmlMachine *machine, const Leaf *leaf) {
+    TermShape *shape = trees_shape(machine->trees, (int)leaf->shape);
     if (shape == NULL) return -1;
     if (shape->halts == 0 || shape->halts == 1) return shape->halts;
     Node *end = walk(machine, HALT, leaf);
     if (end == NULL) return -1;
-    machine->program->shapes[leaf->shape].halts = end->parent == NULL ? end->kind == N_YES : 2;
+    machine->trees->shapes[leaf->shape].halts = end->parent == NULL ? end->kind == N_YES : 2;
     return end->kind == N_YES;
 }
 
-int part_halts(Machine *machine, Part *part) {
+int part_halts(RmlMachine *machine, Part *part) {
     switch (part->kind) {
     case P_LEAF: return leaf_halts(machine, part);
-    case P_SPINE: return ((Spine *)part)->waiting == 0;
+    case P_INSTANCE_LIST: return ((InstanceList *)part)->waiting == 0;
     case P_SEQUENCE: {
         Sequence *sequence = (Sequence *)part;
         return sequence->rest->halts ? part_halts(machine, sequence->first) : 0;
@@ -283,17 +283,17 @@ int part_halts(Machine *machine, Part *part) {
     }
 }
 
-int part_doomed(Machine *machine, Part *part) {
+int part_is_dead(RmlMachine *machine, Part *part) {
     switch (part->kind) {
-    case P_LEAF: return program_doomed(machine->program, (int)part->shape);
-    case P_SPINE: return ((Spine *)part)->doomed > 0;
+    case P_LEAF: return trees_is_dead(machine->trees, (int)part->shape);
+    case P_INSTANCE_LIST: return ((InstanceList *)part)->dead > 0;
     case P_SEQUENCE: {
         Sequence *sequence = (Sequence *)part;
-        return sequence->rest->doomed ? 1 : part_doomed(machine, sequence->first);
+        return sequence->rest->dead ? 1 : part_is_dead(machine, sequence->first);
     }
     case P_FILTER: {
-        int doomed = part_doomed(machine, ((Filter *)part)->body);
-        return doomed == 0 ? part_doomed(machine, ((Filter *)part)->otherwise) : doomed;
+        int dead = part_is_dead(machine, ((Filter *)part)->body);
+        return dead == 0 ? part_is_dead(machine, ((Filter *)part)->otherwise) : dead;
     }
     default: return 0;
     }
@@ -301,18 +301,18 @@ int part_doomed(Machine *machine, Part *part) {
 
 /* ---- building and freeing ---------------------------------------------------------------------------------------------------------- */
 
-Leaf *leaf_new(Machine *machine, int shape, int size) {
+Leaf *leaf_new(RmlMachine *machine, int shape, int size) {
     Leaf *leaf = pool_alloc(&machine->pool, sizeof(Leaf) + sizeof(Val) * (size_t)size);
     if (leaf != NULL) *leaf = (Leaf){.shape = (uint32_t)shape, .size = (uint16_t)size, .kind = P_LEAF};
     return leaf;
 }
 
-void leaf_free(Machine *machine, Leaf *leaf) {
+void leaf_free(RmlMachine *machine, Leaf *leaf) {
     for (int i = 0; i < leaf->size; i++) val_decref(leaf->registers[i]);
     pool_free(&machine->pool, leaf, sizeof(Leaf) + sizeof(Val) * leaf->size);
 }
 
-static Leaf *leaf_build(Machine *machine, Recipe *recipe, const Val *registers) {
+static Leaf *leaf_build(RmlMachine *machine, Recipe *recipe, const Val *registers) {
     Leaf *leaf = leaf_new(machine, recipe->shape, recipe->size);
     if (leaf == NULL) return NULL;
     for (int i = 0; i < recipe->size; i++) {
@@ -325,7 +325,7 @@ static Leaf *leaf_build(Machine *machine, Recipe *recipe, const Val *registers) 
     return leaf;
 }
 
-static void *part_new(Machine *machine, PartKind kind, size_t size) {
+static void *part_new(RmlMachine *machine, PartKind kind, size_t size) {
     Part *part = pool_alloc(&machine->pool, size);
     if (part == NULL) return NULL;
     memset(part, 0, size);
@@ -333,18 +333,18 @@ static void *part_new(Machine *machine, PartKind kind, size_t size) {
     return part;
 }
 
-static Cell *cell_new(Machine *machine, Leaf *leaf, Cell *rest) {
-    int halts = part_halts(machine, leaf), doomed = halts < 0 ? -1 : part_doomed(machine, leaf);
-    Cell *cell = doomed < 0 ? NULL : pool_alloc(&machine->pool, sizeof(Cell));
+static Cell *cell_new(RmlMachine *machine, Leaf *leaf, Cell *rest) {
+    int halts = part_halts(machine, leaf), dead = halts < 0 ? -1 : part_is_dead(machine, leaf);
+    Cell *cell = dead < 0 ? NULL : pool_alloc(&machine->pool, sizeof(Cell));
     if (cell == NULL) return NULL;
     cell->leaf = leaf;
     cell->rest = rest;
     cell->halts = halts && (rest == NULL || rest->halts);
-    cell->doomed = doomed || (rest != NULL && rest->doomed);
+    cell->dead = dead || (rest != NULL && rest->dead);
     return cell;
 }
 
-static void cells_free(Machine *machine, Cell *cell) {
+static void cells_free(RmlMachine *machine, Cell *cell) {
     while (cell != NULL) {
         Cell *rest = cell->rest;
         leaf_free(machine, cell->leaf);
@@ -354,22 +354,22 @@ static void cells_free(Machine *machine, Cell *cell) {
 }
 
 /* The cells of `inner` go before `rest`, which may change what they say of all that follows them. */
-static int cells_joined(Machine *machine, Cell *inner, Cell *rest) {
+static int cells_joined(RmlMachine *machine, Cell *inner, Cell *rest) {
     if (inner->rest != NULL && cells_joined(machine, inner->rest, rest) < 0) return -1;
     if (inner->rest == NULL) inner->rest = rest;
-    int halts = part_halts(machine, inner->leaf), doomed = halts < 0 ? -1 : part_doomed(machine, inner->leaf);
-    if (doomed < 0) return -1;
+    int halts = part_halts(machine, inner->leaf), dead = halts < 0 ? -1 : part_is_dead(machine, inner->leaf);
+    if (dead < 0) return -1;
     inner->halts = halts && inner->rest->halts;
-    inner->doomed = doomed || inner->rest->doomed;
+    inner->dead = dead || inner->rest->dead;
     return 0;
 }
 
-Part *sequence_of(Machine *machine, Part *first, Cell *rest) {
+Part *sequence_of(RmlMachine *machine, Part *first, Cell *rest) {
     while (rest != NULL && first->kind == P_LEAF) {
-        int empty = program_is_empty(machine->program, (int)first->shape);
+        int empty = trees_is_empty(machine->trees, (int)first->shape);
         if (empty < 0) return NULL;
         if (!empty) break;
-        Recipe *recipe = program_expanded(machine->program, (int)rest->leaf->shape);
+        Recipe *recipe = trees_expanded(machine->trees, (int)rest->leaf->shape);
         if (recipe == NULL) return NULL;
         Part *next = part_build(machine, recipe, rest->leaf->registers);
         if (next == NULL) return NULL;
@@ -393,18 +393,18 @@ Part *sequence_of(Machine *machine, Part *first, Cell *rest) {
     return &sequence->head;
 }
 
-Part *part_build(Machine *machine, Recipe *recipe, const Val *registers) {
+Part *part_build(RmlMachine *machine, Recipe *recipe, const Val *registers) {
     switch (recipe->kind) {
     case R_LEAF: return leaf_build(machine, recipe, registers);
-    case R_SPINE: {
+    case R_INSTANCE_LIST: {
         Part *core = part_build(machine, recipe->core, registers);
-        Spine *spine = core == NULL ? NULL : spine_new(machine, core);
-        if (spine == NULL) return NULL;
+        InstanceList *list = core == NULL ? NULL : list_new(machine, core);
+        if (list == NULL) return NULL;
         for (int i = 0; i < recipe->count; i++) {
             Part *child = part_build(machine, recipe->children[i], registers);
-            if (child == NULL || spine_insert(machine, spine, recipe->ways[i], child, spine->last) < 0) return NULL;
+            if (child == NULL || list_insert(machine, list, recipe->ways[i], child, list->last) < 0) return NULL;
         }
-        return &spine->head;
+        return &list->head;
     }
     case R_SEQUENCE: {
         Cell *rest = NULL;
@@ -432,11 +432,11 @@ Part *part_build(Machine *machine, Recipe *recipe, const Val *registers) {
     }
 }
 
-void part_free(Machine *machine, Part *part) {
+void part_free(RmlMachine *machine, Part *part) {
     if (part == NULL) return;
     switch (part->kind) {
     case P_LEAF: leaf_free(machine, part); break;
-    case P_SPINE: spine_free(machine, (Spine *)part); break;
+    case P_INSTANCE_LIST: list_free(machine, (InstanceList *)part); break;
     case P_SEQUENCE: {
         Sequence *sequence = (Sequence *)part;
         part_free(machine, sequence->first);
@@ -458,12 +458,12 @@ void part_free(Machine *machine, Part *part) {
     }
 }
 
-Part *part_collapsed(Machine *machine, Part *part) {
-    while (part != NULL && part->kind == P_SPINE && ((Spine *)part)->first == NULL && !((Spine *)part)->inert) {
-        Spine *spine = (Spine *)part;
-        part = spine->core;
-        spine->core = NULL;
-        spine_free(machine, spine);
+Part *part_collapsed(RmlMachine *machine, Part *part) {
+    while (part != NULL && part->kind == P_INSTANCE_LIST && ((InstanceList *)part)->first == NULL && !((InstanceList *)part)->inert) {
+        InstanceList *list = (InstanceList *)part;
+        part = list->core;
+        list->core = NULL;
+        list_free(machine, list);
     }
     return part;
 }
@@ -483,12 +483,12 @@ static PyObject *dump_leaf(const Leaf *leaf) {
     return operands == NULL ? NULL : Py_BuildValue("(IN)", leaf->shape, operands);
 }
 
-static PyObject *dump_inert(Machine *machine) {
-    PyObject *shape = PyObject_GetAttrString(machine->program->planner, "inert");
+static PyObject *dump_inert(RmlMachine *machine) {
+    PyObject *shape = PyObject_GetAttrString(machine->trees->planner, "inert");
     return shape == NULL ? NULL : Py_BuildValue("[(s(sN()))]", "and", "leaf", shape);
 }
 
-PyObject *part_dump(Machine *machine, Part *part) {
+PyObject *part_dump(RmlMachine *machine, Part *part) {
     static const char *const WAYS[] = {"and", "left", "right"};
     switch (part->kind) {
     case P_LEAF: {
@@ -502,20 +502,20 @@ PyObject *part_dump(Machine *machine, Part *part) {
         }
         return result;
     }
-    case P_SPINE: {
-        Spine *spine = (Spine *)part;
-        PyObject *frames = spine->inert ? dump_inert(machine) : PyList_New(0);
-        for (Frame *frame = spine->first; frames != NULL && frame != NULL; frame = frame->after) {
-            PyObject *child = part_dump(machine, frame_part(frame));
-            PyObject *pair = child == NULL ? NULL : Py_BuildValue("(sN)", WAYS[frame->leaf.way], child);
-            if (pair == NULL || PyList_Append(frames, pair) < 0) Py_CLEAR(frames);
+    case P_INSTANCE_LIST: {
+        InstanceList *list = (InstanceList *)part;
+        PyObject *entries = list->inert ? dump_inert(machine) : PyList_New(0);
+        for (ListEntry *entry = list->first; entries != NULL && entry != NULL; entry = entry->after) {
+            PyObject *child = part_dump(machine, entry_part(entry));
+            PyObject *pair = child == NULL ? NULL : Py_BuildValue("(sN)", WAYS[entry->leaf.way], child);
+            if (pair == NULL || PyList_Append(entries, pair) < 0) Py_CLEAR(entries);
             Py_XDECREF(pair);
         }
-        if (frames == NULL) return NULL;
-        PyObject *fixed = PyList_AsTuple(frames);
-        Py_DECREF(frames);
-        PyObject *core = fixed == NULL ? NULL : part_dump(machine, spine->core);
-        return core == NULL ? NULL : Py_BuildValue("(sNN)", "spine", fixed, core);
+        if (entries == NULL) return NULL;
+        PyObject *fixed = PyList_AsTuple(entries);
+        Py_DECREF(entries);
+        PyObject *core = fixed == NULL ? NULL : part_dump(machine, list->core);
+        return core == NULL ? NULL : Py_BuildValue("(sNN)", "instance_list", fixed, core);
     }
     case P_SEQUENCE: {
         Sequence *sequence = (Sequence *)part;

@@ -3,7 +3,7 @@
 
 Change FAILS = {.kind = C_FAIL}, SAME = {.kind = C_SELF};
 
-static Change *change_new(Machine *machine, int kind, Change *inner) {
+static Change *change_new(RmlMachine *machine, int kind, Change *inner) {
     Change *change = arena_alloc(&machine->scratch, sizeof(Change));
     if (change == NULL) return NULL;
     change->kind = kind;
@@ -13,7 +13,7 @@ static Change *change_new(Machine *machine, int kind, Change *inner) {
 
 /* ---- what would change ----------------------------------------------------------------------------------------------- */
 
-static Change *leaf_step(Machine *machine, Leaf *leaf) {
+static Change *leaf_step(RmlMachine *machine, Leaf *leaf) {
     Node *end = walk(machine, STEP, leaf);
     if (end == NULL) return NULL;
     if (end->kind == N_FAIL) return &FAILS;
@@ -23,7 +23,7 @@ static Change *leaf_step(Machine *machine, Leaf *leaf) {
     return change;
 }
 
-static Change *sequence_step(Machine *machine, Sequence *sequence) {
+static Change *sequence_step(RmlMachine *machine, Sequence *sequence) {
     Change *change = part_step(machine, sequence->first);
     if (change == NULL || change == &SAME) return change;
     if (change != &FAILS) return change_new(machine, C_HEAD, change);
@@ -41,7 +41,7 @@ static Change *sequence_step(Machine *machine, Sequence *sequence) {
     return halts < 0 ? NULL : &FAILS;
 }
 
-static Change *within(Machine *machine, bool in_body, Change *change) {
+static Change *within(RmlMachine *machine, bool in_body, Change *change) {
     if (change == NULL || change == &FAILS || change == &SAME) return change;
     change = change_new(machine, C_WITHIN, change);
     if (change != NULL) change->in_body = in_body;
@@ -56,103 +56,103 @@ typedef struct {
 typedef struct {
     Ring *rings;
     int count;
-} Touched;
+} Affected;
 
-static Frame *next_touched(Touched *touched) {
-    Frame *least = NULL;
-    for (int i = 0; i < touched->count; i++) {
-        Link *at = touched->rings[i].at;
-        if (at != NULL && (least == NULL || frame_of(at)->label < least->label)) least = frame_of(at);
+static ListEntry *next_affected(Affected *affected) {
+    ListEntry *least = NULL;
+    for (int i = 0; i < affected->count; i++) {
+        Link *at = affected->rings[i].at;
+        if (at != NULL && (least == NULL || list_entry_of(at)->label < least->label)) least = list_entry_of(at);
     }
     if (least == NULL) return NULL;
-    for (int i = 0; i < touched->count; i++) {
-        Ring *ring = touched->rings + i;
-        while (ring->at != NULL && frame_of(ring->at) == least)
+    for (int i = 0; i < affected->count; i++) {
+        Ring *ring = affected->rings + i;
+        while (ring->at != NULL && list_entry_of(ring->at) == least)
             ring->at = ring->at->next == ring->first ? NULL : ring->at->next;
     }
     return least;
 }
 
-static int touch(Machine *machine, Spine *spine, Touched *touched) {
-    touched->count = 0;
-    touched->rings = arena_take(&machine->scratch, sizeof(Ring) * (size_t)(spine->asked_count + 1));
-    if (touched->rings == NULL) return -1;
-    if (spine->always != NULL) touched->rings[touched->count++] = (Ring){spine->always, spine->always};
-    for (int key = 0; key < spine->asked_count; key++) {
-        if (spine->asked[key] == 0) continue;
-        Link *ring = spine_ring(machine, spine, key);
+static int find_affected(RmlMachine *machine, InstanceList *list, Affected *affected) {
+    affected->count = 0;
+    affected->rings = arena_take(&machine->scratch, sizeof(Ring) * (size_t)(list->asked_count + 1));
+    if (affected->rings == NULL) return -1;
+    if (list->always != NULL) affected->rings[affected->count++] = (Ring){list->always, list->always};
+    for (int key = 0; key < list->asked_count; key++) {
+        if (list->asked[key] == 0) continue;
+        Link *ring = list_ring(machine, list, key);
         if (ring == NULL) continue;
         int known = 0; /* questions about the same values lead to the same children */
-        while (known < touched->count && touched->rings[known].first != ring) known++;
-        if (known == touched->count) touched->rings[touched->count++] = (Ring){ring, ring};
+        while (known < affected->count && affected->rings[known].first != ring) known++;
+        if (known == affected->count) affected->rings[affected->count++] = (Ring){ring, ring};
     }
     return PyErr_Occurred() ? -1 : 0;
 }
 
 /* Note a child and its change; the list is made when there is a first one. */
-static int remember(Machine *machine, Change **list, Frame *frame, Change *change) {
-    if (*list == NULL && (*list = change_new(machine, C_FRAMES, &SAME)) == NULL) return -1;
+static int remember(RmlMachine *machine, Change **list, ListEntry *entry, Change *change) {
+    if (*list == NULL && (*list = change_new(machine, C_ENTRIES, &SAME)) == NULL) return -1;
     Change *all = *list;
     if (all->count == all->room) {
         int room = all->room ? all->room * 2 : 4;
-        FrameChange *frames = arena_take(&machine->scratch, sizeof(FrameChange) * (size_t)room);
-        if (frames == NULL) return -1;
-        if (all->count) memcpy(frames, all->frames, sizeof(FrameChange) * (size_t)all->count);
-        all->frames = frames;
+        EntryChange *entries = arena_take(&machine->scratch, sizeof(EntryChange) * (size_t)room);
+        if (entries == NULL) return -1;
+        if (all->count) memcpy(entries, all->entries, sizeof(EntryChange) * (size_t)all->count);
+        all->entries = entries;
         all->room = room;
     }
-    all->frames[all->count++] = (FrameChange){frame, change};
+    all->entries[all->count++] = (EntryChange){entry, change};
     return 0;
 }
 
 static Change *changed(Change *all) { return all != NULL && all->count ? all : &SAME; }
 
 /* Something inside failed: a right-hand operand around it may take the event instead, the innermost first. */
-static Change *rescued(Machine *machine, Change *rescue, Change *all) {
-    for (int i = rescue == NULL ? -1 : rescue->count - 1; i >= 0; i--) {
-        Frame *frame = rescue->frames[i].frame;
-        Change *change = part_step(machine, frame_part(frame));
+static Change *try_fallback(RmlMachine *machine, Change *fallback, Change *all) {
+    for (int i = fallback == NULL ? -1 : fallback->count - 1; i >= 0; i--) {
+        ListEntry *entry = fallback->entries[i].entry;
+        Change *change = part_step(machine, entry_part(entry));
         if (change == NULL) return NULL;
         if (change == &FAILS) continue;
-        while (all != NULL && all->count && all->frames[all->count - 1].frame->label > frame->label) all->count--;
-        if (change != &SAME && remember(machine, &all, frame, change) < 0) return NULL;
+        while (all != NULL && all->count && all->entries[all->count - 1].entry->label > entry->label) all->count--;
+        if (change != &SAME && remember(machine, &all, entry, change) < 0) return NULL;
         return changed(all);
     }
     return &FAILS;
 }
 
-static Change *spine_step(Machine *machine, Spine *spine) {
-    Touched touched;
-    if (touch(machine, spine, &touched) < 0) return NULL;
-    Change *all = NULL, *rescue = NULL;
-    for (Frame *frame; (frame = next_touched(&touched)) != NULL;) {
-        Way way = frame->leaf.way;
+static Change *list_step(RmlMachine *machine, InstanceList *list) {
+    Affected affected;
+    if (find_affected(machine, list, &affected) < 0) return NULL;
+    Change *all = NULL, *fallback = NULL;
+    for (ListEntry *entry; (entry = next_affected(&affected)) != NULL;) {
+        Way way = entry->leaf.way;
         if (way == RIGHT) {
-            if (remember(machine, &rescue, frame, NULL) < 0) return NULL;
+            if (remember(machine, &fallback, entry, NULL) < 0) return NULL;
             continue;
         }
-        Change *change = part_step(machine, frame_part(frame));
+        Change *change = part_step(machine, entry_part(entry));
         if (change == NULL) return NULL;
         if (change == &FAILS) {
-            if (way == AND) return rescued(machine, rescue, all);
+            if (way == AND) return try_fallback(machine, fallback, all);
             continue;
         }
-        if (change != &SAME && remember(machine, &all, frame, change) < 0) return NULL;
+        if (change != &SAME && remember(machine, &all, entry, change) < 0) return NULL;
         if (way == LEFT) return changed(all);
     }
-    Change *core = part_step(machine, spine->core);
+    Change *core = part_step(machine, list->core);
     if (core == NULL) return NULL;
-    if (core == &FAILS) return rescued(machine, rescue, all);
+    if (core == &FAILS) return try_fallback(machine, fallback, all);
     if (core == &SAME) return changed(all);
-    if (all == NULL && (all = change_new(machine, C_FRAMES, core)) == NULL) return NULL;
+    if (all == NULL && (all = change_new(machine, C_ENTRIES, core)) == NULL) return NULL;
     all->inner = core;
     return all;
 }
 
-Change *part_step(Machine *machine, Part *part) {
+Change *part_step(RmlMachine *machine, Part *part) {
     switch (part->kind) {
     case P_LEAF: return leaf_step(machine, part);
-    case P_SPINE: return spine_step(machine, (Spine *)part);
+    case P_INSTANCE_LIST: return list_step(machine, (InstanceList *)part);
     case P_SEQUENCE: return sequence_step(machine, (Sequence *)part);
     case P_FILTER: {
         Filter *filter = (Filter *)part;
@@ -167,28 +167,28 @@ Change *part_step(Machine *machine, Part *part) {
 
 /* ---- the changes ---------------------------------------------------------------------------------------------------------- */
 
-static int spine_apply(Machine *machine, Spine *spine, Change *change) {
+static int list_apply(RmlMachine *machine, InstanceList *list, Change *change) {
     for (int i = 0; i < change->count; i++) {
-        Frame *frame = change->frames[i].frame;
-        Change *inner = change->frames[i].change;
+        ListEntry *entry = change->entries[i].entry;
+        Change *inner = change->entries[i].change;
         Part *part;
-        if (frame->leaf.kind == P_BOXED) {
-            part = part_apply(machine, (Part *)frame->leaf.registers[0], inner);
+        if (entry->leaf.kind == P_BOXED) {
+            part = part_apply(machine, (Part *)entry->leaf.registers[0], inner);
         } else {
-            part = part_build(machine, inner->recipe, frame->leaf.registers);
+            part = part_build(machine, inner->recipe, entry->leaf.registers);
         }
         part = part_collapsed(machine, part);
-        if (part == NULL || spine_replace(machine, spine, frame, part) < 0) return -1;
+        if (part == NULL || list_replace(machine, list, entry, part) < 0) return -1;
     }
     if (change->inner != &SAME) {
-        if (spine_count_core(machine, spine, -1) < 0) return -1;
-        Part *part = part_collapsed(machine, part_apply(machine, spine->core, change->inner));
-        if (part == NULL || spine_set_core(machine, spine, part) < 0) return -1;
+        if (list_count_core(machine, list, -1) < 0) return -1;
+        Part *part = part_collapsed(machine, part_apply(machine, list->core, change->inner));
+        if (part == NULL || list_set_core(machine, list, part) < 0) return -1;
     }
-    return spine_settle_core(machine, spine);
+    return list_settle_core(machine, list);
 }
 
-static Part *sequence_apply(Machine *machine, Sequence *sequence, Change *change) {
+static Part *sequence_apply(RmlMachine *machine, Sequence *sequence, Change *change) {
     Part *first = sequence->first;
     Cell *rest = sequence->rest;
     pool_free(&machine->pool, sequence, sizeof(Sequence));
@@ -208,7 +208,7 @@ static Part *sequence_apply(Machine *machine, Sequence *sequence, Change *change
     rest = rest->rest;
     pool_free(&machine->pool, used, sizeof(Cell));
     if (change->inner == &SAME) { /* the head is over all the same */
-        Recipe *recipe = program_expanded(machine->program, (int)leaf->shape);
+        Recipe *recipe = trees_expanded(machine->trees, (int)leaf->shape);
         first = recipe == NULL ? NULL : part_build(machine, recipe, leaf->registers);
         leaf_free(machine, leaf);
     } else {
@@ -217,14 +217,14 @@ static Part *sequence_apply(Machine *machine, Sequence *sequence, Change *change
     return first == NULL ? NULL : sequence_of(machine, first, rest);
 }
 
-Part *part_apply(Machine *machine, Part *part, Change *change) {
+Part *part_apply(RmlMachine *machine, Part *part, Change *change) {
     switch (part->kind) {
     case P_LEAF: {
         Part *built = part_build(machine, change->recipe, part->registers);
         if (built != NULL) leaf_free(machine, part);
         return built;
     }
-    case P_SPINE: return spine_apply(machine, (Spine *)part, change) < 0 ? NULL : part;
+    case P_INSTANCE_LIST: return list_apply(machine, (InstanceList *)part, change) < 0 ? NULL : part;
     case P_SEQUENCE: return sequence_apply(machine, (Sequence *)part, change);
     default: {
         Part **inner = part->kind == P_CLOSURE ? &((Closure *)part)->body

@@ -149,7 +149,7 @@ int probe_begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, C
         failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), place_of(tracer, info, probe));
     if (!failed && callee->wants & WANT_ON_CALL && call != NULL && call->known) {
         PyObject *keywords = NULL, *arguments = call_arguments(call, receiver, &keywords);
-        failed = wanted_on_call(tracer, call->function, arguments, keywords, place_of(tracer, info, probe), &token);
+        failed = ask_on_call(tracer, call->function, arguments, keywords, place_of(tracer, info, probe), &token);
     }
     if (!failed && (unborn || callee->wants & (WANT_END | LEARN(WANT_NEW))) && probe->result >= 0) {
         Pending *pending = NULL;

@@ -85,7 +85,7 @@ struct CodeInfo {
     bool special_first;                       /* and one of these: */
     bool in_cell;                   /* that is in a cell */
     bool is_generator;                     /* it is a generator */
-    bool report_start;                    /* its next start is to be told to `Wanted.on_seen` */
+    bool report_start;                    /* its next start is to be told to `WatchPlanner.on_seen` */
     bool first_is_receiver;                   /* it bears nothing, and its first variable is the receiver */
     bool on_second_tool;                     /* 3.12: its starts and ends are told to a tool of their own */
     bool own;

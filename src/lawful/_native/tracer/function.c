@@ -197,7 +197,7 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
         if (callee->wants & wanted) failed = record_add(tracer, kind, callee, target, Py_XNewRef(payload), number);
         if (!failed && callee->wants & WANT_ON_CALL && kind == KIND_PRE) {
             PyObject *keywords = NULL, *arguments = frame_arguments(frame, &keywords);
-            failed = wanted_on_call(tracer, (PyObject *)info->code, arguments, keywords, number, &token);
+            failed = ask_on_call(tracer, (PyObject *)info->code, arguments, keywords, number, &token);
         }
         if (!failed && callee->wants & (WANT_END | WANT_YIELD)) {
             Pending *pending = pending_push(tracer, callee, frame, -1, target, before ? before : payload);
@@ -242,7 +242,7 @@ static int leave_with(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind,
             return -1;
         }
     }
-    if (kind == KIND_POST && wanted_on_return(tracer, pending.token, value, NULL, pending.place) < 0) {
+    if (kind == KIND_POST && ask_on_return(tracer, pending.token, value, NULL, pending.place) < 0) {
         pending_release(tracer, &pending);
         return -1;
     }
@@ -296,7 +296,7 @@ int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *p
         return 1;
     }
     PyObject *name = pending.token && payload ? PyDict_GetItemWithError(payload, text_exception) : NULL;
-    if (pending.token != NULL && wanted_on_return(tracer, pending.token, NULL, name, pending.place) < 0) {
+    if (pending.token != NULL && ask_on_return(tracer, pending.token, NULL, name, pending.place) < 0) {
         Py_XDECREF(payload);
         pending_release(tracer, &pending);
         return -1;

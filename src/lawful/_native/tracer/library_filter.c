@@ -1,5 +1,5 @@
 /* Code of libraries in which nothing can be seen. Most of what starts for the first time is such code, in a program that imports
-   more than it runs: it is told by its file and a few names. `Watched` of wanted.py says which, and is asked about all else. */
+   more than it runs: it is told by its file and a few names. `LawWatchPlanner` of watch_planner.py says which, and is asked about all else. */
 #include "tracer/library_filter.h"
 
 #include "tracer/name_resolution.h"

@@ -1,4 +1,4 @@
-/* Objects of a call that are handed over themselves, to `Wanted.on_call`, and the events that come back. */
+/* Objects of a call that are handed over themselves, to `WatchPlanner.on_call`, and the events that come back. */
 #include "tracer/probe.h"
 
 static PyObject *text_on_call, *text_on_return;
@@ -9,7 +9,7 @@ int on_call_setup(void) {
     return 0;
 }
 
-/* Calls a method of `Wanted` as records are delivered: nothing of the program runs in between. */
+/* Calls a method of `WatchPlanner` as records are delivered: nothing of the program runs in between. */
 static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, PyObject *third) {
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
@@ -36,7 +36,7 @@ static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, P
     return answer;
 }
 
-int wanted_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
+int ask_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
     *token = NULL;
     PyObject *answer = arguments ? ask_wanted(tracer, text_on_call, subject, arguments, keywords ? keywords : Py_None) : NULL;
     Py_XDECREF(arguments);
@@ -51,7 +51,7 @@ int wanted_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObj
     return failed;
 }
 
-int wanted_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
+int ask_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
     if (token == NULL) return 0;
     PyObject *answer = ask_wanted(tracer, text_on_return, token, result ? result : Py_None, exception ? exception : Py_None);
     if (answer == NULL) return probe_fault(tracer);

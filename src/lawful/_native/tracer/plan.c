@@ -1,4 +1,4 @@
-/* What is known about code objects. Python is asked once (the protocol `Wanted` of model.py), and the answer is kept as long
+/* What is known about code objects. Python is asked once (the protocol `WatchPlanner` of tracer_protocol.py), and the answer is kept as long
    as the code lives. */
 #include "tracer/plan.h"
 

@@ -8,7 +8,7 @@
 
 #include "tracer/tracer.h"
 
-/* Asks `Wanted`. The further argument may be NULL. */
+/* Asks `WatchPlanner`. The further argument may be NULL. */
 PyObject *plan_ask_wanted(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further);
 
 int callee_setup(void);

@@ -75,7 +75,7 @@ static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
         if (sampled <= 0) return sampled;
     }
     if (kind == KIND_POST) {
-        if (pending->token && wanted_on_return(tracer, pending->token, result, NULL, place_of(tracer, info, probe)) < 0) return -1;
+        if (pending->token && ask_on_return(tracer, pending->token, result, NULL, place_of(tracer, info, probe)) < 0) return -1;
         if (is_new(pending, result) && constructed(tracer, info, probe, pending, result) < 0) return -1;
         if (!(pending->callee->wants & WANT_POST)) return 0;
     }
@@ -117,7 +117,7 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
     bool unborn = pending.callee->group != NULL && pending.target == 0;
     if (pending.token != NULL) {
         PyObject *name = plan_class_name(tracer, Py_TYPE(exception));
-        failed = name == NULL ? probe_fault(tracer) : wanted_on_return(tracer, pending.token, NULL, name, place_of(tracer, info, probe));
+        failed = name == NULL ? probe_fault(tracer) : ask_on_return(tracer, pending.token, NULL, name, place_of(tracer, info, probe));
         Py_XDECREF(name);
     }
     if (!failed && pending.callee->wants & WANT_RAISE && probe->operation != OP_GET_FIELD && !unborn) {

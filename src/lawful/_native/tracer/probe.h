@@ -66,9 +66,9 @@ static inline uint32_t place_of(Tracer *tracer, CodeInfo *info, Probe *probe) {
 
 /* A call begins: its objects are handed over. The events that come back are at the place; what is to be handed back at its
    end is the token, a new reference or NULL. -1: an exception goes on into the program. Takes over arguments and keywords. */
-int wanted_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token);
+int ask_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token);
 /* It ends, with a result, or with an exception of a class of this name. */
-int wanted_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place);
+int ask_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place);
 
 /* ---- samples --------------------------------------------------------------------------------------------------------- */
 

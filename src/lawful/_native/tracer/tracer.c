@@ -96,7 +96,7 @@ static PyObject *tracer_stop(Tracer *self, PyObject *unused) {
 }
 
 /* Objects keep their ids as long as one tracer knows them: this one does from now on. */
-static PyObject *tracer_follow(Tracer *self, PyObject *other) {
+static PyObject *tracer_take_over(Tracer *self, PyObject *other) {
     if (!PyObject_TypeCheck(other, &TracerType) || self->running || self->slot >= 0 || !((Tracer *)other)->running) {
         PyErr_SetString(PyExc_ValueError, "a tracer that has not begun can follow one that runs");
         return NULL;
@@ -159,8 +159,8 @@ static PyObject *set_suspended(Tracer *self, bool suspended) {
     Py_RETURN_NONE;
 }
 
-static PyObject *tracer_suspend_thread(Tracer *self, PyObject *unused) { return set_suspended(self, true); }
-static PyObject *tracer_resume_thread(Tracer *self, PyObject *unused) { return set_suspended(self, false); }
+static PyObject *tracer_suspend(Tracer *self, PyObject *unused) { return set_suspended(self, true); }
+static PyObject *tracer_resume(Tracer *self, PyObject *unused) { return set_suspended(self, false); }
 
 /* ---- samples --------------------------------------------------------------------------------------------------------------- */
 
@@ -353,7 +353,7 @@ static PyObject *get_pending(Tracer *self, void *unused) { return PyLong_FromSsi
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)tracer_start, METH_NOARGS, "start()\n--\n\nWatch all threads."},
     {"stop", (PyCFunction)tracer_stop, METH_NOARGS, "stop()\n--\n\nLeave the interpreter as it was."},
-    {"follow", (PyCFunction)tracer_follow, METH_O, "follow(other)\n--\n\nGo on with the ids of objects and threads of another one."},
+    {"take_over", (PyCFunction)tracer_take_over, METH_O, "take_over(other)\n--\n\nGo on with the ids of objects and threads of another one."},
     {"flush", (PyCFunction)tracer_flush, METH_NOARGS, "flush()\n--\n\nDeliver what was gathered so far."},
     {"emit", (PyCFunction)tracer_emit, METH_O, "emit(event)\n--\n\nPut an event of one's own into the stream."},
     {"identify", (PyCFunction)tracer_identify, METH_O, "identify(value)\n--\n\nThe id of an object."},
@@ -363,8 +363,8 @@ static PyMethodDef methods[] = {
     {"release", (PyCFunction)tracer_release, METH_O, "release(group)\n--\n\nNone of its objects is a sample any more."},
     {"seed", (PyCFunction)tracer_seed, METH_O, "seed(number)\n--\n\nThe coins begin anew."},
     {"rearm", (PyCFunction)tracer_rearm, METH_NOARGS, "rearm()\n--\n\nTell of all own code that starts, once more."},
-    {"suspend_thread", (PyCFunction)tracer_suspend_thread, METH_NOARGS, "suspend_thread()\n--\n\nThis thread does Lawful's own work now."},
-    {"resume_thread", (PyCFunction)tracer_resume_thread, METH_NOARGS, "resume_thread()\n--\n\nIt does the program's again."},
+    {"suspend", (PyCFunction)tracer_suspend, METH_NOARGS, "suspend()\n--\n\nThis thread does Lawful's own work now."},
+    {"resume", (PyCFunction)tracer_resume, METH_NOARGS, "resume()\n--\n\nIt does the program's again."},
     {"after_fork", (PyCFunction)tracer_after_fork, METH_O, "after_fork(process)\n--\n\nGo on in a child process."},
     {NULL, NULL, 0, NULL},
 };

@@ -141,7 +141,7 @@ typedef struct {
     Id target;
     uint64_t begun;        /* where its beginning was written, as `start` counts words; 0: that does not matter */
     PyObject *payload;     /* what its beginning had, or NULL */
-    PyObject *token;       /* what `Wanted.on_call` wants to be given back at its end, or NULL */
+    PyObject *token;       /* what `WatchPlanner.on_call` wants to be given back at its end, or NULL */
     PyTypeObject *type;    /* the class that is called, or NULL; borrowed, only compared */
     PyObject *gone;        /* the receiver has died meanwhile: its class name */
     Group *gone_group;     /* if it was a sample */

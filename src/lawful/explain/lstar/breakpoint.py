@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lawful.explain.automata import Automaton
-from lawful.explain.model import Word
+from lawful.explain.teacher import Word
 
 
 def breaking_point(

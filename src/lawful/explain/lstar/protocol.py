@@ -6,21 +6,21 @@ from collections.abc import Callable
 from typing import Protocol
 
 from lawful.explain.automata import Automaton
-from lawful.explain.model import Counts, Teacher
+from lawful.explain.teacher import Counts, Teacher
 
 
-class Interrupted(Exception):
+class LearningInterrupted(Exception):
     """Raised by a progress function, or a teacher, to end learning early; the learner's `best` is what there is."""
 
 
-Progress = Callable[[Automaton, Counts], None]
+ConjectureWatcher = Callable[[Automaton, Counts], None]
 """Called with each conjecture before the teacher sees it, and with what was asked by then."""
 
 
-class Learner(Protocol):
+class AutomatonLearner(Protocol):
     """Learns the language of failing words from a teacher whose bounds are set.
 
-    Whatever ends learning early (Ctrl-C, `Interrupted`, a fault of the teacher) goes on to the caller, who finds
+    Whatever ends learning early (Ctrl-C, `LearningInterrupted`, an error of the teacher) goes to the caller, who finds
     the last conjecture in `best`: None if there was none yet."""
 
     @property
@@ -30,5 +30,5 @@ class Learner(Protocol):
     def counts(self) -> Counts:
         """What the algorithm asked, each word once, and as `..._worked` the part of it that came to the teacher."""
 
-    def learn(self, teacher: Teacher, *, progress: Progress | None = None) -> Automaton:
+    def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:
         """The automaton in which the teacher finds no fault: the smallest one of its language."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lawful.explain.automata import Automaton, minimise
-from lawful.explain.model import Word
+from lawful.explain.teacher import Word
 
 
 class Sample:

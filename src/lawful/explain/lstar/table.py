@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lawful.explain.automata import Automaton, minimise
 from lawful.explain.lstar.breakpoint import breaking_suffix
-from lawful.explain.lstar.protocol import Progress
-from lawful.explain.lstar.questions import Questions
-from lawful.explain.model import Counts, Teacher, Word
+from lawful.explain.lstar.protocol import ConjectureWatcher
+from lawful.explain.lstar.query_cache import CachedQueries
+from lawful.explain.teacher import Counts, Teacher, Word
 
 
 class TableLearner:
@@ -19,8 +19,8 @@ class TableLearner:
         self.best: Automaton | None = None
         self.counts = Counts()
 
-    def learn(self, teacher: Teacher, *, progress: Progress | None = None) -> Automaton:
-        questions = Questions(teacher, self.counts)
+    def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:
+        questions = CachedQueries(teacher, self.counts)
         table, revisions = _Table(questions), 0
         while True:
             if questions.revisions != revisions:
@@ -43,7 +43,7 @@ class TableLearner:
 class _Table:
     """Rows are numbers: the answers for the suffixes are their bits, the first suffix the highest."""
 
-    def __init__(self, questions: Questions) -> None:
+    def __init__(self, questions: CachedQueries) -> None:
         self._questions = questions
         self._letters = range(len(questions.labels))
         self._suffixes: list[Word] = [()]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lawful.explain.automata import Automaton
-from lawful.explain.lstar.exact import Fitting, OutOfBudget, different, solver
-from lawful.explain.lstar.merging import merged
-from lawful.explain.lstar.protocol import Progress
-from lawful.explain.lstar.questions import Questions
+from lawful.explain.lstar.protocol import ConjectureWatcher
+from lawful.explain.lstar.query_cache import CachedQueries
 from lawful.explain.lstar.sample import Partial, Sample
-from lawful.explain.model import Answer, Counts, Teacher
+from lawful.explain.lstar.sat_fitting import Fitting, OutOfConflicts, different, solver
+from lawful.explain.lstar.state_merging import merged
+from lawful.explain.teacher import Answer, Counts, Teacher
 
 _LARGEST = 2_000_000
 """Nodes times pairs of states that are still given to a solver: some hundred bytes each."""
@@ -29,8 +29,8 @@ class ThreeValuedLearner:
         self._conflicts = conflicts
         self._solver = solver()
 
-    def learn(self, teacher: Teacher, *, progress: Progress | None = None) -> Automaton:
-        dialogue = _Dialogue(Questions(teacher, self.counts), progress)
+    def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:
+        dialogue = _Dialogue(CachedQueries(teacher, self.counts), progress)
         self.smallest = False
         while True:
             try:
@@ -57,7 +57,7 @@ class ThreeValuedLearner:
                 return self.best
             try:
                 smaller, left = self._fitted(dialogue, Fitting(dialogue.sample, states, self._solver), left)
-            except OutOfBudget:
+            except OutOfConflicts:
                 return self.best
             if smaller is None:
                 break
@@ -88,7 +88,7 @@ class _TakenBack(Exception):
 class _Dialogue:
     """What the teacher was asked and said, as a sample."""
 
-    def __init__(self, questions: Questions, progress: Progress | None) -> None:
+    def __init__(self, questions: CachedQueries, progress: ConjectureWatcher | None) -> None:
         self.sample = Sample()
         self._questions = questions
         self._progress = progress

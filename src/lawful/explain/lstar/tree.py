@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lawful.explain.automata import Automaton, minimise
 from lawful.explain.lstar.breakpoint import breaking_point
-from lawful.explain.lstar.protocol import Progress
-from lawful.explain.lstar.questions import Questions
-from lawful.explain.model import Counts, Teacher, Word
+from lawful.explain.lstar.protocol import ConjectureWatcher
+from lawful.explain.lstar.query_cache import CachedQueries
+from lawful.explain.teacher import Counts, Teacher, Word
 
 
 class TreeLearner:
@@ -16,8 +16,8 @@ class TreeLearner:
         self.best: Automaton | None = None
         self.counts = Counts()
 
-    def learn(self, teacher: Teacher, *, progress: Progress | None = None) -> Automaton:
-        questions = Questions(teacher, self.counts)
+    def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:
+        questions = CachedQueries(teacher, self.counts)
         tree, revisions = _Tree(questions), 0
         while True:
             if questions.revisions != revisions:
@@ -50,7 +50,7 @@ class _Node:
 
 
 class _Tree:
-    def __init__(self, questions: Questions) -> None:
+    def __init__(self, questions: CachedQueries) -> None:
         self._accepts = questions.accepts
         self._labels = questions.labels
         self.access: list[Word] = []

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from lawful.explain.automata import Automaton, difference, disjoint, equivalent, included, live
-from lawful.explain.model import (
+from lawful.explain.teacher import (
     Alphabet,
     Answer,
     Basis,

@@ -11,7 +11,7 @@ from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
-from lawful.explain.model import Alphabet, Basis, Bounds, Counts, Event, Execution, Limits, Report, Word
+from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Event, Execution, Limits, Report, Word
 
 MOST_EVENTS = 12
 _LONGEST = 100_000  # events of an execution that are kept

@@ -10,7 +10,7 @@ import msgspec
 
 from lawful.laws.catalog import ROOT
 from lawful.laws.protocol import Verdict, Watch
-from lawful.laws.rml.known import Known
+from lawful.laws.rml.known import LawFacts
 
 if TYPE_CHECKING:
     from lawful.laws.rml import RmlLaw
@@ -27,8 +27,8 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
     profile: str
     watches: tuple[tuple[tuple[str, _Values | None], ...], ...] | None
     selective: bool
-    acquainted: bool
-    aloof: bool
+    tracks_objects: bool
+    ignores_unseen_end: bool
 
 
 def sum_of(text: str) -> int:
@@ -46,13 +46,13 @@ def entries() -> dict[str, Entry]:
         return {}  # then they are read
 
 
-def known(name: str, text: str) -> Known | None:
+def facts_of(name: str, text: str) -> LawFacts | None:
     """What is known of the law of this name, if this is still its text."""
     entry = entries().get(name)
     if entry is None or entry.sum != sum_of(text):
         return None
     watches = None if entry.watches is None else tuple(map(Watch, entry.watches))
-    return Known(watches, entry.selective, entry.acquainted, entry.aloof)
+    return LawFacts(watches, entry.selective, entry.tracks_objects, entry.ignores_unseen_end)
 
 
 def entry_of(law: RmlLaw, profile: str) -> Entry | None:
@@ -61,4 +61,4 @@ def entry_of(law: RmlLaw, profile: str) -> Entry | None:
     if len(law.parts) != 1 or monitor.verdict is not Verdict.CURRENTLY_TRUE:
         return None
     watches = None if law.watches is None else tuple(watch.keys for watch in law.watches)
-    return Entry(sum_of(law.source), profile, watches, law.selective, law.acquainted, monitor.aloof)
+    return Entry(sum_of(law.source), profile, watches, law.selective, law.tracks_objects, monitor.ignores_unseen_end)

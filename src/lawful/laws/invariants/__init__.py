@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lawful.laws.invariants.declaring import compile, invariant
+from lawful.laws.invariants.definitions import compile, invariant
 from lawful.laws.invariants.law import InvariantLaw
 from lawful.laws.invariants.monitor import InvariantMonitor
-from lawful.laws.invariants.ready import (
+from lawful.laws.invariants.ready_made import (
     allocations,
     closed,
     locks_held,

@@ -8,8 +8,8 @@ from typing import Any
 
 from lawful.diagnostics import Diagnostic
 from lawful.laws.invariants.expressions import GONE
-from lawful.laws.invariants.model import Rule
 from lawful.laws.invariants.monitor import InvariantMonitor
+from lawful.laws.invariants.rules import Rule
 from lawful.laws.invariants.tracker import ObjectId
 from lawful.laws.law_html import Shown
 from lawful.laws.machine_monitor import check_trace
@@ -30,10 +30,10 @@ class InvariantLaw(Shown):
         return f"<InvariantLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from lawful.laws.invariants.declaring import rebuilt
+        from lawful.laws.invariants.definitions import unpickle_law
 
         rules = tuple((rule.given, dict(rule.places)) for rule in self.rules)
-        return rebuilt, (rules, self.name, self.source, self._part)
+        return unpickle_law, (rules, self.name, self.source, self._part)
 
     @cached_property
     def watches(self) -> tuple[Watch, ...]:

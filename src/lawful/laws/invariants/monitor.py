@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lawful import core
 from lawful.events.event_kinds import to_dict
-from lawful.laws.invariants.native import NativeTracker
-from lawful.laws.invariants.tracker import ObjectId, Offence, PythonTracker, Tracker, key_of
+from lawful.laws.invariants.native_tracker import NativeTracker
+from lawful.laws.invariants.tracker import ObjectId, PythonTracker, RuleViolation, Tracker, key_of
 from lawful.laws.protocol import Event, Expectation, Outcome, Verdict
 
 if TYPE_CHECKING:
     from lawful.laws.invariants.law import InvariantLaw
-    from lawful.laws.invariants.model import Rule
+    from lawful.laws.invariants.rules import Rule
 
 
-def tracker(rule: Rule, offences: deque[Offence]) -> Tracker:
+def tracker(rule: Rule, violations: deque[RuleViolation]) -> Tracker:
     """By the C core, if there is one and it can do what the rule asks for."""
-    if core.native is not None and rule.program is not None:
-        return NativeTracker(rule, offences, core.native.Invariant)
-    return PythonTracker(rule, offences)
+    if core.native is not None and rule.native is not None:
+        return NativeTracker(rule, violations, core.native.InvariantTracker)
+    return PythonTracker(rule, violations)
 
 
 class InvariantMonitor:
@@ -37,8 +37,8 @@ class InvariantMonitor:
         self.events = 0
         self.rejected_at: int | Literal["end"] | None = None
         self.doomed_at: int | None = None
-        self._offences: deque[Offence] = deque()
-        self._trackers = [tracker(rule, self._offences) for rule in law.rules]
+        self._violations: deque[RuleViolation] = deque()
+        self._trackers = [tracker(rule, self._violations) for rule in law.rules]
         self._forgiven: int | None = None  # the event that was rejected last
         self._ended: Verdict | None = None
 
@@ -64,13 +64,13 @@ class InvariantMonitor:
 
     def _take(self, events: list[Event], numbers: Sequence[int]) -> int:
         """The place of the first event with which something is broken, or -1."""
-        if len(self._trackers) == 1 and not self._offences:
+        if len(self._trackers) == 1 and not self._violations:
             return self._trackers[0].feed(events, numbers)
         for place, event in enumerate(map(to_dict, events)):
             key = key_of(event)
             for each in self._trackers:
                 each.take(event, key, numbers[place])
-            if self._offences:
+            if self._violations:
                 return place
         return -1
 
@@ -85,12 +85,12 @@ class InvariantMonitor:
             return False
         self.events = self._forgiven = self.rejected_at
         self.rejected_at = None
-        self._offences.popleft()
+        self._violations.popleft()
         return True
 
     def again(self) -> bool:
         """After `forgive`: did the same event show another violation? Then it is rejected once more, for that one."""
-        if self._offences and self.rejected_at is None and self._ended is None:
+        if self._violations and self.rejected_at is None and self._ended is None:
             self.rejected_at = self.events
         return isinstance(self.rejected_at, int)
 
@@ -107,9 +107,9 @@ class InvariantMonitor:
     def end(self) -> Verdict:
         if self._ended is None:
             # A deadline that has not passed is no violation. What is left here are debts that became due together.
-            if self._offences and self.rejected_at is None:
+            if self._violations and self.rejected_at is None:
                 self.rejected_at = "end"
-            self._ended = Verdict.FALSE if self._offences else Verdict.TRUE
+            self._ended = Verdict.FALSE if self._violations else Verdict.TRUE
         return self._ended
 
     # -- objects ----------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class InvariantMonitor:
     @property
     def offender(self) -> ObjectId | None:
         """The object that broke the invariant at the rejected event."""
-        return self._offences[0].object if self._offences else None
+        return self._violations[0].object if self._violations else None
 
     @property
     def unknown_objects(self) -> frozenset[ObjectId]:
@@ -150,17 +150,17 @@ class InvariantMonitor:
             return self._ended
         if self.rejected_at is not None:
             return Verdict.FALSE
-        return Verdict.CURRENTLY_FALSE if self._offences else Verdict.CURRENTLY_TRUE
+        return Verdict.CURRENTLY_FALSE if self._violations else Verdict.CURRENTLY_TRUE
 
     def outcome(self) -> Outcome:
         open_verdict = Verdict.FALSE if self.rejected_at is not None else Verdict.CURRENTLY_TRUE
-        return Outcome(not self._offences, open_verdict, self.rejected_at, None, self.events)
+        return Outcome(not self._violations, open_verdict, self.rejected_at, None, self.events)
 
     def expectation(self, event: Event | None = None) -> Expectation:
-        return _expectation(self._offences[0]) if self._offences else Expectation((), {})
+        return _expectation(self._violations[0]) if self._violations else Expectation((), {})
 
     def pending(self, most: int) -> tuple[Expectation, ...]:
-        return tuple(map(_expectation, list(self._offences)[:most]))
+        return tuple(map(_expectation, list(self._violations)[:most]))
 
     def relevant(self, event: Event, values: Iterable[Any]) -> bool:
         key = key_of(event)
@@ -188,11 +188,11 @@ class InvariantMonitor:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._trackers = [tracker(rule, self._offences) for rule in self.law.rules]
+        self._trackers = [tracker(rule, self._violations) for rule in self.law.rules]
         for each, saved in zip(self._trackers, state["_trackers"], strict=True):
             each.restore(saved)
 
 
-def _expectation(offence: Offence) -> Expectation:
+def _expectation(violation: RuleViolation) -> Expectation:
     # Values that are no ids must not stand among the bindings: they would be taken for objects.
-    return Expectation((offence.expected,), {"o": offence.object}, note=offence.note, about=offence.about)
+    return Expectation((violation.expected,), {"o": violation.object}, note=violation.note, about=violation.about)

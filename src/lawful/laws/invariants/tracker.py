@@ -1,6 +1,7 @@
-"""One rule on the objects that it is about: what is told of it, and its running state in pure Python.
+"""One rule on the objects that it is about: its violations, and its running state in pure Python.
 
-The C core has the twin of that state (`native.py`); the two behave alike, and what one has pickled the other takes up.
+The C core keeps the same state (`native_tracker.py`). The two give the same verdicts, and each loads what the other
+has pickled.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lawful.laws.invariants.expressions import FAULTS, GONE, MISSING, Expression
 from lawful.laws.protocol import Event
 
 if TYPE_CHECKING:
-    from lawful.laws.invariants.model import Rule
+    from lawful.laws.invariants.rules import Rule
 
 ObjectId = int | str
 
@@ -28,7 +29,7 @@ LATE = "it did not come in time"
 NEVER = "the object is gone without it"
 
 
-class Offence(NamedTuple):
+class RuleViolation(NamedTuple):
     """An invariant was broken."""
 
     object: ObjectId
@@ -37,14 +38,14 @@ class Offence(NamedTuple):
     about: Event  # what is to blame: for what did not come in time, that which asked for it
 
 
-class Debt(NamedTuple):
+class Obligation(NamedTuple):
     """Something has to follow."""
 
     deadline: float
     event: Event  # that asks for it
 
 
-class _Known:
+class _TrackedObject:
     """What is known of one object."""
 
     __slots__ = ("begun", "broken", "over", "snapshot", "values")
@@ -57,7 +58,7 @@ class _Known:
         self.snapshot: dict[str, Any] | None = None  # at the last step at which a transition was judged
 
 
-class _Before(NamedTuple):
+class _PreviousState(NamedTuple):
     """How it was before an event."""
 
     number: int
@@ -67,10 +68,10 @@ class _Before(NamedTuple):
     over: bool
     broken: bool
     snapshot: dict[str, Any] | None
-    debt: Debt | None
+    obligation: Obligation | None
 
 
-class Plan(NamedTuple):
+class KeyPlan(NamedTuple):
     """What is to be done at steps of one kind: the field that they write, and the expressions that they can change."""
 
     writes: str
@@ -82,12 +83,12 @@ class Plan(NamedTuple):
     asks: Expression | None
 
 
-def plan_of(rule: Rule, key: Key) -> Plan:
+def plan_of(rule: Rule, key: Key) -> KeyPlan:
     def at(expression: Expression | None) -> Expression | None:
         return expression if expression is not None and key in expression.keys else None
 
     judged = key in rule.judged
-    return Plan(
+    return KeyPlan(
         key[1].rpartition(".")[2] if key[0] == "field_write" else "",
         begins=at(rule.from_),
         state=rule.always if judged else None,
@@ -98,7 +99,7 @@ def plan_of(rule: Rule, key: Key) -> Plan:
     )
 
 
-class Sight(NamedTuple):
+class Observed(NamedTuple):
     """What a tracker has met with."""
 
     seen: set[Key]
@@ -110,9 +111,9 @@ class Sight(NamedTuple):
 class Tracker(ABC):
     """One rule on the objects that it is about, whoever keeps them; and what its author should know."""
 
-    def __init__(self, rule: Rule, offences: deque[Offence]) -> None:
+    def __init__(self, rule: Rule, violations: deque[RuleViolation]) -> None:
         self.rule = rule
-        self.offences = offences  # of all rules, in the order in which they came up
+        self.violations = violations  # of all rules, in the order in which they came up
         self.unknown: dict[ObjectId, None] = {}  # objects of which something could not be judged
         self.departed: dict[ObjectId, None] = {}  # those of them that are gone
         self.judgements = 0
@@ -130,7 +131,7 @@ class Tracker(ABC):
         """Take events up to one with which something is broken; its place, or -1."""
         for place, event in enumerate(events):
             self.take(event, key_of(event), numbers[place])
-            if self.offences:
+            if self.violations:
                 return place
         return -1
 
@@ -159,7 +160,7 @@ class Tracker(ABC):
         """Objects that came to the law's own end since this was last asked; to ask turns it on."""
 
     @abstractmethod
-    def sight(self) -> Sight: ...
+    def observed(self) -> Observed: ...
 
     # -- out and in -------------------------------------------------------------------------------
 
@@ -170,14 +171,14 @@ class Tracker(ABC):
             "departed": self.departed,
             "faults": self.faults,
             "first_fault": self.first_fault,
-            "sight": tuple(self.sight()),
+            "observed": tuple(self.observed()),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up a state, at the beginning."""
         self.unknown, self.departed = state["unknown"], state["departed"]
         self.faults, self.first_fault = state["faults"], state["first_fault"]
-        self.judgements = state["sight"][1]
+        self.judgements = state["observed"][1]
 
     # -- judging ----------------------------------------------------------------------------------
 
@@ -200,20 +201,20 @@ class Tracker(ABC):
         return verdict
 
     def broken(self, law: Expression, target: ObjectId, step: Step) -> None:
-        self.offences.append(Offence(target, law.text, _found(law, step), step.event))
+        self.violations.append(RuleViolation(target, law.text, _found(law, step), step.event))
 
     def owed(self, target: ObjectId, event: Event, note: str) -> None:
         then, within = self.rule.then, self.rule.given.within
         assert then is not None
         limit = within if isinstance(within, str) else f"{within}s"
-        self.offences.append(Offence(target, f"{then.text} within {limit}", note, event))
+        self.violations.append(RuleViolation(target, f"{then.text} within {limit}", note, event))
 
-    def doubt(self, target: ObjectId) -> None:
+    def unjudged(self, target: ObjectId) -> None:
         """An object is gone, and was never judged."""
         self.unknown[target] = None
-        self.depart(target)
+        self.departs(target)
 
-    def depart(self, target: ObjectId) -> None:
+    def departs(self, target: ObjectId) -> None:
         """An object is gone."""
         if target in self.unknown:
             del self.unknown[target]
@@ -231,7 +232,7 @@ class Tracker(ABC):
         if not ended:
             return
         rule, name = self.rule, self.rule.class_name
-        seen, judgements, timeless, now = self.sight()
+        seen, judgements, timeless, now = self.observed()
         if not seen:
             yield "invariant-class-unseen", f"{self._at('class')}no object of {name} was seen"
             return
@@ -256,17 +257,17 @@ class Tracker(ABC):
 class PythonTracker(Tracker):
     """What is known of the objects, in pure Python."""
 
-    def __init__(self, rule: Rule, offences: deque[Offence]) -> None:
-        super().__init__(rule, offences)
-        self.objects: dict[ObjectId, _Known] = {}
-        self.debts: OrderedDict[ObjectId, Debt] = OrderedDict()  # the next deadline first
+    def __init__(self, rule: Rule, violations: deque[RuleViolation]) -> None:
+        super().__init__(rule, violations)
+        self.objects: dict[ObjectId, _TrackedObject] = {}
+        self.obligations: OrderedDict[ObjectId, Obligation] = OrderedDict()  # the next deadline first
         self.now: float | None = None
         self.ended: list[ObjectId] = []
-        self.tells_ends = False
+        self.reports_ends = False
         self.seen: set[Key] = set()
         self.timeless = 0
         self.plans = {key: plan_of(rule, key) for key in rule.keys}
-        self._last: _Before | None = None
+        self._last: _PreviousState | None = None
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -280,10 +281,10 @@ class PythonTracker(Tracker):
         known = self.objects.get(target)
         if known is None:
             if key is GONE:  # another object's, or that of one of which nothing was seen
-                if self.plain and self.tells_ends:
-                    self.doubt(target)
+                if self.plain and self.reports_ends:
+                    self.unjudged(target)
                 return
-            known = self.objects[target] = _Known(self.rule.from_ is None)
+            known = self.objects[target] = _TrackedObject(self.rule.from_ is None)
         self.seen.add(key)
         step = Step(key, event, known.values)
         name = plan.writes
@@ -294,8 +295,8 @@ class PythonTracker(Tracker):
                 known.values.pop(name, None)  # it was deleted
             else:
                 known.values[name] = value
-        self._last = _Before(
-            number, target, step, known.begun, known.over, known.broken, known.snapshot, self.debts.get(target)
+        self._last = _PreviousState(
+            number, target, step, known.begun, known.over, known.broken, known.snapshot, self.obligations.get(target)
         )
         if not known.over:
             self._judge(plan, target, known, step, number)
@@ -309,23 +310,23 @@ class PythonTracker(Tracker):
                 self.now = float(time)
         else:
             self.timeless += 1
-        while self.debts:
-            target, debt = next(iter(self.debts.items()))
-            if self.now is None or self.now <= debt.deadline:
+        while self.obligations:
+            target, obligation = next(iter(self.obligations.items()))
+            if self.now is None or self.now <= obligation.deadline:
                 break
-            del self.debts[target]
-            self.owed(target, debt.event, LATE)
+            del self.obligations[target]
+            self.owed(target, obligation.event, LATE)
 
     def _gone(self, target: ObjectId) -> None:
-        debt = self.debts.pop(target, None)
-        if debt is not None:
-            self.owed(target, debt.event, NEVER)
+        obligation = self.obligations.pop(target, None)
+        if obligation is not None:
+            self.owed(target, obligation.event, NEVER)
         known = self.objects.pop(target)
         if self.plain and self.rule.always is not None and not self.rule.always.fields.keys() <= known.values.keys():
-            self.doubt(target)
-        self.depart(target)
+            self.unjudged(target)
+        self.departs(target)
 
-    def _judge(self, plan: Plan, target: ObjectId, known: _Known, step: Step, number: int) -> None:
+    def _judge(self, plan: KeyPlan, target: ObjectId, known: _TrackedObject, step: Step, number: int) -> None:
         if not known.begun:
             if not self._holds(plan.begins, step, target, number):
                 return
@@ -334,23 +335,23 @@ class PythonTracker(Tracker):
             self._judge_state(plan.state, target, known, step, number)
         elif plan.transition is not None:
             self._judge_transition(plan.transition, target, known, step, number)
-        elif target in self.debts and self._holds(plan.pays, step, target, number, if_unknown=True):
-            del self.debts[target]
+        elif target in self.obligations and self._holds(plan.pays, step, target, number, if_unknown=True):
+            del self.obligations[target]
         if self._holds(plan.ends, step, target, number, if_unknown=True):
-            self.debts.pop(target, None)
+            self.obligations.pop(target, None)
             known.broken, known.snapshot, known.begun = False, None, False
             known.over = self.rule.from_ is None
-            if self.tells_ends:
+            if self.reports_ends:
                 self.ended.append(target)
         elif self._holds(plan.asks, step, target, number):
             self._owe(target, step.event)
 
     def _owe(self, target: ObjectId, event: Event) -> None:
         # What was owed before is due sooner. What pays for all so far does not pay for what it asks for itself.
-        if self.now is not None and self.rule.within is not None and target not in self.debts:
-            self.debts[target] = Debt(self.now + self.rule.within, event)
+        if self.now is not None and self.rule.within is not None and target not in self.obligations:
+            self.obligations[target] = Obligation(self.now + self.rule.within, event)
 
-    def _judge_state(self, law: Expression, target: ObjectId, known: _Known, step: Step, number: int) -> None:
+    def _judge_state(self, law: Expression, target: ObjectId, known: _TrackedObject, step: Step, number: int) -> None:
         if self.rule.on is not None and not self._holds(self.rule.on, step, target, number):
             return
         holds = self.verdict(law, step, target, number)
@@ -361,7 +362,9 @@ class PythonTracker(Tracker):
             self.broken(law, target, step)
         known.broken = not holds
 
-    def _judge_transition(self, law: Expression, target: ObjectId, known: _Known, step: Step, number: int) -> None:
+    def _judge_transition(
+        self, law: Expression, target: ObjectId, known: _TrackedObject, step: Step, number: int
+    ) -> None:
         if self.rule.on is not None:
             if not self._holds(self.rule.on, step, target, number):
                 return
@@ -392,30 +395,30 @@ class PythonTracker(Tracker):
             if last.step.replaced is not MISSING:
                 known.values[name] = last.step.replaced
         known.begun, known.over, known.broken, known.snapshot = last.begun, last.over, last.broken, last.snapshot
-        if last.debt is not self.debts.get(last.target):
-            self.debts.pop(last.target, None)
-            if last.debt is not None:  # it was paid
-                self.debts[last.target] = last.debt
-                self.debts = OrderedDict(sorted(self.debts.items(), key=lambda each: each[1].deadline))
+        if last.obligation is not self.obligations.get(last.target):
+            self.obligations.pop(last.target, None)
+            if last.obligation is not None:  # it was paid
+                self.obligations[last.target] = last.obligation
+                self.obligations = OrderedDict(sorted(self.obligations.items(), key=lambda each: each[1].deadline))
 
     def follows(self, target: ObjectId) -> bool:
         return target in self.objects
 
     def forget(self, target: ObjectId) -> bool:
         self.objects.pop(target, None)
-        self.debts.pop(target, None)
+        self.obligations.pop(target, None)
         return super().forget(target)
 
     def owes(self, target: ObjectId) -> bool:
-        return target in self.debts
+        return target in self.obligations
 
     def take_ended(self) -> list[ObjectId]:
-        self.tells_ends = True
+        self.reports_ends = True
         found, self.ended = self.ended, []
         return found
 
-    def sight(self) -> Sight:
-        return Sight(self.seen, self.judgements, self.timeless, self.now)
+    def observed(self) -> Observed:
+        return Observed(self.seen, self.judgements, self.timeless, self.now)
 
     # -- out and in -------------------------------------------------------------------------------
 
@@ -424,18 +427,20 @@ class PythonTracker(Tracker):
             target: (known.begun, known.over, known.broken, known.values, known.snapshot)
             for target, known in self.objects.items()
         }
-        debts = {target: tuple(debt) for target, debt in self.debts.items()}
-        own = {"objects": objects, "debts": debts, "ended": self.ended, "tells_ends": self.tells_ends}
+        obligations = {target: tuple(obligation) for target, obligation in self.obligations.items()}
+        own = {"objects": objects, "obligations": obligations, "ended": self.ended, "reports_ends": self.reports_ends}
         return super().state() | own
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         for target, (begun, over, broken, values, snapshot) in state["objects"].items():
-            known = self.objects[target] = _Known(begun)
+            known = self.objects[target] = _TrackedObject(begun)
             known.over, known.broken, known.values, known.snapshot = over, broken, values, snapshot
-        self.debts.update((target, Debt(*debt)) for target, debt in state["debts"].items())
-        self.ended, self.tells_ends = state["ended"], state["tells_ends"]
-        self.seen, _, self.timeless, self.now = state["sight"]
+        self.obligations.update(
+            (target, Obligation(*obligation)) for target, obligation in state["obligations"].items()
+        )
+        self.ended, self.reports_ends = state["ended"], state["reports_ends"]
+        self.seen, _, self.timeless, self.now = state["observed"]
 
 
 def _found(law: Expression, step: Step) -> str:

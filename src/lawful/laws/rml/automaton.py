@@ -17,8 +17,8 @@ from lawful.laws.rml import event_types, reachability, syntax, terms
 from lawful.laws.rml.planner import AND, HALT, STEP, Answers, Node, Operand, Planner, Recipe
 from lawful.laws.rml.printer import format_data
 from lawful.laws.rml.reachability import UNKNOWN
-from lawful.laws.rml.readable import Writer
 from lawful.laws.rml.stepper import SAME, Bindings, Question, Stepper
+from lawful.laws.rml.term_printer import TermPrinter
 from lawful.laws.rml.terms import Ref, Term
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class State:
     may_end: bool
     ends_if: tuple[str, ...]  # may_end depends on values: one of these must hold
     is_true: bool  # whatever comes, the law holds
-    doomed: bool  # whatever comes, it is too late
+    dead: bool  # whatever comes, it is too late
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class _Path:
     atoms: dict[_Atom, bool]  # the event types asked for
     conditions: tuple[str, ...]
     texts: dict[_Atom, str]
-    writer: Writer
+    writer: TermPrinter
     target: int | None = None
     spawns: list[tuple[int, Manner]] = field(default_factory=list)
     updates: dict[int, tuple[str, ...]] = field(default_factory=dict)  # to each target what registers get
@@ -157,7 +157,7 @@ class _Edge(NamedTuple):
 class _Builder:
     def __init__(self, law: RmlLaw, most: int, counting: bool) -> None:
         self._planner: Planner = law.planner
-        self._program = law.planner.program
+        self._compiled = law.planner.compiled
         self._params = {equation.name: len(equation.params) for equation in law.specification.equations}
         self._most = most
         self._budget = most * _WORK_PER_STATE
@@ -179,10 +179,10 @@ class _Builder:
             number = self._pending.popleft()
             facts.append(self._facts(number))
             edges += self._edges(number)
-        doomed = self._doomed(facts, edges)
+        dead = self._dead(facts, edges)
         states = [
             State(each.text, key.part, each.may_end, each.ends_if, each.is_true, lost)
-            for each, key, lost in zip(facts, self._keys, doomed, strict=True)
+            for each, key, lost in zip(facts, self._keys, dead, strict=True)
         ]
         return _merged(states, edges, self._starts, tuple(self._remembered))
 
@@ -224,8 +224,8 @@ class _Builder:
         for ref, name in names.items():
             if isinstance(name, syntax.Name) and self._keys[number].known[ref[1]] is None:
                 self._remembered.setdefault(name.name)
-        writer = Writer(self._program, self._params, names)
-        text = writer.term(self._program.terms.make(terms.CLOSURE, term) if key.closed else term)
+        writer = TermPrinter(self._compiled, self._params, names)
+        text = writer.term(self._compiled.terms.make(terms.CLOSURE, term) if key.closed else term)
         ends = list(reachability.ends(self._planner, HALT, key.shape, self._spend, self._known(number)))
         yes = [answers for answers, end in ends if end[0] == "yes"]
         may_end = key.closed or bool(yes)
@@ -252,7 +252,7 @@ class _Builder:
             found[terms.SLOT, index] = syntax.Name(name)
         return found
 
-    def _doomed(self, facts: list[_Facts], edges: list[_Edge]) -> list[bool]:
+    def _dead(self, facts: list[_Facts], edges: list[_Edge]) -> list[bool]:
         """From which states is there no way to one that may be the last? An instance started counts as a way."""
         sources: dict[int, list[int]] = {}
         for edge in edges:
@@ -265,7 +265,7 @@ class _Builder:
                 if source not in alive:
                     alive.add(source)
                     pending.append(source)
-        return [number not in alive or self._planner.doomed(key.shape) for number, key in enumerate(self._keys)]
+        return [number not in alive or self._planner.is_dead(key.shape) for number, key in enumerate(self._keys)]
 
     # -- what a step leads to ---------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class _Builder:
         if kind == "closure":
             return self._targets(recipe[1], known, part, True)
         started: list[tuple[int, Manner]] = []
-        if kind == "spine":
+        if kind == "instance_list":
             for way, child in recipe[1]:
                 started += self._started(child, known, closed, "and" if way == AND else "beside")
             core, more = self._targets(recipe[2], known, part, closed)
@@ -319,7 +319,7 @@ class _Builder:
             path.updates = {target: tuple(self._updates(target, path.writer)) for target in reached}
             yield path
 
-    def _updates(self, target: int, writer: Writer) -> Iterator[str]:
+    def _updates(self, target: int, writer: TermPrinter) -> Iterator[str]:
         """How registers get their values, where the names do not say it: ``n := n + 1``."""
         operands = self._operands.get(target, ())
         for (_, index), data in self._register_names(target).items():
@@ -348,7 +348,7 @@ class _Builder:
         registers = self._register_names(number)
 
         def run() -> _Recorder:
-            recorder = _Recorder(self._program, answers)
+            recorder = _Recorder(self._compiled, answers)
             recorder.names |= {ref: name.name for ref, name in registers.items() if isinstance(name, syntax.Name)}
             if tree == HALT:
                 recorder.may_halt(term)
@@ -356,9 +356,9 @@ class _Builder:
                 recorder.first(term)
             return recorder
 
-        recorder = self._planner.exclusively(run)
+        recorder = self._planner.locked(run)
         names: dict[Ref, syntax.Data] = {ref: syntax.Name(name) for ref, name in recorder.names.items() if name}
-        writer = Writer(self._program, self._params, names | registers)
+        writer = TermPrinter(self._compiled, self._params, names | registers)
         conditions = [
             writer.condition(condition, answer)
             for condition, answer in recorder.conditions.items()
@@ -371,7 +371,7 @@ class _Builder:
         found = self._extents.get((atom, exact))
         if found is None:
             ground = event_types.named if exact else event_types.anything
-            found = self._extents[atom, exact] = event_types.extent(self._program, *atom, ground)
+            found = self._extents[atom, exact] = event_types.extent(self._compiled, *atom, ground)
         return found
 
     def _within(self, whole: _Atom, *parts: _Atom) -> bool:
@@ -471,7 +471,7 @@ def _blocks(states: Sequence[State], edges: Sequence[_Edge]) -> list[int]:
     for edge in edges:
         if edge.target is not None:  # what leads on determines what does not
             ways[edge.source].append(edge)
-    blocks = _numbered([(s.part, s.may_end, s.ends_if, s.is_true, s.doomed) for s in states])
+    blocks = _numbered([(s.part, s.may_end, s.ends_if, s.is_true, s.dead) for s in states])
     while True:
         finer = _numbered(
             [
@@ -516,8 +516,8 @@ def _is_scalar(value: Any) -> bool:
 class _Recorder(Stepper):
     """A stepper that keeps what it was asked: event types as the law writes them, and conditions outside of them."""
 
-    def __init__(self, program: Any, answers: Answers) -> None:
-        super().__init__(program, answers)
+    def __init__(self, compiled: Any, answers: Answers) -> None:
+        super().__init__(compiled, answers)
         self.atoms: dict[_Atom, bool] = {}
         self.conditions: dict[Ref, bool] = {}
         self._inside = False

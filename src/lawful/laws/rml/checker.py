@@ -25,15 +25,15 @@ from lawful.laws.rml.equations import (
 )
 from lawful.laws.rml.lexer import tokenize
 from lawful.laws.rml.printer import format_data
-from lawful.laws.rml.recursion import deeply
+from lawful.laws.rml.recursion import with_deep_recursion
 from lawful.laws.rml.syntax import (
     AnyOf,
     Apply,
     Binary,
-    Call,
     Data,
     Declaration,
     Equation,
+    EquationCall,
     Event,
     EventUse,
     Expression,
@@ -125,10 +125,10 @@ class _Checker:
                     (_name_span(first), "the other one is here"),
                 )
             for node in preorder(equation.body):
-                if isinstance(node, Call):
+                if isinstance(node, EquationCall):
                     yield from self._call_errors(node)
 
-    def _call_errors(self, call: Call) -> Iterator[Diagnostic]:
+    def _call_errors(self, call: EquationCall) -> Iterator[Diagnostic]:
         equation = self.equations.get(call.name)
         if equation is None:
             close = did_you_mean(call.name, self.equations)
@@ -161,7 +161,7 @@ class _Checker:
                     yield from self._use_errors(use, in_equation=False)
         for use in uses(self.specification):
             yield from self._use_errors(use, in_equation=True)
-        graph: dict[str, dict[str, Call | EventUse]] = {}
+        graph: dict[str, dict[str, EquationCall | EventUse]] = {}
         for (name, arity), declarations in self.declared.items():
             edges = graph.setdefault(f"{name}/{arity}", {})
             for declaration in declarations:
@@ -238,9 +238,9 @@ class _Checker:
     # -- warnings ---------------------------------------------------------------------------------
 
     def warnings(self) -> Iterator[Diagnostic]:
-        from lawful.laws.rml.commitment import check_commitment  # who runs a law does not ask for it
+        from lawful.laws.rml.overlap_warnings import overlap_warnings  # who runs a law does not ask for it
 
-        yield from check_commitment(self.specification)
+        yield from overlap_warnings(self.specification)
         yield from self._precedence_warnings()
         yield from self._declaration_warnings()
         yield from self._unused_warnings()
@@ -336,7 +336,9 @@ class _Checker:
             name = pending.pop()
             if name not in reached:
                 reached.add(name)
-                pending.extend(node.name for node in preorder(self.equations[name].body) if isinstance(node, Call))
+                pending.extend(
+                    node.name for node in preorder(self.equations[name].body) if isinstance(node, EquationCall)
+                )
         return reached
 
     def _variable_warnings(self) -> Iterator[Diagnostic]:
@@ -410,7 +412,7 @@ class _Checker:
         passed: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for equation in self.specification.equations:
             for node, scope in scoped(equation.body, frozenset(equation.params)):
-                if not isinstance(node, Call):
+                if not isinstance(node, EquationCall):
                     continue
                 for name in free[node.name]:
                     if name in scope:
@@ -445,7 +447,7 @@ def _used_variables(root: Expression, free: dict[str, frozenset[str]]) -> dict[i
     while stack:
         node, scopes = stack.pop()
         names = {variable.name for variable in own_variables(node)}
-        if isinstance(node, Call):
+        if isinstance(node, EquationCall):
             names |= free[node.name]
         for scope, declared_there in reversed(scopes):
             if not names:
@@ -464,6 +466,6 @@ def _used_variables(root: Expression, free: dict[str, frozenset[str]]) -> dict[i
 def _holds(guard: Data) -> bool:
     """Does a condition without variables hold?"""
     try:
-        return deeply(lambda: evaluate(operand(named_ref(guard)), lambda part: part[1])) is True
+        return with_deep_recursion(lambda: evaluate(operand(named_ref(guard)), lambda part: part[1])) is True
     except NoValue:
         return False

@@ -18,7 +18,7 @@ from lawful.laws.rml.terms import Ref, Term, Terms
 class Direct:
     """A pattern of a declaration, all its variables being captures; one name may stand at several captures."""
 
-    tree: patterns.Tree
+    tree: patterns.PatternTree
     names: tuple[str, ...]  # the variable of each capture
 
 
@@ -52,7 +52,7 @@ class Equation:
 
 
 @dataclass(slots=True)
-class Program:
+class CompiledLaw:
     """A compiled law."""
 
     terms: Terms
@@ -64,9 +64,9 @@ class Program:
     undeclared: frozenset[int]  # variables that no `let` captures
 
 
-def compile_specification(spec: syntax.Specification) -> Program:
+def compile_specification(spec: syntax.Specification) -> CompiledLaw:
     """Compile a specification that the checker has passed."""
-    return _Compiler(spec).program()
+    return _Compiler(spec).compiled()
 
 
 class _Compiler:
@@ -84,7 +84,7 @@ class _Compiler:
         self.variables += 1
         return self.variables - 1
 
-    def program(self) -> Program:
+    def compiled(self) -> CompiledLaw:
         equations = {equation.name: self.equation(equation) for equation in self.spec.equations}
         clauses: dict[tuple[str, int], tuple[Clause, ...]] = {("any", 0): (self.any_event(),), ("none", 0): ()}
         for declaration in self.spec.declarations:
@@ -93,7 +93,7 @@ class _Compiler:
         clauses = _telling_fields_first(clauses)
         main = self.terms.make(terms.CALL, "Main", self.extra("Main", self.undeclared))
         undeclared = frozenset(self.undeclared.values())
-        return Program(self.terms, equations, clauses, patterns.PatternTable(), main, self.variables, undeclared)
+        return CompiledLaw(self.terms, equations, clauses, patterns.PatternTable(), main, self.variables, undeclared)
 
     # -- event types ------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ class _Compiler:
     def pattern(self, pattern: syntax.Pattern) -> Direct:
         names: list[str] = []
 
-        def tree(node: syntax.Pattern) -> patterns.Tree:
+        def tree(node: syntax.Pattern) -> patterns.PatternTree:
             match node:
                 case syntax.Name(name):
                     names.append(name)
@@ -180,7 +180,7 @@ class _Compiler:
                 rest = self.terms.all if otherwise is None else self.term(otherwise, scope)
                 refs = tuple(self.ref(arg, scope) for arg in use.args)
                 return make(terms.FILTER, use.name, refs, self.term(body, scope), rest)
-            case syntax.Call(name, args):
+            case syntax.EquationCall(name, args):
                 return make(terms.CALL, name, (*(self.ref(arg, scope) for arg in args), *self.extra(name, scope)))
             case syntax.If(condition, then, otherwise):
                 return make(terms.IF, self.ref(condition, scope), self.term(then, scope), self.term(otherwise, scope))
@@ -270,7 +270,7 @@ def _calls(equation: syntax.Equation) -> Iterator[tuple[str, bool]]:
     while pending:
         node, growing = pending.pop()
         match node:
-            case syntax.Call(name):
+            case syntax.EquationCall(name):
                 yield name, growing
             case syntax.Concat(left, right):
                 pending += ((left, True), (right, growing))

@@ -2,7 +2,7 @@
 
 A shape is alive if it may halt, or if some event leads to parts that are all alive. The shapes that can be reached are
 explored within a budget; what was not explored counts as alive. So a law whose states are finitely many is judged
-exactly, and elsewhere a shape is called doomed only if it is.
+exactly, and elsewhere a shape is called dead only if it is.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 _BUDGET: Final = 8_000  # how much work one law is worth, all in all, in steps of middling terms
 
 
-class Doom:
+class DeadStates:
     """What is known of the shapes of one law."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
-        self._doomed: dict[int, bool] = {}
+        self._dead: dict[int, bool] = {}
         self._budget = _BUDGET
 
-    def doomed(self, shape: int) -> bool:
-        known = self._doomed.get(shape)
+    def is_dead(self, shape: int) -> bool:
+        known = self._dead.get(shape)
         if known is None and self._halts(shape):
             # That is so for nearly all shapes of most laws, which need not be explored then.
-            known = self._doomed[shape] = False
+            known = self._dead[shape] = False
         if known is None:
             self._explore(shape)
-            known = self._doomed[shape]
+            known = self._dead[shape]
         return known
 
     def _halts(self, shape: int) -> bool:
@@ -52,7 +52,7 @@ class Doom:
             shape = pending.popleft()
             if shape in ways:
                 continue
-            known = self._doomed.get(shape)
+            known = self._dead.get(shape)
             if known is not None:
                 ways[shape] = []
                 if not known:
@@ -75,7 +75,7 @@ class Doom:
                     alive.add(shape)
                     changed = True
         for shape in ways:
-            self._doomed.setdefault(shape, shape not in alive)
+            self._dead.setdefault(shape, shape not in alive)
 
     def _ends(self, tree: str, shape: int) -> Iterator[tuple[Any, ...]]:
         return (end for _, end in reachability.ends(self._planner, tree, shape, self._spend))
@@ -95,7 +95,7 @@ def _needed(recipe: tuple[Any, ...]) -> Iterator[int]:
     kind = recipe[0]
     if kind == "leaf":
         yield recipe[1]
-    elif kind == "spine":
+    elif kind == "instance_list":
         for _, child in recipe[1]:
             yield from _needed(child)
         yield from _needed(recipe[2])

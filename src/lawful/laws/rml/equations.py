@@ -13,12 +13,12 @@ from lawful.laws.rml.syntax import (
     Apply,
     Argument,
     Binary,
-    Call,
     Closure,
     Concat,
     Data,
     Declaration,
     Empty,
+    EquationCall,
     Event,
     EventUse,
     Expression,
@@ -54,7 +54,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
             return (body,) if otherwise is None else (body, otherwise)
         case If(_, then, otherwise):
             return then, otherwise
-        case Empty() | All() | Event() | Call():
+        case Empty() | All() | Event() | EquationCall():
             return ()
 
 
@@ -107,7 +107,7 @@ def own_arguments(node: Expression) -> tuple[Argument, ...]:
     match node:
         case Event(use) | Filter(use, _, _):
             return use.args
-        case Call(_, args):
+        case EquationCall(_, args):
             return args
         case If(condition, _, _):
             return (condition,)
@@ -147,7 +147,7 @@ def _callers(specification: Specification) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for equation in specification.equations:
         for node in preorder(equation.body):
-            if isinstance(node, Call):
+            if isinstance(node, EquationCall):
                 found.setdefault(node.name, set()).add(equation.name)
     return found
 
@@ -185,7 +185,7 @@ def nullability(tree: list[Expression], equations: set[str]) -> dict[int, bool]:
                 value = count == 0 or may[id(body)]
             case Filter(_, body, otherwise):
                 value = may[id(body)] and (otherwise is None or may[id(otherwise)])
-            case Call(name, _):
+            case EquationCall(name, _):
                 value = name in equations
             case If(_, then, otherwise):
                 value = may[id(then)] or may[id(otherwise)]
@@ -207,7 +207,7 @@ def free_variables(specification: Specification) -> dict[str, frozenset[str]]:
         edges = calls.setdefault(equation.name, set())
         for node, scope in scoped(equation.body, frozenset(equation.params)):
             own.update(name.name for name in own_variables(node) if name.name not in scope)
-            if isinstance(node, Call):
+            if isinstance(node, EquationCall):
                 edges.add((node.name, scope))
         found[equation.name] = frozenset(own)
     callers = _callers(specification)
@@ -227,10 +227,10 @@ class Cycle:
     """Names that lead to each other in a circle, with the call or use that makes each step."""
 
     names: tuple[str, ...]
-    steps: tuple[Call | EventUse, ...]
+    steps: tuple[EquationCall | EventUse, ...]
 
 
-def find_cycles(graph: dict[str, dict[str, Call | EventUse]]) -> list[Cycle]:
+def find_cycles(graph: dict[str, dict[str, EquationCall | EventUse]]) -> list[Cycle]:
     """One cycle for each group of names that lead to each other."""
     cycles: list[Cycle] = []
     done: set[str] = set()
@@ -261,20 +261,20 @@ def find_cycles(graph: dict[str, dict[str, Call | EventUse]]) -> list[Cycle]:
     return cycles
 
 
-def calls_before_events(specification: Specification) -> dict[str, dict[str, Call | EventUse]]:
+def calls_before_events(specification: Specification) -> dict[str, dict[str, EquationCall | EventUse]]:
     """
     For each equation those it calls before any event must have happened. Only a concatenation whose left operand
     cannot halt puts an event in between.
     """
     equations = nullable(specification)
-    graph: dict[str, dict[str, Call | EventUse]] = {}
+    graph: dict[str, dict[str, EquationCall | EventUse]] = {}
     for equation in specification.equations:
         may = nullability(postorder(equation.body), equations)
         edges = graph.setdefault(equation.name, {})
         stack: list[Expression] = [equation.body]
         while stack:
             node = stack.pop()
-            if isinstance(node, Call):
+            if isinstance(node, EquationCall):
                 edges.setdefault(node.name, node)
             elif isinstance(node, Concat) and not may[id(node.left)]:
                 stack.append(node.left)

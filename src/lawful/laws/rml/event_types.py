@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lawful.laws.rml import patterns, terms
-from lawful.laws.rml.compiler import Direct, Program
+from lawful.laws.rml.compiler import CompiledLaw, Direct
 from lawful.laws.rml.terms import Ref
 
-WILDCARD: patterns.Tree = ("wildcard",)
+WILDCARD: patterns.PatternTree = ("wildcard",)
 
 _Scope = Mapping[str, Ref]
-Ground = Callable[[Ref], patterns.Tree]
+Ground = Callable[[Ref], patterns.PatternTree]
 """What stands in a pattern for a value that only the running law knows."""
 
 
@@ -22,30 +22,30 @@ class Extent(NamedTuple):
     What matches one of ``never`` is not: the other side of an event type that ``not matches``.
     """
 
-    outer: tuple[patterns.Tree, ...]
-    inner: tuple[patterns.Tree, ...]
-    never: tuple[patterns.Tree, ...] = ()
+    outer: tuple[patterns.PatternTree, ...]
+    inner: tuple[patterns.PatternTree, ...]
+    never: tuple[patterns.PatternTree, ...] = ()
 
 
-def anything(ref: Ref) -> patterns.Tree:
+def anything(ref: Ref) -> patterns.PatternTree:
     return WILDCARD
 
 
-def named(ref: Ref) -> patterns.Tree:
+def named(ref: Ref) -> patterns.PatternTree:
     """Each unknown value as a string of its own that no event holds."""
     return "literal", f"\0{ref!r}"
 
 
-def extent(program: Program, name: str, args: tuple[Ref, ...], ground: Ground = anything) -> Extent:
+def extent(compiled: CompiledLaw, name: str, args: tuple[Ref, ...], ground: Ground = anything) -> Extent:
     """The extent of an event type with these arguments.
 
     Guards are left out of ``outer``, and what has a guard or a negation out of ``inner``. Values that ``ground``
     turns into wildcards make ``inner`` and ``never`` too wide: those who want them name the values.
     """
-    outer: list[patterns.Tree] = []
-    inner: list[patterns.Tree] = []
-    never: list[patterns.Tree] = []
-    clauses = program.clauses[name, len(args)]
+    outer: list[patterns.PatternTree] = []
+    inner: list[patterns.PatternTree] = []
+    never: list[patterns.PatternTree] = []
+    clauses = compiled.clauses[name, len(args)]
     for clause in clauses:
         if clause.negated:
             outer.append(WILDCARD)
@@ -54,7 +54,7 @@ def extent(program: Program, name: str, args: tuple[Ref, ...], ground: Ground = 
             if isinstance(option, Direct):
                 found = _direct(option, scope, ground)
             else:
-                found = extent(program, option.name, tuple(_resolved(ref, scope) for ref in option.args), ground)
+                found = extent(compiled, option.name, tuple(_resolved(ref, scope) for ref in option.args), ground)
             if not clause.negated:
                 outer += found.outer
                 inner += found.inner if clause.guard is None else ()
@@ -79,7 +79,7 @@ def _direct(option: Direct, scope: _Scope, ground: Ground) -> Extent:
     return Extent((tree,), (tree,) if len(free) == len(set(free)) else ())  # `p(x, x)` compares two places
 
 
-def _filled(tree: patterns.Tree, refs: list[Ref], ground: Ground) -> patterns.Tree:
+def _filled(tree: patterns.PatternTree, refs: list[Ref], ground: Ground) -> patterns.PatternTree:
     kind = tree[0]
     if kind == "capture":
         return _of_ref(refs[tree[1]], ground)
@@ -90,7 +90,7 @@ def _filled(tree: patterns.Tree, refs: list[Ref], ground: Ground) -> patterns.Tr
     return tree
 
 
-def _of_ref(ref: Ref, ground: Ground) -> patterns.Tree:
+def _of_ref(ref: Ref, ground: Ground) -> patterns.PatternTree:
     kind = ref[0]
     if kind == terms.CONSTANT:
         return "literal", ref[2]
@@ -116,7 +116,7 @@ def denies(one: Extent, *parts: Extent) -> bool:
     return _cover(one.never, parts)
 
 
-def _cover(trees: tuple[patterns.Tree, ...], parts: tuple[Extent, ...]) -> bool:
-    positive: list[patterns.Tree] = [("object", ()), *(("choice", part.outer) for part in parts)]
+def _cover(trees: tuple[patterns.PatternTree, ...], parts: tuple[Extent, ...]) -> bool:
+    positive: list[patterns.PatternTree] = [("object", ()), *(("choice", part.outer) for part in parts)]
     # Values that are named apart may still be equal: of what is impossible only for that nothing is known.
     return patterns.satisfiable(positive, []) and not patterns.satisfiable(positive, trees)

@@ -8,12 +8,12 @@ from typing import Any
 
 from lawful.laws.protocol import Event, Expectation
 from lawful.laws.rml import terms, values
-from lawful.laws.rml.planner import AND, STEP, Planner, Recipe, lowered
+from lawful.laws.rml.planner import AND, STEP, Planner, Recipe, machine_form
 from lawful.laws.rml.state import Leaf
 from lawful.laws.rml.stepper import Question, Stepper
 from lawful.laws.rml.terms import Ref, Term
+from lawful.laws.rml.tree_walker import TreeWalker
 from lawful.laws.rml.values import UNDEFINED
-from lawful.laws.rml.walker import Walker
 
 _MOST = 8  # expected events that are listed
 _FEW = 3  # instances that can each be named
@@ -74,7 +74,7 @@ def _mentions(leaf: Leaf, mentioned: list[Any]) -> bool:
     return any(values.identical(register, value) for register in leaf.registers for value in mentioned)
 
 
-class _Probe(Walker):
+class _Probe(TreeWalker):
     """Answers for single leaves."""
 
     def __init__(self, planner: Planner, event: Event | None) -> None:
@@ -90,7 +90,7 @@ class _Probe(Walker):
         kind = recipe[0]
         if kind == "leaf":
             yield _as_leaf(recipe[1], recipe[2]), required
-        elif kind == "spine":
+        elif kind == "instance_list":
             # The core first: it is what the law itself says, the others are instances. What stands inside a shuffle
             # need not take an event, but must be able to end.
             inside = required
@@ -122,7 +122,7 @@ class _Probe(Walker):
 
     def taken(self) -> list[Any]:
         """The values that the law's patterns take out of the event."""
-        found = (self._captured(number) for number in range(len(self._planner.program.patterns.trees)))
+        found = (self._captured(number) for number in range(len(self._planner.compiled.patterns.trees)))
         return [value for captured in found if captured is not None for value in captured]
 
     def count(self, leaf: Leaf) -> int:
@@ -173,7 +173,7 @@ class _Probe(Walker):
 
     def _could_be(self, name: str, refs: tuple[Ref, ...]) -> bool:
         """Can an event of this type come, and is it another than the one that was not accepted?"""
-        if not self._planner.program.clauses[name, len(refs)]:
+        if not self._planner.compiled.clauses[name, len(refs)]:
             return False  # `none`
         for ref in refs:
             if terms.is_ground(ref) and self._value(terms.operand(ref), self.stepper.registers) is UNDEFINED:
@@ -208,9 +208,9 @@ class _Concrete(Stepper):
     """A stepper whose questions are answered by an event and registers instead of a path."""
 
     def __init__(self, probe: _Probe) -> None:
-        super().__init__(probe._planner.program, ())
+        super().__init__(probe._planner.compiled, ())
         self._probe = probe
         self.registers: tuple[Any, ...] = ()
 
     def ask(self, question: Question) -> bool:
-        return self._probe._answered(lowered(question), self.registers)
+        return self._probe._answered(machine_form(question), self.registers)

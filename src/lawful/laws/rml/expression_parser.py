@@ -7,16 +7,15 @@ from collections.abc import Callable
 from lawful.laws.rml.data_parser import DataParser
 from lawful.laws.rml.lexer import CONSTANTS
 from lawful.laws.rml.operators import EXPRESSION_LEVELS
-from lawful.laws.rml.reader import MAX_NESTING, NUMBERS, SyntaxFailure
 from lawful.laws.rml.syntax import (
     All,
     And,
     Argument,
-    Call,
     Closure,
     Concat,
     Data,
     Empty,
+    EquationCall,
     Event,
     EventUse,
     Expression,
@@ -30,6 +29,7 @@ from lawful.laws.rml.syntax import (
     Star,
     Times,
 )
+from lawful.laws.rml.token_reader import MAX_NESTING, NUMBERS, SyntaxFailure
 from lawful.laws.rml.trampoline import Step
 
 _BINARY: dict[str, Callable[..., Expression]] = {"|": Shuffle, "\\/": Or, "/\\": And}
@@ -132,7 +132,7 @@ class ExpressionParser(DataParser):
                         self.unexpected("an operator or `;`", "put a comparison between `<...>` into parentheses")
                 elif self.kind == "(" and self.peek() in (*NUMBERS, "STRING", "-", *CONSTANTS):
                     self.unexpected("an operator or `;`", "arguments of an equation stand in `<...>`")
-                return Call(token.text, tuple(args), span=(token.start, self.last_end))
+                return EquationCall(token.text, tuple(args), span=(token.start, self.last_end))
             case "(":
                 self.advance()
                 inner: Expression = yield self.expression()

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from lawful.laws.protocol import Watch
 
 
-class Known(NamedTuple):
+class LawFacts(NamedTuple):
     """Of a law that is judged as a whole, and that is kept by a trace without events."""
 
     watches: tuple[Watch, ...] | None
     selective: bool
-    acquainted: bool
-    aloof: bool
+    tracks_objects: bool
+    ignores_unseen_end: bool
     """Is it so before the first event?"""

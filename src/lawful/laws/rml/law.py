@@ -19,12 +19,12 @@ from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
 from lawful.laws.rml import patterns
 from lawful.laws.rml.compiler import Direct, compile_specification
 from lawful.laws.rml.expectation import expectation, pending
-from lawful.laws.rml.known import Known
-from lawful.laws.rml.machine import Machine
+from lawful.laws.rml.known import LawFacts
+from lawful.laws.rml.machine import RmlMachine
 from lawful.laws.rml.named import named
 from lawful.laws.rml.parser import parse
 from lawful.laws.rml.planner import Planner
-from lawful.laws.rml.recursion import deeply
+from lawful.laws.rml.recursion import with_deep_recursion
 from lawful.laws.rml.values import identical
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lawful.laws.rml import syntax
     from lawful.laws.rml.subjects import RmlSubjects
 
-_STRANGER: Event = {"event": "gone", "targetId": "<a stranger>"}  # no object has such an id
+_UNSEEN_END: Event = {"event": "gone", "targetId": "<an unseen object>"}  # no object has such an id
 
 
 def compile(text: str, *, name: str = "<law>") -> RmlLaw:
@@ -49,18 +49,18 @@ def compile(text: str, *, name: str = "<law>") -> RmlLaw:
 class RmlLaw(Shown):
     """An RML specification without errors. It can be pickled; so can its monitors."""
 
-    def __init__(self, source: str, name: str, known: Known | None = None, *, part: bool = False) -> None:
-        """`known` is what need not be found out. A part of a law is there for the whole."""
+    def __init__(self, source: str, name: str, facts: LawFacts | None = None, *, part: bool = False) -> None:
+        """`facts` is what need not be found out. A part of a law is there for the whole."""
         self.source = source
         self.name = name
-        self.known = known
+        self.facts = facts
         self._part = part
 
     def __repr__(self) -> str:
         return f"<RmlLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RmlLaw, (self.source, self.name, self.known)
+        return RmlLaw, (self.source, self.name, self.facts)
 
     @cached_property
     def specification(self) -> syntax.Specification:
@@ -76,25 +76,25 @@ class RmlLaw(Shown):
 
     @cached_property
     def planner(self) -> Planner:
-        return deeply(lambda: Planner(compile_specification(self.specification)))
+        return with_deep_recursion(lambda: Planner(compile_specification(self.specification)))
 
     @cached_property
     def named(self) -> tuple[Direct, ...]:
         """The patterns of the events that it is about."""
-        return deeply(lambda: named(self.planner.program, self.specification))
+        return with_deep_recursion(lambda: named(self.planner.compiled, self.specification))
 
     @cached_property
     def watches(self) -> tuple[Watch, ...] | None:
-        if self.known is not None:
-            return self.known.watches
+        if self.facts is not None:
+            return self.facts.watches
         from lawful.laws.rml.outline import watches
 
-        return deeply(lambda: watches(self))
+        return with_deep_recursion(lambda: watches(self))
 
     @cached_property
     def selective(self) -> bool:
-        if self.known is not None:
-            return self.known.selective
+        if self.facts is not None:
+            return self.facts.selective
         from lawful.laws.rml.outline import is_selective
 
         return is_selective(self.specification)
@@ -103,16 +103,16 @@ class RmlLaw(Shown):
     def subjects(self) -> RmlSubjects | None:
         from lawful.laws.rml.subjects import subjects
 
-        return deeply(lambda: subjects(self))
+        return with_deep_recursion(lambda: subjects(self))
 
     @cached_property
-    def acquainted(self) -> bool:
+    def tracks_objects(self) -> bool:
         """Does the end of an object concern it by its id alone, which it knows from the events before, if at all?"""
-        if self.known is not None:
-            return self.known.acquainted
-        from lawful.laws.rml.unseen_objects import knows_by_id
+        if self.facts is not None:
+            return self.facts.tracks_objects
+        from lawful.laws.rml.unseen_objects import tracks_objects
 
-        return knows_by_id(self.specification, self.watches)
+        return tracks_objects(self.specification, self.watches)
 
     @property
     def every(self) -> None:
@@ -125,15 +125,15 @@ class RmlLaw(Shown):
 
     @cached_property
     def _parts(self) -> tuple[RmlLaw, ...]:
-        if self.known is not None:
+        if self.facts is not None:
             return ()
-        from lawful.laws.rml.parts import asks_for_parts, parts
+        from lawful.laws.rml.law_parts import asks_for_parts, parts
 
         if not asks_for_parts(self.source):
             return ()
         from lawful.laws.rml.printer import format_spec
 
-        return deeply(
+        return with_deep_recursion(
             lambda: tuple(
                 RmlLaw(format_spec(part), f"{self.name}: {name}", part=True) for name, part in parts(self.specification)
             )
@@ -147,23 +147,23 @@ class RmlLaw(Shown):
         return check_trace(self.monitor(), events)
 
 
-class RmlMonitor(MachineMonitor[Machine]):
+class RmlMonitor(MachineMonitor[RmlMachine]):
     """The running state of an RML law."""
 
     def __init__(self, law: RmlLaw) -> None:
         self.law = law
         super().__init__()
-        if law.known is None and self._machine.doomed:
+        if law.facts is None and self._machine.dead:
             self.doomed_at = 0
 
-    def _new_machine(self) -> Machine:
-        kind = Machine if core.native is None else core.native.Machine
-        machine: Machine = kind(self.law.planner, self._warn)
+    def _new_machine(self) -> RmlMachine:
+        kind = RmlMachine if core.native is None else core.native.RmlMachine
+        machine: RmlMachine = kind(self.law.planner, self._warn)
         return machine
 
     @property
     def _at_first(self) -> Verdict | None:
-        return None if self.law.known is None else Verdict.CURRENTLY_TRUE
+        return None if self.law.facts is None else Verdict.CURRENTLY_TRUE
 
     @property
     def _accepts_all(self) -> bool:
@@ -171,28 +171,30 @@ class RmlMonitor(MachineMonitor[Machine]):
 
     def expectation(self, event: Event | None = None) -> Expectation:
         state = self._machine.dump()
-        return deeply(lambda: expectation(self.law.planner, state, event))
+        return with_deep_recursion(lambda: expectation(self.law.planner, state, event))
 
     def pending(self, most: int) -> tuple[Expectation, ...]:
         state = self._machine.dump()
-        return deeply(lambda: tuple(islice(pending(self.law.planner, state), most)))
+        return with_deep_recursion(lambda: tuple(islice(pending(self.law.planner, state), most)))
 
     def relevant(self, event: Event, values: Iterable[Any]) -> bool:
         wanted = list(values)
         for option in self.law.named:
             found: list[Any] = [None] * len(option.names)
-            if patterns.is_universal(option.tree) or not deeply(partial(patterns.match, option.tree, event, found)):
+            if patterns.is_universal(option.tree) or not with_deep_recursion(
+                partial(patterns.match, option.tree, event, found)
+            ):
                 continue
             if not wanted or any(identical(value, other) for value in found for other in wanted):
                 return True
         return False
 
     @property
-    def aloof(self) -> bool:
+    def ignores_unseen_end(self) -> bool:
         """Would the end of an object of which no event has told yet change nothing now?"""
-        if self.law.known is not None and not self.begun:
-            return self.law.known.aloof
-        return self.law.acquainted and self._machine.ignores(_STRANGER)
+        if self.law.facts is not None and not self.begun:
+            return self.law.facts.ignores_unseen_end
+        return self.law.tracks_objects and self._machine.ignores(_UNSEEN_END)
 
     def prevented(self, number: int) -> None:
         """Of the law that was broken it is so already. Others have taken the event, and cannot give it back."""
@@ -203,13 +205,13 @@ class RmlMonitor(MachineMonitor[Machine]):
     # -- out and in -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        from lawful.laws.rml.portable import pack
+        from lawful.laws.rml.state_pickling import pack
 
         state = pack(self.law.planner, self._machine.dump())
         return super().__getstate__() | {"_state": state, "_failed": self._machine.failed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from lawful.laws.rml.portable import unpack
+        from lawful.laws.rml.state_pickling import unpack
 
         packed, failed = state.pop("_state"), state.pop("_failed")
         self.__dict__.update(state)

@@ -1,4 +1,4 @@
-"""The running state of a law, in pure Python: the twin of the C core, with the same interface.
+"""The running state of a law, in pure Python: the counterpart of the C core, with the same interface.
 
 A step is pure: it collects what would change, and only when the whole step succeeds are the changes made.
 """
@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from lawful.laws.rml.instance_list import Spines
+from lawful.laws.rml.instance_list import InstanceLists
 from lawful.laws.rml.planner import AND, LEFT, RIGHT, STEP, Operand, Planner, Recipe
-from lawful.laws.rml.recursion import deeply
-from lawful.laws.rml.state import Cell, Chain, Closure, Filter, Frame, Leaf, Part, Spine
+from lawful.laws.rml.recursion import with_deep_recursion
+from lawful.laws.rml.state import Cell, ClosurePart, FilterPart, InstanceList, Leaf, ListEntry, Part, SequencePart
 
 Change = tuple[Any, ...]
 _FAIL: Final = ("fail",)
 _SELF: Final = ("self",)
 
 
-class Machine(Spines):
+class RmlMachine(InstanceLists):
     """Runs one law over events."""
 
     def __init__(self, planner: Planner, warn: Callable[[str], None]) -> None:
@@ -29,7 +29,7 @@ class Machine(Spines):
 
     # -- the interface that both machines share ---------------------------------------------------
 
-    def feed(self, events: Sequence[Any], start: int, stop_when_doomed: bool) -> int:
+    def feed(self, events: Sequence[Any], start: int, stop_when_dead: bool) -> int:
         """Step through events from one place; returns the place of the event to stop at, or their number.
 
         It stops at an event without a step (`failed`), and if asked for where nothing can be accepted any more.
@@ -40,13 +40,13 @@ class Machine(Spines):
             if not isinstance(self._event, dict):
                 raise TypeError(f"an event is a dict, as JSON gives it, not {type(self._event).__name__}")
             self._captures.clear()
-            change = deeply(lambda: self._step(self._root))
+            change = with_deep_recursion(lambda: self._step(self._root))
             if change is _FAIL:
                 self.failed = True
                 return position
             if change is not _SELF:
                 self._root = self._collapsed(self._applied(self._root, change))
-                if stop_when_doomed and self.doomed:
+                if stop_when_dead and self.dead:
                     return position
         return len(events)
 
@@ -54,15 +54,15 @@ class Machine(Spines):
         """Would this event be accepted, and change nothing?"""
         self._event = event
         self._captures.clear()
-        return deeply(lambda: self._step(self._root)) is _SELF
+        return with_deep_recursion(lambda: self._step(self._root)) is _SELF
 
     @property
     def halts(self) -> bool:
         return self._halts(self._root)
 
     @property
-    def doomed(self) -> bool:
-        return self._is_doomed(self._root)
+    def dead(self) -> bool:
+        return self._is_dead(self._root)
 
     @property
     def is_all(self) -> bool:
@@ -84,12 +84,12 @@ class Machine(Spines):
         kind = recipe[0]
         if kind == "leaf":
             return self._leaf(recipe[1], recipe[2], registers)
-        if kind == "spine":
-            spine = Spine(self._build(recipe[2], registers))
-            self._count(spine, spine.core, 1)
-            for frame_kind, child in recipe[1]:
-                self._insert(spine, frame_kind, self._build(child, registers), spine.last)
-            return spine
+        if kind == "instance_list":
+            instances = InstanceList(self._build(recipe[2], registers))
+            self._count(instances, instances.core, 1)
+            for entry_kind, child in recipe[1]:
+                self._insert(instances, entry_kind, self._build(child, registers), instances.last)
+            return instances
         if kind == "sequence":
             rest: Cell | None = None
             for shape, operands in reversed(recipe[2:]):
@@ -98,19 +98,19 @@ class Machine(Spines):
         if kind == "filter":
             shape, operands = recipe[1]
             test = self._leaf(shape, operands, registers)
-            return Filter(test, self._build(recipe[2], registers), self._build(recipe[3], registers))
-        return Closure(self._build(recipe[1], registers))
+            return FilterPart(test, self._build(recipe[2], registers), self._build(recipe[3], registers))
+        return ClosurePart(self._build(recipe[1], registers))
 
     def _cell(self, leaf: Leaf, rest: Cell | None) -> Cell:
         halts = self._halts(leaf) and (rest is None or rest.halts)
-        return Cell(leaf, rest, halts, self._is_doomed(leaf) or (rest is not None and rest.doomed))
+        return Cell(leaf, rest, halts, self._is_dead(leaf) or (rest is not None and rest.dead))
 
     def _sequence(self, head: Part, rest: Cell | None) -> Part:
         while rest is not None and self._is_empty(head):
             head, rest = self._build(self._planner.expand(rest.leaf.shape), rest.leaf.registers), rest.rest
         if rest is None:
             return head
-        if isinstance(head, Chain):
+        if isinstance(head, SequencePart):
             cells = []
             cell: Cell | None = head.rest
             while cell is not None:
@@ -119,7 +119,7 @@ class Machine(Spines):
             for cell in reversed(cells):
                 rest = self._cell(cell.leaf, rest)
             head = head.head
-        return Chain(head, rest)
+        return SequencePart(head, rest)
 
     # -- stepping: what would change --------------------------------------------------------------
 
@@ -127,18 +127,18 @@ class Machine(Spines):
         if isinstance(part, Leaf):
             end = self._end(self._step_trees, STEP, part)
             return _FAIL if end.kind == "fail" else _SELF if end.kind == "self" else ("become", end.payload[0])
-        if isinstance(part, Spine):
-            return self._step_spine(part)
-        if isinstance(part, Chain):
+        if isinstance(part, InstanceList):
+            return self._step_instance_list(part)
+        if isinstance(part, SequencePart):
             return self._step_sequence(part)
-        if isinstance(part, Filter):
+        if isinstance(part, FilterPart):
             matched = self._end(self._step_trees, STEP, part.test).kind == "yes"
             change = self._step(part.body if matched else part.otherwise)
             return change if change is _FAIL or change is _SELF else ("within", matched, change)
         change = self._step(part.body)
         return change if change is _FAIL or change is _SELF else ("within", True, change)
 
-    def _step_sequence(self, part: Chain) -> Change:
+    def _step_sequence(self, part: SequencePart) -> Change:
         change = self._step(part.head)
         if change is _SELF:
             return change
@@ -156,36 +156,36 @@ class Machine(Spines):
             cell = cell.rest
         return _FAIL
 
-    def _step_spine(self, spine: Spine) -> Change:
-        changes: list[tuple[Frame, Change]] = []
-        rescue: list[Frame] = []
-        for frame in self._touched(spine):
-            if frame.kind == RIGHT:
-                rescue.append(frame)
+    def _step_instance_list(self, instances: InstanceList) -> Change:
+        changes: list[tuple[ListEntry, Change]] = []
+        fallback: list[ListEntry] = []
+        for entry in self._affected(instances):
+            if entry.kind == RIGHT:
+                fallback.append(entry)
                 continue
-            change = self._step(frame.part)
+            change = self._step(entry.part)
             if change is _FAIL:
-                if frame.kind == AND:
-                    return self._rescued(rescue, changes)
+                if entry.kind == AND:
+                    return self._try_fallback(fallback, changes)
                 continue
             if change is not _SELF:
-                changes.append((frame, change))
-            if frame.kind == LEFT:
-                return ("frames", changes, _SELF) if changes else _SELF
-        core = self._step(spine.core)
+                changes.append((entry, change))
+            if entry.kind == LEFT:
+                return ("entries", changes, _SELF) if changes else _SELF
+        core = self._step(instances.core)
         if core is _FAIL:
-            return self._rescued(rescue, changes)
-        return ("frames", changes, core) if changes or core is not _SELF else _SELF
+            return self._try_fallback(fallback, changes)
+        return ("entries", changes, core) if changes or core is not _SELF else _SELF
 
-    def _rescued(self, rescue: list[Frame], changes: list[tuple[Frame, Change]]) -> Change:
+    def _try_fallback(self, fallback: list[ListEntry], changes: list[tuple[ListEntry, Change]]) -> Change:
         """Something inside failed: a right-hand operand around it may take the event instead, the innermost first."""
-        for frame in reversed(rescue):
-            change = self._step(frame.part)
+        for entry in reversed(fallback):
+            change = self._step(entry.part)
             if change is not _FAIL:
-                kept = [(other, done) for other, done in changes if other.label < frame.label]
+                kept = [(other, done) for other, done in changes if other.label < entry.label]
                 if change is not _SELF:
-                    kept.append((frame, change))
-                return ("frames", kept, _SELF) if kept else _SELF
+                    kept.append((entry, change))
+                return ("entries", kept, _SELF) if kept else _SELF
         return _FAIL
 
     # -- making the changes -----------------------------------------------------------------------
@@ -193,10 +193,10 @@ class Machine(Spines):
     def _applied(self, part: Part, change: Change) -> Part:
         if isinstance(part, Leaf):
             return self._build(change[1], part.registers)
-        if isinstance(part, Spine):
-            self._apply_spine(part, change[1], change[2])
+        if isinstance(part, InstanceList):
+            self._apply_instance_list(part, change[1], change[2])
             return part
-        if isinstance(part, Chain):
+        if isinstance(part, SequencePart):
             if change[0] == "head":
                 return self._sequence(self._collapsed(self._applied(part.head, change[1])), part.rest)
             _, cell, change = change
@@ -205,44 +205,46 @@ class Machine(Spines):
                     self._build(self._planner.expand(cell.leaf.shape), cell.leaf.registers), cell.rest
                 )
             return self._sequence(self._applied(cell.leaf, change), cell.rest)
-        if isinstance(part, Closure) or change[1]:
+        if isinstance(part, ClosurePart) or change[1]:
             part.body = self._collapsed(self._applied(part.body, change[2]))
         else:
             part.otherwise = self._collapsed(self._applied(part.otherwise, change[2]))
         return part
 
     def _collapsed(self, part: Part) -> Part:
-        """A spine without children is its core."""
-        while isinstance(part, Spine) and part.first is None and not part.inert:
+        """A list without children is its core."""
+        while isinstance(part, InstanceList) and part.first is None and not part.inert:
             part = part.core
         return part
 
-    def _apply_spine(self, spine: Spine, changes: list[tuple[Frame, Change]], core: Change) -> None:
-        for frame, change in changes:
-            self._replace(spine, frame, self._collapsed(self._applied(frame.part, change)))
+    def _apply_instance_list(
+        self, instances: InstanceList, changes: list[tuple[ListEntry, Change]], core: Change
+    ) -> None:
+        for entry, change in changes:
+            self._replace(instances, entry, self._collapsed(self._applied(entry.part, change)))
         if core is not _SELF:
-            self._count(spine, spine.core, -1)
-            self._set_core(spine, self._collapsed(self._applied(spine.core, core)))
+            self._count(instances, instances.core, -1)
+            self._set_core(instances, self._collapsed(self._applied(instances.core, core)))
         # A core that has nothing more to say gives its place to the child around it.
-        while spine.last is not None and self._is_neutral(spine.last.kind, spine.core):
-            last = spine.last
-            self._count(spine, spine.core, -1)
-            self._remove(spine, last)
-            self._set_core(spine, last.part)
+        while instances.last is not None and self._is_neutral(instances.last.kind, instances.core):
+            last = instances.last
+            self._count(instances, instances.core, -1)
+            self._remove(instances, last)
+            self._set_core(instances, last.part)
 
     # -- out and in -------------------------------------------------------------------------------
 
     def _dumped(self, part: Part) -> Recipe:
         if isinstance(part, Leaf):
             return ("leaf", *_constants(part))
-        if isinstance(part, Spine):
-            frames = tuple((frame.kind, self._dumped(frame.part)) for frame in part)
+        if isinstance(part, InstanceList):
+            entries = tuple((entry.kind, self._dumped(entry.part)) for entry in part)
             if part.inert:
-                frames = ((AND, ("leaf", self._planner.inert, ())), *frames)
-            return "spine", frames, self._dumped(part.core)
-        if isinstance(part, Filter):
+                entries = ((AND, ("leaf", self._planner.inert, ())), *entries)
+            return "instance_list", entries, self._dumped(part.core)
+        if isinstance(part, FilterPart):
             return "filter", _constants(part.test), self._dumped(part.body), self._dumped(part.otherwise)
-        if isinstance(part, Closure):
+        if isinstance(part, ClosurePart):
             return "closure", self._dumped(part.body)
         cells = []
         cell: Cell | None = part.rest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lawful.laws.protocol import Watch
 from lawful.laws.rml import patterns, syntax, terms
-from lawful.laws.rml.compiler import Direct, Program, named_ref
+from lawful.laws.rml.compiler import CompiledLaw, Direct, named_ref
 from lawful.laws.rml.equations import children, declared, preorder
 from lawful.laws.rml.event_types import extent
 from lawful.laws.rml.printer import format_data, format_expression, format_spec
@@ -67,7 +67,7 @@ class Outline:
 
 def outline(law: RmlLaw) -> Outline:
     specification = law.specification
-    watches, everything = _watches(law.planner.program, specification)
+    watches, everything = _watches(law.planner.compiled, specification)
     return Outline(
         tuple(
             EventType(name, arity, tuple(map(_declaration, group)))
@@ -89,12 +89,12 @@ def _declaration(declaration: syntax.Declaration) -> Declaration:
 
 def watches(law: RmlLaw) -> tuple[Watch, ...] | None:
     """As the protocol of laws has it."""
-    program = law.planner.program
-    found, everything = _watches(program, law.specification)
+    compiled = law.planner.compiled
+    found, everything = _watches(compiled, law.specification)
     if not everything:
         return found
     # What an event type does not match, the law is about all the same.
-    denied = (_watch(tree) for tree in _flat(_denied(program)) if tree[0] == "object" and tree[1])
+    denied = (_watch(tree) for tree in _flat(_denied(compiled)) if tree[0] == "object" and tree[1])
     found = tuple(dict.fromkeys((*found, *denied)))
     return (*found, Watch(())) if found else None
 
@@ -116,7 +116,7 @@ def is_selective(specification: syntax.Specification) -> bool:
                 pending += (left, right)
             case syntax.Let(_, body):
                 pending.append(body)
-            case syntax.Call(name):
+            case syntax.EquationCall(name):
                 if name in bodies:  # not seen yet
                     pending.append(bodies.pop(name))
             case _:
@@ -129,7 +129,7 @@ def is_selective(specification: syntax.Specification) -> bool:
 
 def _equations(specification: syntax.Specification) -> Iterator[Equation]:
     calls = {
-        equation.name: {node.name for node in preorder(equation.body) if isinstance(node, syntax.Call)}
+        equation.name: {node.name for node in preorder(equation.body) if isinstance(node, syntax.EquationCall)}
         for equation in specification.equations
     }
     for equation in specification.equations:
@@ -158,7 +158,7 @@ def _recursions(body: syntax.Expression, returning: set[str]) -> Iterator[Recurs
     while pending:
         node, context = pending.pop()
         match node:
-            case syntax.Call(name) if name in returning:
+            case syntax.EquationCall(name) if name in returning:
                 growth, other = context or (None, None)
                 yield Recursion(name, growth, None if other is None else format_expression(other))
             case syntax.Shuffle(left, right):
@@ -178,11 +178,12 @@ def _recursions(body: syntax.Expression, returning: set[str]) -> Iterator[Recurs
 # -- what it looks at ----------------------------------------------------------------------------
 
 
-def _watches(program: Program, specification: syntax.Specification) -> tuple[tuple[Watch, ...], bool]:
+def _watches(compiled: CompiledLaw, specification: syntax.Specification) -> tuple[tuple[Watch, ...], bool]:
     """From the event types that can be reached from `Main`, with the arguments they have there."""
     bodies = {equation.name: equation.body for equation in specification.equations}
     calls = {
-        name: {node.name for node in preorder(body) if isinstance(node, syntax.Call)} for name, body in bodies.items()
+        name: {node.name for node in preorder(body) if isinstance(node, syntax.EquationCall)}
+        for name, body in bodies.items()
     }
     reached = _reached("Main", calls)
     found: dict[Watch, None] = {}
@@ -192,7 +193,7 @@ def _watches(program: Program, specification: syntax.Specification) -> tuple[tup
             if not isinstance(node, syntax.Event | syntax.Filter):
                 continue
             args = tuple(_static(named_ref(arg)) for arg in node.use.args)
-            for tree in _flat(extent(program, node.use.name, args).outer):
+            for tree in _flat(extent(compiled, node.use.name, args).outer):
                 if patterns.is_universal(tree):
                     everything = True
                 elif tree[0] == "object":  # an event is nothing else
@@ -200,13 +201,13 @@ def _watches(program: Program, specification: syntax.Specification) -> tuple[tup
     return tuple(found), everything
 
 
-def _watch(tree: patterns.Tree) -> Watch:
+def _watch(tree: patterns.PatternTree) -> Watch:
     return Watch(tuple((key, _literals(part)) for key, part in tree[1]))
 
 
-def _denied(program: Program) -> Iterator[patterns.Tree]:
+def _denied(compiled: CompiledLaw) -> Iterator[patterns.PatternTree]:
     """The patterns behind event types that `not matches`."""
-    pending = [clause for group in program.clauses.values() for clause in group if clause.negated]
+    pending = [clause for group in compiled.clauses.values() for clause in group if clause.negated]
     seen: set[tuple[str, int]] = set()
     while pending:
         for option in pending.pop().options:
@@ -214,7 +215,7 @@ def _denied(program: Program) -> Iterator[patterns.Tree]:
                 yield option.tree
             elif (key := (option.name, len(option.args))) not in seen:
                 seen.add(key)
-                pending += program.clauses[key]
+                pending += compiled.clauses[key]
 
 
 def _static(ref: Ref) -> Ref:
@@ -222,7 +223,7 @@ def _static(ref: Ref) -> Ref:
     return terms.WILDCARD if ref[0] == terms.OPERATION else terms.rebuild(ref, _static)
 
 
-def _flat(trees: Iterable[patterns.Tree]) -> Iterator[patterns.Tree]:
+def _flat(trees: Iterable[patterns.PatternTree]) -> Iterator[patterns.PatternTree]:
     for tree in trees:
         if tree[0] == "choice":
             yield from _flat(tree[1])
@@ -230,6 +231,6 @@ def _flat(trees: Iterable[patterns.Tree]) -> Iterator[patterns.Tree]:
             yield tree
 
 
-def _literals(tree: patterns.Tree) -> tuple[syntax.Scalar, ...] | None:
+def _literals(tree: patterns.PatternTree) -> tuple[syntax.Scalar, ...] | None:
     values = list(_flat((tree,)))
     return tuple(each[1] for each in values) if all(each[0] == "literal" for each in values) else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 from lawful.diagnostics import LawSourceError, Source, quoted
 from lawful.laws.rml.expression_parser import EXPRESSION_HINTS, ExpressionParser
 from lawful.laws.rml.lexer import CONSTANTS, keyword_hint
-from lawful.laws.rml.reader import NUMBERS, SyntaxFailure
 from lawful.laws.rml.syntax import (
     AnyOf,
     Data,
@@ -20,6 +19,7 @@ from lawful.laws.rml.syntax import (
     Pattern,
     Specification,
 )
+from lawful.laws.rml.token_reader import NUMBERS, SyntaxFailure
 from lawful.laws.rml.trampoline import Step, run
 
 

@@ -18,10 +18,10 @@ from lawful.laws.rml.values import identical
 if TYPE_CHECKING:
     from lawful.laws.rml.compiler import Direct
 
-Tree = tuple[Any, ...]
+PatternTree = tuple[Any, ...]
 
 
-def match(tree: Tree, value: Any, captures: list[Any]) -> bool:
+def match(tree: PatternTree, value: Any, captures: list[Any]) -> bool:
     """Match one value; fills in the captures."""
     kind = tree[0]
     if kind == "object":
@@ -91,7 +91,7 @@ def _names(pattern: syntax.Pattern) -> bool:
             return False
 
 
-def disjoint(a: Tree, b: Tree) -> bool:
+def disjoint(a: PatternTree, b: PatternTree) -> bool:
     """Can no value match both? False where that is not plain to see."""
     if "wildcard" in (a[0], b[0]) or "capture" in (a[0], b[0]):
         return False
@@ -114,12 +114,12 @@ def disjoint(a: Tree, b: Tree) -> bool:
     return any(disjoint(x, y) for x, y in zip(a[1], b[1], strict=False))
 
 
-def is_universal(tree: Tree) -> bool:
+def is_universal(tree: PatternTree) -> bool:
     """Does every event, which is an object, match without anything to take out of it?"""
     return tree[0] == "wildcard" or tree == ("object", ())
 
 
-def satisfiable(positive: Sequence[Tree], negative: Sequence[Tree]) -> bool:
+def satisfiable(positive: Sequence[PatternTree], negative: Sequence[PatternTree]) -> bool:
     """Is there a value that matches all of the first and none of the second? (Captures count as wildcards.)
 
     Exact, but for a great many combinations, where it says yes.
@@ -129,7 +129,7 @@ def satisfiable(positive: Sequence[Tree], negative: Sequence[Tree]) -> bool:
             others = [*positive[:index], *positive[index + 1 :]]
             return any(satisfiable([*others, option], negative) for option in tree[1])
     wanted = [tree for tree in positive if tree[0] not in ("wildcard", "capture")]
-    unwanted: list[Tree] = []
+    unwanted: list[PatternTree] = []
     pending = list(negative)
     while pending:
         tree = pending.pop()
@@ -151,7 +151,7 @@ def satisfiable(positive: Sequence[Tree], negative: Sequence[Tree]) -> bool:
             identical(value, tree[1]) for tree in unwanted
         )
     if kind == "object":
-        parts: dict[Any, list[Tree]] = {}
+        parts: dict[Any, list[PatternTree]] = {}
         for tree in wanted:
             for key, part in tree[1]:
                 parts.setdefault(key, []).append(part)
@@ -162,10 +162,10 @@ def satisfiable(positive: Sequence[Tree], negative: Sequence[Tree]) -> bool:
     return any(_list_of(length, wanted, unwanted) for length in range(longest + 1))
 
 
-def _list_of(length: int, wanted: Sequence[Tree], unwanted: Sequence[Tree]) -> bool:
+def _list_of(length: int, wanted: Sequence[PatternTree], unwanted: Sequence[PatternTree]) -> bool:
     if not all(_fits(len(tree[1]), tree[2], length) for tree in wanted):
         return False
-    parts: dict[Any, list[Tree]] = {place: [] for place in range(length)}
+    parts: dict[Any, list[PatternTree]] = {place: [] for place in range(length)}
     for tree in wanted:
         for place, part in enumerate(tree[1]):
             parts[place].append(part)
@@ -176,14 +176,14 @@ def _list_of(length: int, wanted: Sequence[Tree], unwanted: Sequence[Tree]) -> b
 _MOST_COMBINATIONS = 2000
 
 
-def _separable(parts: Mapping[Any, list[Tree]], bad: Sequence[Sequence[tuple[Any, Tree]]]) -> bool:
+def _separable(parts: Mapping[Any, list[PatternTree]], bad: Sequence[Sequence[tuple[Any, PatternTree]]]) -> bool:
     """Can each unwanted structure be missed at one of its places, with all the wanted parts still there?"""
     if not all(bad):
         return False
     if math.prod(map(len, bad)) > _MOST_COMBINATIONS:
         return True
     for choice in itertools.product(*bad):
-        missed: dict[Any, list[Tree]] = {}
+        missed: dict[Any, list[PatternTree]] = {}
         for place, tree in choice:
             missed.setdefault(place, []).append(tree)
         if all(satisfiable(wanted, missed.get(place, ())) for place, wanted in parts.items()):
@@ -195,13 +195,13 @@ class PatternTable:
     """The distinct base patterns that a law has asked about so far, by number."""
 
     def __init__(self) -> None:
-        self.trees: list[Tree] = []
+        self.trees: list[PatternTree] = []
         self.captures: list[int] = []  # how many each takes out
         self._numbers: dict[str, int] = {}
         self._of_option: dict[int, int] = {}
         self._disjoint: dict[tuple[int, int], bool] = {}
 
-    def number(self, tree: Tree, captures: int) -> int:
+    def number(self, tree: PatternTree, captures: int) -> int:
         key = repr(tree)  # a literal's repr tells 1, 1.0 and True apart
         number = self._numbers.get(key)
         if number is None:

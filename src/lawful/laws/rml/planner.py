@@ -7,7 +7,7 @@ The machines, Python and C, walk the trees and come here for what is not built y
 - a node: ``("match", pattern, ((capture, operand), ...))``, ``("sub", a, b)``, ``("same", a, b)``,
   ``("guard", operand)``, or an end: ``("fail",)``, ``("self",)``, ``("plan", recipe)``, ``("yes",)``, ``("no",)``;
 - an operand: ``("slot", i)``, ``("capture", pattern, i)``, ``("constant", value)``, ``("operation", op, operands)``;
-- a recipe: ``("leaf", shape, operands)``, ``("spine", ((kind, recipe), ...), core)``,
+- a recipe: ``("leaf", shape, operands)``, ``("instance_list", ((kind, recipe), ...), core)``,
   ``("sequence", head, (shape, operands), ...)``, ``("filter", (shape, operands), body, otherwise)``,
   ``("closure", recipe)``.
 """
@@ -21,9 +21,9 @@ from itertools import count
 from typing import Any, Final, TypeVar
 
 from lawful.laws.rml import terms
-from lawful.laws.rml.compiler import Program
-from lawful.laws.rml.dead_state import Doom
-from lawful.laws.rml.recursion import deeply
+from lawful.laws.rml.compiler import CompiledLaw
+from lawful.laws.rml.dead_state import DeadStates
+from lawful.laws.rml.recursion import with_deep_recursion
 from lawful.laws.rml.stepper import Stepper, Unanswered
 from lawful.laws.rml.terms import Ref, Term
 
@@ -37,7 +37,7 @@ SELF: Final[Node] = ("self",)
 YES: Final[Node] = ("yes",)
 NO: Final[Node] = ("no",)
 
-# How a child stands around the core of a spine, outermost first.
+# How a child stands around the core of an instance list, outermost first.
 AND: Final = "and"  # child /\ rest
 LEFT: Final = "left"  # child | rest
 RIGHT: Final = "right"  # rest | child
@@ -57,7 +57,7 @@ _CANONICAL: Final = 1 << 40
 T = TypeVar("T")
 
 
-class Shape:
+class TermShape:
     """A term with registers in the place of its data."""
 
     __slots__ = ("id", "names", "size", "term")
@@ -72,16 +72,16 @@ class Shape:
 class Planner:
     """Everything that is known of one law's shapes. Shared by all its monitors."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.shapes: list[Shape] = []
+    def __init__(self, compiled: CompiledLaw) -> None:
+        self.compiled = compiled
+        self.shapes: list[TermShape] = []
         self._numbers: dict[Term, int] = {}
         self._nodes: dict[tuple[str, int, Answers], Node] = {}
-        self._doom = Doom(self)
+        self._dead_states = DeadStates(self)
         self._lock = RLock()  # monitors of one law may run in several threads
         self.trees: dict[str, dict[int, Any]] = {STEP: {}, HALT: {}}  # what the Python machines keep of this law
         self.native: Any = None  # what the C core keeps of this law
-        self.initial: Recipe = self.exclusively(lambda: self._recipe(self._unfolded(program.main, set()), {}))
+        self.initial: Recipe = self.locked(lambda: self._recipe(self._unfolded(compiled.main, set()), {}))
 
     # -- what the machines ask --------------------------------------------------------------------
 
@@ -90,18 +90,18 @@ class Planner:
         key = (tree, shape, answers)
         node = self._nodes.get(key)
         if node is None:
-            self.exclusively(lambda: self._extend(tree, self.shapes[shape], answers))
+            self.locked(lambda: self._extend(tree, self.shapes[shape], answers))
             node = self._nodes[key]
         return node
 
     def pattern(self, number: int) -> tuple[Any, int]:
         """A base pattern and how many values it captures."""
-        table = self.program.patterns
+        table = self.compiled.patterns
         return table.trees[number], table.captures[number]
 
     def expand(self, shape: int) -> Recipe:
         """The recipe of a shape that becomes active, its own registers being the operands."""
-        return self.exclusively(lambda: self._recipe(self.shapes[shape].term, self._register_names(shape)))
+        return self.locked(lambda: self._recipe(self.shapes[shape].term, self._register_names(shape)))
 
     def is_all(self, shape: int) -> bool:
         """Is the term `all`, perhaps behind equations?"""
@@ -109,44 +109,44 @@ class Planner:
         seen = set()
         while term.op == terms.CALL and term not in seen:
             seen.add(term)
-            term = self.program.equations[term.args[0]].body
-        return term is self.program.terms.all
+            term = self.compiled.equations[term.args[0]].body
+        return term is self.compiled.terms.all
 
     def is_exactly_all(self, shape: int) -> bool:
-        return self.shapes[shape].term is self.program.terms.all
+        return self.shapes[shape].term is self.compiled.terms.all
 
     def is_empty(self, shape: int) -> bool:
-        return self.shapes[shape].term is self.program.terms.empty
+        return self.shapes[shape].term is self.compiled.terms.empty
 
-    def doomed(self, shape: int) -> bool:
+    def is_dead(self, shape: int) -> bool:
         """Can nothing be accepted any more from here? False where that is not known."""
         with self._lock:
-            return self._doom.doomed(shape)
+            return self._dead_states.is_dead(shape)
 
     @cached_property
     def main(self) -> Recipe:
         """The start by its name, as drawings show it."""
-        return self.exclusively(lambda: self._recipe(self.program.main, {}))
+        return self.locked(lambda: self._recipe(self.compiled.main, {}))
 
     @cached_property
     def inert(self) -> int:
-        """A shape that says nothing, but is not `all`: it stands for the children a spine has let go."""
-        every = self.program.terms.all
-        return self._shape(self.program.terms.make(terms.FILTER, "any", (), every, every), ())
+        """A shape that says nothing, but is not `all`: it stands for the children that a list has let go."""
+        every = self.compiled.terms.all
+        return self._shape(self.compiled.terms.make(terms.FILTER, "any", (), every, every), ())
 
     # -- building trees ---------------------------------------------------------------------------
 
-    def _extend(self, tree: str, shape: Shape, answers: Answers) -> None:
+    def _extend(self, tree: str, shape: TermShape, answers: Answers) -> None:
         """Build the node at the end of a path, and those that follow it as long as the answer is no."""
-        stepper = Stepper(self.program, answers, most_ahead=_AHEAD)
+        stepper = Stepper(self.compiled, answers, most_ahead=_AHEAD)
         stepper.names |= self._register_names(shape.id)
         end = self._run(tree, shape, stepper)
         for question in stepper.ahead:
-            self._nodes.setdefault((tree, shape.id, answers), lowered(question))
+            self._nodes.setdefault((tree, shape.id, answers), machine_form(question))
             answers = (*answers, False)
         self._nodes.setdefault((tree, shape.id, answers), end)
 
-    def _run(self, tree: str, shape: Shape, stepper: Stepper) -> Node:
+    def _run(self, tree: str, shape: TermShape, stepper: Stepper) -> Node:
         try:
             if tree == HALT:
                 return YES if stepper.may_halt(shape.term) else NO
@@ -154,7 +154,7 @@ class Planner:
                 return YES if next(stepper.matches(*shape.term.args), None) is not None else NO
             solution = stepper.first(shape.term)
         except Unanswered as stop:
-            return lowered(stop.question)
+            return machine_form(stop.question)
         if solution is None:
             return FAIL
         recipe = self._recipe(solution[0], stepper.names)
@@ -168,10 +168,10 @@ class Planner:
 
         An equation is unfolded once: variables that are bound twice must not be the same.
         """
-        op, args, make = term.op, term.args, self.program.terms.make
+        op, args, make = term.op, term.args, self.compiled.terms.make
         if op == terms.CALL and not args[1] and args[0] not in seen:
             seen.add(args[0])
-            return self._unfolded(self.program.equations[args[0]].body, seen)
+            return self._unfolded(self.compiled.equations[args[0]].body, seen)
         if op == terms.FILTER:
             return make(op, *args[:2], *(self._unfolded(part, seen) for part in args[2:]))
         if op == terms.AND:
@@ -186,13 +186,13 @@ class Planner:
             return self._leaf(term, names)
         op, args = term.op, term.args
         if op in (terms.AND, terms.SHUFFLE):
-            return self._spine(term, names)
+            return self._instance_list(term, names)
         if op == terms.CONCAT and args[0].grows:
             return "sequence", self._recipe(args[0], names), self._leaf(args[1], names)[1:]
         if op == terms.CLOSURE:
             return "closure", self._recipe(args[0], names)
         if op == terms.FILTER and (args[2].grows or args[3].grows):
-            test = self.program.terms.make(terms.TEST, args[0], args[1])
+            test = self.compiled.terms.make(terms.TEST, args[0], args[1])
             return (
                 "filter",
                 self._leaf(test, names)[1:],
@@ -201,24 +201,24 @@ class Planner:
             )
         return self._leaf(term, names)
 
-    def _spine(self, term: Term, names: dict[Ref, str]) -> Recipe:
+    def _instance_list(self, term: Term, names: dict[Ref, str]) -> Recipe:
         """The operand that grows last is the core; the others stand around it."""
         parts = term.args
         core = max(index for index, part in enumerate(parts) if part.grows)
-        frames: list[tuple[str, Recipe]] = []
+        entries: list[tuple[str, Recipe]] = []
         if term.op == terms.AND:
             # The core should be what nests: an operand that is itself a growing shuffle, if there is one.
             nested = [index for index, part in enumerate(parts) if part.op == terms.SHUFFLE and part.grows]
             core = nested[-1] if nested else core
-            frames += [(AND, self._recipe(part, names)) for index, part in enumerate(parts) if index != core]
+            entries += [(AND, self._recipe(part, names)) for index, part in enumerate(parts) if index != core]
         else:
-            frames += [(LEFT, self._recipe(part, names)) for part in parts[:core]]
+            entries += [(LEFT, self._recipe(part, names)) for part in parts[:core]]
             # Of the right-hand operands the first is tried first, so it stands innermost.
-            frames += [(RIGHT, self._recipe(part, names)) for part in reversed(parts[core + 1 :])]
+            entries += [(RIGHT, self._recipe(part, names)) for part in reversed(parts[core + 1 :])]
         inner = self._recipe(parts[core], names)
-        if inner[0] == "spine":
-            return "spine", (*frames, *inner[1]), inner[2]
-        return "spine", tuple(frames), inner
+        if inner[0] == "instance_list":
+            return "instance_list", (*entries, *inner[1]), inner[2]
+        return "instance_list", tuple(entries), inner
 
     def _leaf(self, term: Term, names: dict[Ref, str]) -> Recipe:
         shape, operands = self._canonical(term, names)
@@ -251,7 +251,7 @@ class Planner:
             binders[variable] = next(numbers)
             return binders[variable]
 
-        shape = self.program.terms.map_refs(term, change, binder)
+        shape = self.compiled.terms.map_refs(term, change, binder)
         return self._shape(shape, tuple(names.get(ref, "") for ref in registers)), tuple(map(terms.operand, registers))
 
     def adopt(self, term: Term, names: tuple[str, ...]) -> int:
@@ -263,22 +263,22 @@ class Planner:
         number = self._numbers.get(term)
         if number is None:
             number = self._numbers[term] = len(self.shapes)
-            self.shapes.append(Shape(number, term, names))
+            self.shapes.append(TermShape(number, term, names))
         return number
 
     # -- deep terms -------------------------------------------------------------------------------
 
-    def exclusively(self, work: Callable[[], T]) -> T:
+    def locked(self, work: Callable[[], T]) -> T:
         """Do recursive work, one thread at a time."""
         with self._lock:
-            return deeply(work)
+            return with_deep_recursion(work)
 
 
-def _same(shape: Shape) -> Recipe:
+def _same(shape: TermShape) -> Recipe:
     return "leaf", shape.id, tuple(("slot", i) for i in range(shape.size))
 
 
-def lowered(question: tuple[Any, ...]) -> Node:
+def machine_form(question: tuple[Any, ...]) -> Node:
     """A question in the form in which machines take it."""
     if question[0] == "match":
         return "match", question[1], tuple((index, terms.operand(ref)) for index, ref in question[2])

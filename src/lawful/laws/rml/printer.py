@@ -14,12 +14,12 @@ from lawful.laws.rml.syntax import (
     Apply,
     Argument,
     Binary,
-    Call,
     Closure,
     Concat,
     Declaration,
     Empty,
     Equation,
+    EquationCall,
     Event,
     EventUse,
     Expression,
@@ -168,7 +168,7 @@ class _Printer:
                     self.stack.append(lambda: self.event_name(use.name))
                 else:
                     self.use(use)
-            case Call(name, args):
+            case EquationCall(name, args):
                 self.push(name, *(("<", lambda: self.arguments(args, angle=True), ">") if args else ()))
             case Star(body) | Plus(body) | Optional(body) | Closure(body):
                 self.push(lambda: self.expression(body, _ATOM, last=False), _SUFFIX[type(node)])

@@ -94,8 +94,8 @@ def value_of(operand: Operand, known: Sequence[Any]) -> Any:
 
 def _possible(planner: Planner, tree: str, shape: int, answers: Answers, known: Sequence[Any]) -> bool:
     """Can one event give these answers? What depends on values that are not known is taken as possible."""
-    positive: list[patterns.Tree] = [_EVENT]
-    negative: list[patterns.Tree] = []
+    positive: list[patterns.PatternTree] = [_EVENT]
+    negative: list[patterns.PatternTree] = []
     for place, answer in enumerate(answers):
         node = planner.node(tree, shape, answers[:place])
         if node[0] == "match":
@@ -108,7 +108,7 @@ def _possible(planner: Planner, tree: str, shape: int, answers: Answers, known: 
     return patterns.satisfiable(positive, negative)
 
 
-def _with_values(tree: patterns.Tree, fixed: dict[int, Any]) -> patterns.Tree:
+def _with_values(tree: patterns.PatternTree, fixed: dict[int, Any]) -> patterns.PatternTree:
     """A pattern whose captures have to be these values."""
     if not fixed:
         return tree

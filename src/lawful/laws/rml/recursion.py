@@ -13,7 +13,7 @@ T = TypeVar("T")
 _DEEP: Final = 1_000_000  # the parser has refused what could really be too deep
 
 
-def deeply(work: Callable[[], T]) -> T:
+def with_deep_recursion(work: Callable[[], T]) -> T:
     """The result of `work`, which changes nothing: it is done again if the recursion limit stopped it."""
     try:
         return work()

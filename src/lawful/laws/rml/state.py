@@ -1,7 +1,7 @@
 """What the state of a law is made of, in the machine in Python.
 
-A *leaf* is an instance of a shape. A *spine* holds what grows: children that stand around a core, outermost first, each
-as ``child /\\ rest``, ``child | rest`` or ``rest | child``. A *chain* is a head and a linked list of what follows it.
+A *leaf* is an instance of a shape. An *instance list* holds what grows: children around a core, outermost first, each
+as ``child /\\ rest``, ``child | rest`` or ``rest | child``. A *sequence* is a head and a linked list of what follows.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class Leaf:
 class Cell:
     """What follows in a sequence; knows whether the whole rest may halt."""
 
-    __slots__ = ("doomed", "halts", "leaf", "rest")
+    __slots__ = ("dead", "halts", "leaf", "rest")
 
-    def __init__(self, leaf: Leaf, rest: Cell | None, halts: bool, doomed: bool) -> None:
+    def __init__(self, leaf: Leaf, rest: Cell | None, halts: bool, dead: bool) -> None:
         self.leaf = leaf
         self.rest = rest
         self.halts = halts
-        self.doomed = doomed
+        self.dead = dead
 
 
-class Chain:
+class SequencePart:
     """A head and what follows it."""
 
     __slots__ = ("head", "rest")
@@ -42,7 +42,7 @@ class Chain:
         self.rest = rest
 
 
-class Filter:
+class FilterPart:
     """A filter whose branches grow; the test is a leaf that ends in yes or no."""
 
     __slots__ = ("body", "otherwise", "test")
@@ -53,7 +53,7 @@ class Filter:
         self.otherwise = otherwise
 
 
-class Closure:
+class ClosurePart:
     """The prefix closure of what grows."""
 
     __slots__ = ("body",)
@@ -62,46 +62,46 @@ class Closure:
         self.body = body
 
 
-class Frame:
-    """A child of a spine, at its place."""
+class ListEntry:
+    """A child of an instance list, at its place."""
 
-    __slots__ = ("after", "before", "doomed", "halts", "homes", "kind", "label", "part")
+    __slots__ = ("after", "before", "dead", "halts", "index_keys", "kind", "label", "part")
 
     def __init__(self, kind: str, part: Part, label: int) -> None:
         self.kind = kind
         self.part = part
         self.label = label
-        self.homes: tuple[Any, ...] | None = ()  # the keys under which it is found; None: visited always
+        self.index_keys: tuple[Any, ...] | None = ()  # the keys under which it is found; None: visited always
         self.halts = True
-        self.doomed = False
-        self.before: Frame | None = None
-        self.after: Frame | None = None
+        self.dead = False
+        self.before: ListEntry | None = None
+        self.after: ListEntry | None = None
 
-    def __lt__(self, other: Frame) -> bool:
+    def __lt__(self, other: ListEntry) -> bool:
         return self.label < other.label
 
 
-class Spine:
+class InstanceList:
     """Children around a core."""
 
-    __slots__ = ("always", "core", "doomed", "first", "index", "inert", "last", "shuffled", "waiting")
+    __slots__ = ("always", "core", "dead", "first", "index", "inert", "last", "shuffled", "waiting")
 
     def __init__(self, core: Part) -> None:
         self.core = core
-        self.first: Frame | None = None  # the outermost child
-        self.last: Frame | None = None
-        self.always: list[Frame] = []
-        self.index: dict[tuple[int, tuple[int, ...]], dict[Any, list[Frame]]] = {}
+        self.first: ListEntry | None = None  # the outermost child
+        self.last: ListEntry | None = None
+        self.always: list[ListEntry] = []
+        self.index: dict[tuple[int, tuple[int, ...]], dict[Any, list[ListEntry]]] = {}
         self.waiting = 0  # children that may not halt
-        self.doomed = 0
+        self.dead = 0
         self.shuffled = 0  # children that do not stand as `child /\ rest`
         self.inert = False  # children were let go that are not `all` or `empty`, but will never matter again
 
-    def __iter__(self) -> Iterator[Frame]:
-        frame = self.first
-        while frame is not None:
-            yield frame
-            frame = frame.after
+    def __iter__(self) -> Iterator[ListEntry]:
+        entry = self.first
+        while entry is not None:
+            yield entry
+            entry = entry.after
 
 
-Part = Leaf | Spine | Chain | Filter | Closure
+Part = Leaf | InstanceList | SequencePart | FilterPart | ClosurePart

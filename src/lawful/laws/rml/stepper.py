@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lawful.laws.rml import patterns, terms
-from lawful.laws.rml.compiler import Direct, Program, Use
+from lawful.laws.rml.compiler import CompiledLaw, Direct, Use
 from lawful.laws.rml.terms import Ref, Term
 from lawful.laws.rml.values import UNDEFINED, NoValue, evaluate
 
@@ -40,16 +40,16 @@ class Stepper:
     to run the step once for each of them would take long. What it asks so is in `ahead`.
     """
 
-    def __init__(self, program: Program, answers: Sequence[bool], *, most_ahead: int = 0) -> None:
-        self.program = program
-        self.terms = program.terms
+    def __init__(self, compiled: CompiledLaw, answers: Sequence[bool], *, most_ahead: int = 0) -> None:
+        self.compiled = compiled
+        self.terms = compiled.terms
         self.ahead: list[Question] = []
         self._most_ahead = most_ahead
         self._answers = iter(answers)
         self._known: dict[Question, bool] = {}
         self._matched: list[int] = []
         self._next_local = -1
-        self._next_binder = program.variables
+        self._next_binder = compiled.variables
         self.names: dict[Ref, str] = {}  # what the law calls the data that this step handles
 
     # -- asking -----------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ class Stepper:
         return answer
 
     def _ask_match(self, pattern: int, constraints: tuple[tuple[int, Ref], ...]) -> bool:
-        table = self.program.patterns
+        table = self.compiled.patterns
         if patterns.is_universal(table.trees[pattern]):
             return True
         if any(table.disjoint(pattern, other) for other in self._matched):
@@ -93,7 +93,7 @@ class Stepper:
     def matches(self, name: str, args: tuple[Ref, ...]) -> Iterator[Bindings]:
         """The ways in which the event is of this type, in order, each with the argument variables it binds."""
         wanted = {variable for arg in args for variable in terms.ref_variables(arg)}
-        for clause in self.program.clauses[name, len(args)]:
+        for clause in self.compiled.clauses[name, len(args)]:
             scope = {
                 name: self._anonymous() if ref == terms.WILDCARD else ref
                 for name, ref in zip(clause.params, args, strict=True)
@@ -139,9 +139,9 @@ class Stepper:
         refs = [self._behind(name, names) for name in option.names]
         if any(ref[0] in (terms.OBJECT, terms.LIST, terms.CONSTANT) for ref in refs):
             tree, refs = _with_patterns(option.tree, refs)
-            pattern = self.program.patterns.number(tree, len(refs))
+            pattern = self.compiled.patterns.number(tree, len(refs))
         else:
-            pattern = self.program.patterns.number_of(option)
+            pattern = self.compiled.patterns.number_of(option)
         constraints: list[tuple[int, Ref]] = []
         repeated: list[tuple[Ref, Ref]] = []
         bindings: dict[int, Ref] = {}
@@ -391,7 +391,7 @@ class Stepper:
     def unfold(self, call: Term) -> Term:
         """The body of the called equation with its arguments; its binders get ids that occur nowhere else."""
         name, args = call.args
-        equation = self.program.equations[name]
+        equation = self.compiled.equations[name]
         # Arguments are evaluated now: arithmetic over a variable that has no value yet has none either.
         args = tuple(_NO_VALUE if ref[0] == terms.OPERATION and not terms.is_ground(ref) else ref for ref in args)
         values: dict[int, Ref] = dict(zip(equation.params, args, strict=True))
@@ -427,11 +427,11 @@ def _resolve(ref: Ref, names: Mapping[str, Ref], bindings: Bindings) -> Ref:
     return terms.rebuild(ref, lambda part: _resolve(part, names, bindings))
 
 
-def _with_patterns(tree: patterns.Tree, refs: Sequence[Ref]) -> tuple[patterns.Tree, list[Ref]]:
+def _with_patterns(tree: patterns.PatternTree, refs: Sequence[Ref]) -> tuple[patterns.PatternTree, list[Ref]]:
     """Put arguments that are patterns or constants into the tree itself, and number the captures anew."""
     kept: list[Ref] = []
 
-    def from_ref(ref: Ref) -> patterns.Tree:
+    def from_ref(ref: Ref) -> patterns.PatternTree:
         if ref[0] == terms.CONSTANT:
             return "literal", ref[2]
         if ref[0] == terms.OBJECT:
@@ -443,7 +443,7 @@ def _with_patterns(tree: patterns.Tree, refs: Sequence[Ref]) -> tuple[patterns.T
         kept.append(ref)
         return "capture", len(kept) - 1
 
-    def change(node: patterns.Tree) -> patterns.Tree:
+    def change(node: patterns.PatternTree) -> patterns.PatternTree:
         if node[0] == "capture":
             ref = refs[node[1]]
             if ref == terms.WILDCARD:  # keeps its capture, so that `add(x, _)` and `add(x, y)` ask the same pattern

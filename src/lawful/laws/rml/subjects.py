@@ -10,7 +10,7 @@ from lawful.laws.protocol import Event
 from lawful.laws.rml import patterns, syntax
 from lawful.laws.rml.compiler import Direct
 from lawful.laws.rml.equations import declared, preorder
-from lawful.laws.rml.recursion import deeply
+from lawful.laws.rml.recursion import with_deep_recursion
 
 if TYPE_CHECKING:
     from lawful.laws.rml.law import RmlLaw
@@ -24,7 +24,7 @@ _MOST_KNOWN = 10_000  # names may be without end
 class _Place(NamedTuple):
     """Where a kind of event has the object."""
 
-    tree: patterns.Tree
+    tree: patterns.PatternTree
     path: Path
     captures: int
 
@@ -40,7 +40,7 @@ def subjects(law: RmlLaw) -> RmlSubjects | None:
     if any(isinstance(node, syntax.Event | syntax.Filter) and _key(node.use) not in own for node in used):
         return None  # it is about any event
     places: list[_Place] = []
-    for key, group in law.planner.program.clauses.items():
+    for key, group in law.planner.compiled.clauses.items():
         for clause in group if key in own else ():
             if clause.negated:
                 return None
@@ -62,7 +62,7 @@ def _key(use: syntax.EventUse) -> tuple[str, int]:
     return use.name, len(use.args)
 
 
-def _captures(tree: patterns.Tree, path: Path) -> Iterator[Path]:
+def _captures(tree: patterns.PatternTree, path: Path) -> Iterator[Path]:
     kind = tree[0]
     if kind == "capture":
         yield path
@@ -97,7 +97,7 @@ class RmlSubjects:
                 self._known.clear()
             places = self._known[key] = tuple(each for each in self._places if _may_match(each, *key))
         for each in places:
-            if deeply(partial(patterns.match, each.tree, event, [None] * each.captures)):
+            if with_deep_recursion(partial(patterns.match, each.tree, event, [None] * each.captures)):
                 value: Any = event
                 for part in each.path:
                     value = value[part]
@@ -116,7 +116,7 @@ def _may_match(place: _Place, kind: Any, name: Any) -> bool:
     )
 
 
-def _made(tree: patterns.Tree) -> Iterator[str]:
+def _made(tree: patterns.PatternTree) -> Iterator[str]:
     """The names of classes whose new objects match."""
     parts = dict(tree[1]) if tree[0] == "object" else {}
     if parts.get("event") != ("literal", "new"):

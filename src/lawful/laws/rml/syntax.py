@@ -199,7 +199,7 @@ class Filter(Node, frozen=True, eq=False):
     otherwise: Expression | None
 
 
-class Call(Node, frozen=True, eq=False):
+class EquationCall(Node, frozen=True, eq=False):
     """``G<args>``, or just ``G``."""
 
     name: str
@@ -227,7 +227,7 @@ Expression = (
     | Times
     | Let
     | Filter
-    | Call
+    | EquationCall
     | If
 )
 

@@ -18,7 +18,7 @@ _FIELDS: Final = frozenset(
 )
 
 
-def knows_by_id(specification: syntax.Specification, watches: tuple[Watch, ...] | None) -> bool:
+def tracks_objects(specification: syntax.Specification, watches: tuple[Watch, ...] | None) -> bool:
     """Does the end of an object concern the law, by its id alone, and is the id never reckoned with?
 
     Then all ends of objects that it does not know are alike for it, whatever state it is in.
@@ -44,14 +44,14 @@ def _reckons(specification: syntax.Specification) -> bool:
         return True
     conditions: set[str] = set()
     given: set[str] = set()
-    calls: list[syntax.Call] = []
+    calls: list[syntax.EquationCall] = []
     for equation in specification.equations:
         for node in preorder(equation.body):
             if isinstance(node, syntax.If):
                 conditions.update(pattern_variables(node.condition))
             elif isinstance(node, syntax.Event | syntax.Filter):
                 given.update(name for argument in node.use.args for name in pattern_variables(argument))
-            elif isinstance(node, syntax.Call):
+            elif isinstance(node, syntax.EquationCall):
                 calls.append(node)
     if not conditions:
         return False

@@ -1,4 +1,4 @@
-"""Messages between groups of a running program: what another `Wanted` wants, and the calls that carry messages."""
+"""Messages between groups of a running program: wraps a `WatchPlanner`, and adds the calls that carry messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Opera
 if TYPE_CHECKING:
     from lawful.laws.grammar.groups import Binding
     from lawful.sources.actors.outbox import Inbox, Outbox
-    from lawful.sources.python.wanted import Watched
+    from lawful.sources.python.watch_planner import LawWatchPlanner
 
 _ON_CALL: Final = Want.ON_CALL | Want.SITE
 _NOTHING: Final = Want(0)
@@ -92,11 +92,11 @@ class _Handler(NamedTuple):
 
 
 class Exchange:
-    """Implements `Wanted` and `CallHandler`: a message is told where it is sent, before it goes."""
+    """Implements `WatchPlanner` and `CallHandler`: a message is told where it is sent, before it goes."""
 
     def __init__(
         self,
-        wanted: Watched,
+        wanted: LawWatchPlanner,
         laws: Sequence[Any],
         given: Mapping[str, tuple[Binding, ...]],
         *,
@@ -193,7 +193,7 @@ class Exchange:
         self._lock = allocate_lock()  # who held it may not be here
         self._numbers = itertools.count((process << 32) + 1)
 
-    # -- Wanted -----------------------------------------------------------------------------------
+    # -- WatchPlanner -----------------------------------------------------------------------------------
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         plan = self._wanted.plan(code, module)
@@ -299,10 +299,10 @@ class Exchange:
     def _fitting(self, specs: Iterable[Spec], kind: type) -> bool:
         return any(self.specs.is_class(spec.owner, kind) for spec in specs)
 
-    # -- CallHandler ------------------------------------------------------------------------------
+    # -- CallHandler ------------------------------------------------------------------------------------
 
     def on_call(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        answer = self._hand(subject, args, kwargs)
+        answer = self._on_call(subject, args, kwargs)
         if self.outbox is None:
             return answer
         events, token = ([], None) if answer is None else answer
@@ -325,7 +325,7 @@ class Exchange:
             return {}
         return {"file": scope.event_file(frame.f_code.co_filename), "line": frame.f_lineno or 0}
 
-    def _hand(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
+    def _on_call(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         if type(subject) is CodeType:
             _, _, carry, entry = self._handlers[id(subject)]
             if carry is not None:

@@ -23,7 +23,7 @@ from typing import Protocol
 from lawful import pristine_os
 from lawful.events.event_kinds import to_dict
 from lawful.sources.python.sites import probes
-from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want, Wanted
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want, WatchPlanner
 
 _LAST = -1_000_000_000  # the priority of multiprocessing's finalisers after which there is nothing
 
@@ -74,7 +74,7 @@ _BEGUN = 19  # the place of a process's beginning in what Linux says of its stat
 _BATCH = 1000
 
 
-class Member(Protocol):
+class ProcessListener(Protocol):
     """What is told when a process is about to have a child, or is one."""
 
     def before_fork(self) -> None: ...
@@ -83,7 +83,7 @@ class Member(Protocol):
 
     def after_fork_in_child(self) -> None: ...
 
-    def passport(self) -> object | None:
+    def join_token(self) -> object | None:
         """What a child that does not share our memory needs: when it is unpickled there, the child joins the run.
 
         None if it cannot.
@@ -99,14 +99,14 @@ class Member(Protocol):
         ...
 
 
-_members: list[Member] = []  # a program may watch several of its parts at once
+_listeners: list[ProcessListener] = []  # a program may watch several of its parts at once
 _registered = False
 
 
-def join(member: Member) -> None:
-    """From now on `member` is told of this process's children."""
+def add_listener(listener: ProcessListener) -> None:
+    """From now on `listener` is told of this process's children."""
     global _registered
-    _members.append(member)
+    _listeners.append(listener)
     if not _registered:  # it cannot be undone
         os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
         _registered = True
@@ -114,52 +114,52 @@ def join(member: Member) -> None:
         _reach_multiprocessing()
 
 
-def part(member: Member) -> None:
+def remove_listener(listener: ProcessListener) -> None:
     """No more."""
-    if member in _members:
-        _members.remove(member)
+    if listener in _listeners:
+        _listeners.remove(listener)
 
 
 def _before() -> None:
-    for member in _members:
-        with _safely(member):
-            member.before_fork()
+    for listener in _listeners:
+        with _safely(listener):
+            listener.before_fork()
 
 
 def _in_parent() -> None:
-    for member in _members:
-        with _safely(member):
-            member.after_fork_in_parent()
+    for listener in _listeners:
+        with _safely(listener):
+            listener.after_fork_in_parent()
 
 
 def _in_child() -> None:
-    for member in _members.copy():
-        with _safely(member):
-            member.after_fork_in_child()
+    for listener in _listeners.copy():
+        with _safely(listener):
+            listener.after_fork_in_child()
 
 
 class _safely:
     """A fault in here ends the watching; the program has its child process in any case."""
 
-    def __init__(self, member: Member) -> None:
-        self._member = member
+    def __init__(self, listener: ProcessListener) -> None:
+        self._listener = listener
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if isinstance(error, Exception):
-            self._member.fail(error)
+            self._listener.fail(error)
             return True
         return False
 
 
-class Watching:
-    """What another `Wanted` wants, and the places where this process starts children, talks to them, or ends.
+class ProcessWatchPlanner:
+    """What another `WatchPlanner` wants, and the places where this process starts children, talks to them, or ends.
 
     Modules of multiprocessing are reached when their code first runs: no import hook, no cost for those without.
     """
 
-    def __init__(self, wanted: Wanted, *, messages: bool = False) -> None:
+    def __init__(self, wanted: WatchPlanner, *, messages: bool = False) -> None:
         """With `messages`, there are events of what is sent to other processes; else only a flush before it."""
         self._wanted = wanted
         self._messages = messages
@@ -171,8 +171,8 @@ class Watching:
             if hasattr(wanted, name):
                 setattr(self, name, getattr(wanted, name))
         self.groups: frozenset[int] = getattr(wanted, "groups", frozenset())
-        if hasattr(wanted, "ask_about"):
-            wanted.ask_about(_NAMES, ("multiprocessing.",))
+        if hasattr(wanted, "exempt_from_filter"):
+            wanted.exempt_from_filter(_NAMES, ("multiprocessing.",))
         self.library_filter = getattr(wanted, "library_filter", None)
         self._exits = False  # own code ends the process by itself, perhaps
         self._files: set[str] = set()  # that are of interest only to us
@@ -225,7 +225,7 @@ class Watching:
             return Callee(SEND, Want.PRE | Want.EXIT if self._messages else Want.EXIT)
         return None
 
-    def part(self, batch: list[Event]) -> tuple[list[Event], list[tuple[str, Event]]]:
+    def split(self, batch: list[Event]) -> tuple[list[Event], list[tuple[str, Event]]]:
         """The events that others want, and those that are about processes, with their names."""
         if not self._noted:
             return batch, []
@@ -269,18 +269,18 @@ def _reach_multiprocessing() -> None:
     spawn = sys.modules.get("multiprocessing.spawn")
     if spawn is not None and _original is None:
         _original = spawn.get_preparation_data
-        spawn.get_preparation_data = _with_passport  # type: ignore[attr-defined]
+        spawn.get_preparation_data = _with_join_tokens  # type: ignore[attr-defined]
 
 
-def _with_passport(name: str) -> dict[str, object]:
+def _with_join_tokens(name: str) -> dict[str, object]:
     assert _original is not None
     data = _original(name)
-    passports = []
-    for member in _members:
-        with _safely(member):
-            passports.append(member.passport())
-    if passports := [each for each in passports if each is not None]:
-        data["lawful"] = passports
+    tokens = []
+    for listener in _listeners:
+        with _safely(listener):
+            tokens.append(listener.join_token())
+    if tokens := [each for each in tokens if each is not None]:
+        data["lawful"] = tokens
     return data
 
 
@@ -291,23 +291,23 @@ def _when_bootstrapped(here: object) -> None:
 
 
 def _leave() -> None:
-    if _members:
+    if _listeners:
         # multiprocessing waits for them, too, but later.
         for thread in threading.enumerate():
             if not thread.daemon and thread is not threading.current_thread():
                 thread.join()
-    for member in _members.copy():
-        member.leave()
+    for listener in _listeners.copy():
+        listener.leave()
 
 
-class Folder:
+class RunFolder:
     """The folder of a run, seen from one of its processes."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     @classmethod
-    def make(cls) -> Folder:
+    def make(cls) -> RunFolder:
         """A new one, where there is room for temporary files.
 
         `tempfile` is not asked: it imports modules of which the program may have others, and the laws are about it.
@@ -353,11 +353,11 @@ class Folder:
         """Say that this process has handed over all it had, and ends."""
         self._say(number, _LEFT)
 
-    def stir(self, number: int) -> None:
+    def mark_busy(self, number: int) -> None:
         """Say that this process has something to hand over."""
         self._say(number, _BUSY)
 
-    def rest(self, number: int) -> None:
+    def mark_idle(self, number: int) -> None:
         """Say that it has nothing, but goes on."""
         self._say(number, _RESTS)
 
@@ -371,7 +371,7 @@ class Folder:
         except OSError:
             return _RESTS
 
-    def condemn(self, pid: int, number: int | None) -> None:
+    def note_kill(self, pid: int, number: int | None) -> None:
         """Say that this process is about to send a signal, as `os.kill` would do. The signal may be unknown."""
         if number == 0 or number in _MILD:
             return
@@ -385,7 +385,7 @@ class Folder:
                 with suppress(OSError):  # the run may be over
                     _write(os.path.join(self.path, f"{_KILL}{each}"), _begun(each))
 
-    def is_condemned(self, number: int) -> bool:
+    def was_killed(self, number: int) -> bool:
         """Has a process of the program sent it a signal of which it may have died?
 
         That may have been before it was known here. Another process may have had the same id before.
@@ -397,11 +397,11 @@ class Folder:
         except OSError:
             return False
 
-    def may_be_halted(self, pid: int) -> None:
+    def listen_for_stop(self, pid: int) -> None:
         """Say that this process wants to be told if all are to end."""
         self._mark(f"{_HALT}.{pid}")
 
-    def halt(self) -> list[int]:
+    def request_stop(self) -> list[int]:
         """Say that all processes of the run are to end. Those that want to be told."""
         self._mark(_HALT)
         try:
@@ -414,7 +414,7 @@ class Folder:
         with suppress(OSError):  # the run may be over
             os.close(os.open(os.path.join(self.path, name), os.O_CREAT | os.O_WRONLY, 0o600))
 
-    def is_halted(self) -> bool:
+    def stop_requested(self) -> bool:
         return pristine_os.exists(os.path.join(self.path, _HALT))
 
     def file(self, number: int, suffix: str) -> str:

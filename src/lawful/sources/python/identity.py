@@ -332,7 +332,7 @@ _BORDER_IDS = frozenset(map(id, _BORDERS))
 K = TypeVar("K")
 
 
-class Remembered(Generic[K]):
+class IdentityCache(Generic[K]):
     """Answers remembered for one or two objects by identity, for as long as these live."""
 
     def __init__(self) -> None:

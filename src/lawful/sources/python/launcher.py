@@ -29,7 +29,7 @@ class Ending(NamedTuple):
     exit: SystemExit | None = None  # what is to be raised, so that the interpreter itself deals with it
 
 
-class Program:
+class LaunchedProgram:
     """A program that is ready to run."""
 
     def __init__(
@@ -66,11 +66,11 @@ class Program:
         return _conclude(error)
 
 
-def script(words: Sequence[str]) -> Program:
+def script(words: Sequence[str]) -> LaunchedProgram:
     """The program of `python script.py args`."""
     path = words[0]
     if _is_searchable(path):
-        return Program("__main__", words, _absolute(path), lambda main: _in_folder(path), [path, *_mains(path)])
+        return LaunchedProgram("__main__", words, _absolute(path), lambda main: _in_folder(path), [path, *_mains(path)])
     full = os.path.join(os.getcwd(), path)
     code, loader = _load(path, full, words)
     folder = os.path.dirname(os.path.realpath(path))
@@ -85,10 +85,10 @@ def script(words: Sequence[str]) -> Program:
         return partial(exec, code, names)  # no frame of ours is below the program's
 
     name = os.path.splitext(os.path.basename(path))[0]
-    return Program(name, words, folder, start, [path])
+    return LaunchedProgram(name, words, folder, start, [path])
 
 
-def module(words: Sequence[str]) -> Program:
+def module(words: Sequence[str]) -> LaunchedProgram:
     """The program of `python -m module args`."""
     name = words[0]
     folder = os.getcwd()
@@ -100,7 +100,7 @@ def module(words: Sequence[str]) -> Program:
 
     # While the module is being searched for, plain Python has "-m" there.
     base = os.path.join(folder, *name.split("."))
-    return Program(name, ["-m", *words[1:]], folder, start, [f"{base}.py", *_mains(base)])
+    return LaunchedProgram(name, ["-m", *words[1:]], folder, start, [f"{base}.py", *_mains(base)])
 
 
 def _mains(folder: str) -> list[str]:

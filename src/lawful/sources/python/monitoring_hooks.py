@@ -23,7 +23,7 @@ _TOOL_NAME = "lawful"
 _GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 
 
-class Monitoring:
+class MonitoringHooks:
     """One tool of `sys.monitoring`, and a second one for functions whose starts and ends sleep now and then.
 
     What was disabled comes back if its event is switched off and on for the code object. That does not help with

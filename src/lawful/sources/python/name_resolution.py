@@ -109,7 +109,7 @@ class _Kept(NamedTuple):
     names: set[str]
 
 
-class Standing:
+class ResolvedNames:
     """What the names that it was given stand for, as it was when it was last settled."""
 
     def __init__(self, main: str | None) -> None:

@@ -23,7 +23,7 @@ from types import (
 )
 from typing import Any, Final, NamedTuple, TypeGuard
 
-from lawful.sources.python.per_object import Attached
+from lawful.sources.python.per_object import PerObject
 
 _type_mro = type.__dict__["__mro__"].__get__
 _type_dict = type.__dict__["__dict__"].__get__
@@ -288,7 +288,7 @@ def _walk(module: str, qualname: str) -> object:
     return found
 
 
-_class_names: Attached[str] = Attached()
+_class_names: PerObject[str] = PerObject()
 
 
 def class_name(kind: type) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from lawful.sources.python.tracer_protocol import Samples
+from lawful.sources.python.tracer_protocol import SampleCounts
 
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -83,9 +83,9 @@ class Sampler:
         group.alive = group.fruitless = 0
         group.awake = group.bears
 
-    def samples(self, number: int) -> Samples:
+    def samples(self, number: int) -> SampleCounts:
         group = self.group(number)
-        return Samples(group.born, group.taken, group.alive)
+        return SampleCounts(group.born, group.taken, group.alive)
 
     def seed(self, number: int) -> None:
         self._seed = number & _MASK

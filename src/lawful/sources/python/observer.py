@@ -29,10 +29,10 @@ from lawful.sources.python.encode import (
     is_primitive,
 )
 from lawful.sources.python.frames import MISSING, Read, stack_bottom
-from lawful.sources.python.identity import Identity, Remembered, is_a
+from lawful.sources.python.identity import Identity, IdentityCache, is_a
 from lawful.sources.python.object_sampling import Sampler
 from lawful.sources.python.sites import RESULT_ABOVE_BASE
-from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Probe, Want, Wanted, told
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Probe, Want, WatchPlanner, told
 
 _VARARGS = 0x04
 _VARKEYWORDS = 0x08
@@ -90,11 +90,11 @@ class _Call(NamedTuple):
 
 
 class Observer:
-    """Decides by `Wanted` and makes events. Holds no frame, and no object beyond what `Identity` holds."""
+    """Decides by `WatchPlanner` and makes events. Holds no frame, and no object beyond what `Identity` holds."""
 
     def __init__(
         self,
-        wanted: Wanted,
+        wanted: WatchPlanner,
         identity: Identity,
         emit: Emit,
         emit_all: Callable[[list[Event], Event], None],
@@ -108,15 +108,15 @@ class Observer:
         self._emit = emit
         self._emit_all = emit_all
         self._flush = flush
-        self._handler: Any = wanted  # if there are callees with `Want.ON_CALL`
+        self._hands: Any = wanted  # if there are callees with `Want.ON_CALL`
         self._read = read
         self._codes: dict[int, Code] = {}
-        self._callees: Remembered[Callee | None] = Remembered()
-        self._receivers: Remembered[Callee | None] = Remembered()
-        self._operations: dict[str, Remembered[Callee | None]] = {}
-        self._fields: dict[str, Remembered[Callee | None]] = {}
-        self._class_names: Remembered[str] = Remembered()
-        self._places: Remembered[Code | None] = Remembered()
+        self._callees: IdentityCache[Callee | None] = IdentityCache()
+        self._receivers: IdentityCache[Callee | None] = IdentityCache()
+        self._operations: dict[str, IdentityCache[Callee | None]] = {}
+        self._fields: dict[str, IdentityCache[Callee | None]] = {}
+        self._class_names: IdentityCache[str] = IdentityCache()
+        self._places: IdentityCache[Code | None] = IdentityCache()
         # By the id of the frame: a frame has one call at a time, and its object lives as long as itself.
         self._started: dict[int, _Call] = {}
         self._pending: dict[int, _Call] = {}
@@ -240,7 +240,7 @@ class Observer:
         token = None
         if wants & Want.ON_CALL:
             args = [None if each is MISSING else each for each in (*positional, *rest)]
-            token = self._hand(code, args, self._keywords(known, code, frame, index), self._site(frame, wants))
+            token = self._on_call(code, args, self._keywords(known, code, frame, index), self._site(frame, wants))
         if wants & _ENDS:
             self._started[id(frame)] = _Call(known, None, wants, parts, {}, None, token=token)
             if wants & (Want.RAISE | Want.YIELD | Want.ON_RETURN):
@@ -262,16 +262,16 @@ class Observer:
                 kwargs.update(found)
         return kwargs
 
-    def _hand(self, subject: object, args: Iterable[Any], kwargs: dict[str, Any], site: Event) -> object:
-        answer = self._handler.on_call(subject, tuple(args), kwargs or None)
+    def _on_call(self, subject: object, args: Iterable[Any], kwargs: dict[str, Any], site: Event) -> object:
+        answer = self._hands.on_call(subject, tuple(args), kwargs or None)
         if answer is None:
             return None
         self._emit_all(answer[0], site)
         return answer[1]
 
-    def _handed(self, call: _Call, result: object, exception: str | None, site: Event) -> None:
+    def _on_return(self, call: _Call, result: object, exception: str | None, site: Event) -> None:
         if call.token is not None:
-            self._emit_all(self._handler.on_return(call.token, result, exception), site)
+            self._emit_all(self._hands.on_return(call.token, result, exception), site)
 
     def _is_sample(self, value: object) -> bool:
         return value is not MISSING and self.sampler.has(self.identity.known(value))
@@ -312,7 +312,7 @@ class Observer:
         call = self._started.pop(id(frame), None)
         if call is None or call.code is not known:
             return
-        self._handed(call, value, None, self._site(frame, call.wants))
+        self._on_return(call, value, None, self._site(frame, call.wants))
         if call.wants & Want.NEW and "targetId" in call.parts:
             self._emit("new", call.parts, self._site(frame, call.wants))
         if call.wants & Want.POST:
@@ -322,7 +322,7 @@ class Observer:
         """It ends by an exception."""
         call = self._started.pop(id(frame), None)
         if call is not None and call.code is known:
-            self._handed(call, None, self.class_name(type(error)), self._site(frame, call.wants))
+            self._on_return(call, None, self.class_name(type(error)), self._site(frame, call.wants))
         if call is not None and call.code is known and call.wants & Want.RAISE:
             self._emit("func_raise", self._with_exception(call, error), self._site(frame, call.wants))
 
@@ -506,7 +506,7 @@ class Observer:
         token = None
         if wants & Want.ON_CALL and args is not None:
             objects = args if receiver is MISSING else [receiver, *args]
-            token = self._hand(function, objects, kwargs, {"file": known.file, "line": probe.line})
+            token = self._on_call(function, objects, kwargs, {"file": known.file, "line": probe.line})
         if (unborn or wants & _AFTER) and probe.result >= 0:
             self.needs_raise = True
             self._pending[key] = _Call(known, probe, wants, parts, site, kind, unborn, token)
@@ -585,7 +585,7 @@ class Observer:
             return
         if call.unborn and not self._comes_out(call, frame, value):
             return
-        self._handed(call, value, None, call.site)
+        self._on_return(call, value, None, call.site)
         if call.wants & Want.NEW and call.kind is not None:
             self._new(call, call.kind, value)
         if call.wants & Want.POST:
@@ -629,7 +629,7 @@ class Observer:
             return
         if call.unborn:
             return
-        self._handed(call, None, self.class_name(type(error)), call.site)
+        self._on_return(call, None, self.class_name(type(error)), call.site)
         if not call.wants & Want.RAISE:
             return
         if call.probe is not None and call.probe.operation is not Operation.GET_FIELD:
@@ -659,7 +659,7 @@ class Observer:
         add_exception(parts, error, self.class_name(type(error)), self.identity.of)
         return parts
 
-    # -- what Wanted says, once ------------------------------------------------------------------
+    # -- what WatchPlanner says, once ------------------------------------------------------------------
 
     def _callee(self, function: Any, receiver: type | None) -> Callee | None:
         subject = function
@@ -676,7 +676,7 @@ class Observer:
     def _operation(self, name: str, kind: type) -> Callee | None:
         answers = self._operations.get(name)
         if answers is None:
-            answers = self._operations[name] = Remembered()
+            answers = self._operations[name] = IdentityCache()
         known = answers.get(kind)
         if known is not None:
             return known[0]
@@ -687,7 +687,7 @@ class Observer:
     def _field(self, name: str, kind: type) -> Callee | None:
         answers = self._fields.get(name)
         if answers is None:
-            answers = self._fields[name] = Remembered()
+            answers = self._fields[name] = IdentityCache()
         known = answers.get(kind)
         if known is not None:
             return known[0]

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class _Tie(weakref.ref[Any]):
+class _Entry(weakref.ref[Any]):
     """A reference that knows what is kept: one object for the collector to visit, where a callback each makes five."""
 
     __slots__ = ("number", "value")
@@ -18,13 +18,13 @@ class _Tie(weakref.ref[Any]):
     value: Any
 
 
-class Attached(Generic[T]):
+class PerObject(Generic[T]):
     """By identity: objects may be equal and not the same, or have a `__hash__` and an `__eq__` of their own."""
 
     def __init__(self) -> None:
-        self._ties: dict[int, _Tie] = {}
+        self._ties: dict[int, _Entry] = {}
         # Of objects that died. No function of ours runs then: a trace function of the program would see it.
-        self._loose: list[_Tie] = []
+        self._loose: list[_Entry] = []
 
     def __len__(self) -> int:
         self._let_go()
@@ -37,7 +37,7 @@ class Attached(Generic[T]):
 
     def put(self, key: object, value: T) -> None:
         self._let_go()
-        tie = _Tie(key, self._loose.append)
+        tie = _Entry(key, self._loose.append)
         tie.number, tie.value = id(key), value
         self._ties[tie.number] = tie
 

@@ -30,7 +30,7 @@ from lawful.sources.python import frames
 from lawful.sources.python.identity import Identity
 from lawful.sources.python.object_sampling import Sampler
 from lawful.sources.python.observer import Observer, current_task
-from lawful.sources.python.tracer_protocol import Deliver, Event, Learner, Wanted
+from lawful.sources.python.tracer_protocol import Deliver, Event, LearnerFeed, WatchPlanner
 
 
 class DeliveredError(Exception):
@@ -106,13 +106,13 @@ class PythonTracer:
 
     def __init__(
         self,
-        wanted: Wanted,
+        wanted: WatchPlanner,
         deliver: Deliver,
         *,
         flush_at: int = 1024,
         synchronous: bool = False,
         gone: bool = False,
-        learner: Learner | None = None,
+        learner: LearnerFeed | None = None,
     ) -> None:
         """`learner` is not used: see `learns`."""
         self.fault: BaseException | None = None
@@ -142,7 +142,7 @@ class PythonTracer:
 
     # -- Tracer ----------------------------------------------------------------------------------
 
-    def follow(self, other: PythonTracer) -> None:
+    def take_over(self, other: PythonTracer) -> None:
         """Take over the numbers of objects and threads, and the clock, of a tracer that runs and is to stop."""
         self._identity, other._identity = other._identity, Identity()
         self._identity.tell(self._gone)
@@ -237,14 +237,14 @@ class PythonTracer:
         self.sampler.seed(number)
 
     def rearm(self) -> None:
-        """`Wanted.on_seen` is to be told again of all own code that starts from now on, once."""
+        """`WatchPlanner.on_seen` is to be told again of all own code that starts from now on, once."""
         self._quietly(self._hooks.rearm)
 
-    def suspend_thread(self) -> None:
+    def suspend(self) -> None:
         """This thread does Lawful's own work now."""
         self.thread.busy = True
 
-    def resume_thread(self) -> None:
+    def resume(self) -> None:
         """It does the program's work again."""
         self.thread.busy = False
 
@@ -392,9 +392,9 @@ class PythonTracer:
 
 def _hooks(tracer: PythonTracer) -> Hooks:
     if sys.version_info >= (3, 12):
-        from lawful.sources.python.monitoring_hooks import Monitoring
+        from lawful.sources.python.monitoring_hooks import MonitoringHooks
 
-        return Monitoring(tracer)
-    from lawful.sources.python.settrace_hooks import Tracing
+        return MonitoringHooks(tracer)
+    from lawful.sources.python.settrace_hooks import SettraceHooks
 
-    return Tracing(tracer)
+    return SettraceHooks(tracer)

@@ -18,7 +18,7 @@ from lawful.sources.python import frames
 from lawful.sources.python.frames import MISSING
 from lawful.sources.python.monitoring_hooks import OWN_FOLDER
 from lawful.sources.python.observer import Code
-from lawful.sources.python.per_object import Attached
+from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.tracer_protocol import Want
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ class _Seen:
         return any(start <= offset < end for start, end in self.handlers)
 
 
-class Tracing:
+class SettraceHooks:
     """A profile function in every thread, and trace functions on the frames that matter."""
 
     def __init__(self, tracer: PythonTracer) -> None:
         self._tracer = tracer
         self._observer = tracer.observer
         self.running = False
-        self._seen: Attached[_Seen] = Attached()
+        self._seen: PerObject[_Seen] = PerObject()
         self._unwinding: dict[int, BaseException] = {}
         self._alone: dict[int, tuple[bool, bool]] = {}  # frames that have our trace function, and what they had before
         self._lost: set[int] = set()  # frames whose trace function has raised, and was dropped for it
@@ -322,7 +322,7 @@ class Tracing:
 class _Both:
     """Our trace function of a frame that has one already, and the other."""
 
-    def __init__(self, tracing: Tracing, other: Any, lines: bool, opcodes: bool) -> None:
+    def __init__(self, tracing: SettraceHooks, other: Any, lines: bool, opcodes: bool) -> None:
         self._tracing = tracing
         self.other = other
         self.lines, self.opcodes = lines, opcodes

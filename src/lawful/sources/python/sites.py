@@ -31,7 +31,7 @@ from lawful.sources.python.instructions import (
 )
 from lawful.sources.python.tracer_protocol import Operation, Probe
 
-__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "Marks", "UnknownBytecodeError", "loaded_names", "probes"]
+__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "CallMarks", "UnknownBytecodeError", "loaded_names", "probes"]
 
 # How far above `Probe.base` the result lies at `Probe.result`. Operations that are not here leave none: they are done
 # when that instruction comes.
@@ -157,7 +157,7 @@ _LOADING = re.compile(b"[" + re.escape(bytes((*_LOADS, _LOAD_CONST))) + b"]")
 _JUMPS = re.compile(b"[" + re.escape(bytes(op for op in range(256) if DIRECTIONS[op])) + b"]")
 
 
-class Marks(NamedTuple):
+class CallMarks(NamedTuple):
     """What is noted of calls besides."""
 
     callers: frozenset[str] = frozenset()  # under which names something is called that is wanted
@@ -165,10 +165,10 @@ class Marks(NamedTuple):
     learner_only: bool = False  # so they can once they have often called other things
 
 
-NO_MARKS: Final = Marks()
+NO_MARKS: Final = CallMarks()
 
 
-def probes(code: CodeType, operations: frozenset[Operation], marks: Marks = NO_MARKS) -> tuple[Probe, ...]:
+def probes(code: CodeType, operations: frozenset[Operation], marks: CallMarks = NO_MARKS) -> tuple[Probe, ...]:
     """The places of these operations in the code that can be reached, by offset.
 
     The offsets are those of the events of `sys.monitoring`, and on 3.11 of opcode events of `sys.settrace`.
@@ -217,7 +217,7 @@ def _selection(operations: frozenset[Operation]) -> tuple[re.Pattern[bytes] | No
     return pattern, bytes(op in numbers for op in range(256))
 
 
-def _probes(code: CodeType, bytecode: bytes, wanted: bytes, marks: Marks) -> tuple[list[Probe], Set[int]]:
+def _probes(code: CodeType, bytecode: bytes, wanted: bytes, marks: CallMarks) -> tuple[list[Probe], Set[int]]:
     """The probes, and the places where ways meet."""
     ops, args = bytecode[::2], bytecode[1::2]
     found, met = _walk(code, ops, args, wanted)

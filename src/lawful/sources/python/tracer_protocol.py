@@ -57,11 +57,10 @@ class Probe(NamedTuple):
     keywords: tuple[str, ...]  # of a CALL: the names of the last arguments
     result: int  # the offset of the next instruction: there the result, if it has one, is on the stack; -1: nowhere
     line: int  # in the source, 0 if unknown
-    # Of a call: nothing that is wanted has this name, so a place that calls something else by it can be left alone.
-    # Of a call without a name: the same as long as nothing that is wanted has escaped.
+    # Of a call: no watched callee has this name, so a place that calls something else by it can be switched off. Of a
+    # call without a name: the same, as long as no watched callee has escaped into a variable.
     name_unwanted: bool = False
-    # Of a call: only a learner wants it; it can be left alone once it has often called other things.
-    learner_only: bool = False
+    learner_only: bool = False  # of a call: only a learner wants it; switched off once it often called other things
     groups: tuple[int, ...] = ()  # all that is wanted here, whatever comes, is of these groups; (): that is not known
     bears: bool = False  # an object of these groups may be told of here when it is new
     # Of SET_FIELD: the instruction before, if value and owner are known there already: its offset, and where they lie,
@@ -97,8 +96,8 @@ class Want(IntFlag):
     LEARN_WRITE = 2097152
     BIRTH = 1 << 26  # born: here objects of the callee's group begin their lives, and the coin is flipped
     STACK = 1 << 27  # of born: who made it
-    ON_CALL = 1 << 28  # `CallHandler.on_call` gets the objects of the call, and makes its events
-    ON_RETURN = 1 << 29  # `CallHandler.on_return` gets its end
+    ON_CALL = 1 << 28  # the objects of the call are handed to `WatchPlanner.on_call`, which makes the events
+    ON_RETURN = 1 << 29  # so is its end, to `WatchPlanner.on_return`
 
 
 LEARNING: Final = Want.LEARN | Want.LEARN_NEW | Want.LEARN_READ | Want.LEARN_WRITE
@@ -144,7 +143,7 @@ class Sampling(NamedTuple):
     stacks: bool = False  # `born` tells who made the object
 
 
-class Wanted(Protocol):
+class WatchPlanner(Protocol):
     """Decides what is watched. Cores ask once and remember, so these may be slow.
 
     There may be more, which cores do without: `on_seen(code)` is called when own code starts for the first time, and
@@ -190,7 +189,7 @@ class Wanted(Protocol):
 
 
 class CallHandler(Protocol):
-    """What a `Wanted` has besides, if it has callees with `Want.ON_CALL`: it makes their events itself.
+    """What a `WatchPlanner` has besides, if it has callees with `Want.ON_CALL`: it makes their events itself.
 
     An event says all that it can by ids and plain values; who must look into an object needs the object. Both run on
     the thread of the call, and nothing that they do is seen. What they raise is a fault of ours. The events of one
@@ -212,7 +211,7 @@ class CallHandler(Protocol):
         ...
 
 
-class Learner(Protocol):
+class LearnerFeed(Protocol):
     """Learns while the program runs. Its numbers are asked for once for each name and place, and remembered."""
 
     @property
@@ -225,7 +224,7 @@ class Learner(Protocol):
     def site(self, file: str | None, line: int | None) -> int: ...
 
 
-class Samples(NamedTuple):
+class SampleCounts(NamedTuple):
     """What has become of a group so far."""
 
     born: int  # objects for which the coin was flipped
@@ -287,7 +286,7 @@ class Tracer(Protocol):
         ...
 
     def samples(self, group: int) -> tuple[int, int, int]:
-        """`Samples` of this group: born, taken, alive."""
+        """`SampleCounts` of this group: born, taken, alive."""
         ...
 
     def seed(self, number: int) -> None:
@@ -295,10 +294,10 @@ class Tracer(Protocol):
         ...
 
     def rearm(self) -> None:
-        """`Wanted.on_seen` is to be told again of all own code that starts from now on, once."""
+        """`WatchPlanner.on_seen` is to be told again of all own code that starts from now on, once."""
         ...
 
-    def follow(self, other: Self) -> None:
+    def take_over(self, other: Self) -> None:
         """Before the start: take over from a tracer of the same core that runs, and is to stop before this one starts.
 
         Objects and threads keep their numbers, and time goes on. Calls that are going on have no end in what this one
@@ -322,11 +321,11 @@ class Tracer(Protocol):
         """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
         ...
 
-    def suspend_thread(self) -> None:
+    def suspend(self) -> None:
         """This thread does Lawful's own work now: functions that it starts are not the program's doing."""
         ...
 
-    def resume_thread(self) -> None:
+    def resume(self) -> None:
         """It does the program's work again."""
         ...
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from explain.teachers.c.gcc_oracle import RandomProgram, Runs, runs
-from explain.teachers.c.needs import needs_cbmc
+from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain.automata import Automaton, words
 from lawful.explain.lstar.table import TableLearner
-from lawful.explain.model import Alphabet, Answer, Bounds, Counts, Execution, Limits, Report, Word
+from lawful.explain.teacher import Alphabet, Answer, Bounds, Counts, Execution, Limits, Report, Word
 from lawful.explain.teachers.c import c_teacher
-from lawful.explain.teachers.c.one_run import OneRunTeacher
+from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 pytestmark = needs_cbmc

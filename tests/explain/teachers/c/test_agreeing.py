@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from explain.teachers.c.gcc_oracle import RandomProgram
-from explain.teachers.c.needs import needs_cbmc
+from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain.automata import Automaton, words
-from lawful.explain.lstar import Learner, TableLearner, TreeLearner
-from lawful.explain.model import Bounds, Word
+from lawful.explain.lstar import AutomatonLearner, TableLearner, TreeLearner
+from lawful.explain.teacher import Bounds, Word
 from lawful.explain.teachers.c import CTeacher, c_teacher
-from lawful.explain.teachers.c.one_run import OneRunTeacher
+from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 
 pytestmark = needs_cbmc
 
@@ -52,7 +52,7 @@ BOUNDS = [Bounds(1, 3), Bounds(3, 4), Bounds(2, 2), Bounds(2, 5), Bounds(3, 3)]
     ("name", "kind"),
     [("loop", TreeLearner), ("recursion", TableLearner), ("pointers", TreeLearner), ("random", TableLearner)],
 )
-def test_what_is_learned_is_the_same_at_all_bounds(name: str, kind: type[Learner], tmp_path: Path) -> None:
+def test_what_is_learned_is_the_same_at_all_bounds(name: str, kind: type[AutomatonLearner], tmp_path: Path) -> None:
     path = tmp_path / "program.c"
     path.write_text(PROGRAMS[name])
     asking, listing = c_teacher(path, way="asking"), c_teacher(path)

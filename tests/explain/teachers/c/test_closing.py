@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from explain.teachers.c.needs import needs_cbmc
+from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain import explain
-from lawful.explain.model import Bounds, Limits
+from lawful.explain.teacher import Bounds, Limits
 from lawful.explain.teachers.c import c_teacher
 from lawful.explain.teachers.c.formula import Formula
-from lawful.explain.teachers.c.one_run import OneRunTeacher
+from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 
 pytestmark = needs_cbmc
 TEXT = 'int main(void) { while (nondet_bool()) Learn("a"); assert(0); }\n'
@@ -78,7 +78,7 @@ def test_explain_closes_its_teacher_whatever_happens(
 def test_nothing_is_said_at_the_end_of_a_process_that_closes_nothing(file: Path, how: str) -> None:
     script = f"""
         import signal, sys, time
-        from lawful.explain.model import Bounds
+        from lawful.explain.teacher import Bounds
         from lawful.explain.teachers.c import c_teacher
         teacher = c_teacher({str(file)!r})
         teacher.bound(Bounds(3, 4))

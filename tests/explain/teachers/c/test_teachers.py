@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from explain.teachers.c.needs import needs_cbmc
+from explain.teachers.c.requirements import needs_cbmc
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, words
 from lawful.explain.bounds import OutOfTime
 from lawful.explain.lstar.table import TableLearner
-from lawful.explain.model import Answer, Basis, Bounds, Limits, Teacher
+from lawful.explain.teacher import Answer, Basis, Bounds, Limits, Teacher
 from lawful.explain.teachers.c import Way, c_teacher
 
 pytestmark = needs_cbmc

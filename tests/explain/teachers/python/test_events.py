@@ -11,8 +11,8 @@ import pytest
 
 from explain import brute
 from lawful.errors import LawfulError
-from lawful.explain.model import Bounds
-from lawful.explain.teachers.python import Events, PythonSource, python_source
+from lawful.explain.teacher import Bounds
+from lawful.explain.teachers.python import EventChoice, PythonSource, python_source
 
 Program = Callable[..., PythonSource]
 
@@ -87,7 +87,7 @@ def test_patterns_that_match_nothing_are_an_error(program: Program) -> None:
     assert caught.value.slug == "explain-events"
     assert "helper" in str(caught.value.hint)
     with pytest.raises(LawfulError) as caught:
-        Events(kinds=("lines",))  # type: ignore[arg-type]
+        EventChoice(kinds=("lines",))  # type: ignore[arg-type]
     assert caught.value.slug == "explain-events"
 
 
@@ -105,9 +105,9 @@ def test_calls_of_c_functions(program: Program) -> None:
 
 
 def test_calls_found_by_running(program: Program) -> None:
-    with program(CLASSES, events=Events(("list.*", "len"), ("calls",))) as source:
+    with program(CLASSES, events=EventChoice(("list.*", "len"), ("calls",))) as source:
         assert letters(source) == {"list.append", "list.pop", "len"}
-    with program(CLASSES, events=Events(("Stack.push", "helper", "Stack"), ("calls",))) as source:
+    with program(CLASSES, events=EventChoice(("Stack.push", "helper", "Stack"), ("calls",))) as source:
         assert {"Stack.push", "helper"} <= letters(source)
         assert ("Stack.push", "helper", "error") in {
             tuple(each for each in word if each != "Stack") for word in brute.failing(brute.spelled(source, 1))
@@ -116,7 +116,7 @@ def test_calls_found_by_running(program: Program) -> None:
 
 def test_entries_and_calls_of_one_function_are_two_events(program: Program) -> None:
     text = "def step(): pass\ndef main(n: bool):\n    step()\n"
-    with program(text, events=Events(("step",), ("entries", "calls"))) as source:
+    with program(text, events=EventChoice(("step",), ("entries", "calls"))) as source:
         assert brute.spelled(source, 1) == {(("call step", "step"), False)}
 
 
@@ -207,7 +207,7 @@ BRANCHING = """
 
 
 def test_branches_are_arms_of_the_source(program: Program) -> None:
-    with program(BRANCHING, events=Events(kinds=("branches",), most=99)) as source:
+    with program(BRANCHING, events=EventChoice(kinds=("branches",), most=99)) as source:
         found = brute.spelled(source, 2)
     rest = ("main:19 else", "main:19 then")
     loop = ("main:7 loop", "main:7 done")
@@ -234,7 +234,7 @@ def test_branches_of_other_own_modules(tmp_path: Path) -> None:
     (tmp_path / "pkg" / "top.py").write_text(
         "from .deep import positive\ndef main(n: int):\n    assert not positive(n)\n"
     )
-    with python_source("pkg.top:main", folder=tmp_path, events=Events(kinds=("branches", "entries"))) as source:
+    with python_source("pkg.top:main", folder=tmp_path, events=EventChoice(kinds=("branches", "entries"))) as source:
         assert brute.spelled(source, 1) == {
             (("positive", "positive:2 then", "error"), True),
             (("positive", "positive:2 else"), False),
@@ -254,7 +254,7 @@ def test_of_many_functions_the_nearest_to_the_error_are_chosen(program: Program)
             far0()
             other(n)
     """
-    with program(text, events=Events(most=4)) as source:
+    with program(text, events=EventChoice(most=4)) as source:
         assert letters(source) == {"check", "near", "other", "far0"}
     with program(text) as source:
         assert len(letters(source)) == 12

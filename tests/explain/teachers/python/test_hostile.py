@@ -15,7 +15,7 @@ import pytest
 
 from explain import brute
 from lawful.errors import LawfulError
-from lawful.explain.model import Basis, Limits
+from lawful.explain.teacher import Basis, Limits
 from lawful.explain.teachers.python import PythonSource, python_source
 
 Program = Callable[..., PythonSource]
@@ -170,7 +170,7 @@ def test_the_program_ends_with_us(tmp_path: Path, how: signal.Signals, where: st
     text = f"{asleep}\ndef main(): odd()\n" if where == "loading" else f"def main():\n    odd(); {leave} {asleep}\n"
     (tmp_path / "prog.py").write_text(STEPS + text)
     script = (
-        "from lawful.explain.model import Bounds, Limits\n"
+        "from lawful.explain.teacher import Bounds, Limits\n"
         "from lawful.explain.teachers.python import python_source\n"
         "limits = Limits(seconds_per_execution=1000)\n"
         "list(python_source('prog.py:main', limits=limits).executions(Bounds(1, 9), limits))\n"

@@ -9,7 +9,7 @@ import pytest
 
 from explain import brute
 from lawful.errors import LawfulError
-from lawful.explain.model import Basis, Bounds
+from lawful.explain.teacher import Basis, Bounds
 from lawful.explain.teachers.python import python_source
 from lawful.explain.teachers.python.options import Way
 

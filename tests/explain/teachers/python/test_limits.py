@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from explain import brute
-from lawful.explain.model import Basis, Bounds, Execution, Limits
+from lawful.explain.teacher import Basis, Bounds, Execution, Limits
 from lawful.explain.teachers.python import PythonSource, python_source
 
 Program = Callable[..., PythonSource]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lawful.explain.teachers.python.inputs import Built, Scope
+from lawful.explain.teachers.python.inputs import BuiltInput, InputScope
 
 pytest.importorskip("z3")
 
-from lawful.explain.teachers.python.paths import Beyond, Paths
+from lawful.explain.teachers.python.symbolic_paths import OutOfBounds, SymbolicPaths
 
 Word = tuple[str, ...]
 BOUND = 2
@@ -132,20 +132,20 @@ def word_of(main: Callable[..., Any], events: list[str], make: Callable[[], tupl
 def explored(writer: Writer, *, small: bool) -> tuple[set[Word], bool]:
     """The words along the paths of a program, and whether these are all. Each is what a real input does."""
     main, events = compiled(writer)
-    scope = Scope(main, "main", BOUND)
-    paths = Paths(BOUND, small=small, deepest=400, beat=lambda: None)
+    scope = InputScope(main, "main", BOUND)
+    paths = SymbolicPaths(BOUND, small=small, deepest=400, beat=lambda: None)
     found: set[Word] = set()
     going, tried = True, 0
     while going and tried < 400:
         tried += 1
         paths.start()
         try:
-            word = word_of(main, events, Built(scope, lambda: paths).arguments)
-        except Beyond:
+            word = word_of(main, events, BuiltInput(scope, lambda: paths).arguments)
+        except OutOfBounds:
             pass
         else:
             found.add(word)
-            again = Built(scope, paths.solution().again)
+            again = BuiltInput(scope, paths.solution().again)
             assert word_of(main, events, again.arguments) == word, writer.text
         going = paths.next()
     notes = paths.notes
@@ -154,7 +154,7 @@ def explored(writer: Writer, *, small: bool) -> tuple[set[Word], bool]:
 
 def of_inputs(writer: Writer) -> set[Word]:
     main, events = compiled(writer)
-    return {word_of(main, events, call.arguments) for _, call in Scope(main, "main", BOUND).each(None, 0)}
+    return {word_of(main, events, call.arguments) for _, call in InputScope(main, "main", BOUND).each(None, 0)}
 
 
 @pytest.mark.parametrize("seed", [*range(40), 542, 908])  # the last two need numbers larger than the bound

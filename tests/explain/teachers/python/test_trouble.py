@@ -17,7 +17,7 @@ import pytest
 
 from explain import brute
 from lawful.errors import LawfulError
-from lawful.explain.model import Basis, Bounds, Limits
+from lawful.explain.teacher import Basis, Bounds, Limits
 from lawful.explain.teachers.python import PythonSource, python_source
 
 Program = Callable[..., PythonSource]
@@ -294,7 +294,7 @@ def test_ctrl_c_ends_the_program_and_gives_what_there_was(tmp_path: Path) -> Non
         textwrap.dedent(
             """
             import os
-            from lawful.explain.model import Bounds, Limits
+            from lawful.explain.teacher import Bounds, Limits
             from lawful.explain.teachers.python import python_source
             source = python_source("prog.py:main")
             found = []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from explain import brute
-from lawful.explain.model import Basis, Bounds
+from lawful.explain.teacher import Basis, Bounds
 from lawful.explain.teachers.python import python_source
 from lawful.explain.teachers.python.options import Way
 

@@ -14,7 +14,7 @@ from lawful.laws.protocol import Law
 from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Event, Sampling
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 
 Load = Callable[[str], ModuleType]
 Make = Callable[..., Any]
@@ -43,7 +43,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
 
     def create(events: list[Event], laws: list[Law], sampling: Sampling | None, **options: Any) -> Any:
         on_seen = options.pop("on_seen", None)
-        wanted = Watched(laws, Scope(project=tmp_path), sampling=sampling, on_seen=on_seen)
+        wanted = LawWatchPlanner(laws, Scope(project=tmp_path), sampling=sampling, on_seen=on_seen)
         options.setdefault("flush_at", 1000)
         tracer = tracer_choice.choose(request.param).make(wanted, events.extend, **options)
         made.append(tracer)

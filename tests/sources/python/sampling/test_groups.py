@@ -11,14 +11,14 @@ from lawful.laws import rml
 from lawful.laws.protocol import Law
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Sampling, Want
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 from sources.python.sampling.programs import (
     law,
 )
 
 
-def watched(*rules: Law, sampling: Sampling, **scope: Any) -> Watched:
-    return Watched(rules, Scope(project=Path(__file__).parent, **scope), sampling=sampling)
+def watched(*rules: Law, sampling: Sampling, **scope: Any) -> LawWatchPlanner:
+    return LawWatchPlanner(rules, Scope(project=Path(__file__).parent, **scope), sampling=sampling)
 
 
 class Thing:

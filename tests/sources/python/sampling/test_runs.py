@@ -15,7 +15,7 @@ from lawful.sources.python import tracer_choice
 from lawful.sources.python.object_sampling import Coin
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Event, Sampling
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 from sources.python.sampling.programs import (
     COUNTER,
     COUNTER_LAW,
@@ -184,7 +184,7 @@ def test_two_tracers_have_their_own_samples(make: Make, load: Load) -> None:
 
 def test_what_deliver_raises_at_a_birth_reaches_the_program(make: Make, load: Load) -> None:
     module = load(COUNTER)
-    wanted = Watched(
+    wanted = LawWatchPlanner(
         [law(*COUNTER_LAW)], Scope(project=Path(module.life.__code__.co_filename).parent), sampling=COUNTER_SAMPLING
     )
 

@@ -15,7 +15,7 @@ from lawful.laws.protocol import Law
 from lawful.sources.python import sites, tracer_choice
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Event, Operation, Sampling
-from lawful.sources.python.wanted import Watched
+from lawful.sources.python.watch_planner import LawWatchPlanner
 from sources.python.sampling.programs import Load
 
 NATIVE = [core for core in tracer_choice.available() if core != "python"]
@@ -33,7 +33,7 @@ def law(*fields: str) -> Law:
 
 
 def tracer_of(core: str, folder: Path, rule: Law, events: list[Event], classes: dict[str, int], **options: Any) -> Any:
-    wanted = Watched([rule], Scope(project=folder), sampling=Sampling(classes))
+    wanted = LawWatchPlanner([rule], Scope(project=folder), sampling=Sampling(classes))
     return tracer_choice.choose(core).make(wanted, events.extend, gone=True, **options)
 
 

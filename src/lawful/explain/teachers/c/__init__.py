@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from lawful.errors import LawfulError
-from lawful.explain.model import Limits
+from lawful.explain.teacher import Limits
 
 
 def _need(module: str) -> None:
@@ -23,10 +23,10 @@ def _need(module: str) -> None:
 
 _need("pycparser")
 
+from lawful.explain.teachers.c.base_teacher import CTeacher  # noqa: E402
+from lawful.explain.teachers.c.cbmc import find_cbmc  # noqa: E402
 from lawful.explain.teachers.c.events import MOST  # noqa: E402 - not before it is known that there is a parser
-from lawful.explain.teachers.c.finding import find_cbmc  # noqa: E402
 from lawful.explain.teachers.c.instrument import instrument  # noqa: E402
-from lawful.explain.teachers.c.teaching import CTeacher  # noqa: E402
 
 __all__ = ["CTeacher", "Way", "c_teacher"]
 
@@ -61,10 +61,10 @@ def c_teacher(
         )
     teacher: type[CTeacher]
     if way == "asking":
-        from lawful.explain.teachers.c.asking import AskingTeacher as teacher
+        from lawful.explain.teachers.c.query_teacher import QueryTeacher as teacher
     else:
         _need("pysat.solvers")
-        from lawful.explain.teachers.c.one_run import OneRunTeacher as teacher
+        from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher as teacher
     cbmc = find_cbmc()
     try:
         program = instrument(

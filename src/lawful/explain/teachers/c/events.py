@@ -10,14 +10,14 @@ from fnmatch import fnmatchcase
 from pycparser import c_ast, c_generator
 
 from lawful.errors import LawfulError
-from lawful.explain.teachers.c.source import (
+from lawful.explain.teachers.c.c_program import (
     ABORTS,
     ASSUMPTIONS,
     CONDITIONS,
     EXITS,
     FAILURES,
-    Child,
-    Program,
+    CProgram,
+    NodePlace,
     arguments,
     below,
     file_of,
@@ -35,7 +35,7 @@ _NO_CALLS = ("__VERIFIER_", "__CPROVER_", "__builtin_", "nondet_")
 
 
 @dataclass(frozen=True)
-class Candidate:
+class EventCandidate:
     """A place that can be made an event: `insert` puts a call there."""
 
     kind: str
@@ -46,22 +46,24 @@ class Candidate:
     insert: Callable[[c_ast.FuncCall], None]
 
 
-def candidates(program: Program, among: Sequence[str]) -> list[Candidate]:
+def candidates(program: CProgram, among: Sequence[str]) -> list[EventCandidate]:
     """All places of these functions that can be made events, in the order of the source."""
-    found: list[Candidate] = []
+    found: list[EventCandidate] = []
     for name in among:
         definition = program.functions[name]
         if not program.own(definition):
             continue
         found.append(
-            Candidate("entries", name, name, file_of(definition), line_of(definition.decl), _first(definition.body))
+            EventCandidate(
+                "entries", name, name, file_of(definition), line_of(definition.decl), _first(definition.body)
+            )
         )
         for child in _running(definition.body):
             found += _of(program, name, child)
     return _told_apart(found)
 
 
-def _running(body: c_ast.Node) -> Iterator[Child]:
+def _running(body: c_ast.Node) -> Iterator[NodePlace]:
     """The nodes below a function's body that run: no sizes, no initial values of static variables, no types."""
     skipped: set[int] = set()
     for child in below(body):
@@ -72,7 +74,7 @@ def _running(body: c_ast.Node) -> Iterator[Child]:
         yield child
 
 
-def _constant(child: Child) -> bool:
+def _constant(child: NodePlace) -> bool:
     parent = child.parent
     if isinstance(parent, c_ast.Decl):
         return child.slot != "init" or "static" in (parent.storage or [])
@@ -81,29 +83,29 @@ def _constant(child: Child) -> bool:
     return isinstance(parent, c_ast.Case) and child.slot == "expr"
 
 
-def _of(program: Program, function: str, child: Child) -> Iterator[Candidate]:
+def _of(program: CProgram, function: str, child: NodePlace) -> Iterator[EventCandidate]:
     node, place = child.node, (file_of(child.node), line_of(child.node))
     name = program.calls(node)
     if name == LEARN:
         given = arguments(node)
         label = _text(given[0]).strip('"') if given else LEARN
-        yield Candidate("learn", label, function, *place, child.replace)
+        yield EventCandidate("learn", label, function, *place, child.replace)
     elif name is not None and not program.asserts(node) and not name.startswith(_NO_CALLS):
-        yield Candidate("calls", name, function, *place, _before(child))
+        yield EventCandidate("calls", name, function, *place, _before(child))
     elif isinstance(node, c_ast.If):
-        yield Candidate("branches", _text(node.cond), function, *place, _statement(node, "iftrue"))
-        yield Candidate("branches", f"not {_text(node.cond)}", function, *place, _statement(node, "iffalse"))
+        yield EventCandidate("branches", _text(node.cond), function, *place, _statement(node, "iftrue"))
+        yield EventCandidate("branches", f"not {_text(node.cond)}", function, *place, _statement(node, "iffalse"))
     elif isinstance(node, c_ast.While | c_ast.DoWhile | c_ast.For):
         word = {"While": "while", "DoWhile": "do while", "For": "for"}[type(node).__name__]
         label = f"{word} {_text(node.cond)}" if node.cond is not None else word
-        yield Candidate("branches", label, function, *place, _statement(node, "stmt"))
+        yield EventCandidate("branches", label, function, *place, _statement(node, "stmt"))
     elif isinstance(node, c_ast.Case):
-        yield Candidate("branches", f"case {_text(node.expr)}", function, *place, _in_case(node))
+        yield EventCandidate("branches", f"case {_text(node.expr)}", function, *place, _in_case(node))
     elif isinstance(node, c_ast.Default):
-        yield Candidate("branches", "default", function, *place, _in_case(node))
+        yield EventCandidate("branches", "default", function, *place, _in_case(node))
     elif isinstance(node, c_ast.TernaryOp):
-        yield Candidate("branches", _text(node.cond), function, *place, _expression(node, "iftrue"))
-        yield Candidate("branches", f"not {_text(node.cond)}", function, *place, _expression(node, "iffalse"))
+        yield EventCandidate("branches", _text(node.cond), function, *place, _expression(node, "iftrue"))
+        yield EventCandidate("branches", f"not {_text(node.cond)}", function, *place, _expression(node, "iffalse"))
 
 
 def _text(node: c_ast.Node) -> str:
@@ -111,7 +113,7 @@ def _text(node: c_ast.Node) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def _told_apart(found: list[Candidate]) -> list[Candidate]:
+def _told_apart(found: list[EventCandidate]) -> list[EventCandidate]:
     """Branches with the same text get their line, and if that does not tell them apart either, a number."""
     labels = Counter(one.label for one in found if one.kind == "branches")
     taken = {one.label for one in found if one.kind != "branches"}
@@ -126,7 +128,7 @@ def _told_apart(found: list[Candidate]) -> list[Candidate]:
                 number += 1
                 label = f"{first} #{number}"
             taken.add(label)
-        result.append(Candidate(one.kind, label, one.function, one.file, one.line, one.insert))
+        result.append(EventCandidate(one.kind, label, one.function, one.file, one.line, one.insert))
     return result
 
 
@@ -137,7 +139,7 @@ def _first(body: c_ast.Compound) -> Callable[[c_ast.FuncCall], None]:
     return insert
 
 
-def _before(child: Child) -> Callable[[c_ast.FuncCall], None]:
+def _before(child: NodePlace) -> Callable[[c_ast.FuncCall], None]:
     def insert(call: c_ast.FuncCall) -> None:
         child.replace(c_ast.ExprList([call, child.node], child.node.coord))
 
@@ -167,8 +169,8 @@ def _in_case(node: c_ast.Case | c_ast.Default) -> Callable[[c_ast.FuncCall], Non
 
 
 def choose(
-    program: Program,
-    found: Sequence[Candidate],
+    program: CProgram,
+    found: Sequence[EventCandidate],
     *,
     target: str,
     near: str,
@@ -177,7 +179,7 @@ def choose(
     kinds: Sequence[str] = (),
     patterns: Sequence[str] = (),
     most: int = MOST,
-) -> list[Candidate]:
+) -> list[EventCandidate]:
     """The events: of these kinds, matching a pattern; without, the nearest to the error in the graph of calls."""
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
@@ -212,7 +214,7 @@ def choose(
         return taken
     distances = program.distances(near, among)
 
-    def distance(one: Candidate) -> tuple[int, int]:
+    def distance(one: EventCandidate) -> tuple[int, int]:
         steps = distances.get(one.function, len(distances))
         if one.kind == "calls":
             steps = distances.get(one.label, steps + 1)
@@ -222,22 +224,22 @@ def choose(
     return [one for one in taken if one.label in labels]
 
 
-def _wanted(program: Program, one: Candidate, kinds: Sequence[str]) -> bool:
+def _wanted(program: CProgram, one: EventCandidate, kinds: Sequence[str]) -> bool:
     """Without kinds: a function is seen where it is entered, or where it is called if it has no body to enter."""
     if kinds:
         return one.kind in kinds
     return one.kind in ("learn", "entries") or (one.kind == "calls" and one.label not in program.functions)
 
 
-def _matches(one: Candidate, patterns: Sequence[str]) -> bool:
+def _matches(one: EventCandidate, patterns: Sequence[str]) -> bool:
     names = [one.label, *([one.function] if one.kind == "branches" else [])]
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def _recursive(program: Program, function: str) -> bool:
+def _recursive(program: CProgram, function: str) -> bool:
     return any(function in program.mentioned(name) for name in program.reachable(function))
 
 
-def _possible(found: Sequence[Candidate], kinds: Sequence[str]) -> str:
+def _possible(found: Sequence[EventCandidate], kinds: Sequence[str]) -> str:
     labels = list(dict.fromkeys(one.label for one in found if not kinds or one.kind in kinds))
     return f"there are {', '.join(labels[:MOST])}" if labels else "nothing in it can be one"

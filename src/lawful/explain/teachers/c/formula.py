@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pysat.solvers import Solver
 
-from lawful.explain.model import Conjecture, Word
+from lawful.explain.teacher import Conjecture, Word
 
 _SOLVER = "glucose4"
 _PIECE = 5000
@@ -26,12 +26,12 @@ _NAME = re.compile(
 )
 
 
-class Interrupted(Exception):
+class SolverTimeout(Exception):
     """The seconds that the solver was given are over."""
 
 
 @dataclass
-class _Taken:
+class _InputBits:
     """An input that may be taken: its bits, whether it is, and after how many others."""
 
     number: int
@@ -62,7 +62,7 @@ class Formula:
 
     def _take(self, names: Iterable[tuple[str, list[str]]]) -> None:
         places: dict[int, list[int]] = {}
-        taken: dict[tuple[int, int], _Taken] = {}
+        taken: dict[tuple[int, int], _InputBits] = {}
         self.length: list[int] = []
         self.fails = -self.true
         for name, given in names:
@@ -78,7 +78,7 @@ class Formula:
                 self.fails = bits[0]
             else:
                 key = (int(said["number"]), int(said["frame"]))
-                one = taken.setdefault(key, _Taken(key[0]))
+                one = taken.setdefault(key, _InputBits(key[0]))
                 setattr(one, said["part"], bits)
         self.letters = [places[place] for place in range(len(places)) if place in places]
         self._inputs = [one for one in taken.values() if one.mark and one.at]
@@ -104,7 +104,7 @@ class Formula:
             if answer is not None:
                 break
             if ends is not None and time.monotonic() > ends:
-                raise Interrupted
+                raise SolverTimeout
         if answer:
             self._model = self._solver.get_model()
         return bool(answer)

@@ -9,15 +9,14 @@ from pathlib import Path
 from pycparser import c_ast, c_generator
 
 from lawful.errors import LawfulError
-from lawful.explain.model import Alphabet, Event
+from lawful.explain.teacher import Alphabet, Event
 from lawful.explain.teachers.c import events
-from lawful.explain.teachers.c.shapes import Maker, Whole, structures
-from lawful.explain.teachers.c.source import (
+from lawful.explain.teachers.c.c_program import (
     ABORTS,
     ASSUMPTIONS,
     CONDITIONS,
     EXITS,
-    Program,
+    CProgram,
     arguments,
     below,
     called,
@@ -27,7 +26,8 @@ from lawful.explain.teachers.c.source import (
     read_program,
     target_of,
 )
-from lawful.explain.teachers.c.types import Scalar, by_name, scalar, spelled
+from lawful.explain.teachers.c.c_types import Scalar, by_name, scalar, spelled
+from lawful.explain.teachers.c.input_objects import InputObjectWriter, ObjectInput, structures
 
 LEARN = "__lawful_learn"
 CHECK = "__lawful_check"
@@ -58,7 +58,7 @@ void {ABORT}(void);
 
 
 @dataclass(frozen=True)
-class Input:
+class ProgramInput:
     """A value that the program does not determine: what it is called, and where it comes from."""
 
     label: str
@@ -79,10 +79,10 @@ class Instrumented:
     at_end: bool
     """Whether the end of the program is the error."""
 
-    inputs: list[Input] = field(default_factory=list)
+    inputs: list[ProgramInput] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     variables: set[str] = field(default_factory=set)
-    wholes: dict[int, Whole] = field(default_factory=dict)
+    wholes: dict[int, ObjectInput] = field(default_factory=dict)
     """Inputs that are several numbers, by the first of these."""
 
 
@@ -142,18 +142,18 @@ def instrument(
 class _Writer:
     """Changes a program's tree and writes it out."""
 
-    def __init__(self, program: Program, target: str, at_end: bool, at_abort: bool) -> None:
+    def __init__(self, program: CProgram, target: str, at_end: bool, at_abort: bool) -> None:
         self.program = program
         self.target = target
         self.at_end = at_end
         self.at_abort = at_abort
-        self.inputs: list[Input] = []
+        self.inputs: list[ProgramInput] = []
         self.warnings: list[str] = []
         self.stubs: dict[str, str] = {}
-        self.wholes: dict[int, Whole] = {}
-        self.maker = Maker(program.typedefs, structures(program.tree), lambda kind: self.numbered("", kind))
+        self.wholes: dict[int, ObjectInput] = {}
+        self.maker = InputObjectWriter(program.typedefs, structures(program.tree), lambda kind: self.numbered("", kind))
 
-    def alphabet(self, chosen: Sequence[events.Candidate], file: str | None, line: int | None) -> Alphabet:
+    def alphabet(self, chosen: Sequence[events.EventCandidate], file: str | None, line: int | None) -> Alphabet:
         """A letter for each label, in the order of the source, and the error."""
         letters: dict[str, Event] = {}
         for one in chosen:
@@ -240,7 +240,7 @@ class _Writer:
 
     def numbered(self, label: str, kind: Scalar, condition: str = "") -> tuple[int, str]:
         """The number of an input, and the name of the function that gives it."""
-        self.inputs.append(Input(label, kind, condition))
+        self.inputs.append(ProgramInput(label, kind, condition))
         return len(self.inputs) - 1, f"{INPUT}{len(self.inputs) - 1}"
 
     def pointing_stub(self, name: str, declared: c_ast.FuncDecl) -> None:
@@ -248,7 +248,7 @@ class _Writer:
         made = self.maker.pointer(declared.type)
         if made is not None:
             function, shape, deep = made
-            self.wholes[shape.input] = Whole(f"{name}()", shape, deep)
+            self.wholes[shape.input] = ObjectInput(f"{name}()", shape, deep)
             self.stubs[name] = f"{self.head(name, declared)} {{ return {function}({deep}); }}"
 
     def head(self, name: str, declared: c_ast.FuncDecl) -> str:
@@ -306,14 +306,14 @@ class _Writer:
         if pointer is not None:
             function, shape, deep = pointer
             self.warn(f"parameter {label} of {self.target}() points to nothing, or to one object with any content")
-            self.wholes[shape.input] = Whole(label, shape, deep)
+            self.wholes[shape.input] = ObjectInput(label, shape, deep)
             return [f"    {spelled(parameter.type, name)} = {function}({deep});"]
         record = self.maker.record(parameter.type, name)
         if record is None or len(self.inputs) == first:
             self.warn(f"parameter {label} of {self.target}() may be anything, and is not shown")
             return []
         lines, whole, deep = record
-        self.wholes[first] = Whole(label, whole, deep)
+        self.wholes[first] = ObjectInput(label, whole, deep)
         return [f"    {spelled(parameter.type, name)};", *(f"    {line}" for line in lines)]
 
     def text(self) -> str:

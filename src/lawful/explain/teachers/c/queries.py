@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lawful.explain.model import Conjecture, Word
+from lawful.explain.teacher import Conjecture, Word
 
 FAIL = "__lawful_fail.assertion.1"
 END = "__lawful_end.assertion.1"

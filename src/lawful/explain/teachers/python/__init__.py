@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lawful.explain.teachers.python.options import Events
-    from lawful.explain.teachers.python.source import PythonSource, python_source
+    from lawful.explain.teachers.python.execution_source import PythonSource, python_source
+    from lawful.explain.teachers.python.options import EventChoice
 
-__all__ = ["Events", "PythonSource", "python_source"]
+__all__ = ["EventChoice", "PythonSource", "python_source"]
 
 
 def __getattr__(name: str) -> object:
@@ -16,5 +16,5 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(f"{__name__}.{'options' if name == 'Events' else 'source'}"), name)
+        return getattr(import_module(f"{__name__}.{'options' if name == 'EventChoice' else 'execution_source'}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

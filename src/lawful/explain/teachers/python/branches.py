@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from types import CodeType, ModuleType
 from typing import Any
 
-from lawful.explain.teachers.python.recording import Recorder
+from lawful.explain.teachers.python.recorder import Recorder
 
 _TEST = "__lawful_test__"
 _ARM = "__lawful_arm__"
 
 
 @dataclass(frozen=True)
-class Arm:
+class BranchArm:
     """One way that execution can go on."""
 
     file: str
@@ -38,7 +38,7 @@ class Branches:
     """The arms of all modules that were compiled here."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self.arms: list[Arm] = []
+        self.arms: list[BranchArm] = []
         self._letters: list[int | None] = []
         self._recorder = recorder
         setattr(builtins, _TEST, self._tested)
@@ -73,7 +73,7 @@ class Branches:
 
 
 class _Instrument(ast.NodeTransformer):
-    def __init__(self, arms: list[Arm], file: str) -> None:
+    def __init__(self, arms: list[BranchArm], file: str) -> None:
         self._arms = arms
         self._file = file
         self._names: list[str] = []
@@ -81,7 +81,7 @@ class _Instrument(ast.NodeTransformer):
     def _arm(self, node: ast.expr | ast.stmt | ast.excepthandler | ast.pattern, *arms: str) -> int:
         first = len(self._arms)
         function = ".".join(self._names).removesuffix(".<locals>") or "<module>"
-        self._arms += [Arm(self._file, node.lineno, node.col_offset, function, arm) for arm in arms]
+        self._arms += [BranchArm(self._file, node.lineno, node.col_offset, function, arm) for arm in arms]
         return first
 
     def _test(self, node: ast.expr, first: int) -> ast.expr:

@@ -13,7 +13,14 @@ from itertools import islice
 from typing import Any, Protocol
 
 from lawful.errors import LawfulError
-from lawful.explain.teachers.python.domains import Leaves, Parameter, Product, arguments, domain_of, parameters
+from lawful.explain.teachers.python.value_domains import (
+    LeafChooser,
+    Parameter,
+    ProductDomain,
+    arguments,
+    domain_of,
+    parameters,
+)
 
 Arguments = tuple[Sequence[Any], dict[str, Any]]
 
@@ -22,14 +29,14 @@ _DEEPEST = 8
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-class Shown(Protocol):
+class ShownInput(Protocol):
     """One input, as a reader sees it."""
 
     def text(self) -> str: ...
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedInput:
     """An input that others have made, by what they say of it."""
 
     name: str
@@ -38,7 +45,7 @@ class Named:
         return self.name
 
 
-class Call(Shown, Protocol):
+class InputCall(ShownInput, Protocol):
     """One input that can be had as often as wanted, each time as new."""
 
     def arguments(self) -> Arguments: ...
@@ -51,16 +58,16 @@ class Inputs(Protocol):
     def complete(self) -> bool:
         """Are these all there are within the bound?"""
 
-    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, Call]]:
+    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, InputCall]]:
         """Those with these numbers, or all from one on."""
 
 
-class Scope:
+class InputScope:
     """All inputs of a function within the bound, by the annotations of its parameters."""
 
     def __init__(self, function: Callable[..., Any], name: str, bound: int, owner: type | None = None) -> None:
         self.names = parameters(function, name, owner)
-        self._product = Product(
+        self._product = ProductDomain(
             [domain_of(each.annotation, bound, f"{name}: {each.name}") for each in self.names], list
         )
         self.count = self._product.count
@@ -70,26 +77,26 @@ class Scope:
 
     complete = True
 
-    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, Call]]:
+    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, InputCall]]:
         wanted = range(start, self.count) if numbers is None else (each for each in numbers if each < self.count)
         return ((number, self.call(number)) for number in wanted)
 
-    def call(self, number: int) -> Call:
+    def call(self, number: int) -> InputCall:
         return _Numbered(self, number)
 
     def at(self, number: int) -> list[Any]:
         found: list[Any] = self._product.at(number)
         return found
 
-    def build(self, leaves: Leaves) -> list[Any]:
+    def build(self, leaves: LeafChooser) -> list[Any]:
         found: list[Any] = self._product.build(leaves)
         return found
 
 
-class Sample:
+class InputSample:
     """Some inputs of a scope that is too large to try all."""
 
-    def __init__(self, scope: Scope, size: int, seed: int) -> None:
+    def __init__(self, scope: InputScope, size: int, seed: int) -> None:
         self._scope = scope
         chance = random.Random(seed)
         self.complete = scope.count <= size
@@ -98,7 +105,7 @@ class Sample:
         else:  # of a huge range `random.sample` wants no list, but a length that fits into a machine word
             self._chosen = sorted({chance.randrange(scope.count) for _ in range(size)})
 
-    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, Call]]:
+    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, InputCall]]:
         size = len(self._chosen)
         wanted = range(start, size) if numbers is None else (each for each in numbers if each < size)
         return ((number, self._scope.call(self._chosen[number])) for number in wanted)
@@ -107,7 +114,7 @@ class Sample:
 class _Numbered:
     __slots__ = ("_number", "_scope")
 
-    def __init__(self, scope: Scope, number: int) -> None:
+    def __init__(self, scope: InputScope, number: int) -> None:
         self._scope = scope
         self._number = number
 
@@ -116,15 +123,15 @@ class _Numbered:
 
     def text(self) -> str:
         try:
-            return shown(self._scope.names, self._scope.at(self._number))
+            return input_text(self._scope.names, self._scope.at(self._number))
         except Exception:  # a class refuses it
             return f"input {self._number}"
 
 
-class Built:
+class BuiltInput:
     """An input that was built leaf by leaf, and can be built again."""
 
-    def __init__(self, scope: Scope, leaves: Callable[[], Leaves]) -> None:
+    def __init__(self, scope: InputScope, leaves: Callable[[], LeafChooser]) -> None:
         self._scope = scope
         self._leaves = leaves
 
@@ -132,10 +139,10 @@ class Built:
         return arguments(self._scope.names, self._scope.build(self._leaves()))
 
     def text(self) -> str:
-        return shown(self._scope.names, self._scope.build(self._leaves()))
+        return input_text(self._scope.names, self._scope.build(self._leaves()))
 
 
-class Given:
+class GivenInputs:
     """What the user's own iterable, or function that is given the bound, brings."""
 
     complete = True
@@ -145,10 +152,10 @@ class Given:
         self._kept: list[Any] | None = None
         self._spread = takes_several(function)
 
-    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, Call]]:
+    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, InputCall]]:
         if numbers is None:
             for number, item in islice(enumerate(self._items()), start, None):
-                yield number, Item(item, self._spread)
+                yield number, GivenInput(item, self._spread)
             return
         wanted = set(numbers)
         found = {}
@@ -157,7 +164,7 @@ class Given:
                 found[number] = item
         for number in numbers:
             if number in found:  # a generator may bring fewer when it is asked again
-                yield number, Item(found[number], self._spread)
+                yield number, GivenInput(found[number], self._spread)
 
     def _items(self) -> Iterator[Any]:
         what = self._what
@@ -174,7 +181,7 @@ class Given:
             raise LawfulError("explain-inputs", message, hint="an iterable, or a function that returns one") from None
 
 
-class Item:
+class GivenInput:
     """An input of the user's. A function of several parameters is given the parts of a tuple, or of a dict by name."""
 
     __slots__ = ("_item", "_spread")
@@ -193,15 +200,15 @@ class Item:
         return (item if self._spread and isinstance(item, tuple) else (item,)), {}
 
     def text(self) -> str:
-        return _shortened(written(self._item))
+        return _shortened(value_text(self._item))
 
 
-def shown(names: Sequence[Parameter], values: Sequence[Any]) -> str:
+def input_text(names: Sequence[Parameter], values: Sequence[Any]) -> str:
     """An input as a user reads it."""
-    return _shortened(", ".join(f"{each.name}={written(value)}" for each, value in zip(names, values, strict=True)))
+    return _shortened(", ".join(f"{each.name}={value_text(value)}" for each, value in zip(names, values, strict=True)))
 
 
-def written(value: object, depth: int = 0) -> str:
+def value_text(value: object, depth: int = 0) -> str:
     """A value as a reader could write it, and the same in every process: without addresses, sets in order."""
     kind = type(value)
     if depth > _DEEPEST:
@@ -209,18 +216,18 @@ def written(value: object, depth: int = 0) -> str:
     if isinstance(value, enum.Enum):
         return f"{kind.__name__}.{value.name}"
     if kind is list:
-        return f"[{', '.join(written(each, depth + 1) for each in value)}]"  # type: ignore[attr-defined]
+        return f"[{', '.join(value_text(each, depth + 1) for each in value)}]"  # type: ignore[attr-defined]
     if kind is tuple:
-        inside = [written(each, depth + 1) for each in value]  # type: ignore[attr-defined]
+        inside = [value_text(each, depth + 1) for each in value]  # type: ignore[attr-defined]
         return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"
     if kind is set and value:
-        return f"{{{', '.join(sorted(written(each, depth + 1) for each in value))}}}"  # type: ignore[attr-defined]
+        return f"{{{', '.join(sorted(value_text(each, depth + 1) for each in value))}}}"  # type: ignore[attr-defined]
     if kind is dict:
         pairs = value.items()  # type: ignore[attr-defined]
-        return f"{{{', '.join(f'{written(key, depth + 1)}: {written(each, depth + 1)}' for key, each in pairs)}}}"
+        return f"{{{', '.join(f'{value_text(key, depth + 1)}: {value_text(each, depth + 1)}' for key, each in pairs)}}}"
     if kind.__repr__ is object.__repr__:
         fields = getattr(value, "__dict__", {})
-        return f"{kind.__name__}({', '.join(f'{name}={written(each, depth + 1)}' for name, each in fields.items())})"
+        return f"{kind.__name__}({', '.join(f'{name}={value_text(each, depth + 1)}' for name, each in fields.items())})"
     try:
         return _ADDRESS.sub("", repr(value))
     except Exception as error:

@@ -17,11 +17,11 @@ from typing import Any
 from lawful.diagnostics import did_you_mean
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python.branches import Branches
-from lawful.explain.teachers.python.shadowing import root_of
+from lawful.explain.teachers.python.module_shadowing import root_of
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedFunction:
     """A function, ready to be called. `owner`: the class whose object its first parameter is."""
 
     function: Callable[..., Any]
@@ -29,7 +29,7 @@ class Loaded:
     owner: type | None = None
 
 
-def load_function(file: str | None, module: str | None, name: str, branches: Branches | None = None) -> Loaded:
+def load_function(file: str | None, module: str | None, name: str, branches: Branches | None = None) -> LoadedFunction:
     """The function of a target."""
     where = f"{file or module}:{name}"
     holder: Any = load_file(file, branches) if file else _import(str(module), where)
@@ -43,7 +43,7 @@ def load_function(file: str | None, module: str | None, name: str, branches: Bra
     if not callable(holder):
         raise LawfulError("explain-target", f"{name} is no function", where=where, hint=_hint(parent, ""))
     plain = isinstance(parent, type) and isinstance(inspect.getattr_static(parent, part), FunctionType)
-    return Loaded(holder, name, parent if plain else None)
+    return LoadedFunction(holder, name, parent if plain else None)
 
 
 def load_value(spec: str, folder: str) -> Any:

@@ -23,7 +23,7 @@ MOST_EVENTS = 12
 
 
 @dataclass(frozen=True)
-class Events:
+class EventChoice:
     """Which events are letters.
 
     `kinds`: entries of own functions, branches of own code, calls that own code makes, what `lawful.emit` says. None:
@@ -53,15 +53,15 @@ class Events:
         return not self.patterns or any(fnmatch.fnmatchcase(name, each) for name in names for each in self.patterns)
 
 
-def events_of(what: Events | Sequence[str] | None) -> Events:
+def events_of(what: EventChoice | Sequence[str] | None) -> EventChoice:
     """The choice of events, of which often only the patterns are given."""
-    if isinstance(what, Events):
+    if isinstance(what, EventChoice):
         return what
-    return Events((what,) if isinstance(what, str) else tuple(what or ()))
+    return EventChoice((what,) if isinstance(what, str) else tuple(what or ()))
 
 
 @dataclass(frozen=True)
-class Error:
+class ErrorChoice:
     """What counts as failing. `name`: an exception's; `file` and the lines: where it must have been raised."""
 
     kind: Literal["exception", "type", "line", "end"]
@@ -75,12 +75,12 @@ class Error:
         return dict(self.__dict__)
 
 
-def error_of(text: str | None, folder: str | os.PathLike[str] | None = None, file: Path | None = None) -> Error:
+def error_of(text: str | None, folder: str | os.PathLike[str] | None = None, file: Path | None = None) -> ErrorChoice:
     """The error that a text names: `exception`, `test`, `end`, `file.py:17`, `:17`, or an exception's name."""
     if text is None or text in ("exception", "test", "error", ""):
-        return Error("exception", "failed" if text == "test" else "error")
+        return ErrorChoice("exception", "failed" if text == "test" else "error")
     if text == "end":
-        return Error("end", "end")
+        return ErrorChoice("end", "end")
     by_line = re.fullmatch(r"(.*\.py)?:?(\d+)", text)
     if by_line:
         name, line = by_line[1], int(by_line[2])
@@ -88,11 +88,11 @@ def error_of(text: str | None, folder: str | os.PathLike[str] | None = None, fil
         if place is None:
             raise LawfulError("explain-error", f"the file of line {line} is missing", hint=f"file.py:{line}")
         first, last = _statement(place, line, text)
-        return Error("line", f"{place.name}:{line}", file=str(place), first=first, last=last)
+        return ErrorChoice("line", f"{place.name}:{line}", file=str(place), first=first, last=last)
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", text):
         hint = "an exception as AssertionError or pkg.mod.MyError, a line as file.py:17, or end"
         raise LawfulError("explain-error", f"{text!r} names no error", hint=hint)
-    return Error("type", text.rpartition(".")[2], name=text)
+    return ErrorChoice("type", text.rpartition(".")[2], name=text)
 
 
 def _statement(file: Path, line: int, text: str) -> tuple[int, int]:

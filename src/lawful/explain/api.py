@@ -1,0 +1,282 @@
+"""What a user calls: explain a target, compare two versions of it, look into a merge of four."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from lawful.errors import LawfulError
+from lawful.explain import differences, revisions, teacher_setup
+from lawful.explain.compared_program import ComparedProgram
+from lawful.explain.comparison import Comparison
+from lawful.explain.explanation import Explanation
+from lawful.explain.learning_run import (
+    LearningRun,
+    SearchWatcher,
+    explanation,
+    found_nothing,
+    learn_from,
+    nothing_failed_error,
+    relative_to_cwd,
+    sees,
+)
+from lawful.explain.reported import left_out
+from lawful.explain.teacher_setup import ExplainSettings, Function, with_changes
+from lawful.explain.version_comparison import ComparisonSettings, errors_name_version
+
+_MANY_EVENTS = 1000  # in a comparison no event is left out for the sake of a picture: it would be missed in one version
+
+_LINE = re.compile(r":\d+$")
+
+
+def explain(
+    target: str | Function | None = None,
+    *,
+    traces: Sequence[str] = (),
+    watcher: SearchWatcher = lambda bounds, states, asked: None,
+    folder: str | None = None,
+    settings: ExplainSettings | None = None,
+    **changes: Any,
+) -> Explanation:
+    """The automaton of all the ways in which a target goes wrong.
+
+    `target` is what the command line takes (`file.py:function`, `package.module:function`, a pytest node id, `file.c`,
+    `file.c:function`), or a function; or there is none, and `traces` are the failing and the passing trace. What else
+    can be said are the fields of `ExplainSettings`, of its bounds (`Range`) and limits (`Limits`), by their names."""
+    settings = with_changes(settings, changes)
+    name = _name(target, traces)
+    with ExitStack() as stack:
+        stack.enter_context(_files_as_known())
+        opened = _opened(target, traces, settings, folder, stack)
+        done = learn_from(
+            opened.teacher,
+            learner=settings.learner,
+            within=settings.within,
+            seconds=settings.limits.seconds,
+            watcher=watcher,
+            naming=opened.naming(relative_to_cwd),
+        )
+        if found_nothing(done):
+            raise nothing_failed_error(done, settings.within, name)
+        found = explanation(done, name, ends=settings.ends)
+        return replace(found, warnings=(*_about_events(done, found, settings.events), *found.warnings))
+
+
+def diff(
+    old: str | Function,
+    new: str | Function,
+    *,
+    target: str | None = None,
+    watcher: SearchWatcher = lambda bounds, states, asked: None,
+    folder: str | None = None,
+    settings: ExplainSettings | None = None,
+    **changes: Any,
+) -> Comparison:
+    """What two versions do differently.
+
+    With a `target`, `old` and `new` are git revisions or folders in which it is to be found. Without one, they are
+    targets themselves. All executions are compared by their events and by how they end; with an `error`, those that
+    end in it, and with `end`, those that do not fail."""
+    settings = _comparing(with_changes(settings, changes))
+    with ExitStack() as stack:
+        programs = _versions(stack, (old, new), target, settings, folder)
+        names = (_name(old, ()), _name(new, ()))
+        how, narrowed = _how(settings, watcher), settings.error is not None
+        found = differences.diff(names, programs.all, target=target, narrowed=narrowed, how=how)
+        return replace(found, warnings=(*programs.warnings, *found.warnings))
+
+
+def merge(
+    base: str | Function,
+    a: str | Function,
+    b: str | Function,
+    merged: str | Function,
+    *,
+    target: str | None = None,
+    watcher: SearchWatcher = lambda bounds, states, asked: None,
+    folder: str | None = None,
+    settings: ExplainSettings | None = None,
+    **changes: Any,
+) -> Comparison:
+    """What a merge does that its branches do not, what it has lost, and what it has brought back."""
+    settings = _comparing(with_changes(settings, changes))
+    with ExitStack() as stack:
+        programs = _versions(stack, (base, a, b, merged), target, settings, folder)
+        names = (_name(base, ()), _name(a, ()), _name(b, ()), _name(merged, ()))
+        how, narrowed = _how(settings, watcher), settings.error is not None
+        found = differences.merge(names, programs.all, target=target, narrowed=narrowed, how=how)
+        return replace(found, warnings=(*programs.warnings, *found.warnings))
+
+
+def _about_events(done: LearningRun, found: Explanation, patterns: Sequence[str]) -> tuple[str, ...]:
+    """What is to be said where the picture shows nothing but the error, since it has no events."""
+    own = found.alphabet.events[:-1]
+    if not own:
+        return (
+            "there are no events but the error: no functions or events of the project's own code were found, and "
+            "what is installed is not its own; try a function of your own that calls it, with --event-kind calls "
+            "or --event PATTERN",
+        )
+    if not patterns or not sees(done.teacher):
+        return ()
+    done.at(found.bounds)
+    seen = {edge.letter for edge in found.picture.edges}.union(*done.teacher.passes())
+    if any(letter in seen or event.file is not None for letter, event in enumerate(own)):
+        return ()
+    text = f"no event of the program matches {', '.join(patterns)}"
+    if found.complete and not left_out(done.search.last.report):
+        hint = "the name of a function, as the traceback shows it, or of what is emitted; * matches anything"
+        raise LawfulError("explain-events", text, where=found.target, hint=hint)
+    return (f"{text}, as far as was seen",)
+
+
+def _how(settings: ExplainSettings, watcher: SearchWatcher) -> ComparisonSettings:
+    return ComparisonSettings(settings.learner, settings.within, settings.limits.seconds, watcher)
+
+
+def _comparing(settings: ExplainSettings) -> ExplainSettings:
+    return replace(settings, most_events=settings.most_events or _MANY_EVENTS)
+
+
+@dataclass(frozen=True)
+class _Programs:
+    """The versions to compare, and what is to be said of them."""
+
+    all: Sequence[ComparedProgram]
+    warnings: tuple[str, ...] = ()
+
+
+def _versions(
+    stack: ExitStack,
+    names: Sequence[str | Function],
+    target: str | None,
+    settings: ExplainSettings,
+    folder: str | None,
+) -> _Programs:
+    """The versions, as programs."""
+    known = stack.enter_context(_files_as_known())
+    if target is None:
+        targets = [_checked(name, folder) for name in names]
+        return _Programs(
+            _opened_alike(
+                [
+                    partial(teacher_setup.compared_program, each, folder=folder, stack=stack, shown=relative_to_cwd)
+                    for each in targets
+                ],
+                [_name(name, ()) for name in names],
+                settings,
+            )
+        )
+    versions = []
+    for name in names:
+        if not isinstance(name, str):
+            raise LawfulError("usage", "with a target, versions are git revisions or folders")
+        versions.append(stack.enter_context(revisions.opened(name, folder)))
+        if versions[-1].taken_out:
+            known[versions[-1].folder] = f"{name}:"
+    target = revisions.in_versions(target, versions, folder)
+    revisions.look_for(target, versions)
+    if settings.error is not None and _LINE.search(settings.error):
+        settings = replace(settings, error=revisions.in_versions(settings.error, versions, folder))
+    if isinstance(settings.inputs, str):
+        settings = replace(settings, inputs=_inputs_here(settings.inputs, folder))
+    told = revisions.not_committed(versions, folder)
+    ways = [
+        partial(teacher_setup.compared_program, target, folder=each.folder, stack=stack, shown=each.shown)
+        for each in versions
+    ]
+    programs = _opened_alike(ways, [version.name for version in versions], settings)
+    return _Programs(programs, () if told is None else (told,))
+
+
+def _opened_alike(
+    ways: Sequence[Callable[..., ComparedProgram]], names: Sequence[str], settings: ExplainSettings
+) -> list[ComparedProgram]:
+    """Opens versions such that what is an event in one is an event in each: else it would seem to be missing.
+
+    Which events there are is read off a program's text, or found out by running it: one version may show a function
+    that another one calls in a way that cannot be read."""
+    programs: list[ComparedProgram] = []
+    for way, name in zip(ways, names, strict=True):
+        with errors_name_version(name):
+            programs.append(way(settings=settings))
+    known = dict.fromkeys(letter for each in programs for letter in each.letters)
+    kinds = {kind for kind, _, _ in known}
+    if not settings.kinds and not settings.events and len(kinds) > 1:
+        # Each program suggests a kind. Those of one say more than those of another where all have them.
+        settings = replace(settings, kinds=("emits",) if "emits" in kinds else ("entries",))
+        known = {letter: None for letter in known if letter[0] in settings.kinds}
+    for number, (way, program) in enumerate(zip(ways, programs, strict=True)):
+        own = {(kind, label) for kind, _, label in program.letters}
+        also = tuple(letter for letter in known if letter[0] != "branches" and (letter[0], letter[2]) not in own)
+        if also or not {kind for kind, _ in own} <= set(settings.kinds or kinds):
+            program.close()
+            with errors_name_version(names[number]):
+                programs[number] = way(settings=replace(settings, also=also))
+    return programs
+
+
+def _inputs_here(inputs: str, folder: str | None) -> str:
+    """The user's own inputs are the same for all versions: they are looked for here, and only then in each version."""
+    file, colon, name = inputs.rpartition(":")
+    here = os.path.abspath(os.path.join(folder or os.getcwd(), file))
+    return f"{here}{colon}{name}" if file.endswith(".py") and os.path.isfile(here) else inputs
+
+
+@contextmanager
+def _files_as_known() -> Iterator[dict[str, str]]:
+    """Errors name files as the user does: from the current folder, or as files of a revision, whose copy will be gone.
+
+    More folders can be added, each with what stands for it."""
+    known = {os.getcwd(): ""}
+    try:
+        yield known
+    except LawfulError as error:
+        for name in ("where", "message", "hint"):
+            text = getattr(error, name)
+            for folder, shown in known.items() if text else ():
+                begin = os.path.join(re.escape(os.path.normpath(folder)), "")
+                text = re.sub(rf"(?<![\w/.-]){begin}(?=[^/])", shown.replace("\\", r"\\"), text)
+                text = text.replace(f"{shown} {shown}", shown) if shown else text  # the version was named already
+            setattr(error, name, text)
+        raise
+
+
+def _checked(name: str | Function, folder: str | None) -> str | Function:
+    """Somebody who compares revisions without saying of what is told so."""
+    if isinstance(name, str) and ":" not in name and revisions.is_revision(name, folder):
+        raise LawfulError(
+            "usage",
+            f"{name} is a revision: a target is needed",
+            hint=f"--target package.module:function, beside {name}",
+        )
+    return name
+
+
+def _opened(
+    target: str | Function | None,
+    traces: Sequence[str],
+    settings: ExplainSettings,
+    folder: str | None,
+    stack: ExitStack,
+) -> teacher_setup.OpenedTeacher:
+    """A teacher for a target, which is closed with the stack."""
+    if target is not None:
+        return teacher_setup.teacher_of_target(target, settings, folder, stack)
+    if len(traces) == 2:
+        return teacher_setup.teacher_of_traces(traces[:1], traces[1:], settings)
+    hint = "a target, or a failing and a passing trace: --traces FAILING PASSING"
+    raise LawfulError("usage", "there is no target", hint=hint)
+
+
+def _name(target: str | Function | None, traces: Sequence[str]) -> str:
+    if isinstance(target, str):
+        return target
+    if target is None:
+        return ", ".join(os.path.basename(trace) for trace in traces)
+    return f"{target.__module__}:{target.__qualname__}"

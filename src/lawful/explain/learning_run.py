@@ -1,0 +1,399 @@
+"""From a teacher to an explanation: the learner is chosen, bounds are searched, and what was learned is marked."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Literal, Protocol, TypeGuard, get_args, runtime_checkable
+
+from lawful.errors import LawfulError
+from lawful.explain.automata import Automaton, count, is_empty, words
+from lawful.explain.bounds import OutOfTime, Range, Search, Step, learn_up_to_bound
+from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, Way
+from lawful.explain.lstar import AutomatonLearner, LearningInterrupted, TableLearner, ThreeValuedLearner, TreeLearner
+from lawful.explain.postprocess import picture, visited
+from lawful.explain.reported import left_out, limits_of, warnings_of
+from lawful.explain.teacher import Alphabet, Bounds, Counts, Execution, Teacher, Word
+
+LearnerName = Literal["auto", "table", "tree", "words", "dont-care"]
+LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
+
+_SHOWN_WAYS = 200
+_SHOWN_FAILURES = 20
+_SHOWN_WORDS = 5  # of each failure
+
+SearchWatcher = Callable[[Bounds, int, int], None]
+"""Told how it goes: the bounds being learned with, the states of the last automaton, the questions asked so far."""
+
+
+Naming = Callable[[str], str]
+"""How a file is called in a report."""
+
+
+def relative_to_cwd(file: str) -> str:
+    """A file as seen from the current folder, if it is below that."""
+    return below(os.getcwd(), file) or file
+
+
+def below(folder: str, file: str) -> str | None:
+    """The path from a folder to a file in it."""
+    try:
+        found = os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
+    except ValueError:  # on another drive
+        return None
+    return None if found.startswith(os.pardir) else found
+
+
+class Knowing(Teacher, Protocol):
+    """A teacher that lists failing words: they are an automaton already, unless they were too many."""
+
+    @property
+    def failing(self) -> Automaton: ...
+
+
+class Seeing(Teacher, Protocol):
+    """A teacher that has seen the executions that do not fail, too."""
+
+    def passes(self) -> dict[Word, Execution]: ...
+
+
+class Listing(Teacher, Protocol):
+    """A teacher that has an execution for each failing word, and for each error that it ends in."""
+
+    def endings(self) -> dict[Word, list[Execution]]: ...
+
+
+class Remembering(Teacher, Protocol):
+    """A teacher that keeps what it saw before it was interrupted."""
+
+    def so_far(self) -> Automaton | None: ...
+
+
+class Sparing(Teacher, Protocol):
+    """A teacher that knows where executions come through that do not fail."""
+
+    def spared(self, automaton: Automaton) -> frozenset[int]: ...
+
+
+@runtime_checkable
+class _Trapping(Protocol):
+    trap: bool
+
+
+def knows(teacher: Teacher) -> TypeGuard[Knowing]:
+    """Whether a teacher lists failing words. Its class is looked at: to ask itself might run the program."""
+    return hasattr(type(teacher), "failing")
+
+
+def remembers(teacher: Teacher) -> TypeGuard[Remembering]:
+    """Whether a teacher keeps what it saw before it was interrupted."""
+    return hasattr(type(teacher), "so_far")
+
+
+def spares(teacher: Teacher) -> TypeGuard[Sparing]:
+    """Whether a teacher can tell through which states executions come that do not fail, without listing them."""
+    return hasattr(type(teacher), "spared")
+
+
+def sees(teacher: Teacher) -> TypeGuard[Seeing]:
+    """Whether a teacher lists passing words."""
+    return hasattr(type(teacher), "passes")
+
+
+def lists(teacher: Teacher) -> TypeGuard[Listing]:
+    """Whether a teacher has executions for each failing word."""
+    return hasattr(type(teacher), "endings")
+
+
+@dataclass
+class LearningRun:
+    """A teacher, and what was learned from it."""
+
+    teacher: Teacher
+    search: Search
+    counts: Counts
+    learner: str
+    seconds: float
+    naming: Naming
+    _passing: dict[int, Automaton] = field(default_factory=dict)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The teacher's, with files as a reader knows them."""
+        events = self.teacher.alphabet.events
+        return Alphabet(tuple(replace(each, file=each.file and self.naming(each.file)) for each in events))
+
+    @property
+    def bounds(self) -> Bounds:
+        """Those of the result."""
+        return self.search.last.bounds
+
+    @property
+    def automaton(self) -> Automaton:
+        """The result."""
+        return self.search.last.automaton
+
+    @property
+    def cheap(self) -> bool:
+        """Whether an execution for a word is found at once, since all were listed."""
+        return self.learner == "words" or sees(self.teacher)
+
+    def at(self, bounds: Bounds) -> Teacher:
+        """The teacher, for questions within bounds."""
+        self.teacher.bound(bounds)
+        return self.teacher
+
+    def passing(self, unwind: int) -> Automaton | None:
+        """The words of executions that do not fail, where the teacher has seen them.
+
+        As long as any that were looked at: a longer execution through a state saves it from its doom."""
+        if not sees(self.teacher):
+            return None
+        if unwind not in self._passing:
+            self.at(Bounds(unwind, self.search.last_length))
+            self._passing[unwind] = Automaton.from_words(self.teacher.passes(), self.teacher.alphabet.labels)
+        return self._passing[unwind]
+
+    def spared(self, step: Step) -> AbstractSet[int] | None:
+        """The states of a step's automaton that executions come through which do not fail, where that is known.
+
+        It is not where executions were cut off or left out: one of them may come through any state and not fail."""
+        if left_out(step.report):
+            return None
+        if spares(self.teacher):
+            self.at(Bounds(step.bounds.unwind, self.search.last_length))
+            return self.teacher.spared(step.automaton)
+        passing = self.passing(step.bounds.unwind)
+        return None if passing is None else visited(step.automaton, passing)
+
+    def find(self, word: Word, bounds: Bounds | None = None) -> Execution | None:
+        """An execution with this word, within the bounds of the result or others."""
+        found = self.at(bounds or self.bounds).example(word)
+        if found is None:
+            return None
+        places = found.places and tuple(place and (self.naming(place[0]), place[1]) for place in found.places)
+        return replace(found, example=found.example or None, places=places)  # what has no input has none to show
+
+
+def learn_from(
+    teacher: Teacher,
+    *,
+    learner: LearnerName = "auto",
+    within: Range = Range(),  # noqa: B008 - it cannot be changed
+    seconds: float | None = None,
+    watcher: SearchWatcher = lambda bounds, states, asked: None,
+    naming: Naming = relative_to_cwd,
+) -> LearningRun:
+    """Learns from a teacher, with the bounds that are given or found. `naming` is how files are shown."""
+    started = time.monotonic()
+    chosen = _learner_name(learner, teacher)
+    algorithm = None if chosen == "words" else _make_learner(chosen)
+    if chosen == "dont-care" and isinstance(teacher, _Trapping):
+        teacher.trap = False  # words that no execution has are free
+    states = 0
+
+    def told(bounds: Bounds, automaton: Automaton | None) -> None:
+        nonlocal states
+        states = states if automaton is None else len(automaton)
+        watcher(bounds, states, _asked(teacher, algorithm).membership)
+
+    def learn(teacher: Teacher) -> Automaton:
+        nonlocal chosen, algorithm
+        if algorithm is None and knows(teacher):
+            listed = teacher.failing
+            if teacher.counterexample(listed) is None:
+                return listed
+            # Too many to be listed: those that are known so far are no answer, but questions are still answered.
+            chosen = "table"
+        algorithm = algorithm or _make_learner(chosen)
+        return algorithm.learn(teacher, progress=conjectured)
+
+    def conjectured(automaton: Automaton, counts: Counts) -> None:
+        if seconds is not None and time.monotonic() - started > seconds:
+            raise OutOfTime
+
+    search = learn_up_to_bound(
+        teacher,
+        learn,
+        within,
+        best=lambda: (
+            (None if algorithm is None else algorithm.best) or (teacher.so_far() if remembers(teacher) else None)
+        ),
+        seconds=seconds,
+        progress=told,
+    )
+    return LearningRun(teacher, search, _asked(teacher, algorithm), chosen, time.monotonic() - started, naming)
+
+
+def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explanation:
+    """What was learned, marked and with its examples. Ctrl-C, or the end of the time, while these are
+    looked for leaves some out."""
+    search, last = run.search, run.search.last
+    started = time.monotonic()
+    interrupted, stopped = search.interrupted, search.interrupted
+    drawn: dict[Automaton, Picture] = {}
+    ways: list[Way] = []
+    total: int | None = None
+    failures: tuple[Failure, ...] = ()
+    try:
+        drawn[last.automaton] = _drawn(run, last, ends)
+        ways, total = _ways(run, drawn[last.automaton])
+        failures = () if ends else failures_by_place(run)
+    except (KeyboardInterrupt, LearningInterrupted) as stop:
+        interrupted, stopped = interrupted or isinstance(stop, KeyboardInterrupt), True
+        drawn.setdefault(last.automaton, picture(last.automaton, run.alphabet, length=last.bounds.word_length))
+    snapshots = []
+    for step in search.steps:
+        if step.automaton not in drawn:
+            costly = stopped or not run.cheap
+            drawn[step.automaton] = _plain(run, step) if costly else _drawn(run, step, ends)
+        snapshots.append(Snapshot(step.bounds, step.automaton, drawn[step.automaton]))
+    report = last.report
+    return Explanation(
+        target=target,
+        alphabet=run.alphabet,
+        automaton=last.automaton,
+        picture=drawn[last.automaton],
+        bounds=last.bounds,
+        basis=report.basis,
+        learner=run.learner,
+        converged=search.converged,
+        interrupted=interrupted,
+        ends=ends,
+        reached=tuple(dict.fromkeys((*limits_of(report), *search.reached))),
+        warnings=warnings_of(report),
+        counts=run.counts,
+        iterations=len(search.steps),
+        first_length=search.first_length,
+        seconds=run.seconds + time.monotonic() - started,
+        snapshots=tuple(snapshots),
+        ways=tuple(ways),
+        ways_total=total,
+        failures=failures,
+    )
+
+
+def failures_by_place(run: LearningRun) -> tuple[Failure, ...]:
+    """The errors and lines in which executions fail, as far as these are listed and tell."""
+    if not lists(run.teacher):
+        return ()
+    run.at(run.bounds)
+    found: dict[tuple[tuple[str, int] | None, str | None], list[Execution]] = {}
+    for endings in run.teacher.endings().values():
+        for execution in endings:
+            place = execution.places[-1] if execution.places else None
+            found.setdefault((place, execution.error), []).append(execution)
+    if set(found) <= {(None, None)}:
+        return ()
+    for executions in found.values():
+        executions.sort(key=lambda each: (len(each.word), each.word))
+    ranked = sorted(found.items(), key=lambda each: -len(each[1]))[:_SHOWN_FAILURES]
+    return tuple(
+        Failure(
+            None if place is None else run.naming(place[0]),
+            None if place is None else place[1],
+            len(executions),
+            executions[0].example or None,
+            error or None,
+            tuple(dict.fromkeys(each.word for each in executions[:_SHOWN_WORDS])),
+        )
+        for (place, error), executions in ranked
+    )
+
+
+def nothing_failed_error(run: LearningRun, within: Range, target: str) -> LawfulError:
+    """Nothing failed: that is an answer, but nothing that could be drawn."""
+    report = run.teacher.report
+    unwind, length = within.unwinds()[-1], within.lengths(1)[-1]
+    told = dict.fromkeys((*report.reached, *run.search.reached, *warnings_of(report)))
+    hint = "larger bounds: --max-unwind, --max-word-length; another error: --error; all it does: --explain-end"
+    if report.slow:
+        hint = "executions were cut off before they failed: allow each more time with --execution-seconds"
+    elif report.long:
+        hint = "executions were cut off before they failed: --max-word-length follows them further"
+    elif report.reached or run.search.reached:
+        more = "--seconds, --max-words, --max-paths or --execution-memory"
+        hint = f"a limit was reached before anything failed: allow more with {more}"
+    return LawfulError(
+        "explain-unreachable",
+        f"no execution within the bounds ends in {run.teacher.alphabet.labels[-1]!r}: unwinding up to {unwind}, "
+        f"words up to {length} events" + "".join(f"; {each}" for each in told),
+        where=target,
+        hint=hint,
+    )
+
+
+def _learner_name(learner: LearnerName, teacher: Teacher) -> str:
+    if learner not in LEARNERS:
+        raise LawfulError("explain-learner", f"there is no learner {learner!r}", hint=", ".join(LEARNERS))
+    if learner == "auto":
+        return "words" if knows(teacher) else "table"
+    if learner == "words" and not knows(teacher):
+        raise LawfulError(
+            "explain-learner",
+            "this teacher answers questions only, and cannot list all failing words",
+            hint="--learner table, tree or dont-care; or --teacher one-run",
+        )
+    return learner
+
+
+def _make_learner(name: str) -> AutomatonLearner:
+    if name == "table":
+        return TableLearner()
+    if name == "tree":
+        return TreeLearner()
+    return ThreeValuedLearner()
+
+
+def _asked(teacher: Teacher, algorithm: AutomatonLearner | None) -> Counts:
+    """What the learner asked, and the work that the teacher had with it."""
+    if algorithm is None:
+        return replace(teacher.counts)
+    mine = algorithm.counts
+    return replace(
+        teacher.counts,
+        membership=mine.membership,
+        conjectures=max(mine.conjectures, teacher.counts.conjectures),
+    )
+
+
+def _drawn(run: LearningRun, step: Step, ends: bool) -> Picture:
+    """The picture with an execution for each edge."""
+    spared = None if ends else run.spared(step)
+
+    def find(word: Word) -> Execution | None:
+        return run.find(word, step.bounds)
+
+    return picture(step.automaton, run.alphabet, length=step.bounds.word_length, find=find, spared=spared)
+
+
+def _plain(run: LearningRun, step: Step) -> Picture:
+    """The picture without asking anything more."""
+    return picture(step.automaton, run.alphabet, length=step.bounds.word_length)
+
+
+def _ways(run: LearningRun, drawn: Picture) -> tuple[list[Way], int]:
+    """The first failing words, each with its input where that costs little, and how many there are."""
+    length = run.bounds.word_length
+    teacher = run.at(run.bounds)
+    # A learner that is free to take words that no execution has may have done so: those are no ways.
+    automaton = teacher.failing if knows(teacher) and run.cheap else run.automaton
+    known = {edge.word: edge.example for edge in drawn.edges}
+    endings = teacher.endings() if lists(teacher) else {}
+    ways = []
+    for word in islice(words(automaton, length), _SHOWN_WAYS):
+        if word not in known and run.cheap:
+            execution = run.find(word)
+            known[word] = None if execution is None else execution.example
+        errors = dict.fromkeys(each.error for each in endings.get(word, ()) if each.error)
+        ways.append(Way(word, known.get(word), tuple(errors)))
+    return ways, count(automaton, length)
+
+
+def found_nothing(run: LearningRun) -> bool:
+    """Whether no failing word was found at all."""
+    return not run.search.steps or is_empty(run.automaton)

@@ -1,0 +1,73 @@
+"""What stands between a learner and a teacher: the rules of the error letter, a cache, and the counts."""
+
+from __future__ import annotations
+
+from lawful.explain.automata import Automaton, included
+from lawful.explain.teacher import Answer, Counterexample, Counts, Teacher, Word
+
+
+class CachedQueries:
+    """Asks a teacher what cannot be answered without it.
+
+    A failing word ends with the error letter and has no other one, because the program ends there. What breaks
+    this rule is answered no, and an automaton that accepts such a word is wrong, whoever the teacher is."""
+
+    def __init__(self, teacher: Teacher, counts: Counts) -> None:
+        self.teacher = teacher
+        self.counts = counts
+        self.labels = teacher.alphabet.labels
+        self._error = teacher.alphabet.error
+        self._shaped = _shaped(self.labels, self._error)
+        self._answers: dict[Word, Answer] = {}
+        self._told: dict[Word, bool] = {}
+        self.revisions = 0
+        """How often a counterexample said other than the answer before; what was made of that answer is void."""
+
+    def answer(self, word: Word) -> Answer:
+        """What the teacher says of a word; what it said in a counterexample goes first."""
+        known = self._answers.get(word)
+        if known is None:
+            self.counts.membership += 1
+            if word and word[-1] == self._error and word.count(self._error) == 1:
+                self.counts.membership_worked += 1
+                known = self.teacher.member(word)
+            else:
+                known = Answer.NO
+            self._answers[word] = known
+        return known
+
+    def accepts(self, word: Word) -> bool:
+        """Whether a word fails, for learners that know only yes and no."""
+        return self.answer(word) is Answer.YES
+
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
+        """A word that the automaton takes wrongly."""
+        self.counts.conjectures += 1
+        misshapen = included(automaton, self._shaped)
+        if misshapen is not None:
+            return Counterexample(misshapen, False)
+        self.counts.conjectures_worked += 1
+        found = self.teacher.counterexample(automaton)
+        if found is None:
+            return None
+        self._check(found, automaton)
+        self._told[found.word] = found.accept
+        # A teacher that only samples can find an execution for a conjecture that it did not find for the word alone.
+        if self.accepts(found.word) is not found.accept:
+            self.revisions += 1
+        self._answers[found.word] = Answer.YES if found.accept else Answer.NO
+        return found
+
+    def _check(self, found: Counterexample, automaton: Automaton) -> None:
+        if automaton.accepts(found.word) is found.accept:
+            raise ValueError(f"the teacher's counterexample is none, the automaton takes it rightly: {found!r}")
+        if found.accept and not self._shaped.accepts(found.word):
+            raise ValueError(f"the teacher wants a word accepted that does not end in its only error letter: {found!r}")
+        if self._told.get(found.word, found.accept) is not found.accept:
+            raise ValueError(f"the teacher's counterexamples contradict each other: {found!r}")
+
+
+def _shaped(labels: tuple[str, ...], error: int) -> Automaton:
+    """All words that end with the error letter and have no other one."""
+    start = tuple(1 if letter == error else 0 for letter in range(len(labels)))
+    return Automaton(labels, 0, (start, (2,) * len(labels), (2,) * len(labels)), frozenset({1}))

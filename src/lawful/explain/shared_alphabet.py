@@ -1,0 +1,168 @@
+"""Versions over one alphabet: the words that each has, and those that it may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from lawful.explain.automata import Automaton, intersection, is_empty, longest_word, minimise, relabelled, union
+from lawful.explain.compared_program import END, ComparedProgram
+from lawful.explain.learning_run import LearningRun
+from lawful.explain.line_alignment import aligned_labels
+from lawful.explain.lstar import LearningInterrupted
+from lawful.explain.postprocess import Finder
+from lawful.explain.teacher import Alphabet, Basis, Event, Execution, Report, Word
+
+RunsByEnding = Mapping[str, LearningRun]
+"""What was learned of one version, for each kind of end."""
+
+
+class SharedAlphabet:
+    """Versions over one alphabet: the words that each has, and those that it may have."""
+
+    def __init__(
+        self, programs: Sequence[ComparedProgram], parts: Sequence[str], runs: Sequence[RunsByEnding], began: float
+    ) -> None:
+        self.programs = programs
+        self.runs = runs
+        self.began = began
+        self.bounds = next(iter(runs[0].values())).bounds
+        self.kinds = list(dict.fromkeys(kind for version in runs for kind in version))
+        self.kinds.sort(key=lambda kind: kind == END)  # the good end is the last letter
+        events = [
+            [event for each in version.values() for event in each.teacher.alphabet.events[:-1]] for version in runs
+        ]
+        self.label_of = aligned_labels(events, [program.lines for program in programs], parts)
+        self.alphabet = self._union_of_alphabets()
+        self.reports = [_merged([each.search.last.report for each in version.values()]) for version in runs]
+        self.has = [self._union(number) for number in range(len(runs))]
+        self.may = [union(has, self._cut_off_words(number)) for number, has in enumerate(self.has)]
+
+    @property
+    def failing(self) -> frozenset[int]:
+        """The letters that are errors."""
+        return frozenset(self.letter(kind) for kind in self.kinds if kind != END)
+
+    @property
+    def endless(self) -> bool:
+        """Whether executions did not end that often that the rest was not looked at: larger inputs tell no more."""
+        return any(report.slow and () in report.begun for report in self.reports)
+
+    def letter(self, kind: str) -> int:
+        """The letter of a kind of end."""
+        return self.alphabet.terminal[self.kinds.index(kind)]
+
+    def spelled(self, number: int, labels: Sequence[str], kind: str) -> Word | None:
+        """The word of a version's labels and an end, if it has only known ones."""
+        if kind not in self.kinds or not set(labels) <= set(self.label_of[number]):
+            return None
+        return (*self._letters(number, labels), self.letter(kind))
+
+    def _letters(self, number: int, labels: Sequence[str]) -> Word:
+        """Labels of a version as letters."""
+        known = {event.label: letter for letter, event in enumerate(self.alphabet.events[: -self.alphabet.ends])}
+        return tuple(known[self.label_of[number][label]] for label in labels)
+
+    def _union_of_alphabets(self) -> Alphabet:
+        """The events of all, by their labels; and an end for each kind, whatever each version calls its own."""
+        events: dict[str, Event] = {}
+        for version, label_of in zip(self.runs, self.label_of, strict=True):
+            for each in version.values():
+                for event in each.alphabet.events[:-1]:
+                    label = label_of[event.label]
+                    events.setdefault(label, replace(event, label=label))
+        ends: dict[str, Event] = {}
+        for kind in self.kinds:
+            end = next(version[kind].alphabet.events[-1] for version in self.runs if kind in version)
+            label = end.label
+            while label in events or label in ends:
+                label = f"{label}!"
+            ends[label] = replace(end, label=label)
+        return Alphabet((*events.values(), *ends.values()), len(ends))
+
+    def _union(self, number: int) -> Automaton:
+        """All words of a version, whatever their end."""
+        labels, length, label_of = self.alphabet.labels, self.bounds.word_length, self.label_of[number]
+        found = Automaton.from_words((), labels)
+        for kind, each in self.runs[number].items():
+            events = [label_of[label] for label in each.automaton.labels[:-1]]
+            own = replace(each.automaton, labels=(*events, labels[self.letter(kind)]))
+            found = union(found, _within(minimise(relabelled(own, labels)), length))
+        return found
+
+    def _cut_off_words(self, number: int) -> Automaton:
+        """All words that begin like an execution that was not followed to its end."""
+        events = next(iter(self.runs[number].values())).teacher.alphabet
+        begun = Automaton.from_words(
+            [self._letters(number, events.spelled(word)) for word in self.reports[number].begun], self.alphabet.labels
+        )
+        rows = tuple(
+            (state,) * len(row) if state in begun.accepting else row for state, row in enumerate(begun.transitions)
+        )
+        return replace(begun, transitions=rows)
+
+    def with_end(self, automaton: Automaton, end: int) -> Automaton:
+        """Those of the words that end with a certain letter."""
+        nowhere = len(automaton)
+        others = set(self.alphabet.terminal) - {end}
+        rows = [
+            tuple(nowhere if letter in others else target for letter, target in enumerate(row))
+            for row in automaton.transitions
+        ]
+        rows.append((nowhere,) * len(automaton.labels))
+        return minimise(replace(automaton, transitions=tuple(rows)))
+
+    def finder(self, number: int) -> Finder:
+        """Finds executions of one version."""
+        runs, label_of = self.runs[number], self.label_of[number]
+
+        def find(word: Word) -> Execution | None:
+            found = runs.get(self.kinds[word[-1] - self.alphabet.terminal[0]]) if word else None
+            if found is None:
+                return None
+            own = {label_of[event.label]: letter for letter, event in enumerate(found.teacher.alphabet.events[:-1])}
+            letters = [own.get(self.alphabet.labels[letter]) for letter in word[:-1]]
+            if None in letters:
+                return None
+            try:
+                return found.find((*(each for each in letters if each is not None), found.teacher.alphabet.error))
+            except LearningInterrupted:  # the time is over: the difference is known, and its inputs are not
+                return None
+
+        return find
+
+    def placed(self, having: Sequence[int]) -> Alphabet:
+        """The alphabet, with the places where its events stand in these versions."""
+        events = list(self.alphabet.events)
+        known = {event.label: letter for letter, event in enumerate(events[: -self.alphabet.ends])}
+        for number in reversed(having):
+            for kind, each in self.runs[number].items():
+                for event in each.alphabet.events[:-1]:
+                    label = self.label_of[number][event.label]
+                    events[known[label]] = replace(event, label=label)
+                at = self.letter(kind)
+                events[at] = replace(each.alphabet.events[-1], label=events[at].label)
+        return replace(self.alphabet, events=tuple(events))
+
+
+def _merged(reports: Sequence[Report]) -> Report:
+    """What is said of one version, by the teachers of all its kinds of ends."""
+    return Report(
+        Basis.COMPLETE if all(each.basis is Basis.COMPLETE for each in reports) else Basis.SAMPLED,
+        list(dict.fromkeys(text for each in reports for text in each.reached)),
+        list(dict.fromkeys(text for each in reports for text in each.warnings)),
+        any(each.left_out for each in reports),
+        slow=max(each.slow for each in reports),
+        long=max(each.long for each in reports),
+        begun=tuple(sorted({word for each in reports for word in each.begun})),
+    )
+
+
+def _within(automaton: Automaton, length: int) -> Automaton:
+    """The words up to a length: of longer ones, an automaton with loops says nothing that was looked at."""
+    longest = longest_word(automaton)
+    if is_empty(automaton) or (longest is not None and longest <= length):
+        return automaton
+    letters = len(automaton.labels)
+    rows = tuple((min(state, length) + 1,) * letters for state in range(length + 2))  # counts, and stays past the end
+    return intersection(automaton, Automaton(automaton.labels, 0, rows, frozenset(range(length + 1))))

@@ -1,0 +1,187 @@
+"""What both C teachers share: the program, its control flow, what is known whatever the bounds are, and time."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from lawful.errors import LawfulError
+from lawful.explain.automata import Automaton, included
+from lawful.explain.bounds import OutOfTime
+from lawful.explain.teacher import (
+    Answer,
+    Basis,
+    Bounds,
+    Conjecture,
+    Counterexample,
+    Counts,
+    Execution,
+    Limits,
+    Report,
+    Word,
+)
+from lawful.explain.teachers.c.cbmc import Cbmc, CbmcTimeout, find_cbmc
+from lawful.explain.teachers.c.flow_words import FlowWords
+from lawful.explain.teachers.c.instrument import MAIN, Instrumented
+
+
+class CTeacher(ABC):
+    """A teacher of a C program. What costs something is left to those that derive from it.
+
+    With `trap`, an automaton is told of every word within the bounds that it accepts and that is no failure. Without,
+    it is told only of those that an execution begins with and does not fail after: the others are free."""
+
+    def __init__(self, program: Instrumented, limits: Limits, *, trap: bool = True, cbmc: Cbmc | None = None) -> None:
+        self.program = program
+        self.limits = limits
+        self.trap = trap
+        self.cbmc = cbmc or find_cbmc()
+        self.flow = FlowWords(program)
+        if self.flow.empty:
+            raise LawfulError(
+                "c-error-unreachable",
+                f"no way through {program.target}() leads to {_named(program)}",
+                where=str(program.path),
+                hint="control never comes there, as after a return; another assertion is chosen with --error file.c:17",
+            )
+        self.alphabet = program.alphabet
+        self.counts = Counts()
+        self.report = Report(warnings=list(program.warnings))
+        self._bounds: Bounds | None = None
+        self._began = time.monotonic()
+        # What the text rules out does not depend on the bounds (section 6.1).
+        self._refused: set[Word] = set()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives back what answers are read from. It is worked out again if more is asked."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def shortest(self) -> int:
+        return self.flow.shortest()
+
+    def bound(self, bounds: Bounds) -> None:
+        if bounds.unwind < 1 or bounds.word_length < 1:
+            raise LawfulError("explain-bounds", f"bounds begin with 1, not {min(bounds.unwind, bounds.word_length)}")
+        self._bounds = bounds
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is followed now."""
+        if self._bounds is None:
+            raise ValueError("bound() comes before any question")
+        return self._bounds
+
+    def member(self, word: Word) -> Answer:
+        self.counts.membership += 1
+        error, length = self.alphabet.error, self.bounds.word_length
+        if error in word[:-1]:
+            return Answer.NEVER
+        if word[-1:] == (error,) and len(word) <= length and self._fails(word):
+            return Answer.YES
+        # With the trap it need not be told whether a word is denied or free: it is no failure.
+        return Answer.NO if self.trap or self._denied(word) else Answer.NEVER
+
+    def _fails(self, word: Word) -> bool:
+        """Whether a word is a failure: what is known and the control flow are asked first."""
+        if word in self._refused:
+            return False
+        if not self.flow.allows(word):
+            self._refused.add(word)
+            return False
+        return self._asked(word)
+
+    def _denied(self, word: Word) -> bool:
+        """Whether an execution says no: it has this word and ends well, or has all of it before the error."""
+        if word[-1:] == (self.alphabet.error,):
+            return self._begins(word[:-1])
+        return self._passes(word) is not None
+
+    @abstractmethod
+    def _asked(self, word: Word) -> bool:
+        """Whether a word is a failure, if the program's text does not rule it out."""
+
+    @abstractmethod
+    def _begins(self, word: Word) -> bool:
+        """Whether an execution begins with these events, ends, and has no longer a word than the bound."""
+
+    @abstractmethod
+    def _passes(self, word: Word) -> Execution | None:
+        """An execution that has this word and ends well."""
+
+    @abstractmethod
+    def counterexample(self, automaton: Conjecture) -> Counterexample | None: ...
+
+    @abstractmethod
+    def example(self, word: Word) -> Execution | None: ...
+
+    def _misspelt(self, conjecture: Automaton) -> Word | None:
+        """A word that is accepted though it does not end with the error, or goes on after it."""
+        error, letters = self.alphabet.error, len(self.alphabet)
+        before = tuple(1 if letter == error else 0 for letter in range(letters))
+        nowhere = (2,) * letters
+        spelling = Automaton(self.alphabet.labels, 0, (before, nowhere, nowhere), frozenset({1}))
+        return included(conjecture, spelling, self.bounds.word_length)
+
+    def _known_wrong(self, automaton: Conjecture) -> Counterexample | None:
+        """A counterexample that needs no model checker."""
+        if not self.trap:
+            return None
+        wrong = self._misspelt(self._automaton(automaton)) or self.flow.refused(automaton, self.bounds.word_length)
+        return None if wrong is None else Counterexample(wrong, False)
+
+    def _automaton(self, conjecture: Conjecture) -> Automaton:
+        return Automaton(self.alphabet.labels, conjecture.initial, conjecture.transitions, conjecture.accepting)
+
+    def _reached(self, limit: str) -> None:
+        self.report.basis = Basis.SAMPLED
+        if limit not in self.report.reached:
+            self.report.reached.append(limit)
+
+    def _left(self) -> float | None:
+        """The seconds that may still be spent."""
+        if self.limits.seconds is None:
+            return None
+        left = self.limits.seconds - (time.monotonic() - self._began)
+        if left <= 0:
+            self._out_of_time()
+        return left
+
+    def _out_of_time(self) -> None:
+        self._reached(f"stopped after {self.limits.seconds:g} seconds")
+        raise OutOfTime
+
+    @contextmanager
+    def _question(self, definitions: str) -> Iterator[Path]:
+        """The program with the functions that a question defines, in a file that CBMC need not preprocess."""
+        with tempfile.TemporaryDirectory(prefix="lawful-") as folder:
+            path = Path(folder) / "question.i"
+            path.write_text(self.program.text + definitions, encoding="utf-8")
+            yield path
+
+    def _run(self, definitions: str, ask: Callable[[list[str]], Any], more: Sequence[str] = ()) -> Any:
+        """Lets CBMC work on a question."""
+        self.counts.solver_calls += 1
+        with self._question(definitions) as path:
+            try:
+                return ask([str(path), "--function", MAIN, "--unwind", str(self.bounds.unwind), *more])
+            except CbmcTimeout:
+                self._out_of_time()
+
+
+def _named(program: Instrumented) -> str:
+    """The error, as a reader knows it."""
+    event = program.alphabet.events[-1]
+    if program.at_end:
+        return "its end"
+    return f"{event.label}()" if event.line is None else f"the assertion at line {event.line}"

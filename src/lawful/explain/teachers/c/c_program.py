@@ -1,0 +1,270 @@
+"""A C program as a syntax tree: its functions, who calls whom, and its assertions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pycparser import c_ast, c_parser
+
+from lawful.diagnostics import did_you_mean
+from lawful.errors import LawfulError
+from lawful.explain.teachers.c.preprocessing import Preprocessed, compiler_complaint, preprocess
+
+CONDITIONS = {"assert": 0, "__VERIFIER_assert": 0, "__CPROVER_assert": 0}
+"""Functions that check a condition, and which argument it is."""
+
+FAILURES = ("__VERIFIER_error", "reach_error", "__assert_fail")
+"""Functions that are only called where the program has failed."""
+
+EXITS = ("exit", "_exit", "_Exit", "quick_exit")
+ABORTS = ("abort", "__builtin_trap", "__builtin_abort")
+"""Functions that end the program: it has come to its end, or it has not."""
+
+ASSUMPTIONS = ("__VERIFIER_assume", "assume_abort_if_not")
+"""Functions that leave out executions without a condition."""
+
+
+class NodePlace(NamedTuple):
+    """A node, and where it hangs."""
+
+    parent: c_ast.Node
+    slot: str
+    at: int | None
+    node: c_ast.Node
+
+    def replace(self, node: c_ast.Node) -> None:
+        """Puts another node in its place."""
+        if self.at is None:
+            setattr(self.parent, self.slot, node)
+        else:
+            getattr(self.parent, self.slot)[self.at] = node
+
+
+def children(parent: c_ast.Node) -> Iterator[NodePlace]:
+    """The nodes below a node."""
+    for name, node in parent.children():
+        slot, _, rest = name.partition("[")
+        yield NodePlace(parent, slot, int(rest[:-1]) if rest else None, node)
+
+
+def below(parent: c_ast.Node) -> Iterator[NodePlace]:
+    """All nodes below a node, those above first."""
+    waiting = list(children(parent))[::-1]
+    while waiting:
+        child = waiting.pop()
+        yield child
+        waiting += list(children(child.node))[::-1]
+
+
+def called(node: c_ast.Node) -> str | None:
+    """The name of the function that a node calls, if it says so."""
+    if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID):
+        return str(node.name.name)
+    return None
+
+
+def arguments(call: c_ast.FuncCall) -> list[Any]:
+    """The arguments of a call."""
+    return list(call.args.exprs) if call.args is not None else []
+
+
+def line_of(node: c_ast.Node) -> int:
+    """Where a node stands."""
+    return int(node.coord.line) if node.coord is not None else 0
+
+
+def file_of(node: c_ast.Node) -> str:
+    """In which file a node stands."""
+    return str(node.coord.file) if node.coord is not None else ""
+
+
+@dataclass
+class Assertion:
+    """A place where the program may fail."""
+
+    file: str
+    line: int
+    function: str
+    place: NodePlace
+
+
+@dataclass
+class CProgram:
+    """What is known of a program before anything in it is changed."""
+
+    path: Path
+    source: Preprocessed
+    tree: c_ast.FileAST
+    functions: dict[str, c_ast.FuncDef] = field(default_factory=dict)
+    declared: dict[str, c_ast.FuncDecl] = field(default_factory=dict)
+    """Functions that are declared, with or without a body."""
+
+    foreign: set[str] = field(default_factory=set)
+    """Functions that a header of the system declares."""
+
+    typedefs: dict[str, c_ast.Node] = field(default_factory=dict)
+
+    variables: set[str] = field(default_factory=set)
+    """Whatever is declared somewhere and is no function: a call of it goes through a pointer."""
+
+    def calls(self, node: c_ast.Node) -> str | None:
+        """The function that a node calls, if it says so."""
+        name = called(node)
+        through_pointer = name in self.variables and name not in self.declared
+        return None if through_pointer else name
+
+    def own(self, node: c_ast.Node) -> bool:
+        """Whether a node is the user's, and not of a header of the system."""
+        return file_of(node) not in self.source.system
+
+    def mentioned(self, function: str) -> set[str]:
+        """The functions that a function calls, or whose address it takes."""
+        names = (child.node.name for child in below(self.functions[function].body) if isinstance(child.node, c_ast.ID))
+        return {name for name in names if name in self.declared or name in self.functions}
+
+    def reachable(self, target: str) -> list[str]:
+        """The functions with a body that may run, in the order of the source."""
+        found, waiting = {target}, [target]
+        # A function whose address stands in a table outside of any function may be called by anybody.
+        for item in self.tree.ext:
+            if isinstance(item, c_ast.Decl) and item.init is not None:
+                initial = [item.init, *(child.node for child in below(item.init))]
+                waiting += [str(node.name) for node in initial if isinstance(node, c_ast.ID)]
+        waiting = [name for name in waiting if name in self.functions]
+        found |= set(waiting)
+        while waiting:
+            for name in self.mentioned(waiting.pop()) & self.functions.keys():
+                if name not in found:
+                    found.add(name)
+                    waiting.append(name)
+        return [name for name in self.functions if name in found]
+
+    def distances(self, start: str, among: Sequence[str]) -> dict[str, int]:
+        """How many steps in the graph of calls, in either direction, lead from a function to the others."""
+        near: dict[str, set[str]] = {name: set() for name in among}
+        for name in among:
+            for other in self.mentioned(name) & near.keys():
+                near[name].add(other)
+                near[other].add(name)
+        distance, edge = {start: 0}, [start]
+        while edge:
+            edge = _next(edge, near, distance)
+        return distance
+
+    def assertions(self, among: Sequence[str]) -> list[Assertion]:
+        """The assertions of these functions."""
+        return [
+            Assertion(file_of(child.node), line_of(child.node), function, child)
+            for function in among
+            for child in below(self.functions[function])
+            if self.asserts(child.node)
+        ]
+
+    def asserts(self, node: c_ast.Node) -> bool:
+        """Whether a node is an assertion. One with a body of its own is a function like any other."""
+        name = called(node)
+        return name is not None and (name in CONDITIONS or name in FAILURES) and name not in self.functions
+
+
+def _next(edge: list[str], near: dict[str, set[str]], distance: dict[str, int]) -> list[str]:
+    found = []
+    for name in edge:
+        for other in sorted(near.get(name, ())):
+            if other not in distance:
+                distance[other] = distance[name] + 1
+                found.append(other)
+    return found
+
+
+def read_program(path: str | Path, include: Sequence[str | Path] = (), define: Sequence[str] = ()) -> CProgram:
+    """Reads a C file. What cannot be read is an error with its place."""
+    path = Path(path)
+    if not path.is_file():
+        raise LawfulError("c-not-read", f"there is no file {path}")
+    source = preprocess(path, [Path(folder) for folder in include], define)
+    try:
+        tree = c_parser.CParser().parse(source.text, str(path))
+    except (c_parser.ParseError, RecursionError) as error:
+        raise compiler_complaint(source) or _not_parsed(error, path) from error
+    program = CProgram(path, source, tree)
+    for item in tree.ext:
+        if isinstance(item, c_ast.FuncDef):
+            program.functions[item.decl.name] = item
+            program.declared[item.decl.name] = item.decl.type
+        elif isinstance(item, c_ast.Typedef):
+            program.typedefs[item.name] = item.type
+        elif isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.FuncDecl):
+            program.declared.setdefault(item.name, item.type)
+            if not program.own(item):
+                program.foreign.add(item.name)
+    for child in below(tree):
+        if isinstance(child.node, c_ast.Decl) and not isinstance(child.node.type, c_ast.FuncDecl):
+            program.variables.add(str(child.node.name))
+    return program
+
+
+def _not_parsed(error: Exception, path: Path) -> LawfulError:
+    said = re.match(r"(?P<file>.*?):(?P<line>\d+):(?:\d+:)? *(?P<what>.*)", str(error), re.S)
+    hint = "C11 is read, without most extensions of compilers"
+    if said is None:
+        return LawfulError("c-not-parsed", str(error).removeprefix(f"{path}: "), where=str(path), hint=hint)
+    return LawfulError("c-not-parsed", said["what"], where=f"{said['file']}:{said['line']}", hint=hint)
+
+
+def target_of(program: CProgram, function: str | None) -> str:
+    """The function whose executions are looked at."""
+    own = [name for name, definition in program.functions.items() if program.own(definition)]
+    hint = f"it has {', '.join(own)}" if own else "it has no function with a body"
+    if function is not None and function not in program.functions:
+        close = did_you_mean(function, own)
+        hint = f"did you mean {close}?" if close is not None else hint
+        if function in program.declared:
+            hint = f"{function} is declared there, without a body"
+        raise LawfulError("c-no-function", f"{program.path} has no function {function}", hint=hint)
+    if function is None and "main" not in program.functions:
+        raise LawfulError(
+            "c-no-function",
+            f"{program.path} has no function main",
+            hint=f"name the function to explain, as in {program.path}:{own[0]}; {hint}" if own else hint,
+        )
+    return function or "main"
+
+
+def chosen_assertions(program: CProgram, among: Sequence[str], error: str | int | None) -> list[Assertion]:
+    """The assertion to explain: by its line, as `17` or `file.c:17`, or the only one there is; `assert`: all."""
+    found = program.assertions(among)
+    if error == "assert" and found:
+        return found
+    error = None if error == "assert" else error
+    places = ", ".join(sorted({f"{one.file}:{one.line}" for one in found}, key=lambda place: (len(place), place)))
+    if error is None:
+        if not found:
+            raise LawfulError(
+                "c-no-assertion",
+                f"{program.path} asserts nothing that could be reached",
+                hint="add an assert(), or explain the end of the program with --explain-end",
+            )
+        if len({(one.file, one.line) for one in found}) > 1:
+            raise LawfulError(
+                "c-several-assertions",
+                f"{program.path} has assertions at {places}",
+                hint=f"choose one by its line, as in --error {found[0].file}:{found[0].line}, or all: --error assert",
+            )
+        return found
+    file, _, line = str(error).rpartition(":")
+    chosen = [
+        one
+        for one in found
+        if line.isdecimal() and one.line == int(line) and (not file or Path(one.file).name == Path(file).name)
+    ]
+    if not chosen:
+        raise LawfulError(
+            "c-no-assertion",
+            f"there is no assertion at {error} that the program could reach",
+            hint=f"there are assertions at {places}" if found else "it has none",
+        )
+    return chosen

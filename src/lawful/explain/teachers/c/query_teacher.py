@@ -1,0 +1,127 @@
+"""The paper's teacher: every question is a program of its own, and a run of CBMC."""
+
+from __future__ import annotations
+
+from lawful.explain.automata import words
+from lawful.explain.teacher import Bounds, Conjecture, Counterexample, Execution, Limits, Word
+from lawful.explain.teachers.c import queries
+from lawful.explain.teachers.c.base_teacher import CTeacher
+from lawful.explain.teachers.c.cbmc import Cbmc
+from lawful.explain.teachers.c.cbmc_traces import BrokenProperty, described, found_in
+from lawful.explain.teachers.c.instrument import Instrumented
+
+
+class QueryTeacher(CTeacher):
+    """One process of CBMC for each membership or conjecture query that cannot be answered without (sections 4 and 6.1).
+
+    With the trap, words are failures or not, as in the paper: it is not asked whether any execution has them."""
+
+    def __init__(self, program: Instrumented, limits: Limits, *, trap: bool = True, cbmc: Cbmc | None = None) -> None:
+        super().__init__(program, limits, trap=trap, cbmc=cbmc)
+        # Failures stay failures where more is followed (section 6.1); with which unwinding each was met.
+        self._failures: dict[Word, Execution] = {}
+        self._unwound: dict[Word, int] = {}
+        # What depends on the bounds is kept for the bounds.
+        self._answers: dict[tuple[Bounds, str, Word], bool] = {}
+
+    def close(self) -> None:
+        """Each question had a process of its own, which has ended."""
+
+    def _check(self, definitions: str) -> list[BrokenProperty]:
+        more = ["--property", queries.FAIL, "--property", queries.END, "--trace"]
+        left = self._left()
+        return found_in(self._run(definitions, lambda arguments: self.cbmc.asked(arguments, left), more))
+
+    def _fails(self, word: Word) -> bool:
+        return self._still(word) or super()._fails(word)
+
+    def _still(self, word: Word) -> bool:
+        """Whether a failure is known: more unwinding adds executions and takes none away; less has to be asked anew."""
+        return word in self._failures and self._unwound[word] <= self.bounds.unwind
+
+    def _asked(self, word: Word) -> bool:
+        key = (Bounds(self.bounds.unwind, 0), "fails", word)
+        if key not in self._answers:
+            self.counts.membership_worked += 1
+            found = self._check(queries.membership(word))
+            if found:
+                self._keep(BrokenProperty(found[0].property, word, found[0].inputs))
+            self._answers[key] = bool(found)
+        return self._answers[key]
+
+    def _keep(self, found: BrokenProperty) -> None:
+        """Remembers a failure, whatever showed it."""
+        self._failures[found.word] = Execution(found.word, True, described(found.inputs, self.program))
+        self._unwound[found.word] = min(self._unwound.get(found.word, self.bounds.unwind), self.bounds.unwind)
+
+    def _begins(self, word: Word) -> bool:
+        if len(word) > self.bounds.word_length:
+            return False
+        key = (self.bounds, "begins", word)
+        if key not in self._answers:
+            self.counts.membership_worked += 1
+            self._answers[key] = bool(self._check(queries.beginning(word, self.bounds.word_length)))
+        return self._answers[key]
+
+    def _passes(self, word: Word) -> Execution | None:
+        if len(word) > self.bounds.word_length:
+            return None
+        self.counts.membership_worked += 1
+        found = self._check(queries.passing(word))
+        return Execution(word, False, described(found[0].inputs, self.program)) if found else None
+
+    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+        self.counts.conjectures += 1
+        known = self._known_wrong(automaton)
+        if known is not None:
+            return known
+        length, error = self.bounds.word_length, self.alphabet.error
+        missed = next((word for word in self._within() if not automaton.accepts(word)), None)
+        if missed is not None:
+            return Counterexample(missed, True)
+        self.counts.conjectures_worked += 1
+        for found in self._check(queries.conjecture(automaton, length, error)):
+            self._keep(found)
+            return Counterexample(found.word, True)
+        return self._trapped(automaton) if self.trap else self._said_no(automaton)
+
+    def _within(self) -> list[Word]:
+        """The failures within the bounds that are known already."""
+        return [word for word in self._failures if len(word) <= self.bounds.word_length and self._still(word)]
+
+    def _trapped(self, automaton: Conjecture) -> Counterexample | None:
+        """The trap, and then a membership query for every accepted word that is not confirmed yet.
+
+        The trap takes a word for wrong that may only not be known: it is asked before it is given as feedback."""
+        length, error = self.bounds.word_length, self.alphabet.error
+        while True:
+            found = self._check(queries.trap(automaton, length, error, self._within()))
+            if not found:
+                break
+            if not self._fails(found[0].word):
+                return Counterexample(found[0].word, False)
+        for number, word in enumerate(words(self._automaton(automaton), length)):
+            if self.limits.words is not None and number >= self.limits.words:
+                self._reached(f"only {self.limits.words:,} words of a conjecture were checked")
+                break
+            if not self._fails(word):
+                return Counterexample(word, False)
+        return None
+
+    def _said_no(self, automaton: Conjecture) -> Counterexample | None:
+        length, error = self.bounds.word_length, self.alphabet.error
+        while True:
+            found = self._check(queries.denied(automaton, length, error, self._within()))
+            if not found:
+                return None
+            word = found[0].word[: found[0].word.index(error) + 1]
+            if not self._fails(word):
+                return Counterexample(word, False)
+
+    def example(self, word: Word) -> Execution | None:
+        error = self.alphabet.error
+        if not word or word[-1] != error:
+            return None if error in word else self._passes(word)
+        if error in word[:-1] or len(word) > self.bounds.word_length or not self._fails(word):
+            return None
+        return self._failures[word]

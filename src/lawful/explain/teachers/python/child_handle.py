@@ -1,0 +1,235 @@
+"""The child process as its parent sees it: requests, reports, what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import selectors
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import lawful
+from lawful.errors import LawfulError
+from lawful.explain.teachers.python.child_guard import SIZE
+
+# The project may have modules that are called like ours, or like those of the standard library: its folder, which is
+# the current one, is no place to import from until we have all that we need.
+_START = """
+import sys
+sys.path[:] = [each for each in sys.path if each]
+before = frozenset(sys.modules)
+import importlib.util
+spec = importlib.util.spec_from_file_location("lawful", sys.argv[4])
+sys.modules["lawful"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["lawful"])
+files = [int(each) for each in sys.argv[1:4]]
+from lawful.explain.teachers.python.child_guard import guard
+guard(*files)
+from lawful.explain.teachers.python.child_process import main
+main(*files, before)
+"""
+_KEPT = 64 * 1024  # bytes of output
+_GRACE = 2.0
+_LOADING = 60.0
+_TICK = 0.25
+
+
+class ChildDied(Exception):
+    """The child process ended without an answer. `number`: the input that it was at."""
+
+    def __init__(self, status: int, number: int, *, hung: bool) -> None:
+        super().__init__(status)
+        self.status = status
+        self.number = number
+        self.hung = hung
+
+
+class ChildHandle:
+    """One child process with the target loaded. `seed` is that of its hashes: the order of sets follows from it.
+    `seconds`: so long it may take to load the target."""
+
+    def __init__(self, config: Mapping[str, Any], seed: int, seconds: float | None = None) -> None:
+        self._loading = _LOADING if seconds is None else seconds
+        self._output = b""
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        printed, self._printing = os.pipe()
+        with tempfile.TemporaryFile() as file:
+            file.truncate(SIZE)
+            self._beats = mmap.mmap(file.fileno(), SIZE)
+            try:
+                self._process = subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-c",
+                        _START,
+                        str(requests),
+                        str(answers),
+                        str(file.fileno()),
+                        str(lawful.__file__),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._printing,
+                    stderr=self._printing,
+                    cwd=config["folder"],
+                    env={**os.environ, "PYTHONHASHSEED": str(seed % 2**32)},
+                    pass_fds=(requests, answers, file.fileno()),
+                    start_new_session=True,  # Ctrl-C is for us; and all that the child starts ends with it
+                )
+            except OSError as error:
+                raise LawfulError("explain-child", f"no process could be started: {error.strerror}") from None
+            finally:
+                for each in (requests, answers, self._printing):
+                    os.close(each)
+        self._printed = printed
+        os.set_blocking(self._answers, False)
+        os.set_blocking(printed, False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._answers, selectors.EVENT_READ)
+        self._selector.register(printed, selectors.EVENT_READ)
+        self._buffer = b""
+        self.close = weakref.finalize(
+            self, _close, self._process, self._selector, (self._requests, self._answers, printed)
+        )
+        self._config = config
+        self._ask(config)
+
+    @property
+    def output(self) -> str:
+        """The end of what the program has printed."""
+        return self._output.decode(errors="replace")
+
+    def loaded(self) -> dict[str, Any]:
+        """The target's description, once it is loaded."""
+        try:
+            for message in self._messages(self._loading):
+                return message
+        except ChildDied as died:
+            last = self.output.strip().rpartition("\n")[2]
+            what = (
+                f"did not end within {self._loading:g} s" if died.hung else f"ended the process ({_ended(died.status)})"
+            )
+            hint = "--seconds says how long it may take" if died.hung else None
+            text = f"importing it {what}{f': {last}' if last else ''}"
+            raise LawfulError("explain-load", text, where=self._config["name"], hint=hint) from None
+        raise AssertionError("messages end with an answer or an exception")
+
+    def run(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The reports on a request; the last one has `end`."""
+        self._beats[:16] = bytes(16)
+        self._ask(request)
+        # Tests have fixtures and modules of their own to load first, and nobody knows how long that takes.
+        patience = self._loading if "node" in self._config else request["seconds_per_execution"] + _GRACE
+        for message in self._messages(patience):
+            yield message
+            if message.get("end"):
+                return
+
+    def _ask(self, request: Mapping[str, Any]) -> None:
+        with suppress(BrokenPipeError):  # it is found out where the answer is read
+            data = json.dumps(request).encode() + b"\n"
+            while data:
+                data = data[os.write(self._requests, data) :]
+
+    def _messages(self, patience: float) -> Iterator[dict[str, Any]]:
+        """What the child sends. It is ended if it shows no sign of life for so many seconds."""
+        beat, since = self._beat(), time.monotonic()
+        while True:
+            message = self._next()
+            if message is not None:
+                yield self._checked(message)
+                since = time.monotonic()
+                continue
+            alive = self._receive()
+            if not alive:
+                self._drain()
+                try:
+                    status = self._process.wait(patience)
+                except subprocess.TimeoutExpired:  # it has closed the pipe, and goes on
+                    number = self._number()
+                    self.close()
+                    raise ChildDied(-signal.SIGKILL, number, hung=True) from None
+                ended, code = struct.unpack_from("Qq", self._beats, 16)
+                raise ChildDied(code if ended else status, self._number(), hung=False)
+            now = time.monotonic()
+            if self._beat() != beat:
+                beat, since = self._beat(), now
+            elif now - since > patience:
+                number = self._number()
+                self.close()
+                raise ChildDied(-signal.SIGKILL, number, hung=True)
+
+    def _next(self) -> dict[str, Any] | None:
+        if len(self._buffer) < 4:
+            return None
+        (size,) = struct.unpack_from("I", self._buffer)
+        if len(self._buffer) < 4 + size:
+            return None
+        data, self._buffer = self._buffer[4 : 4 + size], self._buffer[4 + size :]
+        message: dict[str, Any] = json.loads(data)
+        return message
+
+    def _checked(self, message: dict[str, Any]) -> dict[str, Any]:
+        error = message.get("error")
+        if error is not None:
+            where = error["where"] or self._config["name"]
+            raise LawfulError(error["slug"], error["message"], where=where, hint=error["hint"])
+        if "fault" in message:
+            raise RuntimeError(f"in the process of the program:\n{message['fault']}")
+        return message
+
+    def _receive(self) -> bool:
+        """Waits a moment for what the child sends or prints. False: it will send no more."""
+        for key, _ in self._selector.select(_TICK):
+            with suppress(BlockingIOError):
+                data = os.read(key.fd, 1 << 16)
+                if key.fd == self._answers:
+                    if not data:
+                        return False
+                    self._buffer += data
+                elif data:
+                    self._output = (self._output + data)[-_KEPT:]
+                else:
+                    self._selector.unregister(key.fd)  # it has closed its output
+        return True
+
+    def _drain(self) -> None:
+        """Reads what the child had printed before it ended."""
+        with suppress(BlockingIOError):
+            while data := os.read(self._printed, 1 << 16):
+                self._output = (self._output + data)[-_KEPT:]
+
+    def _beat(self) -> int:
+        return int(struct.unpack_from("Q", self._beats, 0)[0])
+
+    def _number(self) -> int:
+        return int(struct.unpack_from("Q", self._beats, 8)[0])
+
+
+def _ended(status: int) -> str:
+    return f"exit code {status}" if status >= 0 else f"signal {-status}"
+
+
+def _close(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, files: tuple[int, ...]) -> None:
+    selector.close()
+    for each in files:
+        with suppress(OSError):
+            os.close(each)
+    # The process that guards the program ends it and all that it has begun, unless the program has got at it.
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,349 @@
+"""The process in which the program runs: it loads the target, and answers the requests of its parent."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import importlib.util
+import mmap
+import os
+import pickle
+import random
+import struct
+import sys
+import traceback
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from lawful.errors import LawfulError
+from lawful.explain.teachers.python import event_candidates
+from lawful.explain.teachers.python.branches import Branches
+from lawful.explain.teachers.python.channel import Channel
+from lawful.explain.teachers.python.child_guard import SIZE
+from lawful.explain.teachers.python.execution_watch import ExecutionWatch
+from lawful.explain.teachers.python.inputs import GivenInputs, Inputs, InputSample, InputScope, takes_several
+from lawful.explain.teachers.python.loading import LoadedFunction, load_function, load_value
+from lawful.explain.teachers.python.module_shadowing import forget_shadowed, our_module, root_of
+from lawful.explain.teachers.python.options import EventChoice
+from lawful.explain.teachers.python.recorder import Key, Recorder
+from lawful.explain.teachers.python.request_runs import (
+    RunLimits,
+    RunTally,
+    outcomes,
+    repeated,
+    run_inputs,
+    run_strategy,
+)
+from lawful.explain.teachers.python.runner import FailureJudge, Runner
+from lawful.explain.teachers.python.symbolic_runs import run_paths
+from lawful.sources.python.scope import Scope as Project
+from lawful.sources.python.scope import find_project
+
+_ALL = 100_000
+"""So many inputs are all tried if the user did not choose a way."""
+
+_PYTESTING = "lawful.explain.teachers.python.pytest_runs"
+
+
+class ChildProcess:
+    """The program, loaded, and how it is watched."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        beats: mmap.mmap,
+        channel: Channel,
+    ) -> None:
+        self.config, self._channel = config, channel
+        self.send, self.wait = channel.send, channel.wait
+        self._beats = beats
+        self._count = 0
+        self.node: str | None = config.get("node")
+        file = config.get("file")
+        self.project = Project(project=Path(config["project"]) if config.get("project") else find_project(file or "."))
+        self.recorder = Recorder()
+        self.branches: Branches | None = None
+        if config["branches"]:
+            self.branches = Branches(self.recorder)
+            self.branches.install(self.project.own)
+        self.watch = ExecutionWatch(self.recorder, self.project)
+        self.runner = Runner(self.recorder, self.watch, FailureJudge(config["error"], self.project), self.project)
+        self.loaded: LoadedFunction | None = None
+        self._given: Any = None
+
+    def beat(self, number: int) -> None:
+        """Shows the parent that something goes on, and with which input."""
+        self._count += 1
+        struct.pack_into("QQ", self._beats, 0, self._count, number)
+
+    def load(self) -> None:
+        """Loads the target, and says which events it could have."""
+        if self.node is not None:
+            if importlib.util.find_spec("pytest") is None:
+                message = "pytest is not installed"
+                raise LawfulError("explain-pytest", message, hint="a function is named as file.py:function")
+            our_module(_PYTESTING)  # once for all the processes in which it will run
+
+            def begin(functions: list[Any]) -> RunTally | None:
+                self._describe(functions)
+                request = self.wait()  # pytest need not load everything again for the first run
+                return None if request is None else self._tally(request)
+
+            self._tested(begin)
+            return
+        config = self.config
+        before = random.getstate()
+        self.loaded = load_function(config.get("file"), config.get("module"), config["function"], self.branches)
+        if random.getstate() != before:
+            self.runner.chance = random.getstate()
+        given = config.get("inputs")
+        if given is not None:
+            if "pickled" in given:
+                self._given = _unpickled(given["pickled"])
+            else:
+                self._given = load_value(given["name"], config["folder"])
+        self._describe([self.loaded.function])
+
+    def _describe(self, targets: list[Any]) -> None:
+        hidden = [each for target in targets for each in _functions(target)]
+        functions = event_candidates.own_functions(self.project, hidden)
+        labels = event_candidates.labels(functions)
+        wanted: set[int] = set()
+        starts = []
+        for function in hidden:
+            start = event_candidates.find(functions, function.__code__)
+            if start is not None:
+                starts.append(start)
+                wanted |= event_candidates.reachable(functions, start)
+        file = self.project.event_file
+        emitted = event_candidates.emits(self.project)
+        arms = [] if self.branches is None else self.branches.arms
+        self.send(
+            {
+                "functions": [f.as_json(label, file(f.file)) for f, label in zip(functions, labels, strict=True)],
+                "targets": starts,
+                "strategy": _is_strategy(self._given),
+                "reachable": sorted(wanted),
+                "emits": [{"name": each.name, "file": file(each.file), "line": each.line} for each in emitted],
+                "arms": [
+                    {
+                        "key": arm.key,
+                        "names": [arm.function, f"{arm.function}:{arm.line}"],
+                        "function": arm.function,
+                        "path": arm.file,
+                        "file": file(arm.file),
+                        "line": arm.line,
+                        "column": arm.column,
+                        "arm": arm.arm,
+                    }
+                    for arm in arms
+                ],
+            }
+        )
+
+    # -- runs -------------------------------------------------------------------------------------
+
+    def run(self, request: Mapping[str, Any]) -> None:
+        """Does what the parent asks for, and reports."""
+        if self.node is not None:
+            self._tested(lambda _: self._tally(request))
+            return
+        tally = self._tally(request)
+        assert self.loaded is not None
+        function, bound = self.loaded.function, request["bound"]
+        way, inputs = self._inputs(request)
+        if request.get("again") is not None:
+            assert not isinstance(inputs, _Strategy)
+            isolated = request["isolated"]
+            found = outcomes(function, inputs, self.runner, request["again"], self.beat, isolated=isolated)
+            self.send({"end": True, "again": found})
+            return
+        if request.get("texts") is not None:
+            met: list[list[Any]] = []
+            if not isinstance(inputs, _Strategy):
+                isolated = request["isolated"]
+                met = repeated(function, inputs, self.runner, request["texts"], self.beat, isolated=isolated)
+            self.send({"end": True, "repeated": met})
+            return
+        if isinstance(inputs, _Strategy):
+            size, seed = request["samples"], request["seed"]
+            several = takes_several(function)
+            end = run_strategy(function, inputs.strategy, several, tally, self.beat, size=size, seed=seed)
+        elif way == "symbolic":
+            assert isinstance(inputs, InputScope)
+            end = run_paths(function, inputs, bound, tally, self.beat)
+        else:
+            numbers, start, isolated = request.get("numbers"), request["start"], request["isolated"]
+            end = run_inputs(
+                function, inputs, tally, self.beat, numbers=numbers, start=start, isolated=isolated
+            )  # fmt: skip
+        self._finish(end, way)
+
+    def _tested(self, begin: Callable[[list[Any]], RunTally | None]) -> None:
+        pytesting = our_module(_PYTESTING)
+
+        node, folder = str(self.node), self.config["folder"]
+
+        def test() -> None:
+            end = pytesting.run(node, folder, begin, self.beat)
+            if end is not None:
+                self._finish(end, "testing")
+
+        self._in_fork(test)
+
+    def _tally(self, request: Mapping[str, Any]) -> RunTally:
+        """Begins to watch as the request says, and to count."""
+        self._begin(request)
+        return RunTally(self.send, RunLimits(request["paths"], request["words"], request["seconds"]), self.runner)
+
+    def _finish(self, end: dict[str, Any], way: str) -> None:
+        self.send({**end, "way": way, "discovered": self.recorder.discovered})
+
+    def _begin(self, request: Mapping[str, Any]) -> None:
+        keys: list[Key] = [tuple(key) for key in request["keys"]]
+        kinds = {key[0] for key in keys}
+        look = request.get("discover")
+        self.recorder.watch(keys, None if look is None else _discovering(look))
+        if self.branches is not None:
+            self.branches.begin()
+        calls = "calls" in kinds or (look is not None and "calls" in look["kinds"])
+        self.watch.begin(entries="entries" in kinds, calls=calls)
+        self.runner.seconds = request["seconds_per_execution"]
+        self.runner.most = request["most"]
+        self.runner.memory.allow(request["megabytes"])
+
+    def _inputs(self, request: Mapping[str, Any]) -> tuple[str, Inputs | _Strategy]:
+        """The way, if it was left open, and the inputs that it goes through."""
+        loaded, way, bound = self.loaded, request["way"], request["bound"]
+        assert loaded is not None
+        if self._given is not None:
+            if way == "symbolic":
+                message = "with inputs of your own there is nothing to explore symbolically"
+                raise LawfulError("explain-way", message, hint="leave out the inputs, or choose another way")
+            if _is_strategy(self._given):
+                return "testing", _Strategy(self._given)
+            name = (self.config.get("inputs") or {}).get("name", "the inputs")
+            return "exhaustive", GivenInputs(self._given, name, loaded.function, bound)
+        scope = InputScope(loaded.function, loaded.name, bound, loaded.owner)
+        if way == "auto":
+            if scope.count <= _ALL:
+                way = "exhaustive"
+            else:
+                way = "symbolic" if _has_z3() else "testing"
+        if way == "symbolic" and not _has_z3():
+            hint = 'pip install "lawful[explain]"'
+            raise LawfulError("explain-way", "symbolic execution needs z3, which is not installed", hint=hint)
+        if way == "testing":
+            return way, InputSample(scope, request["samples"], request["seed"])
+        return way, scope
+
+    def _in_fork(self, work: Callable[[], None]) -> None:
+        """Does something in a process of its own that talks to our parent: pytest leaves too much behind."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            self._channel.adopt()
+            try:
+                _guarded(work, self.send)
+                sys.stdout.flush()
+                sys.stderr.flush()
+                status = 0
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(pid, 0)
+        if status != 0:
+            os._exit(1)  # the parent finds out, as if this process had died itself
+
+
+class _Strategy:
+    def __init__(self, strategy: Any) -> None:
+        self.strategy = strategy
+
+
+def _functions(target: Any) -> list[FunctionType]:
+    """The functions of a target: a test or a function, and what a decorator or Hypothesis has wrapped."""
+    found = []
+    inner = getattr(getattr(target, "hypothesis", None), "inner_test", None)
+    for each in (target, inner):
+        while each is not None:
+            each = getattr(each, "__func__", each)
+            if isinstance(each, type):
+                each = vars(each).get("__init__")
+            if isinstance(each, FunctionType):
+                found.append(each)
+            each = getattr(each, "__wrapped__", None)
+    return found
+
+
+def _discovering(look: Mapping[str, Any]) -> Callable[[Key, str], bool]:
+    events = EventChoice(tuple(look["patterns"]))
+    kinds = frozenset(look["kinds"])
+
+    return lambda key, label: key[0] in kinds and events.matches(str(key[1]), label)
+
+
+def _is_strategy(value: Any) -> bool:
+    module = sys.modules.get("hypothesis.strategies")
+    return module is not None and isinstance(value, module.SearchStrategy)
+
+
+def _unpickled(text: str) -> Any:
+    try:
+        return pickle.loads(base64.b64decode(text))
+    except Exception as error:
+        message = f"the inputs do not arrive in another process: {type(error).__name__}: {error}"
+        raise LawfulError("explain-inputs", message, hint="name a file, as in inputs.py:name") from None
+
+
+def _has_z3() -> bool:
+    return importlib.util.find_spec("z3") is not None
+
+
+def _guarded(work: Callable[[], None], send: Callable[[dict[str, Any]], None]) -> None:
+    try:
+        work()
+    except LawfulError as error:
+        send({"error": {"slug": error.slug, "message": error.message, "where": error.where, "hint": error.hint}})
+    except Exception as error:
+        send({"fault": "".join(traceback.format_exception(error))})
+
+
+def _prepare(config: Mapping[str, Any]) -> None:
+    """Imports what is otherwise imported when it is needed."""
+    names = ["lawful.sources.python.encode", "asyncio"]
+    if config.get("node") is not None:
+        names += [_PYTESTING] if importlib.util.find_spec("pytest") else []
+    elif _has_z3():
+        names += [f"lawful.explain.teachers.python.{name}" for name in ("symbolic_paths", "symbolic_values")]
+    for name in names:
+        importlib.import_module(name)
+
+
+def main(requests: int, answers: int, beats: int, before: Collection[str]) -> None:
+    """Answers requests until there are no more. `before`: the modules that there were from the beginning."""
+    sys.dont_write_bytecode = True
+    shown = mmap.mmap(beats, SIZE)
+    os.close(beats)
+    channel = Channel(requests, answers)
+    child: ChildProcess | None = None
+
+    def load(config: dict[str, Any]) -> None:
+        nonlocal child
+        file, folder = config.get("file"), config["folder"]
+        folders = [folder, os.path.join(folder, "src"), *([str(root_of(file)[1])] if file else [])]
+        forget_shadowed(folders, before, lambda: _prepare(config))
+        sys.path[:] = config["path"]
+        sys.argv[:] = [file or ""]
+        child = ChildProcess(config, shown, channel)
+        child.load()
+
+    while (request := channel.wait()) is not None:
+        if child is None:
+            _guarded(lambda request=request: load(request), channel.send)  # type: ignore[misc]
+        else:
+            _guarded(lambda request=request: child.run(request), channel.send)  # type: ignore[misc]
+    os._exit(0)

@@ -1,0 +1,208 @@
+"""Which events become letters: by pattern, or automatically, those nearest to the error."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lawful.errors import LawfulError
+from lawful.explain.teacher import Alphabet, Event
+from lawful.explain.teachers.python.options import ErrorChoice, EventChoice, Kind
+
+
+@dataclass(frozen=True)
+class Letter:
+    """An event that could be a letter. `function`: the number of the own function that it belongs to."""
+
+    kind: Kind
+    key: tuple[Any, ...]
+    label: str
+    file: str | None = None
+    line: int | None = None
+    function: int | None = None
+
+
+@dataclass
+class TrialRun:
+    """What a few first executions have shown."""
+
+    discovered: list[Letter] = field(default_factory=list)
+    seen: set[tuple[Any, ...]] = field(default_factory=set)
+    places: set[tuple[str, int]] = field(default_factory=set)
+
+
+class LetterChooser:
+    """Knows a loaded program, and chooses among its events."""
+
+    def __init__(self, events: EventChoice, described: Mapping[str, Any]) -> None:
+        self.events = events
+        self._described = described
+        self._functions: list[dict[str, Any]] = described["functions"]
+        self._reachable = set(described["reachable"])
+        self.kinds = self._kinds()
+
+    def _kinds(self) -> tuple[Kind, ...]:
+        events, emits = self.events, self._described["emits"]
+        if events.kinds is not None:
+            return events.kinds
+        if events.patterns:
+            return ("entries", "calls", "emits")
+        return ("emits",) if emits else ("entries",)
+
+    def discoveries(self) -> dict[str, Any] | None:
+        """What can only be found by running the program, if something must be."""
+        kinds = [kind for kind in ("calls", "emits") if kind in self.kinds]
+        if self.events.kinds is None and not any(each["name"] is None for each in self._described["emits"]):
+            kinds = [kind for kind in kinds if kind != "emits"]
+        return {"kinds": kinds, "patterns": list(self.events.patterns)} if kinds else None
+
+    def candidates(self) -> list[Letter]:
+        """The events that the program's text tells of."""
+        found: list[Letter] = []
+        if "entries" in self.kinds:
+            found += self._entries()
+        if "emits" in self.kinds:
+            named = {each["name"]: each for each in reversed(self._described["emits"]) if each["name"] is not None}
+            found += [
+                Letter("emits", ("emits", name), name, each["file"], each["line"])
+                for name, each in reversed(named.items())
+                if self.events.matches(name)
+            ]
+        if "branches" in self.kinds:
+            found += self._branches()
+        return found
+
+    def _entries(self) -> list[Letter]:
+        chosen = []
+        also = {(kind, label) for kind, _, label in self.events.also}
+        for number, each in enumerate(self._functions):
+            if self.events.patterns:
+                wanted = self.events.matches(*each["names"])
+            else:
+                special = each["names"][0].rpartition(".")[2]
+                wanted = number in self._reachable and not (special.startswith("__") and special.endswith("__"))
+                wanted = wanted and (number not in self._described["targets"] or self._recursive(number))
+                wanted = wanted or ("entries", each["label"]) in also
+            if wanted:
+                key = tuple(each["key"])
+                chosen.append(Letter("entries", key, each["label"], each["file"], each["line"], number))
+        return chosen
+
+    def _recursive(self, number: int) -> bool:
+        return number in _distances(self._calls(), self._functions[number]["calls"])
+
+    def _branches(self) -> list[Letter]:
+        by_name = {(each["key"][1], each["names"][0]): number for number, each in enumerate(self._functions)}
+        arms = self._described["arms"]
+        names = [f"{arm['function']}:{arm['line']} {arm['arm']}" for arm in arms]
+        chosen = []
+        for arm, name in zip(arms, names, strict=True):
+            function = by_name.get((arm["path"], arm["function"]))
+            wanted = function in self._reachable if not self.events.patterns else True
+            label = name if names.count(name) == 1 else f"{arm['function']}:{arm['line']}.{arm['column']} {arm['arm']}"
+            if wanted and self.events.matches(*arm["names"], name, label):
+                chosen.append(Letter("branches", tuple(arm["key"]), label, arm["file"], arm["line"], function))
+        return chosen
+
+    def choose(self, candidates: list[Letter], pilot: TrialRun) -> list[Letter]:
+        """The letters: all that match the patterns; without patterns the nearest to where errors are raised."""
+        entered = {name for each in candidates if each.kind == "entries" for name in self._names(each)}
+        called = [each for each in pilot.discovered if self.events.kinds is not None or each.label not in entered]
+        found = _distinct([*candidates, *called])
+        for pattern in self.events.patterns:
+            if not set(pattern) & set("*?[") and not any(self._is(each, pattern) for each in found):
+                if "calls" in self.kinds:
+                    found.append(Letter("calls", ("calls", pattern), pattern))
+                elif "emits" in self.kinds:
+                    found.append(Letter("emits", ("emits", pattern), pattern))
+        known = {each.key for each in found}
+        for kind, key, label in self.events.also:
+            if kind in ("calls", "emits") and key not in known:
+                found = _distinct([*found, Letter("calls" if kind == "calls" else "emits", key, label)])
+        if not self.events.patterns and len(found) > self.events.most:
+            near = self._distances(pilot.places)
+            far = len(self._functions)
+            first = min((line for _, line in pilot.places), default=0)
+            ranked = sorted(
+                range(len(found)),
+                key=lambda at: (
+                    found[at].key not in pilot.seen,
+                    near.get(found[at].function, far),
+                    abs((found[at].line or 0) - first),
+                ),
+            )
+            kept = set(ranked[: self.events.most])
+            found = [each for at, each in enumerate(found) if at in kept]
+        return found
+
+    def refuse(self) -> LawfulError:
+        """Nothing matches: what there is to choose from."""
+        known = [self._functions[number]["label"] for number in sorted(self._reachable)]
+        hint = f"its functions are {', '.join(known[:12])}" if known else "it calls no functions of its own"
+        wanted = ", ".join(self.events.patterns)
+        return LawfulError("explain-events", f"no event of the program matches {wanted}", hint=hint)
+
+    def _names(self, letter: Letter) -> list[str]:
+        return [letter.label, *(self._functions[letter.function]["names"] if letter.function is not None else ())]
+
+    def _is(self, letter: Letter, pattern: str) -> bool:
+        if letter.kind == "branches":
+            return True  # they were matched by their own names
+        return pattern in (*self._names(letter), letter.key[-1])
+
+    def _calls(self) -> list[list[int]]:
+        return [each["calls"] for each in self._functions]
+
+    def _distances(self, places: Iterable[tuple[str, int]]) -> dict[int | None, int]:
+        """How many calls, in either direction, lie between a function and those that raise the error."""
+        around: list[set[int]] = [set(calls) for calls in self._calls()]
+        for number, calls in enumerate(self._calls()):
+            for other in calls:
+                around[other].add(number)
+        centre = [
+            number
+            for number, each in enumerate(self._functions)
+            if any(each["file"] == file and each["line"] <= line <= each["last"] for file, line in places)
+        ]
+        found: dict[int | None, int] = {}
+        found.update(_distances([sorted(each) for each in around], centre or self._described["targets"]).items())
+        return found
+
+
+def _distances(edges: list[list[int]], starts: Iterable[int]) -> dict[int, int]:
+    found = dict.fromkeys(starts, 0)
+    pending = deque(found)
+    while pending:
+        now = pending.popleft()
+        for other in edges[now]:
+            if other not in found:
+                found[other] = found[now] + 1
+                pending.append(other)
+    return found
+
+
+def _distinct(letters: list[Letter]) -> list[Letter]:
+    """Letters with labels of their own: where an entry and a call have the same name, the call says that it is one."""
+    taken: set[str] = set()
+    found = []
+    for each in letters:
+        label, number = each.label, 2
+        if label in taken and each.kind == "calls":
+            label = f"call {label}"
+        while label in taken:
+            label, number = f"{each.label} ({number})", number + 1
+        taken.add(label)
+        found.append(Letter(each.kind, each.key, label, each.file, each.line, each.function))
+    return found
+
+
+def alphabet_of(letters: list[Letter], error: ErrorChoice, file: str | None) -> Alphabet:
+    """The alphabet, with the error as its last letter."""
+    labels = {each.label for each in letters}
+    label = error.label
+    while label in labels:
+        label = f"{label} (error)"
+    last = Event(label, file, error.first or None)
+    return Alphabet((*(Event(each.label, each.file, each.line) for each in letters), last))

@@ -1,0 +1,234 @@
+"""One execution in the child process: the function is called, its word recorded, and what it ended in judged."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, TracebackType
+from typing import Any, NoReturn
+
+from lawful.explain.teachers.python.execution_watch import ExecutionWatch
+from lawful.explain.teachers.python.inputs import InputCall
+from lawful.explain.teachers.python.memory_limit import MemoryLimit
+from lawful.explain.teachers.python.module_shadowing import our_module
+from lawful.explain.teachers.python.recorder import ExecutionCut, InputRefused, Recorder, TooLong, TooSlow, line_of
+from lawful.sources.python.scope import Scope
+
+_AGAIN = 0.1  # a program that catches everything is told again
+
+
+@dataclass
+class ExecutionResult:
+    """What became of an execution. `end`: `done`, `error`, `long` (too many events), `slow` (it did not end), `memory`
+    (it needed too much), `died` (its process did), `lost` (it could not be watched), or `unmade` (there is no such
+    input)."""
+
+    word: list[int]
+    end: str
+    failed: bool = False
+    error: str = ""
+    place: tuple[str, int] | None = None
+    places: dict[int, tuple[CodeType, int]] = field(default_factory=dict)
+    told: list[list[Any] | None] | None = None  # the lines, by a process that knew them
+    unjoined: bool = False  # threads that it began went on when it ended
+
+    def outcome(self) -> tuple[tuple[int, ...], str, bool, str]:
+        """What two executions with the same input must have in common."""
+        return tuple(self.word), self.end, self.failed, self.error
+
+    def kind(self) -> tuple[Any, ...]:
+        """What is reported once: a word, and how and where it ended."""
+        return *self.outcome(), self.place
+
+
+class FailureJudge:
+    """Says which executions fail."""
+
+    def __init__(self, error: Mapping[str, Any], scope: Scope) -> None:
+        self._error = error
+        self._scope = scope
+
+    def ended(self) -> bool:
+        """The execution came to its end."""
+        return bool(self._error["kind"] == "end")
+
+    def raised(self, error: BaseException) -> bool:
+        """An exception escaped."""
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            return self.ended() or self._names_exit(error)
+        kind = self._error["kind"]
+        if kind == "type":
+            return self._names(type(error).__mro__)
+        if kind == "line":
+            first, last, file = self._error["first"], self._error["last"], self._error["file"]
+            raised = list(_own_lines(error.__traceback__, self._scope))[-1:]
+            return any(first <= line <= last and _same(place, file) for place, line in raised)
+        return bool(kind == "exception")
+
+    def _names(self, kinds: Iterable[type]) -> bool:
+        name = self._error["name"]
+        return any(name in (each.__name__, f"{each.__module__}.{each.__qualname__}") for each in kinds)
+
+    def _names_exit(self, error: SystemExit) -> bool:
+        """Whoever names this very exception means it also where it says that all is well."""
+        kinds = [each for each in type(error).__mro__ if issubclass(each, SystemExit)]
+        return bool(self._error["kind"] == "type") and self._names(kinds)
+
+    def other(self) -> bool:
+        """It failed without an exception."""
+        return bool(self._error["kind"] == "exception")
+
+    def died(self, status: int) -> bool:
+        """The process ended by itself: `os._exit`, or a signal, whose number is then negative."""
+        return self.ended() if status == 0 else bool(self._error["kind"] == "exception")
+
+    def place(self, error: BaseException) -> tuple[str, int] | None:
+        """The line of own code in which an exception was raised."""
+        lines = list(_own_lines(error.__traceback__, self._scope))
+        return (self._scope.event_file(lines[-1][0]), lines[-1][1]) if lines else None
+
+
+def _own_lines(trace: TracebackType | None, scope: Scope) -> Iterator[tuple[str, int]]:
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if scope.own(file):
+            yield file, trace.tb_lineno
+        trace = trace.tb_next
+
+
+@functools.cache
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+class Runner:
+    """Runs one execution after the other, and cuts off those that do not end."""
+
+    def __init__(self, recorder: Recorder, watch: ExecutionWatch, judge: FailureJudge, scope: Scope) -> None:
+        self.recorder, self.watch, self.judge = recorder, watch, judge
+        self.scope = scope
+        self.seconds = 2.0
+        self.memory = MemoryLimit()
+        self.chance: Any = None
+        """The state of `random`, if loading the program has settled it."""
+
+        self.most = 1000
+        self._running = False
+        self._threads: set[threading.Thread] = set()
+        signal.signal(signal.SIGALRM, self._alarm)
+
+    def call(
+        self, function: Callable[..., Any], call: InputCall, push: Callable[[int], None] | None = None
+    ) -> ExecutionResult:
+        """Calls a function to its end; a generator is run through, a coroutine awaited."""
+
+        def body() -> None:
+            with self.recorder.unseen():
+                positional, keywords = call.arguments()
+            run_to_end(function(*positional, **keywords))
+
+        return self.run(body, push)
+
+    def run(self, body: Callable[[], object], push: Callable[[int], None] | None = None) -> ExecutionResult:
+        """Runs a piece of the program as one execution."""
+        process = os.getpid()
+        raised: BaseException | None = None
+        try:
+            try:
+                self.begin(push)
+                body()
+            finally:
+                self._running = False
+        except BaseException as error:
+            raised = error
+        if os.getpid() != process:
+            _leave(raised)  # a process that the program has begun came to the end of it, too
+        return self.finish(raised)
+
+    def begin(self, push: Callable[[int], None] | None = None) -> None:
+        """An execution begins, whoever runs it."""
+        self._threads = set(threading.enumerate())
+        self.recorder.start(self.most, push)
+        self._running = True
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
+        self.memory.begin()
+        self.watch.start()
+
+    def finish(self, raised: BaseException | None) -> ExecutionResult:
+        """It has ended, perhaps with an exception."""
+        # An alarm may come at any moment, even in the block that ran it.
+        self._running = self.recorder.on = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self.memory.end()
+        watched = self.watch.stop()
+        result = self._judged(raised, watched)
+        result.unjoined = not self._threads.issuperset(threading.enumerate())
+        return result
+
+    def _judged(self, raised: BaseException | None, watched: bool) -> ExecutionResult:
+        word, judge = self.recorder.word, self.judge
+        if len(word) > self.most:  # whatever became of the exception that said so
+            return ExecutionResult(word[: self.most], "long")
+        if not watched:
+            return ExecutionResult(word, "lost")
+        if raised is None:
+            return ExecutionResult(word, "done", judge.ended(), places=self.recorder.places)
+        if isinstance(raised, InputRefused):
+            return ExecutionResult([], "unmade", error=str(raised))
+        if isinstance(raised, ExecutionCut):
+            return ExecutionResult(word, "long" if isinstance(raised, TooLong) else "slow")
+        if self.memory.reached(raised):
+            return ExecutionResult(word, "memory")
+        failed = judge.raised(raised)
+        return ExecutionResult(word, "error", failed, type(raised).__name__, judge.place(raised), self.recorder.places)
+
+    def lines(self, result: ExecutionResult) -> list[list[Any] | None] | None:
+        """The places of a word's letters where they have none of their own, and that of the error."""
+        if result.told is not None:
+            return result.told
+        found: list[list[Any] | None] = [None] * len(result.word)
+        for position, (code, offset) in result.places.items():
+            line = line_of(code, offset)
+            if position < len(found) and line is not None:
+                found[position] = [self.scope.event_file(code.co_filename), line]
+        if result.failed:
+            found.append(None if result.place is None else [*result.place])
+        return found if any(found) else None
+
+    def _alarm(self, number: int, frame: FrameType | None) -> None:
+        if self._running:
+            raise TooSlow
+
+
+def _leave(raised: BaseException | None) -> NoReturn:
+    """Ends a process as Python ends one."""
+    status = 0 if raised is None else 1
+    if isinstance(raised, SystemExit):
+        status = raised.code if isinstance(raised.code, int) else int(raised.code is not None)
+    for file in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            file.flush()
+    os._exit(status & 0xFF)
+
+
+def run_to_end(value: object) -> None:
+    """Runs what a call has only begun."""
+    if inspect.iscoroutine(value):
+        our_module("asyncio").run(value)  # to import it takes long, and few need it
+    elif inspect.isgenerator(value):
+        for _ in value:
+            pass
+    elif inspect.isasyncgen(value):
+        run_to_end(_exhaust(value))
+
+
+async def _exhaust(values: Any) -> None:
+    async for _ in values:
+        pass

@@ -1,0 +1,301 @@
+"""All paths of a function, one after the other: where a symbolic value is asked, execution forks (z3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import z3
+
+from lawful.explain.teachers.python.recorder import ExecutionCut
+from lawful.explain.teachers.python.symbolic_values import SymbolicBool, SymbolicInt
+
+_SOLVER_MILLISECONDS = 2000
+_FURTHER = 64
+
+
+class OutOfBounds(ExecutionCut):
+    """The path needs a number outside the bounds."""
+
+
+class TooManyForks(ExecutionCut):
+    """The path forks more often than paths that end do."""
+
+
+class Diverged(ExecutionCut):
+    """The same decisions led elsewhere than before: the program is not deterministic."""
+
+
+@dataclass
+class Decision:
+    """A fork: what was asked, what was chosen, and the choices still to be tried, with a model for each."""
+
+    asked: Any
+    chosen: Any
+    rest: list[tuple[Any, Any]]  # the choice, and a model of the path if it needs one
+    constrained: bool
+
+
+@dataclass
+class PathNotes:
+    """What keeps an exploration from being complete, and how often it came up."""
+
+    unsupported: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
+    texts: int = 0
+
+
+class SymbolicPaths:
+    """Depth-first search with replay. It also is the `Leaves` of which symbolic inputs are built."""
+
+    def __init__(self, bound: int, *, small: bool, deepest: int, beat: Callable[[], None]) -> None:
+        self.bound = bound
+        self.notes = PathNotes()
+        self.checks = 0
+        self.beyond = 0
+        self._small = small  # numbers are kept within the bound
+        self._deepest = deepest
+        self._beat = beat
+        self._solver = z3.Solver()
+        self._solver.set("timeout", _SOLVER_MILLISECONDS)
+        self._decisions: list[Decision] = []
+        self._at = 0
+        self._model: Any = None
+        self._found: Any = None  # of the last question
+        self._leaves: list[Any] = []
+        self._ranges: list[tuple[int, int]] = []
+        self._texted: int | None = None  # at which decision a text was made of a symbolic value
+        self._steps = 0
+
+    # -- one path after the other -----------------------------------------------------------------
+
+    def start(self) -> None:
+        """The next path begins: the decisions are those of the stack, and then new ones."""
+        self._at = 0
+        self._leaves, self._ranges = [], []
+        self._texted = None
+        self._steps = 0
+        if self._model is None:
+            self._check()
+
+    def next(self) -> bool:
+        """Goes back to the last decision with another choice. False: there is none, all paths were tried."""
+        while self._decisions:
+            last = self._decisions[-1]
+            if last.constrained:
+                self._solver.pop()
+            if last.rest:
+                last.chosen, model = last.rest.pop()
+                if last.constrained:
+                    self._solver.push()
+                    self._solver.add(_constraint(last.asked, last.chosen))
+                if model is not None:
+                    self._model = model
+                elif last.constrained:
+                    self._check()
+                return True
+            self._decisions.pop()
+        return False
+
+    def ended(self, *, raised: bool) -> None:
+        """A path has ended. A text made of a symbolic value may have decided something, if it is not the message of the
+        exception that ended it: then nothing was asked and nothing happened in between."""
+        if self._texted is not None and not (raised and self._texted == self._at + self._steps):
+            self.notes.texts += 1
+
+    def restore(self) -> None:
+        """Puts the solver in order after a path that was cut off anywhere."""
+        self._solver.reset()
+        self._solver.set("timeout", _SOLVER_MILLISECONDS)
+        for each in self._decisions:
+            if each.constrained:
+                self._solver.push()
+                self._solver.add(_constraint(each.asked, each.chosen))
+
+    def solution(self) -> ConcreteLeaves:
+        """A concrete input for the path, of small numbers if there is one."""
+        near = self._near()
+        model = self._model
+        if near and self._solve(*near) == z3.sat:
+            model = self._found
+        choices = [each.chosen for each in self._decisions if isinstance(each.asked, int)]
+        return ConcreteLeaves(choices, [_value(model.eval(leaf, model_completion=True)) for leaf in self._leaves])
+
+    # -- leaves -----------------------------------------------------------------------------------
+
+    def choice(self, count: int) -> int:
+        return int(self._decide(count, lambda: [(each, None) for each in range(count)], constrained=False))
+
+    def integer(self, values: Sequence[int]) -> Any:
+        low, high = min(values), max(values)
+        leaf = z3.Int(f"n{len(self._leaves)}")
+        self._leaf(leaf, low, high)
+        if self._small:
+            inside = z3.And(leaf >= low, leaf <= high)
+            self._decide(inside, lambda: self._feasible(inside, [True]))
+        return SymbolicInt(leaf, self)
+
+    def boolean(self) -> Any:
+        leaf = z3.Bool(f"b{len(self._leaves)}")
+        self._leaf(leaf, 0, 1)
+        return SymbolicBool(leaf, self)
+
+    def _leaf(self, leaf: Any, low: int, high: int) -> None:
+        self._leaves.append(leaf)
+        self._ranges.append((low, high))
+
+    # -- forks ------------------------------------------------------------------------------------
+
+    def fork(self, condition: Any) -> bool:
+        """Which way a condition goes: both, one after the other, if both can be."""
+        condition = z3.simplify(condition)
+        if z3.is_true(condition):
+            return True
+        if z3.is_false(condition):
+            return False
+        return bool(self._decide(condition, lambda: self._feasible(condition, [True, False])))
+
+    def value(self, term: Any) -> int:
+        """A number where Python needs a real one: each that the bounds allow, one after the other. These are the small
+        ones, and what small inputs make of it."""
+        term = z3.simplify(term)
+        if z3.is_int_value(term):
+            return int(term.as_long())
+        near = [0, *(value * sign for value in range(1, self.bound + 1) for sign in (1, -1))]
+        return int(self._decide(term, lambda: [*self._feasible(term, near), *self._further(term, near)]))
+
+    def _further(self, term: Any, known: list[int]) -> list[tuple[Any, Any]]:
+        """Other values that a term has for inputs within the bounds, with a model for each."""
+        found: list[tuple[Any, Any]] = []
+        assumed = [*self._near(), *(term != value for value in known)]
+        while (answer := self._solve(*assumed)) == z3.sat:
+            if len(found) == _FURTHER:
+                self.notes.unsupported[f"a number with more than {_FURTHER} values"] += 1
+                break
+            value = _value(self._found.eval(term, model_completion=True))
+            found.append((value, self._found))
+            assumed.append(term != value)
+        if answer == z3.unknown:
+            self.notes.unknown += 1
+        return found
+
+    def _near(self) -> list[Any]:
+        """That inputs are within their bounds."""
+        ranges = zip(self._leaves, self._ranges, strict=True)
+        return [z3.And(leaf >= low, leaf <= high) for leaf, (low, high) in ranges if z3.is_int(leaf)]
+
+    def realise(self, term: Any, operation: str) -> int:
+        """One value of a term, for an operation that has no symbolic form. The others are given up."""
+        term = z3.simplify(term)
+        if z3.is_int_value(term):
+            return int(term.as_long())
+        self.notes.unsupported[operation] += 1
+        return int(self._decide(term, lambda: [(_value(self._model.eval(term, model_completion=True)), self._model)]))
+
+    def text(self, term: Any) -> str:
+        """A text for a value: that of one of its values."""
+        term = z3.simplify(term)
+        if not (z3.is_int_value(term) or z3.is_true(term) or z3.is_false(term)):
+            self._texted = self._at + self._steps
+        return str(_value(self._model.eval(term, model_completion=True)))
+
+    def happened(self, letter: int) -> None:
+        """An event was recorded."""
+        self._steps += 1
+
+    def _decide(self, asked: Any, choices: Callable[[], list[tuple[Any, Any]]], *, constrained: bool = True) -> Any:
+        if self._at < len(self._decisions):
+            known = self._decisions[self._at]
+            if not _same(known.asked, asked):
+                raise Diverged
+            self._at += 1
+            return known.chosen
+        if len(self._decisions) >= self._deepest:
+            raise TooManyForks
+        found = choices()
+        if not found:
+            self.beyond += 1
+            raise OutOfBounds
+        (chosen, model), *rest = found
+        constrained = constrained and z3.is_expr(asked)
+        self._decisions.append(Decision(asked, chosen, rest[::-1], constrained))
+        self._at += 1
+        if constrained:
+            self._solver.push()
+            self._solver.add(_constraint(asked, chosen))
+            self._model = model
+        return chosen
+
+    def _feasible(self, asked: Any, values: list[Any]) -> list[tuple[Any, Any]]:
+        """The values that a term can have, with a model for each; the one of the model that is at hand first."""
+        now = _value(self._model.eval(asked, model_completion=True))
+        found = [(now, self._model)] if now in values else []
+        for each in values:
+            if each != now:
+                answer = self._solve(_constraint(asked, each))
+                if answer == z3.sat:
+                    found.append((each, self._found))
+                elif answer == z3.unknown:
+                    self.notes.unknown += 1
+        return found
+
+    def _check(self) -> None:
+        if self._solve() != z3.sat:
+            raise OutOfBounds
+        self._model = self._found
+
+    def _solve(self, *assumed: Any) -> Any:
+        self.checks += 1
+        self._beat()
+        self._solver.push()
+        try:
+            self._solver.add(*assumed)
+            answer = self._solver.check()
+            if answer == z3.sat:
+                self._found = self._solver.model()
+            return answer
+        finally:
+            self._solver.pop()
+
+
+class ConcreteLeaves:
+    """The decisions of a path with concrete numbers: builds the input that takes it."""
+
+    def __init__(self, choices: list[int], values: list[Any]) -> None:
+        self._choices, self._values = choices, values
+        self._choice = self._value = 0
+
+    def again(self) -> ConcreteLeaves:
+        return ConcreteLeaves(self._choices, self._values)
+
+    def choice(self, count: int) -> int:
+        self._choice += 1
+        return self._choices[self._choice - 1]
+
+    def integer(self, values: Sequence[int]) -> int:
+        return int(self._leaf())
+
+    def boolean(self) -> bool:
+        return bool(self._leaf())
+
+    def _leaf(self) -> Any:
+        self._value += 1
+        return self._values[self._value - 1]
+
+
+def _value(term: Any) -> Any:
+    return term.as_long() if z3.is_int_value(term) else z3.is_true(term)
+
+
+def _constraint(asked: Any, chosen: Any) -> Any:
+    if z3.is_bool(asked):
+        return asked if chosen else z3.Not(asked)
+    return asked == chosen
+
+
+def _same(one: Any, other: Any) -> bool:
+    if z3.is_expr(one) and z3.is_expr(other):
+        return bool(one.eq(other))
+    return type(one) is type(other) and one == other

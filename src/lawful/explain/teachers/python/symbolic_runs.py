@@ -1,0 +1,112 @@
+"""The executions of one request along symbolic paths, in the child process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lawful.explain.teachers.python.inputs import BuiltInput, InputScope, NamedInput
+from lawful.explain.teachers.python.module_shadowing import our_module
+from lawful.explain.teachers.python.recorder import InputRefused, TooSlow
+from lawful.explain.teachers.python.request_runs import CHECKED, RunTally
+from lawful.explain.teachers.python.runner import run_to_end
+
+_FORKS = {False: 100, True: 400}  # of a path: with any numbers, and with small ones
+
+
+def run_paths(
+    function: Callable[..., Any], scope: InputScope, bound: int, tally: RunTally, beat: Callable[[int], None]
+) -> dict[str, Any]:
+    """Runs the function along all its paths. Where some do not end, numbers are kept within the bound after all."""
+    exploration = our_module("lawful.explain.teachers.python.symbolic_paths")
+
+    checks = beyond = 0
+    notes: list[str] = []
+    complete = False
+    for small in (False, True):
+        paths = exploration.SymbolicPaths(bound, small=small, deepest=_FORKS[small], beat=lambda: beat(tally.ran))
+        deep, slow = 0, tally.slow
+        problems = _Problems()
+        going = True
+        while going and not tally.full():
+            beat(tally.ran)
+            deep += _one_path(function, scope, paths, tally, problems)
+            going = paths.next()
+            if not small and (deep or tally.slow > slow):
+                break
+        checks, beyond = checks + paths.checks, beyond + paths.beyond
+        notes = problems.named(paths.notes)
+        complete = not going and not deep and tally.slow == slow and not tally.memory and not tally.lost and not notes
+        if (not deep and tally.slow == slow) or small or tally.stopped not in (None, "slow"):
+            if deep:
+                notes.append(f"{deep} paths were given up after {_FORKS[small]} forks")
+            break
+        tally.slow, tally.stopped, tally.begun = 0, None, []
+        tally.examples.pop("slow", None)
+    return tally.end(complete=complete, solver=checks, notes=notes, unfollowed=bool(notes), small=small)
+
+
+@dataclass
+class _Problems:
+    diverged: int = 0
+    differs: str | None = None
+
+    def named(self, notes: Any) -> list[str]:
+        found = []
+        if notes.unsupported:
+            names = ", ".join(sorted(notes.unsupported))
+            found.append(f"no symbolic form of {names}: one value stands for all others there")
+        if notes.unknown:
+            found.append(f"the solver gave up {notes.unknown} times")
+        if notes.texts:
+            found.append("texts were made of symbolic values, and one stands for all others there")
+        if self.diverged:
+            found.append("the same decisions led to other questions: the program is not deterministic")
+        if self.differs is not None:
+            found.append(f"symbolic and real numbers behave differently, e.g. for {self.differs}")
+        return found
+
+
+def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally: RunTally, problems: _Problems) -> int:
+    """Runs one path; 1 if it was given up for its depth."""
+    exploration = our_module("lawful.explain.teachers.python.symbolic_paths")
+
+    runner = tally.runner
+    ended: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            paths.start()
+            with runner.recorder.unseen():
+                positional, keywords = BuiltInput(scope, lambda: paths).arguments()
+            run_to_end(function(*positional, **keywords))
+        except (exploration.OutOfBounds, exploration.TooManyForks, exploration.Diverged, TooSlow, InputRefused) as cut:
+            ended.append(cut)
+            raise
+
+    symbolic = runner.run(body, paths.happened)
+    paths.ended(raised=symbolic.end == "error")
+    cut = ended[0] if ended else None
+    if isinstance(cut, TooSlow):
+        paths.restore()
+    if isinstance(cut, exploration.OutOfBounds):
+        return 0
+    if isinstance(cut, InputRefused):
+        tally.add(symbolic, NamedInput(""), CHECKED)
+        return 0
+    if isinstance(cut, exploration.Diverged):
+        problems.diverged += 1
+        return 0
+    if isinstance(cut, exploration.TooManyForks):
+        return 1
+    solution = paths.solution()
+    call = BuiltInput(scope, solution.again)
+    # With an input of real numbers the same must happen, or else the program looked behind the symbolic ones.
+    if tally.add(symbolic, call, CHECKED):
+        real = runner.call(function, call)
+        if real.outcome() != symbolic.outcome():
+            problems.differs = call.text()
+            tally.forget(symbolic)
+            tally.add(real, call, CHECKED)
+    return 0

@@ -1,0 +1,298 @@
+"""An invariant as it is written down, and as it is judged: properties, rules, durations."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Final
+
+from lawful.diagnostics import Span, did_you_mean, quoted
+from lawful.laws.invariants.expressions import GONE, Expression, ExpressionError, Key, parse
+from lawful.laws.invariants.native_rule import NativeRule, native_rule
+
+Duration = str | float | int
+
+_UNITS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_DURATION: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*")
+_EXPRESSIONS: Final = ("always", "next", "when", "then", "on", "from", "until")
+_CHECKS: Final = 10  # how often within the time allowed it is looked whether that is over, if nothing else is said
+_SOONEST, _LATEST = 0.01, 1.0
+
+
+@dataclass(frozen=True)
+class Property:
+    """What an invariant says, as its author wrote it."""
+
+    class_name: str
+    always: str | None = None
+    next: str | None = None
+    when: str | None = None
+    then: str | None = None
+    within: Duration | None = None
+    every: Duration | None = None
+    on: str | None = None
+    from_: str | None = None
+    until: str | None = None
+    name: str | None = None
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The expressions, each with its key."""
+        for key in _EXPRESSIONS:
+            text = getattr(self, "from_" if key == "from" else key)
+            if text is not None:
+                yield key, text
+
+    def given(self) -> dict[str, object]:
+        """All that was said, by the keys of the language."""
+        found = {each.name.rstrip("_"): getattr(self, each.name) for each in fields(self)}
+        found = {"class": found.pop("class_name")} | found
+        return {key: value for key, value in found.items() if value is not None}
+
+    @property
+    def title(self) -> str:
+        """What tells it from others in the same file."""
+        if self.name:
+            return self.name
+        if self.then is not None:
+            return f"{self.class_name} {_flat(self.when)} => {_flat(self.then)}"
+        return f"{self.class_name} {_flat(self.always or self.next)}"
+
+    @property
+    def source(self) -> str:
+        """The same in TOML."""
+        lines = (f"{key} = {_toml(value)}" for key, value in self.given().items())
+        return "\n".join(("[[invariant]]", *lines)) + "\n"
+
+
+def _flat(text: object) -> str:
+    return " ".join(str(text or "").split())  # what is no text is told later
+
+
+def _toml(value: object) -> str:
+    if not isinstance(value, str):
+        return repr(value)
+    escaped = (f"\\u{ord(char):04X}" if char < " " or char in '"\\\x7f' else char for char in value)
+    return f'"{"".join(escaped)}"'
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is wrong with a property: under which key, and where in its text (None: the whole)."""
+
+    slug: str
+    message: str
+    key: str
+    span: Span | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A property ready to be judged."""
+
+    given: Property
+    always: Expression | None
+    next: Expression | None
+    when: Expression | None
+    then: Expression | None
+    on: Expression | None
+    from_: Expression | None
+    until: Expression | None
+    within: float | None
+    every: float | None
+    places: Mapping[str, str] = field(default_factory=dict)  # of expressions and the class, as file:line:column
+
+    def at(self, places: Mapping[str, str]) -> Rule:
+        return replace(self, places=places)
+
+    @property
+    def class_name(self) -> str:
+        return self.given.class_name
+
+    @property
+    def expressions(self) -> dict[str, Expression]:
+        all_of = {key: getattr(self, "from_" if key == "from" else key) for key in _EXPRESSIONS}
+        return {key: each for key, each in all_of.items() if each is not None}
+
+    @cached_property
+    def native(self) -> NativeRule | None:
+        """What the C core is given; None if it cannot do all that is asked for."""
+        return native_rule(self)
+
+    @property
+    def judged(self) -> frozenset[Key]:
+        """The steps at which a state or a transition is judged."""
+        if self.on is not None:
+            return self.on.acts
+        found = self.always or self.next
+        return found.keys if found is not None else frozenset()
+
+    @cached_property
+    def keys(self) -> frozenset[Key]:
+        """All steps that it has to do with."""
+        named = (key for each in self.expressions.values() for key in each.keys)
+        return frozenset((("new", self.class_name), GONE, *named))
+
+
+Report = Callable[[Problem], None]
+
+
+def compiled(given: Property, report: Report, places: Callable[[str, int], str] | None = None) -> Rule | None:
+    """The rule of a property; None if something is wrong with it, which is told. `places`: of an offset in a text."""
+    found: list[Problem] = []
+    _check_class(given.class_name, found)
+    _check_shape(given, found)
+    expressions: dict[str, Expression | None] = dict.fromkeys(_EXPRESSIONS)
+    for key, text in given.texts():
+        if not isinstance(text, str):
+            found.append(Problem("invariant-key", f"`{key}` is an expression, written as text", key))
+            continue
+        try:
+            expressions[key] = parse(text, given.class_name)
+        except ExpressionError as error:
+            found.append(Problem(error.slug, error.message, key, error.span, error.hint))
+    within = _seconds("within", given.within, found)
+    every = _seconds("every", given.every, found)
+    if within is not None and every is not None and every > within:
+        hint = "leave `every` out, and it is chosen to fit `within`"
+        message = "`every` is longer than `within`, and would miss its end"
+        found.append(Problem("invariant-duration", message, "every", hint=hint))
+    if not found:
+        _check_uses(expressions, found)
+    for problem in found:
+        report(problem)
+    if found:
+        return None
+    if within is not None and every is None:
+        every = min(max(within / _CHECKS, _SOONEST), _LATEST)
+    keys = ["class", *(key for key, _ in given.texts())]
+    where = {key: places(key, 0) for key in keys} if places is not None else {}
+    if places is not None:
+        for key, each in expressions.items():
+            for name, span in each.fields.items() if each is not None else ():
+                where.setdefault(f"{key}.{name}", places(key, span[0]))
+    return Rule(
+        given,
+        always=expressions["always"],
+        next=expressions["next"],
+        when=expressions["when"],
+        then=expressions["then"],
+        on=expressions["on"],
+        from_=expressions["from"],
+        until=expressions["until"],
+        within=within,
+        every=every,
+        places=where,
+    )
+
+
+def _check_class(name: object, found: list[Problem]) -> None:
+    if not isinstance(name, str):
+        hint = "write it in quotes: class = 'module.Class'"
+        found.append(Problem("invariant-class", "the class must be a string", "class", hint=hint))
+    elif not name:
+        found.append(Problem("invariant-class", "the class is missing", "class", hint="class = 'module.Class'"))
+    elif not all(part.isidentifier() or part == "<locals>" for part in name.split(".")):
+        found.append(
+            Problem(
+                "invariant-class",
+                f"{quoted(name)} is no name of a class",
+                "class",
+                hint="a class is named with its module, as in app.models.Account",
+            )
+        )
+
+
+def _check_shape(given: Property, found: list[Problem]) -> None:
+    """Does it say one thing, and all of it?"""
+    kinds = [key for key in ("always", "next", "then") if getattr(given, key) is not None]
+    if given.then is None and (given.when is not None or given.within is not None):
+        key = "when" if given.when is not None else "within"
+        found.append(Problem("invariant-key", f"`{key}` without `then`: what must follow?", key))
+    elif not kinds:
+        hint = "say always = '...', next = '...', or when, then and within"
+        found.append(Problem("invariant-key", "the invariant says nothing", "class", hint=hint))
+    if len(kinds) > 1:
+        found.append(
+            Problem(
+                "invariant-key", f"`{kinds[0]}` and `{kinds[1]}` are two invariants", kinds[1], hint="make two tables"
+            )
+        )
+    if given.then is not None:
+        for key, value in (("when", given.when), ("within", given.within)):
+            if value is None:
+                hint = "when = 'created()' if it is to follow the creation" if key == "when" else "within = '5s'"
+                found.append(Problem("invariant-key", f"`then` without `{key}`", "then", hint=hint))
+        if given.on is not None:
+            found.append(Problem("invariant-key", "`on` goes with always and next", "on", hint="put it into `when`"))
+    if given.every is not None and given.within is None:
+        found.append(Problem("invariant-key", "`every` goes with `within`", "every"))
+
+
+def _check_uses(expressions: Mapping[str, Expression | None], found: list[Problem]) -> None:
+    """Are the names where they mean something?"""
+    on = expressions["on"]
+    if on is not None and not on.acts:
+        found.append(
+            Problem(
+                "invariant-place",
+                "`on` names no call",
+                "on",
+                hint="called('name'), returned('name'), raised('name'), created() or gone(); "
+                "for a condition on fields there are `from` and `until`",
+            )
+        )
+    for key, each in expressions.items():
+        if each is None:
+            continue
+        if key == "always" and each.states - {"o"}:
+            found.append(
+                Problem("invariant-place", "a state has no `old` and no `new`", key, hint="for these there is `next`")
+            )
+        if key == "next" and "old" not in each.states:
+            found.append(Problem("invariant-place", "`next` speaks of `old` and `new`", key, hint="else use `always`"))
+        calls = {kind for kind, _ in (*each.calls, *(on.calls if on is not None and key in ("always", "next") else ()))}
+        for name, span in each.data.items():
+            if name == "res" and "func_post" not in calls:
+                found.append(
+                    Problem("invariant-place", "`res` is the result of no call", key, span, "name it: returned('name')")
+                )
+            elif not calls:
+                found.append(
+                    Problem("invariant-place", f"`{name}` are those of no call", key, span, "name it: called('name')")
+                )
+
+
+def _seconds(key: str, value: object, found: list[Problem]) -> float | None:
+    if value is None:
+        return None
+    try:
+        return seconds(value)
+    except ValueError as error:
+        message, _, hint = str(error).partition("\n")
+        found.append(Problem("invariant-duration", f"`{key}`: {message}", key, hint=hint or None))
+        return None
+
+
+def seconds(value: object) -> float:
+    """A time in seconds, from a number of them or from text as `2s`, `100ms`, `5 min`. Raises ValueError."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        found = float(value) if abs(value) < 1e15 else math.inf
+    elif isinstance(value, str):
+        match = _DURATION.fullmatch(value)
+        if match is None:
+            raise ValueError(f"{quoted(value)} is no time\nas in 2s, 100ms, 1.5 min")
+        unit = match[2] or "s"
+        if unit not in _UNITS:
+            meant = did_you_mean(unit, _UNITS)
+            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(_UNITS)}"
+            raise ValueError(f"there is no unit {quoted(unit)}\n{hint}")
+        found = float(match[1]) * _UNITS[unit]
+    else:
+        raise ValueError("a time is a number of seconds, or text\nas in 2s, 100ms, 1.5 min")
+    if not 0 < found < math.inf:
+        raise ValueError("a time is more than nothing, and less than for ever\nas in 2s, 100ms, 1.5 min")
+    return found

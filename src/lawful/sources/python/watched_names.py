@@ -1,0 +1,390 @@
+"""What laws name, and what they want to know of it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterable, Iterator
+from types import CodeType
+from typing import Any, Final
+
+from lawful.laws.protocol import Law
+from lawful.sources.python import names
+from lawful.sources.python.field_reads import fields_read
+from lawful.sources.python.name_resolution import Place, ResolvedNames, spellings
+from lawful.sources.python.per_object import PerObject
+from lawful.sources.python.tracer_protocol import Sampling, Want
+
+NOTHING: Final = Want(0)
+FUNCTION: Final = Want.PRE | Want.POST | Want.RAISE | Want.YIELD
+CALL: Final = Want.PRE | Want.POST | Want.RAISE
+FIELD: Final = Want.READ | Want.WRITE
+NOTES: Final = Want.ARGS | Want.RESULT | Want.SITE
+BIRTH: Final = Want.BIRTH | Want.STACK
+_MADE: Final = Want.NEW | Want.BIRTH
+_UNBORN: Final = Want.PRE | Want.RAISE
+"""What is told of a call before there is the object that it makes."""
+
+_KINDS: Final = {
+    "func_pre": Want.PRE,
+    "func_post": Want.POST,
+    "func_raise": Want.RAISE,
+    "new": Want.NEW,
+    "field_read": Want.READ,
+    "field_write": Want.WRITE,
+    "iter_next": Want.NEXT,
+    "yield": Want.YIELD,
+    "resume": Want.YIELD,
+}
+_GONE: Final = "gone"
+_ANY_CLASS: Final = "*"
+_ALL_READ: Final = ".*"
+_DETAILS: Final = {
+    "args": Want.ARGS,
+    "argIds": Want.ARGS,
+    "kwargs": Want.ARGS,
+    "kwargIds": Want.ARGS,
+    "res": Want.RESULT,
+    "resultId": Want.RESULT,
+}
+
+
+def united(wants: Iterable[Want]) -> Want:
+    return Want(functools.reduce(int.__or__, wants, 0))
+
+
+def meets(wants: Want, others: Want) -> bool:
+    """Have they something in common? An operator of `IntFlag` takes twenty times as long."""
+    return int.__and__(wants, others) != 0
+
+
+class WatchedName:
+    """A name that laws have, and what they want to know of it."""
+
+    def __init__(self, name: str, standing: ResolvedNames) -> None:
+        self.name = name
+        self.wants = NOTHING
+        self.sampled = True  # are those who want it content with samples?
+        self.prefix, _, self.last = name.rpartition(".")
+        self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
+        self.in_function = "<locals>" in name  # no way leads there from the module
+        self.of_any_class = self.prefix == _ANY_CLASS  # it stands for what an object's own class has of that name
+        self._standing = standing
+        standing.add(name)
+
+    @property
+    def place(self) -> Place | None:
+        """What the name stands for."""
+        return self._standing.place(self.name)
+
+    @property
+    def codes(self) -> tuple[CodeType, ...]:
+        """Of the Python functions that the name stands for."""
+        return self._standing.codes(self.name)
+
+    def has(self, code: CodeType) -> bool:
+        for each in self.codes:  # codes that are equal are not the same
+            if each is code:
+                return True
+        return False
+
+    @property
+    def only_new(self) -> bool:
+        return meets(self.wants, _MADE) and not meets(self.wants, CALL)
+
+    def maker(self) -> CodeType | None:
+        """The `__init__` that can tell of new objects of a class, if laws want to know nothing else of it."""
+        place = self.place if self.only_new else None
+        return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
+
+    @property
+    def is_reader(self) -> bool:
+        """Does it stand for the fields that a method reads, as `*.__hash__.*`?"""
+        return self.name.endswith(_ALL_READ) and meets(self.wants, FIELD)
+
+    @property
+    def reader(self) -> tuple[str, str]:
+        """The class whose method reads them, and the method."""
+        holder, _, method = self.prefix.rpartition(".")
+        return holder, method
+
+
+def _of_objects(point: WatchedName) -> bool:
+    """Does what the name stands for always belong to an object, as fields and plain methods do?"""
+    place = point.place
+    methods = () if place is None else tuple(names.methods(place.entry))
+    return all(method.receiver and not method.by_class for method in methods)
+
+
+class WatchedNames:
+    """All that some laws name. `main`: the name they may use for the main module, beside `__main__`."""
+
+    def __init__(self, laws: Iterable[Law], main: str | None, more: Want, sampling: Sampling | None = None) -> None:
+        self.main = main
+        self._standing = ResolvedNames(main)
+        self._sampling = sampling
+        self.by_name: dict[str, WatchedName] = {}
+        self.by_last: dict[str, list[WatchedName]] = {}
+        self.class_names: set[str] = set()
+        self.any_next = NOTHING  # of `iter_next` with any name
+        self.gone = False
+        self.unnamed: list[Law] = []
+        others = False  # is there a law about any event that is not content with samples?
+        for law in laws:
+            sampled = sampling is not None and (sampling.laws is None or any(law is each for each in sampling.laws))
+            if self._add(law, (more & NOTES) | Want.SITE, sampled):
+                self.unnamed.append(law)
+                others = others or not sampled
+        self.makers: dict[str, int] = {}
+        self.classes: dict[str, int] = {}
+        self._known_groups: PerObject[int] = PerObject()  # of classes
+        self._allied: set[tuple[int, int]] = set()  # groups that an object could be of: it is of the first
+        if sampling is not None and not others:
+            self._add_births(sampling)
+        self.groups = frozenset((*self.classes.values(), *self.makers.values()))
+        for point in self.by_name.values():
+            self.by_last.setdefault(point.last, []).append(point)
+            self.class_names.update((point.prefix, point.name))
+        self.wants = united(point.wants for point in self.by_name.values())  # all together
+        self.functions = [point for point in self.by_name.values() if meets(point.wants, FUNCTION)]
+        self._function_names: dict[str, list[WatchedName]] = {}
+        for point in self.functions:
+            self._function_names.setdefault(point.last, []).append(point)
+        self.readers = [point for point in self.by_name.values() if point.is_reader]
+        called = CALL | _MADE
+        self.called = [point for point in self.by_name.values() if meets(point.wants, called)]
+        for name in (*self.class_names, *self.classes, *(point.reader[0] for point in self.readers)):
+            if name:
+                self._standing.add(name)
+        self._settled_at = -1
+        self._by_code: dict[int, list[WatchedName]] = {}
+        self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
+        self._called_class: dict[int, WatchedName] = {}
+        self.library_filter: Any = None  # of the C core, if there is one: is told what code laws name
+        self._told: object = None
+
+    def settle(self) -> int:
+        """See what the names stand for now; a number that is another when one of them stands for something else.
+
+        All else that is asked here is told as it was then.
+        """
+        changes = self._standing.settle()
+        if changes != self._settled_at:
+            self._settled_at = changes
+            self._by_code = {}
+            for point in self.by_name.values():
+                for each in point.codes:
+                    self._by_code.setdefault(id(each), []).append(point)
+            self._by_class = {}
+            for name, place in self._standing.places():
+                if names.is_class(place.entry):
+                    self._by_class.setdefault(id(place.entry), set()).add(name)
+            self._called_class = {}
+            for point in self.called:
+                if point.place is not None and names.is_class(point.place.entry):
+                    self._called_class.setdefault(id(point.place.entry), point)
+        if self.library_filter is not None and self._told is not self._standing.change_watch:
+            self._told = self._standing.change_watch
+            self.library_filter.set_named({*self._by_code}, self._told)
+        return changes
+
+    def means(self, name: str, kind: type) -> bool:
+        """Does a name that laws have stand for this class, perhaps by way of a module that shows it too?"""
+        return name in self._by_class.get(id(kind), ()) or name in spellings(names.class_name(kind), self.main)
+
+    @property
+    def settled_at(self) -> int:
+        """What `settle` has last said."""
+        return self._settled_at
+
+    def functions_of(self, code: CodeType) -> list[WatchedName]:
+        """Names of functions that this may be the code of: it has the name, or was put there under another."""
+        named = self._function_names.get(code.co_name, [])
+        if all(point in named for point in self._by_code.get(id(code), ())):
+            return named
+        found = {*named, *self._by_code[id(code)]}
+        return [point for point in self.functions if point in found]
+
+    def called_by(self, code: CodeType) -> WatchedName | None:
+        """The first name of something that is called which stands for this code."""
+        standing = self._by_code.get(id(code), ())
+        return next((point for point in self.called if point in standing), None) if standing else None
+
+    def stand_for(self, code: CodeType) -> bool:
+        """Is this code among what names stand for?"""
+        return id(code) in self._by_code
+
+    def _add_births(self, sampling: Sampling) -> None:
+        """Which groups can the tracer sample? Not those whose beginnings others want to see, too."""
+        named = {**sampling.classes, **sampling.makers}
+        out = set()
+        for name, group in named.items():
+            beginnings = [self.by_name.get(each) for each in (name, f"{name}.__init__", f"{name}.__new__")]
+            others = any(point is not None and not point.sampled for point in beginnings)
+            made = beginnings[0]
+            if others or (made is not None and made.wants & _UNBORN):
+                out.add(group)
+        self.classes = {name: group for name, group in sampling.classes.items() if group not in out}
+        self.makers = {name: group for name, group in sampling.makers.items() if group not in out}
+        wants = Want.BIRTH | Want.SITE | (Want.STACK if sampling.stacks else NOTHING)
+        for name in (*self.classes, *self.makers):
+            self.by_name.setdefault(name, WatchedName(name, self._standing)).wants |= wants
+
+    def group_of(self, kind: type) -> int:
+        """The group of a class's objects: that of the first class it inherits from that is sampled; 0: none."""
+        known = self._known_groups.get(kind)
+        if known is not None:
+            return known
+        found = [
+            group
+            for each in (names.mro(kind) if self.classes else ())
+            for name, group in self.classes.items()
+            if self.means(name, each)
+        ]
+        if not found:
+            return 0
+        self._known_groups.put(kind, found[0])
+        self._allied.update((other, found[0]) for other in found[1:])
+        return found[0]
+
+    def groups_of(self, points: Iterable[WatchedName]) -> frozenset[int] | None:
+        """The groups of all objects that these names may be about; None: it may be something else, too.
+
+        Where it cannot be known yet, more are given than there will be.
+        """
+        found: set[int] = set()
+        for point in points:
+            groups = self._groups_of_point(point)
+            if groups is None:
+                return None
+            found |= groups
+        return frozenset(found)
+
+    def _groups_of_point(self, point: WatchedName) -> set[int] | None:
+        if not point.sampled:
+            return None
+        if point.name in self.makers:
+            return {self.makers[point.name]}
+        kind = self._kind(point.name)
+        if kind is None and point.name not in self.classes:  # it is about something in a class
+            kind = self._kind(point.prefix)
+            if not _of_objects(point) or (kind is None and point.prefix not in self.classes):
+                return None
+        if kind is None:
+            return set(self.groups)
+        group = self.group_of(kind)
+        if not group:
+            return None
+        found = {group, *(to for of, to in self._allied if of == group)}
+        for name, other in self.classes.items():
+            if other not in found:
+                named = self._kind(name)
+                if named is None or names.inherits(named, kind):
+                    found.add(other)
+        return found
+
+    def _kind(self, name: str) -> type | None:
+        """The class of this name."""
+        place = self._standing.place(name) if name else None
+        return place.entry if place is not None and names.is_class(place.entry) else None
+
+    def unknown_groups(self) -> Iterator[int]:
+        """Groups of classes that are not there yet."""
+        for name, group in self.classes.items():
+            if self._kind(name) is None:
+                yield group
+
+    def _add(self, law: Law, details: Want, sampled: bool) -> bool:
+        """Is the law about events of any name?"""
+        unnamed = law.watches is None
+        for watch in law.watches or ():
+            keys = dict(watch.keys)
+            if not keys:
+                continue  # besides what it names, it lets other events pass
+            kinds: Iterable[object] = (*_KINDS, _GONE) if keys.get("event") is None else keys["event"] or ()
+            wants = united(each for kind, each in _KINDS.items() if kind in kinds)
+            notes = united(each for key, each in _DETAILS.items() if key in keys) | details
+            self.gone = self.gone or _GONE in kinds
+            self.class_names.update(each for each in keys.get("class") or () if isinstance(each, str))
+            every = wants | notes
+            found = keys.get("name")
+            for name in found or ():
+                if isinstance(name, str) and name:
+                    point = self.by_name.get(name) or self.by_name.setdefault(name, WatchedName(name, self._standing))
+                    if int.__or__(point.wants, every) != point.wants:
+                        point.wants |= every
+                    point.sampled = point.sampled and sampled
+            if found is None and wants == Want.NEXT:
+                self.any_next |= wants | notes
+            elif found is None and wants:
+                unnamed = True
+        return unnamed
+
+    def of_method(self, receiver: type, definer: type, name: str) -> WatchedName | None:
+        """The law's name for a method, by the first class on the way from the receiver's to that which defines it."""
+        points = self.by_last.get(name)
+        if points is None:
+            return None
+        if not names.inherits(receiver, definer):
+            receiver = definer
+        for each in names.mro(receiver):
+            found = names.lookup(each, name)
+            # If a class overrides a method and calls the inherited one, then by the inherited name.
+            if found is not None and found[0] is definer:
+                for point in points:
+                    if each is receiver if point.of_any_class else self.means(point.prefix, each):
+                        return point
+            if each is definer:
+                break
+        return None
+
+    def of_class(self, kind: type) -> WatchedName | None:
+        """The law's name for a class that is called: its own or that of a base class."""
+        for each in names.mro(kind) if self.called else ():
+            for spelling in spellings(names.class_name(each), self.main):
+                point = self.by_name.get(spelling)
+                if point is not None and point.wants & (CALL | Want.NEW | Want.BIRTH):
+                    return point
+            point = self._called_class.get(id(each))
+            if point is not None:
+                return point
+        return None
+
+    def of_builtin(self, function: Any, name: str) -> WatchedName | None:
+        """The law's name for a function of a C module; `name` is its own."""
+        point = self.by_name.get(name)
+        if point is None:
+            nearby = self.by_last.get(function.__name__, ())
+            point = next((each for each in nearby if (at := each.place) and at.entry is function), None)
+        return point
+
+    def of_field(self, owner: type, name: str) -> WatchedName | None:
+        """The law's name for an attribute, by the first class that a law names."""
+        points = [point for point in self.by_last.get(name, ()) if point.wants & FIELD]
+        for each in names.mro(owner) if points else ():
+            for point in points:
+                if point.of_any_class or self.means(point.prefix, each):
+                    return point
+        return None
+
+    def of_read_field(self, owner: type, name: str) -> WatchedName | None:
+        """The law's name for an attribute that a method reads."""
+        return next((point for point in self.readers if self._reads(point, owner, name)), None)
+
+    def _reads(self, point: WatchedName, owner: type, field: str) -> bool:
+        holder, method = point.reader
+        if holder != _ANY_CLASS and not any(self.means(holder, each) for each in names.mro(owner)):
+            return False
+        return field in fields_read(owner, method)
+
+    def class_name(self, kind: type) -> str:
+        """The name of a class as laws have it, or its own."""
+        name = names.class_name(kind)
+        for spelling in spellings(name, self.main):
+            if spelling in self.class_names:
+                return spelling
+        last = name.rpartition(".")[2]
+        for each in self.class_names:
+            if each.rpartition(".")[2] == last and self.means(each, kind):
+                return each
+        return name

@@ -1,0 +1,83 @@
+"""Reports of a test session besides the one in the terminal, and the findings that are known."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from lawful.atomic_write import atomic_write
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.engine.findings import Finding
+    from lawful.engine.live import LiveRun
+    from lawful.reports.baseline import KnownFindings
+    from lawful.testing.session_watch import SessionOptions
+
+
+class SessionReports:
+    """What is written at the end of a session. A baseline that is wrong is told before it begins."""
+
+    def __init__(self, options: SessionOptions) -> None:
+        self._options = options
+        self._folder = os.path.abspath(options.settings.scope.project)
+        self._known: KnownFindings | None = None
+        self.said: list[str] = []
+        """Lines for the terminal."""
+        if options.baseline is not None or options.update:
+            from lawful.reports.baseline import KnownFindings
+
+            self._known = KnownFindings(options.baseline, self._folder, update=options.update)
+
+    def new(self, findings: list[Finding], run: LiveRun) -> list[Finding]:
+        """Those of a run's findings that are not known."""
+        if self._known is None:
+            return findings
+        if self._options.update:
+            return []  # at the end all are
+        known = {finding.key for finding in self._known.known(run.findings)}
+        return [finding for finding in findings if finding.key not in known]
+
+    def settle(self, run: LiveRun) -> None:
+        """Hide the findings that are known, or write them down."""
+        if self._known is None:
+            return
+        try:
+            written = self._known.apply_to_run(run)
+        except LawfulError as error:
+            run.warn(f"the baseline is not written: {error.message}")
+        else:
+            if written is not None:
+                self.said.append(f"baseline: {written:,} {'finding is' if written == 1 else 'findings are'} known now")
+
+    def write(self, run: LiveRun) -> None:
+        """Write the report, if there is to be one."""
+        options = self._options
+        if options.output is None and options.form == "text":
+            return
+        text = self._text(run)
+        if options.output is None:
+            self.said += text.splitlines()
+            return
+        try:
+            with atomic_write(options.output) as file:
+                file.write(text)
+        except OSError as error:
+            run.warn(f"the report is not written: {error}")
+
+    def _text(self, run: LiveRun) -> str:
+        form = self._options.form
+        baseline = None if self._known is None else self._known.path
+        from lawful.reports import live
+
+        if form == "text":
+            return live.render_text(run, folder=self._folder)
+        if form == "json":
+            return live.render_json(run, folder=self._folder, baseline=baseline).decode()
+        from lawful.reports import formats, gather
+        from lawful.reports.sources import SourceLines
+
+        report = gather.of_live(
+            run, SourceLines(self._folder), command="pytest", baseline=baseline, pictures=form == "html"
+        )
+        return formats.render(report, form)

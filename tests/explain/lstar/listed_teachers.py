@@ -1,0 +1,98 @@
+"""Teachers that know the whole language, and one that is never sure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+
+from explain.automata_oracle import random_automaton
+from lawful.explain.automata import Automaton, equivalent
+from lawful.explain.teacher import (
+    Alphabet,
+    Answer,
+    Bounds,
+    Conjecture,
+    Counterexample,
+    Counts,
+    Event,
+    Execution,
+    Limits,
+    Report,
+    Word,
+)
+
+
+def alphabet(letters: int) -> Alphabet:
+    return Alphabet((*(Event("abcdefgh"[letter]) for letter in range(letters)), Event("error")))
+
+
+def failing_after(core: Automaton) -> Automaton:
+    """The words of an automaton, each with the error letter after it."""
+    labels, end, sink = (*core.labels, "error"), len(core), len(core) + 1
+    rows = [(*row, end if state in core.accepting else sink) for state, row in enumerate(core.transitions)]
+    return Automaton(labels, core.initial, (*rows, (sink,) * len(labels), (sink,) * len(labels)), frozenset({end}))
+
+
+def random_target(dice: random.Random, states: int, letters: int) -> Automaton:
+    return failing_after(random_automaton(dice, states, "abcdefgh"[:letters], 0.3))
+
+
+class Knowing:
+    """A teacher of a regular language, without bounds."""
+
+    def __init__(self, target: Automaton) -> None:
+        self.target = target
+        self.alphabet = Alphabet(tuple(Event(label) for label in target.labels))
+        self.counts = Counts()
+        self.report = Report()
+        self.asked: list[Word] = []
+
+    def shortest(self) -> int:
+        return 1
+
+    def bound(self, bounds: Bounds) -> None:
+        """There are none."""
+
+    def member(self, word: Word) -> Answer:
+        self.asked.append(word)
+        return Answer.YES if self.target.accepts(word) else Answer.NEVER
+
+    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+        self.counts.conjectures += 1
+        given = Automaton(self.target.labels, automaton.initial, automaton.transitions, automaton.accepting)
+        wrong = equivalent(self.target, given)
+        return None if wrong is None else Counterexample(wrong, self.target.accepts(wrong))
+
+    def example(self, word: Word) -> Execution | None:
+        return None
+
+
+class Listed:
+    """A source of executions that were written down."""
+
+    def __init__(self, letters: int, executions: Iterable[Execution]) -> None:
+        self.alphabet = alphabet(letters)
+        self.counts = Counts()
+        self.report = Report()
+        self.runs: list[Bounds] = []
+        self._executions = list(executions)
+
+    def shortest(self) -> int:
+        return min((len(each.word) for each in self._executions if each.failed), default=1)
+
+    def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
+        self.runs.append(bounds)
+        for execution in self._executions:
+            self.counts.executions += 1
+            yield execution
+
+
+def random_executions(dice: random.Random, letters: int, most: int = 25, longest: int = 6) -> list[Execution]:
+    """Executions of which none has the same word and outcome as another; a word may both fail and pass."""
+    found = {}
+    for _ in range(dice.randint(0, most)):
+        word = tuple(dice.randrange(letters) for _ in range(dice.randint(0, longest)))
+        failed = dice.random() < 0.5
+        done = (*word, letters) if failed else word
+        found[done] = Execution(done, failed, example=f"input {len(found)}")
+    return list(found.values())

@@ -10,7 +10,7 @@ import pytest
 from lawful import core, invariant
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand
-from lawful.engine.evidence import Recollection
+from lawful.engine.evidence import RecentEvents
 from lawful.engine.live import LiveRun
 from lawful.engine.sample_tracking import Lives
 from lawful.laws.protocol import Law
@@ -68,7 +68,7 @@ def run(seed: int, sampled: bool) -> list[Any]:
     demand = Demand(0.9, 0.1, policies.named("taper(2)") if seed % 2 else policies.named("off"), seed)
     lives = Lives(LAWS, demand) if sampled else None
     live = LiveRun(LAWS, history=2, lives=lives)
-    live._recollection = Recollection(2, objects=6, others=5)
+    live._recollection = RecentEvents(2, objects=6, others=5)
     log: list[Any] = []
     for batch in batches(seed):
         live.deliver(batch)
@@ -100,13 +100,13 @@ def test_what_is_no_event_is_an_error() -> None:
     assert core.native is not None
     for batch in ([5], [{"event": "new"}, None]):
         with pytest.raises(TypeError, match="an event is a dict"):
-            core.native.deal(batch, 1, {("new", None): ()}, [], None, None, None)
+            core.native.dispatch(batch, 1, {("new", None): ()}, [], None, None, None)
     with pytest.raises(TypeError, match="tuple"):
-        core.native.deal([{"event": "new"}], 1, {("new", None): []}, [], None, None, None)
+        core.native.dispatch([{"event": "new"}], 1, {("new", None): []}, [], None, None, None)
 
 
 def test_the_highest_thread_is_told() -> None:
     assert core.native is not None
     events: list[Event] = [{"event": "new", "thread": each} for each in (3, 10**30, True, None, 4, -1)]
-    assert core.native.deal(events, 1, {("new", None): ()}, [], None, None, None) == 10**30
-    assert core.native.deal([{"event": "new"}], 1, {("new", None): ()}, [], None, None, None) == 0
+    assert core.native.dispatch(events, 1, {("new", None): ()}, [], None, None, None) == 10**30
+    assert core.native.dispatch([{"event": "new"}], 1, {("new", None): ()}, [], None, None, None) == 0

@@ -170,17 +170,17 @@ def test_batches_of_any_size_find_what_the_oracle_rejects(seed: int, which: str)
             rejected.append(number)
     events = [{**each, "file": "f", "line": number} for number, each in enumerate(events, 1)]
     law = compile(text, name="r")
-    with using(which):
-        run = LiveRun([law])
     routes = Routes([(0, law)])
     if not all(routes.find(e.get("event"), e.get("name")) for e in events):
         pytest.skip("the law never meets some of these")
     at = 0
     sizes = random.Random(seed)
-    while at < len(events):
-        size = sizes.randint(1, 4)
-        run.deliver(events[at : at + size])
-        at += size
+    with using(which):
+        run = LiveRun([law])
+        while at < len(events):
+            size = sizes.randint(1, 4)
+            run.deliver(events[at : at + size])
+            at += size
     found = [each.rejected_at for each in run.findings if each.rejected_at is not None]
     lost = [each.doomed_at for each in run.findings if each.doomed_at is not None]
     assert run.fault is None
@@ -292,10 +292,10 @@ def test_no_history_if_none_is_wanted() -> None:
 
 
 def test_memory_is_bounded_and_says_so() -> None:
-    from lawful.engine.evidence import Recollection
+    from lawful.engine.evidence import RecentEvents
     from lawful.engine.findings import Numbered
 
-    kept = Recollection(2, objects=100, others=10)
+    kept = RecentEvents(2, objects=100, others=10)
     number = 0
     for target in range(1000):
         for _ in range(10):
@@ -312,10 +312,10 @@ def test_memory_is_bounded_and_says_so() -> None:
 
 
 def test_what_is_gone_is_forgotten_first() -> None:
-    from lawful.engine.evidence import Recollection
+    from lawful.engine.evidence import RecentEvents
     from lawful.engine.findings import Numbered
 
-    kept = Recollection(2, objects=20)
+    kept = RecentEvents(2, objects=20)
     kept.add([Numbered(1, wrote(1))])
     for number in range(2, 500):
         kept.add([Numbered(number, wrote(number)), Numbered(number, {"event": "gone", "targetId": number})])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lawful import grammar
-from lawful.engine.evidence import Recollection
+from lawful.engine.evidence import RecentEvents
 from lawful.engine.findings import Finding
 from lawful.engine.live import LiveRun
 from lawful.engine.violations import Violation
@@ -94,7 +94,7 @@ def test_a_prevented_message_is_taken_back_at_both_ends() -> None:
 
 
 def test_messages_are_kept_by_group_and_by_nothing_else() -> None:
-    kept = Recollection(4)
+    kept = RecentEvents(4)
     kept.add([(n, message("a", n, n % 2)) for n in range(1, 21)])
     assert len(kept) == 2
     monitor = LAW.monitor()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lawful
-from lawful.engine.evidence import Recollection
+from lawful.engine.evidence import RecentEvents
 from lawful.engine.live import LiveRun
 
 Event = dict[str, Any]
@@ -25,7 +25,7 @@ def life(target: int) -> list[tuple[int, Event]]:
 
 def test_who_is_gone_is_remembered_only_if_somebody_may_ask() -> None:
     for keeps_gone, known in ((True, 10), (False, 0)):
-        recollection = Recollection(10)
+        recollection = RecentEvents(10)
         recollection.keeps_gone = keeps_gone
         for target in range(10):
             recollection.add(life(target))

@@ -35,10 +35,10 @@ def a_run() -> LiveRun:
 def test_it_changes_nothing_but_what_is_known_of_the_law() -> None:
     run = a_run()
     (law,) = run.laws
-    assert not law.monitor.begun  # type: ignore[attr-defined]
+    assert not law.monitor.prepared  # type: ignore[attr-defined]
     for _ in range(9):
         run.rehearse({NAME: [*CLOSED, USED], "no/such-law": CLOSED})
-    assert law.monitor.begun  # type: ignore[attr-defined]
+    assert law.monitor.prepared  # type: ignore[attr-defined]
     assert law.rehearsed == 3  # more would show nothing new
     run.deliver([USED])  # the file that was closed in the rehearsal is open here
     assert run.findings == []
@@ -98,9 +98,9 @@ def test_the_parent_has_it_before_the_next_fork(tmp_path: Path) -> None:
     session.start()
     try:
         space["run"](str(tmp_path / "x"))
-        assert not live.monitor.begun  # type: ignore[attr-defined]
+        assert not live.monitor.prepared  # type: ignore[attr-defined]
         space["run"](str(tmp_path / "x"))
-        assert live.monitor.begun  # type: ignore[attr-defined]
+        assert live.monitor.prepared  # type: ignore[attr-defined]
     finally:
         session.finish()
     assert session.live.faults == []

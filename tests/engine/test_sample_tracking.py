@@ -489,9 +489,9 @@ def test_an_object_that_owes_something_keeps_its_place(monkeypatch: pytest.Monke
 
 
 def test_what_is_remembered_of_objects_that_are_gone_has_a_bound() -> None:
-    from lawful.engine.evidence import Recollection
+    from lawful.engine.evidence import RecentEvents
 
-    recollection = Recollection(10, objects=100)
+    recollection = RecentEvents(10, objects=100)
     for target in range(10_000):
         written = {"event": "field_write", "name": FIELD, "targetId": target, "res": 0}
         gone = {"event": "gone", "name": CLASS, "targetId": target}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lawful import core, rml
-from lawful.engine.law_judge import LiveLaw
+from lawful.engine.law_judge import LawJudge
 from lawful.engine.live import LiveRun
 from lawful.laws import catalog
 from lawful.laws.loader import load_law
@@ -84,7 +84,7 @@ def events(seed: int) -> list[Event]:
 def found_by(seed: int, *, told_all: bool) -> tuple[list[Any], list[str], int]:
     live = LiveRun([rml.compile(text, name=name) for name, text in LAWS.items()])
     if told_all:
-        live._heard = None
+        live._seen = None
     source = random.Random(seed)
     rest, fed = events(seed), 0
     while rest:
@@ -94,7 +94,7 @@ def found_by(seed: int, *, told_all: bool) -> tuple[list[Any], list[str], int]:
         fed += sum(each.monitor.events for each in live.laws)
     live.end()
     told = [(each.law, each.rejected_at, each.line, each.count) for each in live.findings]
-    return told, live.faults, len(live._heard or {})
+    return told, live.faults, len(live._seen or {})
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -124,28 +124,28 @@ def test_ends_of_strangers_come_to_no_law_of_the_catalogue() -> None:
     names = ["sockets/left-open", "threads/start-once", "files/use-after-close"]
     live = LiveRun([load_law(catalog.find(name), name=name) for name in names])
     live.deliver([{"event": "gone", "name": "app.A", "targetId": 1}])
-    assert all(each.aloof for each in live.laws)
+    assert all(each.queue.ignores_unseen_end for each in live.laws)
     live.deliver([{"event": "gone", "name": "app.A", "targetId": number} for number in range(2, 500)])
     assert [each.monitor.events for each in live.laws] == [0, 0, 0]
     assert live.events == 499
 
 
-def test_what_was_heard_of_is_forgotten_with_the_object() -> None:
+def test_what_was_seen_is_forgotten_with_the_object() -> None:
     live = LiveRun([rml.compile(CLOSED, name="closed")])
     for number in range(1, 50):
         live.deliver([{"event": "func_post", "name": "app.open", "resultId": number}])
-        assert live._heard is not None
-        assert list(live._heard) == [number]
+        assert live._seen is not None
+        assert list(live._seen) == [number]
         live.deliver([{"event": "gone", "name": "app.File", "targetId": number}])
-        assert not live._heard
+        assert not live._seen
 
 
-def test_an_object_that_was_heard_of_by_an_event_with_an_odd_name() -> None:
+def test_an_object_that_was_seen_in_an_event_with_an_odd_name() -> None:
     law = CLOSED.replace("name: 'app.open', resultId", "resultId")
     live = LiveRun([rml.compile(law, name="closed")])
     live.deliver([{"event": "gone", "name": "app.A", "targetId": 9}])
     live.deliver([{"event": "func_post", "name": 5, "resultId": 1}, {"event": "gone", "name": "app.A", "targetId": 8}])
-    assert live.laws[0].aloof
+    assert live.laws[0].queue.ignores_unseen_end
     live.deliver([{"event": "gone", "name": "app.File", "targetId": 1}])
     assert len(live.findings) == 1
 
@@ -155,12 +155,12 @@ def test_ends_that_no_law_is_about() -> None:
     live.deliver([{"event": "func_pre", "name": "app.a", "targetId": number} for number in range(100)])
     assert live.events == 100
     live.deliver([{"event": "gone", "name": "app.A", "targetId": number} for number in range(100)])
-    assert (live.events, live.faults, live._heard) == (200, [], {})
+    assert (live.events, live.faults, live._seen) == (200, [], {})
 
 
 def test_a_batch_full_of_violations_is_fed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "bad matches {event: 'func_pre', name: 'app.bad'}; Main = bad >> empty;"
-    each = LiveLaw(rml.compile(text, name="bad"))
+    each = LawJudge(rml.compile(text, name="bad"))
     fed = 0
     feed = each.monitor.feed
 
@@ -171,8 +171,8 @@ def test_a_batch_full_of_violations_is_fed_in_linear_time(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(each.monitor, "feed", counted)
     size = 3000
-    each.events = [{"event": "func_pre", "name": "app.bad" if n % 3 else "app.other"} for n in range(size)]
-    each.numbers = list(range(1, size + 1))
+    each.queue.events.extend([{"event": "func_pre", "name": "app.bad" if n % 3 else "app.other"} for n in range(size)])
+    each.queue.numbers.extend(range(1, size + 1))
     told: list[int] = []
     each.judge(lambda _law, _event, number: told.append(number))
     assert told == [n + 1 for n in range(size) if n % 3]

@@ -11,16 +11,16 @@ from lawful.sources.python.tracer_protocol import Probe
 empty_callback: Callable[..., None]
 
 def abi() -> int: ...
-def deal(
+def dispatch(
     batch: list[dict[str, Any]],
     first: int,
     routes: Any,
     kept: list[tuple[int, dict[str, Any]]],
     admit: Callable[..., tuple[Any, ...]] | None,
     ways: Callable[..., tuple[dict[Any, Any], ...] | None] | None,
-    heard: dict[int | str, tuple[Any, ...]] | None,
+    seen: dict[int | str, tuple[Any, ...]] | None,
 ) -> int: ...
-def recollect(
+def keep_recent(
     entries: list[tuple[int, dict[str, Any]]],
     start: int,
     objects: dict[Any, Any],
@@ -62,6 +62,15 @@ def automaton_search(
     longest: int,
     /,
 ) -> tuple[int, ...] | None: ...
+
+class LawQueue:
+    events: list[dict[str, Any]]
+    numbers: list[int]
+    tracks_objects: bool
+    takes_lazy_events: bool
+    ignores_unseen_end: bool
+    def __init__(self, tracks_objects: bool, takes_lazy_events: bool) -> None: ...
+    def take(self) -> tuple[list[dict[str, Any]], list[int]]: ...
 
 class DecisionTrees: ...
 

@@ -29,7 +29,7 @@ static PyMethodDef methods[] = {
     TRACER_METHODS
 #endif
     AUTOMATA_METHODS
-    BATCH_METHODS
+    DISPATCH_METHODS
     JSON_LINES_METHODS
     {"abi", abi, METH_NOARGS, "abi()\n--\n\nThe version of what Python and C expect of each other."},
     {NULL, NULL, 0, NULL},
@@ -40,7 +40,7 @@ static struct PyModuleDef definition = {
 };
 
 static PyTypeObject *const types[] = {
-    &RmlMachineType, &WindowType, &InvariantTrackerType, &GrammarTablesType, &GrammarMachineType, &CourtType, &LetterType, &LazyEventType,
+    &RmlMachineType, &LawQueueType, &WindowType, &InvariantTrackerType, &GrammarTablesType, &GrammarMachineType, &CourtType, &LetterType, &LazyEventType,
 #ifdef LAWFUL_TRACER
     &TracerType, &ChangeWatchType, &LibraryFilterType, &TimerType, &QueueReaderType, &WayType, &PostType,
 #endif

@@ -59,7 +59,7 @@ class Control:
         if passed > 0:
             self._rate = (events - self._before[1]) / passed
             self._before = now, events
-        tracer: Any = session.tracer
+        tracer = session.tracer
         return {
             "program": encodable(self._program),
             "process": os.getpid(),
@@ -68,7 +68,7 @@ class Control:
             "over": session.finished,
             "events": events,
             "rate": round(self._rate, 1),
-            "waiting": getattr(tracer, "pending", 0),
+            "waiting": tracer.pending,
             "buffer": session.settings.buffer,
             "dropped": live.dropped + tracer.dropped,
             "cost": round(tracer.cost, 4),

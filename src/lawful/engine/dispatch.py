@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lawful.engine.findings import Event
-from lawful.engine.law_judge import LiveLaw
+from lawful.engine.law_judge import LawJudge
 from lawful.engine.routing import Routes
 
 if TYPE_CHECKING:
     from lawful.engine.sample_tracking import Lives
 
-Heard = dict[int | str, tuple[LiveLaw, ...]]
-"""By id, the laws that have heard of an object, until it is gone: the others need not hear of its end."""
+SeenBy = dict[int | str, tuple[LawJudge, ...]]
+"""By id, the laws that have seen an object, until it is gone: the others need not be told of its end."""
 
 
-def deal(
+def dispatch(
     batch: list[Event],
     first: int,
-    routes: Routes[LiveLaw],
+    routes: Routes[LawJudge],
     kept: list[tuple[int, Event]],
     lives: Lives | None,
-    heard: Heard | None,
+    seen: SeenBy | None,
 ) -> int:
     """Give events, numbered from the first on, to laws. What laws have to do with is kept. The highest thread."""
     for entry in enumerate(batch, first):
@@ -34,38 +34,42 @@ def deal(
         if lives is not None:
             concerned = lives.admit(event, concerned)
         known = False
-        if heard is None:
+        if seen is None:
             pass
         elif event.get("event") == "gone" and event.get("targetId").__class__ in (int, str):
-            known, concerned = _mourners(heard.pop(event["targetId"], None), concerned)
+            known, concerned = _end_listeners(seen.pop(event["targetId"], None), concerned)
         else:
-            hearing = tuple(each for each in concerned if each.hears)
-            if hearing:
-                _introduce(event, hearing, heard)
+            tracking = tuple(each for each in concerned if each.queue.tracks_objects)
+            if tracking:
+                _note_objects(event, tracking, seen)
         if concerned or known:
             kept.append(entry)
             for each in concerned:
-                each.events.append(event)
-                each.numbers.append(number)
+                each.queue.events.append(event)
+                each.queue.numbers.append(number)
     return max((thread for event in batch if (thread := event.get("thread")).__class__ is int), default=0)
 
 
-def _introduce(event: Event, laws: tuple[LiveLaw, ...], heard: Heard) -> None:
-    """These laws have heard of all objects that an event mentions."""
+def _note_objects(event: Event, laws: tuple[LawJudge, ...], seen: SeenBy) -> None:
+    """These laws have seen all objects that an event mentions."""
     for each in _ids_in(event):
-        before = heard.get(each, ())
+        before = seen.get(each, ())
         news = tuple(law for law in laws if law not in before)
         if news:
-            heard[each] = before + news
+            seen[each] = before + news
 
 
-def _mourners(heard: tuple[LiveLaw, ...] | None, concerned: tuple[LiveLaw, ...]) -> tuple[bool, tuple[LiveLaw, ...]]:
-    """Has a law heard of an object that is gone; and the laws that are to be told.
+def _end_listeners(
+    seen: tuple[LawJudge, ...] | None, concerned: tuple[LawJudge, ...]
+) -> tuple[bool, tuple[LawJudge, ...]]:
+    """Has a law seen an object that is gone; and the laws that must be told of its end.
 
-    A law to which something else of the batch has come may not be aloof any more when that is judged.
+    A law may stop ignoring such ends when it judges other events of the batch.
     """
-    told = tuple(each for each in concerned if not each.aloof or each.events or each in (heard or ()))
-    return heard is not None, told
+    listeners = tuple(
+        each for each in concerned if not each.queue.ignores_unseen_end or each.queue.events or each in (seen or ())
+    )
+    return seen is not None, listeners
 
 
 def _ids_in(event: Event) -> Iterator[int | str]:

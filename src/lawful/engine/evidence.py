@@ -76,7 +76,7 @@ def _open(entries: list[tuple[int, Event]] | deque[tuple[int, Event]]) -> None:
             entries[place] = number, to_dict(event)
 
 
-class Recollection:
+class RecentEvents:
     """The last events of each object, and its first; and the last events of all. Memory is bounded.
 
     Objects that nothing happened to for long are forgotten first, and before them those that are gone. Of messages that
@@ -112,7 +112,7 @@ class Recollection:
             return
         place = 0
         while True:
-            place = core.native.recollect(
+            place = core.native.keep_recent(
                 entries, place, self._young, _ABOUT_TARGET, self.most, self.keeps_gone, self._room
             )
             if place == len(entries):

@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from lawful import core
-from lawful.engine.dispatch import Heard, deal
-from lawful.engine.evidence import Recollection, by_object, values_of
+from lawful.engine.dispatch import SeenBy, dispatch
+from lawful.engine.evidence import RecentEvents, by_object, values_of
 from lawful.engine.findings import Event, Finding, Numbered, finding_key, has_place, is_message, time_of
 from lawful.engine.internal_errors import in_words, is_programs
-from lawful.engine.law_judge import LiveLaw
+from lawful.engine.law_judge import LawJudge
 from lawful.engine.routing import Routes
 from lawful.engine.violations import AFTER, AT_ONCE, OnViolation, Stop, Violation
 from lawful.errors import TraceError
@@ -63,7 +63,7 @@ class LiveRun:
         objects see only what those objects do that are followed.
         """
         self.lives = lives
-        self.laws = [LiveLaw(part, lives) for law in laws for part in law.parts]
+        self.laws = [LawJudge(part, lives) for law in laws for part in law.parts]
         if lives is not None:
             lives.look_after(self.laws)
         # Messages that need no event are judged by it where they are sent. It is open only while nobody else judges.
@@ -93,14 +93,14 @@ class LiveRun:
         self._history = history
         self._messages = messages
         # Where it began is told in any case. One more message than is shown tells whether there are more.
-        self._recollection = Recollection(max(history, messages and messages + 1, 1), shown=max(history, 1))
+        self._recollection = RecentEvents(max(history, messages and messages + 1, 1), shown=max(history, 1))
         if self._court is not None:
             self._court.most, self._court.others = self._recollection.most, self._recollection.others
         self._routes = self._awake()
-        self._heard: Heard | None = {} if lives is None else None
+        self._seen: SeenBy | None = {} if lives is None else None
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
         self._recent: dict[Hashable, list[Numbered]] | None = None  # the same, by object, if somebody asked
-        self._unexplained: list[tuple[int, Finding, Monitor, list[Any]]] = []
+        self._unexplained: list[tuple[int, Finding, LawJudge, list[Any]]] = []
         self._offence: tuple[Finding, Event] | None = None
         self._stopping: Finding | None = None
         self._stopped: set[int] = set()  # threads that were told so
@@ -155,7 +155,7 @@ class LiveRun:
         ]
         return list(dict.fromkeys([*own, *self._warnings]))
 
-    def _seen_elsewhere(self, live: LiveLaw, what: str) -> bool:
+    def _seen_elsewhere(self, live: LawJudge, what: str) -> bool:
         """May what a law has not seen here have been seen in another process, or in an earlier run that was enough?
 
         Of the objects that were followed nothing may have come but that they were born.
@@ -219,16 +219,16 @@ class LiveRun:
         routes, lives = self._routes, self.lives
         first = self._number + 1
         if core.native is None:
-            thread = deal(batch, first, routes, self._kept, lives, self._heard)
+            thread = dispatch(batch, first, routes, self._kept, lives, self._seen)
         else:
             admit, ways = (None, None) if lives is None else (lives.admit, lives.ways)
-            thread = core.native.deal(batch, first, routes, self._kept, admit, ways, self._heard)
+            thread = core.native.dispatch(batch, first, routes, self._kept, admit, ways, self._seen)
         self._threads = max(self._threads, thread)
         self._events += len(batch)
         self._number += len(batch)
         self._offence = None
         for each in self.laws:
-            if each.events:
+            if each.queue.events:
                 each.judge(self._broken)
                 if each.over:
                     routes.drop(each)
@@ -252,7 +252,7 @@ class LiveRun:
                 message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
                 self.faults.append(f"the trace is not complete: {message}")
 
-    def _broken(self, live: LiveLaw, event: Event | None, number: int) -> None:
+    def _broken(self, live: LawJudge, event: Event | None, number: int) -> None:
         """A law was broken by an event, and still is as it was before it."""
         monitor = live.monitor
         lost = monitor.doomed_at is not None
@@ -293,11 +293,10 @@ class LiveRun:
                 origin=origin,
                 made=None if life is None or is_message(life.birth) else life.birth,
             )
-            explain = getattr(monitor, "rejection", None)
-            if explain is not None and not lost:
-                finding.rejection = explain(event)
+            if not lost:
+                finding.rejection = monitor.rejection(event)
             self._add(key, finding)
-            self._unexplained.append((number, finding, monitor, values_of(monitor, expectation, event)))
+            self._unexplained.append((number, finding, live, values_of(monitor, expectation, event)))
         if event is not None:
             self._offence = finding, event
 
@@ -326,18 +325,19 @@ class LiveRun:
         """Give the new findings their history, and take the batch into the recollection, each in its turn."""
         kept, done = self._kept, 0
         self._kept, self._recent = [], None
-        for number, finding, monitor, values in sorted(self._unexplained, key=lambda each: each[0]):
+        for number, finding, live, values in sorted(self._unexplained, key=lambda each: each[0]):
             index = done
             while index < len(kept) and kept[index][0] < number:
                 index += 1
             self._recollection.add(kept[done:index])
             done = index
-            self._give_history(finding, monitor, values, number)
+            self._give_history(finding, live, values, number)
         self._unexplained.clear()
         self._recollection.add(kept[done:] if done else kept)
 
-    def _give_history(self, finding: Finding, monitor: Monitor, values: list[Any], number: int) -> None:
-        if self._messages and hasattr(monitor, "rejection"):
+    def _give_history(self, finding: Finding, live: LawJudge, values: list[Any], number: int) -> None:
+        monitor = live.monitor
+        if self._messages and live.law.language == "view":
             event = finding.event or finding.doomed_event or {}
             group = event.get("groupId") if finding.rejection is None else finding.rejection.group
             finding.messages = self._recollection.messages(monitor, group, number)
@@ -429,7 +429,7 @@ class LiveRun:
         found: list[tuple[int, Any, int]] = []
         for place, head in enumerate(heads):
             concerned = self._routes[head["event"], head["name"]]
-            turns = [each.monitor.turn(head) if hasattr(each.monitor, "turn") else None for each in concerned]
+            turns = [each.monitor.inline_step(head) for each in concerned]
             if not turns or None in turns:
                 return None, version
             found += ((place, *turn) for turn in turns if turn is not None)
@@ -476,7 +476,7 @@ class LiveRun:
     def add(self, laws: Sequence[Law]) -> None:
         """Judge by these laws, too. They begin with the next event."""
         with self._changing():
-            added = [LiveLaw(part, self.lives) for law in laws for part in law.parts]
+            added = [LawJudge(part, self.lives) for law in laws for part in law.parts]
             self.laws += added
             for each in added:
                 if each.monitor.doomed_at is not None:
@@ -496,7 +496,7 @@ class LiveRun:
             for at, each in enumerate(self.laws):
                 if each.law.name == name and each.paused != paused:
                     if not paused:
-                        each = self.laws[at] = LiveLaw(each.law, self.lives)
+                        each = self.laws[at] = LawJudge(each.law, self.lives)
                     each.paused = paused
             self._routes = self._awake()
 
@@ -510,9 +510,9 @@ class LiveRun:
                 self._change()
                 self._reopen()
 
-    def _awake(self) -> Routes[LiveLaw]:
+    def _awake(self) -> Routes[LawJudge]:
         # A law that tells at once which object has broken it has nothing to say of one that is gone.
-        self._recollection.keeps_gone = not all(each.tells_offenders for each in self.laws)
+        self._recollection.keeps_gone = not all(each.monitor.names_offender for each in self.laws)
         return Routes((each, each.law) for each in self.laws if not (each.over or each.paused))
 
     def record(self, writer: TraceWriter | None) -> TraceWriter | None:
@@ -562,7 +562,7 @@ class LiveRun:
                 continue
             self._add((finding.law, str(finding.anomaly and finding.anomaly.rule)), finding)
 
-    def _judge_end(self, live: LiveLaw) -> None:
+    def _judge_end(self, live: LawJudge) -> None:
         monitor = live.monitor
         if live.over or live.paused or monitor.end() is not Verdict.FALSE:
             return
@@ -577,12 +577,10 @@ class LiveRun:
                 if self.on_violation == "count":
                     continue
             finding = Finding("end", None, expectation, None, None, law=live.law.name, contexts=dict(contexts))
-            at_end = getattr(monitor, "rejection_at_end", None)
-            if at_end is not None:
-                finding.rejection = at_end(expectation.bindings.get("groupId"))
+            finding.rejection = monitor.rejection_at_end(expectation.bindings.get("groupId"))
             values = values_of(monitor, expectation, None)
             finding.origin = self._origin(monitor, values, self._number + 1)
-            self._give_history(finding, monitor, values, self._number + 1)
+            self._give_history(finding, live, values, self._number + 1)
             if self._is_meant(finding.law, finding.place_event):
                 continue
             known = self._findings.get(finding.key)

@@ -97,7 +97,7 @@ class TraceRun:
         self.error: TraceError | None = None
         self.disorder: list[str] = []
         """What could not be put in order, where events say in which order they were sent."""
-        self._ordered = any(hasattr(case.law, "view") for case in self.cases)  # laws about messages
+        self._ordered = any(case.law.language == "view" for case in self.cases)  # laws about messages
         self._source = source
         self._settings = settings
         self._on_finding = on_finding

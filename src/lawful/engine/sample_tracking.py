@@ -13,7 +13,7 @@ from lawful.errors import LawfulError
 if TYPE_CHECKING:
     from lawful.confidence.policy_automaton import Policy
     from lawful.config import SamplingConfig
-    from lawful.engine.law_judge import LiveLaw
+    from lawful.engine.law_judge import LawJudge
     from lawful.laws.protocol import Law
 
 Event = dict[str, Any]
@@ -65,7 +65,7 @@ class Lives:
         self._over: list[tuple[Kind, ObjectId, Life]] = []  # in the batch that is being judged
         # By law: lives that seemed clean. A law that says at the end only what it misses may yet take that back.
         self._clean: dict[str, set[ObjectId]] = {}
-        self._shares: dict[tuple[LiveLaw, ...], list[_Share]] = {}
+        self._shares: dict[tuple[LawJudge, ...], list[_Share]] = {}
         self._least = 0  # ids below are those of objects of another process
 
     def flipped_by_tracer(self, classes: Mapping[int, str]) -> None:
@@ -80,22 +80,21 @@ class Lives:
     def class_of(law: Law) -> str:
         """What the objects of a law are called: their class or group, or, if it does not say one, the law."""
         assert law.subjects is not None
-        title: str = getattr(law.subjects, "title", "")
-        return ", ".join(law.subjects.classes) or title or law.name
+        return ", ".join(law.subjects.classes) or law.subjects.label or law.name
 
-    def look_after(self, laws: Sequence[LiveLaw]) -> None:
+    def look_after(self, laws: Sequence[LawJudge]) -> None:
         """These are the laws: of them it is asked what objects owe."""
 
         def idle(kind: Kind) -> int:
             concerned = [each for each in laws if each.subjects is not None and each.kind == kind.name]
             alive = list(self._lives[kind.name])
-            return sum(not any(each.owes(target) for each in concerned) for target in alive)
+            return sum(not any(each.monitor.owes(target) for each in concerned) for target in alive)
 
         self.confidence.idle = idle
 
     # -- in a batch of events ---------------------------------------------------------------------
 
-    def admit(self, event: Event, concerned: tuple[LiveLaw, ...]) -> tuple[LiveLaw, ...]:
+    def admit(self, event: Event, concerned: tuple[LawJudge, ...]) -> tuple[LawJudge, ...]:
         """Of the laws that an event concerns, those that are to see it."""
         what = event.get("event")
         if what == "gone":
@@ -108,7 +107,7 @@ class Lives:
             shares = self._shares[concerned]
         except KeyError:
             shares = self._shares[concerned] = _shares(concerned)
-        refused: tuple[LiveLaw, ...] = ()
+        refused: tuple[LawJudge, ...] = ()
         for name, of, laws in shares:
             target = of(event)
             if target is None:  # it is about no object, as the passing of time
@@ -125,7 +124,7 @@ class Lives:
             return concerned
         return tuple(each for each in concerned if each not in refused)
 
-    def ways(self, kind: str, name: Any, concerned: tuple[LiveLaw, ...]) -> tuple[dict[ObjectId, Life], ...] | None:
+    def ways(self, kind: str, name: Any, concerned: tuple[LawJudge, ...]) -> tuple[dict[ObjectId, Life], ...] | None:
         """Of events of one kind about one name: if their `targetId` is in all of these, all laws are to see them.
 
         That is what `admit` answers of nearly all events. None: it must be asked.
@@ -134,7 +133,7 @@ class Lives:
             return None
         found: list[dict[ObjectId, Life]] = []
         for share, _, laws in _shares(concerned):
-            if not getattr(laws[0].subjects, "by_target", False):
+            if laws[0].subjects is None or not laws[0].subjects.by_target:
                 return None
             if (
                 kind == "new" and share not in self.flipped
@@ -162,7 +161,7 @@ class Lives:
         life = self._lives[name][target] = Life(event, self.confidence.now)
         return life
 
-    def _gone(self, target: Any, concerned: tuple[LiveLaw, ...]) -> tuple[LiveLaw, ...]:
+    def _gone(self, target: Any, concerned: tuple[LawJudge, ...]) -> tuple[LawJudge, ...]:
         ended = [name for name, lives in self._lives.items() if target in lives]
         for name in ended:
             self._end(name, target)
@@ -174,7 +173,7 @@ class Lives:
         life = self._lives[name].pop(target)
         self._over.append((self.confidence.kinds[name], target, life))
 
-    def violated(self, live: LiveLaw, target: ObjectId | None) -> Life | None:
+    def violated(self, live: LawJudge, target: ObjectId | None) -> Life | None:
         """A law was broken by what an object did."""
         life = None if target is None else self._life(live.kind, target)
         if life is None and target in self._clean.get(live.law.name, ()):
@@ -194,11 +193,11 @@ class Lives:
             found = next((life for kind, each, life in self._over if each == target and kind.name == name), None)
         return found
 
-    def settle(self, laws: Sequence[LiveLaw]) -> None:
+    def settle(self, laws: Sequence[LawJudge]) -> None:
         """A batch has been judged: count the lives that ended in it."""
         for each in laws:
             if each.subjects is not None:
-                for target in each.ended():
+                for target in each.monitor.take_ended():
                     if target in self._lives[each.kind]:
                         self._end(each.kind, target)
                         self._passed[each.kind].add(target)
@@ -206,19 +205,21 @@ class Lives:
         by_kind: dict[str, list[_Judge]] = {}
         for each in laws if over else ():
             if each.subjects is not None:
-                by_kind.setdefault(each.kind, []).append((each.law.name, each.monitor.forget, each.tells_offenders))
+                by_kind.setdefault(each.kind, []).append(
+                    (each.law.name, each.monitor.forget, each.monitor.names_offender)
+                )
         for kind, target, life in over:
             judges = by_kind.get(kind.name, ())
             unknown = [law for law, forget, _ in judges if forget(target)]
-            for law, _, tells_offenders in judges:
-                if not tells_offenders and law not in life.violated and law not in unknown:
+            for law, _, names_offender in judges:
+                if not names_offender and law not in life.violated and law not in unknown:
                     self._clean.setdefault(law, set()).add(target)
             self.confidence.ended(kind, life.began, life.violated, unknown)
         if over:
             self.confidence.settle()
         self._switch_off(laws)
 
-    def _switch_off(self, laws: Sequence[LiveLaw]) -> None:
+    def _switch_off(self, laws: Sequence[LawJudge]) -> None:
         """Where a policy says that none is followed, those are let go that live on. They are no samples."""
         for name, lives in self._lives.items():
             kind = self.confidence.kinds[name]
@@ -232,7 +233,7 @@ class Lives:
                 self._passed[name].update(lives)
                 lives.clear()
 
-    def seemed_clean(self, live: LiveLaw) -> int:
+    def seemed_clean(self, live: LawJudge) -> int:
         """How many lives a law may yet find fault with, at the end."""
         return len(self._clean.get(live.law.name, ()))
 
@@ -265,12 +266,12 @@ _Judge = tuple[str, Callable[[ObjectId], bool], bool]
 _Share = tuple[str, Callable[[Event], ObjectId | None], tuple[Any, ...]]
 
 
-def _shares(concerned: tuple[LiveLaw, ...]) -> list[_Share]:
+def _shares(concerned: tuple[LawJudge, ...]) -> list[_Share]:
     """The sampled ones of some laws, by the class of their objects, with what tells the object of an event.
 
     Laws of one language that are about one class, and that an event concerns, mean the same object by it.
     """
-    found: dict[tuple[str, type], list[LiveLaw]] = {}
+    found: dict[tuple[str, type], list[LawJudge]] = {}
     for each in concerned:
         if each.subjects is not None:
             found.setdefault((each.kind, type(each.subjects)), []).append(each)

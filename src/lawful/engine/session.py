@@ -114,7 +114,7 @@ class Session:
     def _be_brief(self) -> None:
         """Let no dicts be made of events if nobody wants to see these but laws that can do without, or the trace."""
         others = self.learner is not None or self._client is not None or self.settings.at_once or bool(self._late)
-        briefly = not self.live.laws or any(each.brief for each in self.live.laws)
+        briefly = not self.live.laws or any(each.queue.takes_lazy_events for each in self.live.laws)
         if briefly and not others:
             self.lookout.be_brief()
 

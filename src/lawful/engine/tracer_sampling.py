@@ -38,7 +38,7 @@ class Sampler:
                 for each in part.subjects.classes:
                     classes.setdefault(each, self.numbers[self.lives.class_of(part)])
         # Of views all messages are seen: which group one belongs to is known only then.
-        sampled = [law for law in laws if not hasattr(law, "view")]
+        sampled = [law for law in laws if law.language != "view"]
         content = [law for law in sampled if all(part.subjects is not None for part in law.parts)]
         self.sampling = Sampling(classes, laws=content, stacks=True)
         self._tracer: Any = None

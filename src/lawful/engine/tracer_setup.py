@@ -74,7 +74,7 @@ class Lookout:
 
     def _listen(self, passport: Callable[[], str], serve: Callable[[], None]) -> Exchange | None:
         settings = self._settings
-        if not any(hasattr(law, "view") for law in self._laws):
+        if not any(law.language == "view" for law in self._laws):
             return None
         from lawful.sources.actors.messages import Exchange  # a run without views must not wait for it
 
@@ -110,8 +110,8 @@ class Lookout:
 
     def be_brief(self) -> None:
         """Let no dicts be made of events, if the tracer can do without."""
-        tracer: Any = self.tracer
-        if hasattr(tracer, "brief"):
+        if self._core.name != "python":
+            tracer: Any = self.tracer
             tracer.lazy_events = self._brief = True
             self.take_time()
 
@@ -129,8 +129,7 @@ class Lookout:
         self._gather(self.gathered)
 
     def _gather(self, number: int) -> None:
-        tracer: Any = self.tracer
-        tracer.flush_at = number
+        self.tracer.flush_at = number
 
     def after_fork(self, number: int) -> None:
         """This process is a child now, with this number."""

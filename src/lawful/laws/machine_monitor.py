@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from lawful.laws.protocol import Event, Monitor, Outcome, Verdict
+from lawful.laws.protocol import Event, Monitor, MonitorDefaults, Outcome, Verdict
 
 _BATCH = 4096
 _MOST_WARNINGS = 100
@@ -51,8 +51,10 @@ class StepMachine(Protocol):
 M = TypeVar("M", bound=StepMachine)
 
 
-class MachineMonitor(ABC, Generic[M]):
+class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
     """Numbers, verdicts and warnings around a machine."""
+
+    prepares_late = True
 
     def __init__(self) -> None:
         self.events = 0
@@ -69,11 +71,11 @@ class MachineMonitor(ABC, Generic[M]):
         return self._new_machine()
 
     @property
-    def begun(self) -> bool:
-        """Was the law read, because an event has come or by `begin`?"""
+    def prepared(self) -> bool:
+        """Was the law read, because an event has come or by `prepare`?"""
         return "_machine" in self.__dict__
 
-    def begin(self) -> None:
+    def prepare(self) -> None:
         """Read the law now, which would otherwise be done when its first event comes."""
         self._machine  # noqa: B018  (it is made where it is first asked for, and kept)
 
@@ -147,7 +149,7 @@ class MachineMonitor(ABC, Generic[M]):
 
     @property
     def _accepts(self) -> bool:
-        if not self.begun and self._at_first is not None:
+        if not self.prepared and self._at_first is not None:
             return self._at_first.accepts
         return not self._machine.failed and self._machine.halts
 
@@ -157,7 +159,7 @@ class MachineMonitor(ABC, Generic[M]):
 
     @property
     def _open_verdict(self) -> Verdict:
-        if not self.begun and self._at_first is not None:
+        if not self.prepared and self._at_first is not None:
             return self._at_first
         if self._machine.failed or self.doomed_at is not None:
             return Verdict.FALSE

@@ -1,19 +1,30 @@
-"""What every law offers, whatever language it is written in: Law, Monitor, Verdict, Outcome."""
+"""What every law offers, whatever language it is written in: Law, Monitor, Verdict, Outcome.
+
+The engine, the sources and the reports use nothing of a law or a monitor that is not declared here. What only some
+languages can do has a neutral answer in `MonitorDefaults`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from lawful.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from lawful.laws.grammar.wording import Rejection
 
 Event = dict[str, Any]
 """One observation, as a JSON object in the vocabulary of ``lawful.events``.
 
 Its values are what a JSON decoder gives: dict, list, str, int, float, bool and None themselves, not their subclasses.
 """
+
+
+Language = Literal["rml", "view", "invariants"]
+"""What a law is written in; laws in patterns (`.law`) are translated to RML."""
 
 
 class Verdict(StrEnum):
@@ -64,10 +75,7 @@ class Watch:
 
 
 class Subjects(Protocol):
-    """The objects, or groups, that a law is about, if each of its instances is the life of one.
-
-    One that is no class's may have a `title`, under which its lives are counted; otherwise it is the law's name.
-    """
+    """The objects, or groups, that a law is about, if each of its instances is the life of one."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -76,6 +84,21 @@ class Subjects(Protocol):
 
     def of(self, event: Event) -> int | str | None:
         """The id of the object whose life the event belongs to; None if it belongs to no object's, as passing time."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What they are called if the law names no class; empty: they are called by the law's name."""
+        ...
+
+    @property
+    def binding(self) -> str | None:
+        """The one name in `Expectation.bindings` that holds the object's id. None: every name may hold one."""
+        ...
+
+    @property
+    def by_target(self) -> bool:
+        """Is the object always that of the event's `targetId`, if the event belongs to an object at all?"""
         ...
 
 
@@ -150,6 +173,97 @@ class Monitor(Protocol):
         """What went wrong without stopping the monitor, as a guard over values of the wrong type."""
         ...
 
+    # -- what only some languages can do; `MonitorDefaults` has the answers of the others --------------
+
+    @property
+    def prepares_late(self) -> bool:
+        """Is work on the law's text put off until its first event comes? `prepare` does that work at once."""
+        ...
+
+    def prepare(self) -> None:
+        """Do now what would otherwise be done when the first event comes."""
+        ...
+
+    @property
+    def takes_lazy_events(self) -> bool:
+        """Can it be fed with events of the C tracer for which no dict was made?"""
+        ...
+
+    @property
+    def ignores_unseen_end(self) -> bool:
+        """Would the end (`gone`) of an object that no event has mentioned yet change nothing now?
+
+        It may differ after each event. It is asked only where `Law.tracks_objects`.
+        """
+        ...
+
+    @property
+    def names_offender(self) -> bool:
+        """Does `offender` name the object that broke the law, also if it broke it by something that did not happen?"""
+        ...
+
+    @property
+    def offender(self) -> int | str | None:
+        """The object that broke the law at the rejected event, if `names_offender`."""
+        ...
+
+    def owes(self, object_id: int | str) -> bool:
+        """Must something still happen to this object, with time left for it?"""
+        ...
+
+    def take_ended(self) -> list[int | str]:
+        """Objects that, by the law's own words, are finished since the last call. The first call turns this on."""
+        ...
+
+    def inline_step(self, head: Event) -> tuple[Any, int] | None:
+        """The C machine and the terminal for messages whose events begin like `head`; None: it needs the events."""
+        ...
+
+    def rejection(self, event: Event | None = None) -> Rejection | None:
+        """Of a view: the place in its grammar where the event was rejected, and why; without an event, at the end."""
+        ...
+
+    def rejection_at_end(self, group: Any) -> Rejection | None:
+        """Of a view: why this group may not end here."""
+        ...
+
+
+class MonitorDefaults:
+    """The answers of a monitor without special abilities. Monitors inherit it and override what they can do."""
+
+    prepares_late: bool = False
+    names_offender: bool = False
+
+    @property
+    def takes_lazy_events(self) -> bool:
+        return False
+
+    @property
+    def ignores_unseen_end(self) -> bool:
+        return False
+
+    @property
+    def offender(self) -> int | str | None:
+        return None
+
+    def prepare(self) -> None:
+        """There is nothing to prepare."""
+
+    def owes(self, object_id: int | str) -> bool:
+        return False
+
+    def take_ended(self) -> list[int | str]:
+        return []
+
+    def inline_step(self, head: Event) -> tuple[Any, int] | None:
+        return None
+
+    def rejection(self, event: Event | None = None) -> Rejection | None:
+        return None
+
+    def rejection_at_end(self, group: Any) -> Rejection | None:
+        return None
+
 
 @runtime_checkable
 class Law(Protocol):
@@ -189,6 +303,16 @@ class Law(Protocol):
     @property
     def parts(self) -> Sequence[Law]:
         """The laws as which it wants to be judged: usually itself alone. It is kept if all of them are."""
+        ...
+
+    @property
+    def language(self) -> Language:
+        """What it is written in. A `view` is about the messages of groups, and comes with what a source must know."""
+        ...
+
+    @property
+    def tracks_objects(self) -> bool:
+        """Does the end of an object concern it by its id alone, which it can know only from earlier events?"""
         ...
 
     def monitor(self) -> Monitor: ...

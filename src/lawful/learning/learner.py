@@ -668,6 +668,6 @@ def _plain(value: object) -> object:
 def _window(parameters: Parameters, product: Product) -> Window:
     if parameters.core == "python":
         return windows.Window(product, parameters.window, parameters.most_pairs)
-    if parameters.core == "native" and not hasattr(core.native, "Window"):
+    if parameters.core == "native" and core.native is None:
         raise LawfulError("core-missing", f"there is no C core: {core.refusal or 'it cannot learn'}")
     return windows.make(product, parameters.window, parameters.most_pairs)

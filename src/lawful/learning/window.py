@@ -37,9 +37,8 @@ _NOBODY: frozenset[int] = frozenset()
 
 def make(product: Product, size: int, most_pairs: int = 0) -> window_protocol.Window:
     """The C core's window, or the twin where there is none."""
-    native = getattr(core.native, "Window", None)
-    if native is not None:
-        return cast(window_protocol.Window, native(product, size, most_pairs))
+    if core.native is not None:
+        return cast(window_protocol.Window, core.native.Window(product, size, most_pairs))
     return Window(product, size, most_pairs)
 
 

@@ -46,7 +46,7 @@ class LawPlaces:
         """The syntax tree of a law in RML: of its text as it is here, which may be that of a part."""
         if law.name not in self._parsed:
             self._parsed[law.name] = None
-            if hasattr(law, "specification"):
+            if law.language == "rml":
                 from lawful.errors import LawError
                 from lawful.laws.rml.parser import parse
 

@@ -7,13 +7,11 @@ from collections import Counter
 import pytest
 
 from lawful.sources.python import tracer_choice
+from lawful.sources.python.tracer_protocol import PlannerDefaults
 
 
-class Nothing:
+class Nothing(PlannerDefaults):
     """Wants nothing, and counts how often it is asked."""
-
-    groups: frozenset[int] = frozenset()
-    on_seen = None
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()

@@ -21,7 +21,7 @@ from lawful.laws.grammar.steps import Steps
 from lawful.laws.grammar.wording import Rejection, Words
 from lawful.laws.law_html import Shown
 from lawful.laws.machine_monitor import MachineMonitor, check_trace
-from lawful.laws.protocol import Event, Expectation, Outcome, Watch
+from lawful.laws.protocol import Event, Expectation, Language, Outcome, Watch
 from lawful.laws.rml.values import identical
 
 _MOST_EXPECTED = 8
@@ -29,6 +29,9 @@ _MOST_EXPECTED = 8
 
 class GrammarLaw(Shown):
     """A compiled view with its grammar. It can be pickled; so can its monitors."""
+
+    language: Language = "view"
+    tracks_objects = False
 
     def __init__(
         self,
@@ -136,11 +139,13 @@ class GroupSubjects:
     classes: tuple[str, ...] = ()
     """Groups are told by their messages; no class of Python's is looked at."""
 
-    bound = "groupId"
+    binding: str | None = "groupId"
     """By this name an expectation says of which group it is; its other bindings are data."""
 
+    by_target = False
+
     def __init__(self, law: GrammarLaw) -> None:
-        self.title = "" if law.group is None else f"group {law.group}"
+        self.label = "" if law.group is None else f"group {law.group}"
         self._find = law.dispatch.find
 
     def of(self, event: Event) -> int | str | None:
@@ -174,7 +179,7 @@ class GrammarMonitor(MachineMonitor[Machine | NativeMachine]):
             return Machine(law.steps, law.dispatch, self._warn)
         return NativeMachine(core.native, law.tables, law.steps, self._warn)
 
-    def turn(self, head: Event) -> tuple[Any, int] | None:
+    def inline_step(self, head: Event) -> tuple[Any, int] | None:
         """The C core's machine and the terminal of messages that begin like this; None: it must see their events."""
         terminal = self.law.dispatch.find(head)
         if terminal is None or not isinstance(self._machine, NativeMachine):

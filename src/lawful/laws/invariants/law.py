@@ -13,11 +13,14 @@ from lawful.laws.invariants.rules import Rule
 from lawful.laws.invariants.tracker import ObjectId
 from lawful.laws.law_html import Shown
 from lawful.laws.machine_monitor import check_trace
-from lawful.laws.protocol import Event, Outcome, Watch
+from lawful.laws.protocol import Event, Language, Outcome, Watch
 
 
 class InvariantLaw(Shown):
     """One invariant, or several that are judged one by one. It can be pickled; so can its monitors."""
+
+    language: Language = "invariants"
+    tracks_objects = False
 
     def __init__(self, rules: tuple[Rule, ...], name: str, source: str, *, part: bool = False) -> None:
         self.rules = rules
@@ -107,6 +110,8 @@ def _watches(rule: Rule) -> Iterable[Watch]:
 class InvariantSubjects:
     """The objects that an invariant is about."""
 
+    label = ""
+    binding: str | None = None
     by_target = True
     """Of an event that tells more than the time, the object is that of `targetId`, if there is one."""
 

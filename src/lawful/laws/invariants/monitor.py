@@ -10,7 +10,7 @@ from lawful import core
 from lawful.events.event_kinds import to_dict
 from lawful.laws.invariants.native_tracker import NativeTracker
 from lawful.laws.invariants.tracker import ObjectId, PythonTracker, RuleViolation, Tracker, key_of
-from lawful.laws.protocol import Event, Expectation, Outcome, Verdict
+from lawful.laws.protocol import Event, Expectation, MonitorDefaults, Outcome, Verdict
 
 if TYPE_CHECKING:
     from lawful.laws.invariants.law import InvariantLaw
@@ -24,13 +24,15 @@ def tracker(rule: Rule, violations: deque[RuleViolation]) -> Tracker:
     return PythonTracker(rule, violations)
 
 
-class InvariantMonitor:
+class InvariantMonitor(MonitorDefaults):
     """The running state of an invariant, or of several. It can be pickled.
 
     An event is taken in any case: a write that breaks an invariant happens all the same, and is the state that the next
     one is judged from. So `forgive` only goes on to the next. What several objects owe can become due at one event: it
     is rejected for the first, and if `again` is asked once more for each other; else the next events are, or the end.
     """
+
+    names_offender = True
 
     def __init__(self, law: InvariantLaw) -> None:
         self.law = law
@@ -75,7 +77,7 @@ class InvariantMonitor:
         return -1
 
     @property
-    def brief(self) -> bool:
+    def takes_lazy_events(self) -> bool:
         """Can it be fed with events of the C core's tracer of which no dict was made?"""
         return all(isinstance(each, NativeTracker) for each in self._trackers)
 

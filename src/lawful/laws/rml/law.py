@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lawful import core
 from lawful.laws.law_html import Shown
 from lawful.laws.machine_monitor import MachineMonitor, check_trace
-from lawful.laws.protocol import Event, Expectation, Outcome, Verdict, Watch
+from lawful.laws.protocol import Event, Expectation, Language, Outcome, Verdict, Watch
 from lawful.laws.rml import patterns
 from lawful.laws.rml.compiler import Direct, compile_specification
 from lawful.laws.rml.expectation import expectation, pending
@@ -48,6 +48,8 @@ def compile(text: str, *, name: str = "<law>") -> RmlLaw:
 
 class RmlLaw(Shown):
     """An RML specification without errors. It can be pickled; so can its monitors."""
+
+    language: Language = "rml"
 
     def __init__(self, source: str, name: str, facts: LawFacts | None = None, *, part: bool = False) -> None:
         """`facts` is what need not be found out. A part of a law is there for the whole."""
@@ -192,7 +194,7 @@ class RmlMonitor(MachineMonitor[RmlMachine]):
     @property
     def ignores_unseen_end(self) -> bool:
         """Would the end of an object of which no event has told yet change nothing now?"""
-        if self.law.facts is not None and not self.begun:
+        if self.law.facts is not None and not self.prepared:
             return self.law.facts.ignores_unseen_end
         return self.law.tracks_objects and self._machine.ignores(_UNSEEN_END)
 

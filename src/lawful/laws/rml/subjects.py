@@ -81,6 +81,10 @@ def _is_object(path: Path) -> bool:
 class RmlSubjects:
     """The objects of a law in RML."""
 
+    label = ""
+    binding: str | None = None
+    by_target = False
+
     def __init__(self, places: tuple[_Place, ...]) -> None:
         self._places = places
         self._known: dict[tuple[Any, Any], tuple[_Place, ...]] = {}

@@ -92,7 +92,7 @@ class _Handler(NamedTuple):
 
 
 class Exchange:
-    """Implements `WatchPlanner` and `CallHandler`: a message is told where it is sent, before it goes."""
+    """Implements `WatchPlanner`: a message is told where it is sent, before it goes."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class Exchange:
     def attach(self, tracer: Any) -> None:
         """Messages are those that this tracer sees."""
         self.identify = tracer.identify
-        if core.native is not None and hasattr(tracer, "post") and not self.numbered:
+        if core.native is not None and tracer.name != "python" and not self.numbered:
             self.post = tracer.post = self._tasks.new_post(core.native)
 
     def convene(self, bench: Bench) -> None:
@@ -176,6 +176,11 @@ class Exchange:
     @property
     def on_seen(self) -> Callable[[CodeType], object] | None:
         return self._wanted.on_seen
+
+    library_filter: Any = None
+
+    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
+        """There is no filter: any code may send messages."""
 
     @property
     def warnings(self) -> list[str]:
@@ -299,7 +304,7 @@ class Exchange:
     def _fitting(self, specs: Iterable[Spec], kind: type) -> bool:
         return any(self.specs.is_class(spec.owner, kind) for spec in specs)
 
-    # -- CallHandler ------------------------------------------------------------------------------------
+    # -- events of calls ------------------------------------------------------------------------------------
 
     def on_call(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         answer = self._on_call(subject, args, kwargs)

@@ -167,13 +167,11 @@ class ProcessWatchPlanner:
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
-        for name in ("on_call", "on_return"):
-            if hasattr(wanted, name):
-                setattr(self, name, getattr(wanted, name))
-        self.groups: frozenset[int] = getattr(wanted, "groups", frozenset())
-        if hasattr(wanted, "exempt_from_filter"):
-            wanted.exempt_from_filter(_NAMES, ("multiprocessing.",))
-        self.library_filter = getattr(wanted, "library_filter", None)
+        self.on_call, self.on_return = wanted.on_call, wanted.on_return
+        self.groups = wanted.groups
+        self.exempt_from_filter = wanted.exempt_from_filter
+        self.exempt_from_filter(_NAMES, ("multiprocessing.",))
+        self.library_filter = wanted.library_filter
         self._exits = False  # own code ends the process by itself, perhaps
         self._files: set[str] = set()  # that are of interest only to us
         self._noted: dict[str, tuple[str, Want]] = {}  # by names of events: our own names, and what others want of them
@@ -196,8 +194,7 @@ class ProcessWatchPlanner:
 
     @property
     def on_seen(self) -> Callable[[CodeType], object] | None:
-        found: Callable[[CodeType], object] | None = getattr(self._wanted, "on_seen", None)
-        return found
+        return self._wanted.on_seen
 
     def callee(self, function: object, receiver: type | None) -> Callee | None:
         callee = self._wanted.callee(function, receiver)

@@ -108,7 +108,6 @@ class Observer:
         self._emit = emit
         self._emit_all = emit_all
         self._flush = flush
-        self._hands: Any = wanted  # if there are callees with `Want.ON_CALL`
         self._read = read
         self._codes: dict[int, Code] = {}
         self._callees: IdentityCache[Callee | None] = IdentityCache()
@@ -151,23 +150,19 @@ class Observer:
         """Own code starts."""
         if known.unseen:
             known.unseen = False
-            on_seen = self._on_seen()
+            on_seen = self._wanted.on_seen
             if on_seen is not None:
                 on_seen(code)
-
-    def _on_seen(self) -> Callable[[CodeType], object] | None:
-        found: Callable[[CodeType], object] | None = getattr(self._wanted, "on_seen", None)
-        return found
 
     @property
     def tells_seen(self) -> bool:
         """Does somebody want to know which code starts?"""
-        return self._on_seen() is not None
+        return self._wanted.on_seen is not None
 
     def rearm(self) -> list[tuple[CodeType, Code]]:
         """The code whose next start is to be told."""
         found = []
-        for known in list(self._codes.values()) if self._on_seen() is not None else []:
+        for known in list(self._codes.values()) if self._wanted.on_seen is not None else []:
             code = known.ref()
             if code is not None and known.own and not known.unseen:
                 known.unseen = True
@@ -263,7 +258,7 @@ class Observer:
         return kwargs
 
     def _on_call(self, subject: object, args: Iterable[Any], kwargs: dict[str, Any], site: Event) -> object:
-        answer = self._hands.on_call(subject, tuple(args), kwargs or None)
+        answer = self._wanted.on_call(subject, tuple(args), kwargs or None)
         if answer is None:
             return None
         self._emit_all(answer[0], site)
@@ -271,7 +266,7 @@ class Observer:
 
     def _on_return(self, call: _Call, result: object, exception: str | None, site: Event) -> None:
         if call.token is not None:
-            self._emit_all(self._hands.on_return(call.token, result, exception), site)
+            self._emit_all(self._wanted.on_return(call.token, result, exception), site)
 
     def _is_sample(self, value: object) -> bool:
         return value is not MISSING and self.sampler.has(self.identity.known(value))

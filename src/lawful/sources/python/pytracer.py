@@ -142,6 +142,11 @@ class PythonTracer:
 
     # -- Tracer ----------------------------------------------------------------------------------
 
+    @property
+    def pending(self) -> int:
+        """How many events are not delivered yet."""
+        return len(self._buffer)
+
     def take_over(self, other: PythonTracer) -> None:
         """Take over the numbers of objects and threads, and the clock, of a tracer that runs and is to stop."""
         self._identity, other._identity = other._identity, Identity()

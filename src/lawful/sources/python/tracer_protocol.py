@@ -146,10 +146,7 @@ class Sampling(NamedTuple):
 class WatchPlanner(Protocol):
     """Decides what is watched. Cores ask once and remember, so these may be slow.
 
-    There may be more, which cores do without: `on_seen(code)` is called when own code starts for the first time, and
-    for the first time after each `Tracer.rearm`; None when the tracer starts: nobody wants to know.
-    `on_call` and `on_return` are for callees with `Want.ON_CALL`: see `CallHandler`. `library_filter`, of the C core,
-    knows code for which `plan` would give None; the C tracer does not ask about that.
+    `PlannerDefaults` has the answers of a planner that does not sample and makes no events itself.
     """
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
@@ -187,14 +184,35 @@ class WatchPlanner(Protocol):
         """The qualified name of a class, as events have it."""
         ...
 
+    @property
+    def groups(self) -> frozenset[int]:
+        """The groups of objects that are sampled: see `Sampling`."""
+        ...
 
-class CallHandler(Protocol):
-    """What a `WatchPlanner` has besides, if it has callees with `Want.ON_CALL`: it makes their events itself.
+    @property
+    def on_seen(self) -> Callable[[CodeType], object] | None:
+        """Called when own code starts for the first time, and for the first time after each `Tracer.rearm`.
 
-    An event says all that it can by ids and plain values; who must look into an object needs the object. Both run on
-    the thread of the call, and nothing that they do is seen. What they raise is a fault of ours. The events of one
-    answer are delivered together, and get place, thread, task and time like others.
-    """
+        None when the tracer starts: nobody wants to know.
+        """
+        ...
+
+    @property
+    def library_filter(self) -> Any:
+        """An object of the C core that knows code for which `plan` would give None, so that the C tracer need not ask.
+
+        None: there is no such object.
+        """
+        ...
+
+    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
+        """`plan` must be asked about code that loads one of these names, or is in a module that begins so."""
+        ...
+
+    # A callee with `Want.ON_CALL` has its events made here: who must look into an object needs the object, and an event
+    # has only ids and plain values. Both functions run on the thread of the call, and nothing that they do is seen.
+    # The tracer takes an exception from them as an internal error. It delivers the events of one answer together, and
+    # adds place, thread, task and time as to other events.
 
     def on_call(
         self, subject: object, args: tuple[Any, ...], kwargs: dict[str, Any] | None
@@ -209,6 +227,25 @@ class CallHandler(Protocol):
     def on_return(self, token: object, result: object, exception: str | None) -> list[Event]:
         """It has ended, with this result or with an exception of a class of this name (with `Want.ON_RETURN`)."""
         ...
+
+
+class PlannerDefaults:
+    """The answers of a `WatchPlanner` that does not sample, has no filter and makes no events itself."""
+
+    groups: frozenset[int] = frozenset()
+    on_seen: Callable[[CodeType], object] | None = None
+    library_filter: Any = None
+
+    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
+        """There is no filter."""
+
+    def on_call(
+        self, subject: object, args: tuple[Any, ...], kwargs: dict[str, Any] | None
+    ) -> tuple[list[Event], object] | None:
+        return None
+
+    def on_return(self, token: object, result: object, exception: str | None) -> list[Event]:
+        return []
 
 
 class LearnerFeed(Protocol):
@@ -259,6 +296,12 @@ class Tracer(Protocol):
     name: str  # "monitoring" or "python"
     fault: BaseException | None
     dropped: int  # events that found the buffer full, if it is not to be emptied by the program's own threads
+    flush_at: int  # how many events are gathered before they are delivered
+
+    @property
+    def pending(self) -> int:
+        """How many events are not delivered yet."""
+        ...
 
     @property
     def learns(self) -> bool: ...

@@ -19,7 +19,16 @@ from lawful.sources.python.name_resolution import resolve, spellings
 from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.sites import CallMarks, UnknownBytecodeError, loaded_names, probes
-from lawful.sources.python.tracer_protocol import LEARNING, Callee, CodePlan, Operation, Probe, Sampling, Want
+from lawful.sources.python.tracer_protocol import (
+    LEARNING,
+    Callee,
+    CodePlan,
+    Operation,
+    PlannerDefaults,
+    Probe,
+    Sampling,
+    Want,
+)
 from lawful.sources.python.watched_names import (
     BIRTH,
     CALL,
@@ -93,7 +102,7 @@ class _Known(NamedTuple):
 _DISMISSED: Final = _Known(None, False)
 
 
-class LawWatchPlanner:
+class LawWatchPlanner(PlannerDefaults):
     """Implements `WatchPlanner`. `main`: the name laws may use for the main module, beside `__main__`.
 
     `detail` is what is noted of that which a scope asks for, `more` what is noted besides of that which laws name. If

@@ -262,7 +262,7 @@ def test_the_same_mistake_is_new_once_and_known_in_every_later_run(inputs: Path,
         assert found[other] == []
         assert rule(found) == (41 * number, number)
     found = learned(capsys, "good.jsonl", "--store", "s.db")  # it is mended
-    assert (found["anomalies"], found["known"], rule(found)) == ([], [], (41 * runs + 40, runs))
+    assert (found["anomalies"], found["reported_before"], rule(found)) == ([], [], (41 * runs + 40, runs))
 
 
 def test_what_is_known_is_counted_and_shown_if_asked_for(inputs: Path, capsys: Capture) -> None:

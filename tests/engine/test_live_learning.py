@@ -145,7 +145,7 @@ def test_ticks_are_those_of_the_same_events_offline() -> None:
     offline.finish()
     assert [move.event for move in made.learner.moves] == [move.event for move in offline.learner.moves]
     assert len(made.learner.moves) > 5
-    assert made.learner.to_json() == {**offline.learner.to_json(), "passed_over": {}}
+    assert made.learner.to_json() == {**offline.learner.to_json(), "skipped_events": {}}
 
 
 @needs_native

@@ -11,10 +11,16 @@
    a property into its class under the name of such a field. */
 #include "tracer/probe.h"
 
+<<<<<<< HEAD
+=======
+#ifdef LAWFUL_FIELD_COUNTS
+#ifndef LAWFUL_NO_TRACER
+
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
 static int watcher = -1; /* the interpreter's number for it */
 static PyObject *text_dict;
 
-bool steps_possible(const Tracer *tracer) { return !tracer->steps_off; }
+bool field_counts_possible(const Tracer *tracer) { return !tracer->steps_off; }
 
 static bool is_number(PyObject *value) {
     return PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value);
@@ -120,9 +126,9 @@ static int can_tell(Tracer *tracer, Group *group, PyTypeObject *type, PyObject *
     return callee->name == NULL || (callee->group == group && !(callee->wants & LEARN(WANT_WRITE)));
 }
 
-int steps_name(Tracer *tracer, PyObject *name) {
+int field_counts_add_name(Tracer *tracer, PyObject *name) {
     if (is_step_name(tracer, name)) return 0;
-    if (tracer->step_count == MOST_STEPS) return steps_give_up(tracer);
+    if (tracer->step_count == MOST_COUNTED_FIELDS) return field_counts_disable(tracer);
     tracer->step_names[tracer->step_count++] = Py_NewRef(name);
     for (Group *group = tracer->groups; group != NULL; group = group->next)
         if (group->unwatched) tracer->by_place |= group->bit;
@@ -138,7 +144,7 @@ int steps_name(Tracer *tracer, PyObject *name) {
     return 0;
 }
 
-int steps_give_up(Tracer *tracer) {
+int field_counts_disable(Tracer *tracer) {
     for (Group *group = tracer->groups; group != NULL; group = group->next)
         if (sample_by_place(tracer, group) < 0) return -1;
     tracer->steps_off = true;
@@ -160,7 +166,7 @@ static PyObject *own_fields(PyObject *object) {
     return fields;
 }
 
-PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object) {
+PyObject *field_counts_watch(Tracer *tracer, Group *group, PyObject *object) {
     if (tracer->steps_off || !group->bit || group->places || tracer->step_count == 0) return NULL;
     int can = object_has_no_dict(object);
     for (int i = 0; can > 0 && i < tracer->step_count; i++) can = can_tell(tracer, group, Py_TYPE(object), tracer->step_names[i]);
@@ -182,7 +188,7 @@ PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object) {
     return NULL;
 }
 
-void steps_unwatch(PyObject *fields) {
+void field_counts_unwatch(PyObject *fields) {
     int several = -1;
     for (int i = 0; i < MOST_TRACERS; i++) several += identity_watcher(i) != NULL;
     if (several > 0) return; /* another one may want to know */

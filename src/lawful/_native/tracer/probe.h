@@ -74,7 +74,7 @@ int ask_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *e
 
 /* Nothing is told of this object, or of what is met here. */
 static inline int unsampled(Tracer *tracer, uint64_t groups) {
-    if (groups && !(groups & tracer->alive)) sample_drowse(tracer, groups);
+    if (groups && !(groups & tracer->alive)) sample_idle_visit(tracer, groups);
     return 1;
 }
 

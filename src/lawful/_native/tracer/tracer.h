@@ -300,7 +300,7 @@ struct Tracer {
     uint64_t awake[2];         /* groups whose places are awake: all places; those that bear */
     CodeInfo *sleepers;
     uint64_t by_place;         /* groups whose samples do not tell of their steps themselves */
-    PyObject *step_names[MOST_STEPS];
+    PyObject *step_names[MOST_COUNTED_FIELDS];
     int step_count;
     bool steps_off;            /* no sample tells of its steps */
     bool flushing;             /* the interpreter was asked to empty the buffer */

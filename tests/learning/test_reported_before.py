@@ -121,7 +121,7 @@ def session(path: Path, steps: Sequence[Step], **settings: Any) -> AnomalyReport
     """A run with a store, as the commands do it."""
     made = Learner(Parameters(all_rules=True, **settings))
     with Store(path) as store:
-        made.earlier = ReportedBefore(store.told(), function)
+        made.reported_before = ReportedBefore(store.told(), function)
         made.remember(store.known(made.parameters.templates))
         made.remember_histories(store.histories())
         made.remember_novelty(store.novelty())
@@ -183,7 +183,7 @@ def test_what_is_mended_and_comes_again_is_news(tmp_path: Path) -> None:
 def test_runs_of_other_files_do_not_make_it_forgotten(tmp_path: Path) -> None:
     session(tmp_path / "s.db", boxes([7]))
     made = Learner()
-    made.earlier = ReportedBefore({}, function)
+    made.reported_before = ReportedBefore({}, function)
     made.feed(events(boxes(), "other.py"))
     made.finish()
     with Store(tmp_path / "s.db") as store:

@@ -1,17 +1,26 @@
 """The part of the build that pyproject.toml cannot say: the optional C core."""
 
+import sys
+import sysconfig
 from glob import glob
 
 from setuptools import Extension, setup
 
 NATIVE = "src/lawful/_native"
-sources = sorted(glob(f"{NATIVE}/**/*.c", recursive=True))
+# The C tracer reads the interpreter's frames: each version lays them out in its own way (tracer/frame.h).
+TRACER = (3, 12) <= sys.version_info < (3, 14) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+TRACER_ONLY = ("tracer/*", "sampling/*", "messages/messages", "messages/group_calls", "messages/routes")
+
+sources = {*glob(f"{NATIVE}/**/*.c", recursive=True)}
+if not TRACER:
+    sources.difference_update(*(glob(f"{NATIVE}/{name}.c") for name in TRACER_ONLY))
 
 core = Extension(
     "lawful._native._core",
-    sources=sources,
+    sources=sorted(sources),
     depends=sorted(glob(f"{NATIVE}/**/*.h", recursive=True)),
     include_dirs=[NATIVE],
+    define_macros=[("LAWFUL_TRACER", "1")] if TRACER else [],
     extra_compile_args=["-O3", "-fvisibility=hidden"],
     # A machine without a compiler gets the pure-Python twin; `lawful --version` says which is in use.
     optional=True,

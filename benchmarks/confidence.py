@@ -99,7 +99,7 @@ class Subject:
         """What has leaked is gone then, too."""
         self._vfs.unmount(TOP)
 
-    def lives(self) -> tuple[int, int]:
+    def tracking(self) -> tuple[int, int]:
         """Objects that live and die in a round, by class."""
         self.run(1)  # some are made in the first round only
         before = self.mount.dentries_made, self.mount.inodes_made
@@ -208,7 +208,7 @@ class Process:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, group: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._process.poll() is None:
             self._process.kill()
@@ -305,7 +305,7 @@ class Overhead:
         workload, way = curve.workload, curve.way
         needed = samples_needed(curve.error_rate, curve.error_rate)
         size = workload.small if self.options.quick else workload.size
-        most = max(Subject(workload.name, size).lives())
+        most = max(Subject(workload.name, size).tracking())
         curve.rounds = max(1, round(needed / most / workload.first))
         with tempfile.TemporaryDirectory(prefix="lawful-bench-") as folder:
             policy = way.policy
@@ -397,7 +397,7 @@ class Detection:
     """How often mistakes of a given rate were found before the target was reached."""
 
     level: str
-    kind: str
+    group: str
     factor: float
     rate: float
     needed: int
@@ -445,16 +445,16 @@ def session(demand: Any, rate: float, random: Random, together: int = 16) -> boo
     from lawful.confidence.engine import Confidence
 
     confidence = Confidence(demand, {"Object": ["law"]})
-    kind = confidence.kinds["Object"]
+    group = confidence.groups["Object"]
     alive: list[bool] = []  # those that are followed: will they break the law?
-    while kind.walk.rate > 0:
-        if len(alive) < together and confidence.flip(kind):
+    while group.policy_run.rate > 0:
+        if len(alive) < together and confidence.flip(group):
             alive.append(random.random() < rate)
         elif alive.pop(random.randrange(len(alive))):
-            confidence.violated(kind)
+            confidence.violated(group)
             return True
         else:
-            confidence.ended(kind, confidence.now, (), ())
+            confidence.ended(group, confidence.now, (), ())
     return False
 
 
@@ -643,7 +643,7 @@ def found(result: Detection) -> list[str]:
     low, high = result.interval()
     return [
         result.level,
-        CLASSES.get(result.kind, result.kind),
+        CLASSES.get(result.group, result.group),
         f"{result.factor:g}",
         f"{result.sessions:,}",
         f"{result.found:,}",

@@ -154,9 +154,9 @@ def memory(events: int) -> Iterator[str]:
     learner = Learner(Parameters())
     every = learner.parameters.tune_every
     for number in range(2_000):
-        learner.intake.word("func_pre", f"module.Class{number // 10}.method{number % 10}")
+        learner.numbering.word("func_pre", f"module.Class{number // 10}.method{number % 10}")
     for number in range(6_000):
-        learner.intake.site("module.py", number + 1)
+        learner.numbering.site("module.py", number + 1)
     pool = [scattered(every, 2_000, objects) for objects in (1, 100, 10_000)]
     began = time.process_time()
     for number in range(0, events, every):

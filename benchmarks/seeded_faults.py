@@ -354,7 +354,7 @@ NOT_CALLS = {"func_post", "func_raise", "gone", "yield", "resume", "iter_next", 
 Life = set[tuple[str, str]]  # names of events, and their places
 
 
-def lives(trace: Path) -> list[Life]:
+def tracking(trace: Path) -> list[Life]:
     """What happened to each object, in its whole life."""
     found: dict[int, Life] = {}
     with open(trace, encoding="utf-8") as lines:
@@ -422,7 +422,7 @@ class Result:
 
 def tells_of(anomaly: dict[str, Any], fault: Fault, where: Iterable[Region], rules: Iterable[dict[str, Any]]) -> bool:
     """One of the rules has the call that is missing or out of place, and the place is that of the fault."""
-    if not any(matches((rule["a"], rule["b"], *rule.get("or", ())), fault.events) for rule in rules):
+    if not any(matches((rule["a"], rule["b"], *rule.get("alternatives", ())), fault.events) for rule in rules):
         return False
     sites = [*anomaly["sites"], *(f"{event['file']}:{event['line']}" for event in anomaly["events"])]
     return any(region.has(site) for site in sites for region in where)
@@ -741,7 +741,7 @@ def studied(
         others = dict(zip(strangers, merged, strict=True))
         plain = dict(zip(named, pool.map(as_it_is, subjects), strict=True))
         faulty = list(zip(faults, pool.map(with_fault, faults), strict=True))
-    traced = {each.name: lives(environment.traces / f"{each.name}.jsonl") for each in subjects}
+    traced = {each.name: tracking(environment.traces / f"{each.name}.jsonl") for each in subjects}
     results = []
     for fault, answers in faulty:
         source = environment.unpacked(named[fault.subject])
@@ -753,7 +753,7 @@ def studied(
         result = Result(fault, answers["alone"]["events"], told, held_out)
         result.keep, result.uses = kept(fault, traced[fault.subject])
         if not result.rank:
-            objects = lives(environment.traces / f"{fault.name}.jsonl")
+            objects = tracking(environment.traces / f"{fault.name}.jsonl")
             result.cause = cause(fault, source, traced[fault.subject], objects, result)
         results.append(result)
     return results, plain
@@ -812,7 +812,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     if options.protocols:
         for subject in subjects:
-            objects = lives(environment.record(subject, None, again=not options.keep))
+            objects = tracking(environment.record(subject, None, again=not options.keep))
             for fault in faults:
                 if fault.subject == subject.name:
                     keep, uses = kept(fault, objects)

@@ -132,7 +132,7 @@ class Nothing(Lawful):
             if hook.get_tool(tool) == "lawful":
                 for event in (1 << number for number in range(15)):
                     if hook.register_callback(tool, event, None) is not None:
-                        hook.register_callback(tool, event, _core.nothing)
+                        hook.register_callback(tool, event, _core.empty_callback)
 
     def events(self) -> int | None:
         return None  # those that were seen before it began to be measured do not count

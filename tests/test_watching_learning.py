@@ -102,7 +102,7 @@ def test_ends_are_missed_however_far_away_they_are() -> None:
     anomaly = run.learner.anomalies()[0]
     ends = "`io.StringIO.close` or `io.IOBase.__exit__`"
     assert anomaly.message.startswith(f"a new `io.StringIO` is followed by {ends} in 51 of 52 lives; not at ")
-    assert (anomaly.rule.life, anomaly.rule.satisfied, anomaly.rule.failed) == (True, 51, 1)
+    assert (anomaly.rule.whole_history, anomaly.rule.satisfied, anomaly.rule.failed) == (True, 51, 1)
 
 
 def test_without_asking_nothing_is_learned() -> None:

@@ -138,11 +138,11 @@ def test_an_overhead_is_held_by_following_more_or_fewer(
     monkeypatch: pytest.MonkeyPatch, share: float, fewer: bool
 ) -> None:
     from lawful.confidence.engine import Confidence
-    from lawful.engine.tracer_sampling import Sampler
+    from lawful.engine.tracer_sampling import TracerSampler
 
     seconds = iter(range(10_000))
     monkeypatch.setattr(Confidence, "now", property(lambda self: float(next(seconds))))
-    monkeypatch.setattr(Sampler, "_overhead", lambda self: (share, share))
+    monkeypatch.setattr(TracerSampler, "_overhead", lambda self: (share, share))
     with watched(confidence=0.999999, error_rate=1e-6, overhead="1%") as run:
         sampler = run._session.sampler
         before = only(run).rate

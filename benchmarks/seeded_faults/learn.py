@@ -6,7 +6,7 @@ With `teach`, add it to a store instead, as a run of the program does.
 import json
 import sys
 
-from lawful.engine.learner_setup import Memory
+from lawful.engine.learner_setup import LearningHistory
 from lawful.events.reader import open_trace
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
@@ -27,7 +27,7 @@ def main(trace, told):
     for name, path in stores.items():
         learners[name] = Learner(Parameters(joins=joins, all_rules=path is not None))  # as the command does
         if path is not None:
-            memories[name] = Memory(path, functions(told))
+            memories[name] = LearningHistory(path, functions(told))
             memories[name].recall(learners[name])
     with open_trace(trace) as reader:
         for batch in reader.batches():

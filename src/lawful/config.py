@@ -17,7 +17,7 @@ BASELINE = "lawful-baseline.json"
 ON_VIOLATION = ("report", "raise", "stop", "count")
 FAIL_ON = ("finding", "never")
 WHEN_FULL = ("block", "drop")
-CORES = ("monitoring", "profile", "python")
+CORES = ("monitoring", "python")
 MOST = sys.maxsize
 """No machine has room for more of anything."""
 

@@ -51,3 +51,5 @@ def describe() -> str:
 
 native, refusal = choose(os.environ.get("LAWFUL_CORE", ""), lambda: importlib.import_module(_MODULE))
 NATIVE: bool = native is not None
+native_tracer: ModuleType | None = native if hasattr(native, "Tracer") else None
+"""The C core, if it has a tracer: it has none for some versions of CPython. What belongs to it is missing with it."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lawful.confidence.policy_automaton import Policy
     from lawful.confidence.summary import Summaries
     from lawful.engine.findings import Finding
-    from lawful.engine.sample_tracking import Surety
+    from lawful.engine.sample_tracking import ConfidenceHistory
     from lawful.engine.session import Session
     from lawful.engine.watch_settings import Settings
     from lawful.laws.grammar.groups import Binding
@@ -85,8 +85,8 @@ class Watch:
         """How sure one may be by now of each law about objects, by class, if objects are sampled."""
         from lawful.confidence.summary import Summaries
 
-        lives = self._run().lives
-        return Summaries() if lives is None else Summaries(lives.confidence.summary())
+        tracking = self._run().tracking
+        return Summaries() if tracking is None else Summaries(tracking.confidence.summary())
 
     @property
     def warnings(self) -> list[str]:
@@ -105,11 +105,11 @@ class Watch:
         """All of it in JSON's types."""
         run = self._run()
         snapshot = run.snapshot()
-        if run.lives is not None:
+        if run.tracking is not None:
             from lawful.reports.confidence import plain_json
 
-            del snapshot["lives"]
-            snapshot["confidence"] = plain_json(run.lives.confidence.summary())
+            del snapshot["samples"]
+            snapshot["confidence"] = plain_json(run.tracking.confidence.summary())
         return snapshot if self.learner is None else snapshot | {"learned": self.learner.to_json()}
 
     def _repr_html_(self) -> str:
@@ -153,9 +153,9 @@ class Watch:
             raise RuntimeError("a watch is used once; make another with lawful.watch(...)")
         session = Session(self._settings, self._laws, on_finding=self._on_finding)
         self._reuse_learner(session)
-        surety = self._surety()
-        if surety is not None and session.sampler is not None:
-            surety.recall(session.sampler.confidence)
+        confidence_history = self._confidence_history()
+        if confidence_history is not None and session.sampler is not None:
+            confidence_history.recall(session.sampler.confidence)
         try:
             session.start()
         except BaseException as error:
@@ -177,12 +177,12 @@ class Watch:
         if session is None or session.finished:
             return
         session.finish()
-        surety = self._surety()
-        if surety is not None and session.sampler is not None:
-            surety.keep(session.sampler.confidence)
+        confidence_history = self._confidence_history()
+        if confidence_history is not None and session.sampler is not None:
+            confidence_history.keep(session.sampler.confidence)
         if session.learner is None:
             return
-        session.learner.learner.renewed = None  # whoever changes it from now on disturbs nobody
+        session.learner.learner.on_new_window = None  # whoever changes it from now on disturbs nobody
         if session.live.learner is not None and session.learner.direct:
             session.live.discount(self._before)
         if self._on_finding is not None:
@@ -193,13 +193,13 @@ class Watch:
             except Exception as error:
                 session.live.fail(error)
 
-    def _surety(self) -> Surety | None:
+    def _confidence_history(self) -> ConfidenceHistory | None:
         """What earlier runs have counted, if that is kept."""
         if self._settings.demand is None or self._store is None:
             return None
-        from lawful.engine.sample_tracking import Surety
+        from lawful.engine.sample_tracking import ConfidenceHistory
 
-        return Surety(self._store, self._laws)
+        return ConfidenceHistory(self._store, self._laws)
 
     def set_store(self, store: str | None) -> None:
         """Keep in this file how sure one is, and begin with what it knows."""

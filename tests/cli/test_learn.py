@@ -257,12 +257,12 @@ def test_the_same_mistake_is_new_once_and_known_in_every_later_run(inputs: Path,
     for number in range(1, runs + 1):
         (inputs / "run.jsonl").write_text(lines(uses(range(42), without=9) + OTHERS[number:]))  # each is another trace
         found = learned(capsys, "run.jsonl", "--store", "s.db")
-        key, other = ("known", "anomalies") if number > 1 else ("anomalies", "known")
+        key, other = ("reported_before", "anomalies") if number > 1 else ("anomalies", "reported_before")
         assert [anomaly["sites"] for anomaly in found[key]] == [["db.py:10"]]
         assert found[other] == []
         assert rule(found) == (41 * number, number)
     found = learned(capsys, "good.jsonl", "--store", "s.db")  # it is mended
-    assert (found["anomalies"], found["known"], rule(found)) == ([], [], (41 * runs + 40, runs))
+    assert (found["anomalies"], found["reported_before"], rule(found)) == ([], [], (41 * runs + 40, runs))
 
 
 def test_what_is_known_is_counted_and_shown_if_asked_for(inputs: Path, capsys: Capture) -> None:

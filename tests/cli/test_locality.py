@@ -64,7 +64,7 @@ def test_json(capsys: Capture) -> None:
     assert {row["window"]: row["pairs"] for row in found["table"]} == {
         5: 37, 10: 37, 25: 37, 40: 37, 50: 37, 100: 38, 200: 38,
     }  # fmt: skip
-    assert found["passed_over"] == {"no object": 1, "func_post": 1, "gone": 1}
+    assert found["skipped_events"] == {"no object": 1, "func_post": 1, "gone": 1}
     assert [part["pairs"] for part in found["traces"]] == [31, 7]
     assert found["types"]["not_verifiable"] == [{"name": "m.Far", "events": 2, "pairs": 1, "largest": 61}]
     assert found["phases"] == [0] * 9 + [1]

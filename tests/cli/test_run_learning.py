@@ -233,7 +233,7 @@ def test_a_store_teaches_later_runs(folder: Path) -> None:
     assert "dead" not in {rule["state"] for rule in found["learned"]["rules"]}
     again = report(folder, "--store", "history.db", "once.py")
     assert messages(again) == again["learned"]["anomalies"] == []
-    [anomaly] = again["learned"]["known"]
+    [anomaly] = again["learned"]["reported_before"]
     assert (anomaly["satisfied"], anomaly["failed"]) == (120, 2)
 
 

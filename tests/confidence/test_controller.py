@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lawful.confidence import policies
 from lawful.confidence.controller import LONGEST, TIME, Controller
-from lawful.confidence.policy_automaton import Walk
+from lawful.confidence.policy_automaton import PolicyRun
 
 TARGET = 0.05
 LEAST = 2.0**-20
@@ -134,11 +134,11 @@ def test_it_can_be_stored() -> None:
 
 @pytest.mark.parametrize("cost", [0.2, 3.0, 30.0])
 def test_a_walk_holds_an_overhead(cost: float) -> None:
-    walk, program = Walk(policies.overhead(Fraction(1, 20)), 10**9), Program(cost, delay=0.5, noise="half")
+    policy_run, program = PolicyRun(policies.overhead(Fraction(1, 20)), 10**9), Program(cost, delay=0.5, noise="half")
     found = []
     for tenth in range(3000):
         now = tenth / 10
-        walk.tick(now)
-        walk.overhead(program.run(walk.rate, 0.1), now)
+        policy_run.tick(now)
+        policy_run.overhead(program.run(policy_run.rate, 0.1), now)
         found.append(program.true)
     assert sum(found[-1000:]) / 1000 == pytest.approx(TARGET, rel=0.1)

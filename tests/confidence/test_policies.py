@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lawful.confidence.policies import MOST_COINS, NAMES, coverage, find, named, off, overhead, share, taper
-from lawful.confidence.policy_automaton import Auto, Trigger, Walk
+from lawful.confidence.policy_automaton import Auto, PolicyRun, Trigger
 from lawful.errors import LawfulError
 
 
@@ -17,66 +17,66 @@ from lawful.errors import LawfulError
 def test_the_coins_of_taper(coins: int) -> None:
     policy = taper(coins)
     assert [state.rate for state in policy.states] == [Fraction(1, 2**k) for k in range(1, coins + 1)]
-    walk = Walk(policy, 10)
+    policy_run = PolicyRun(policy, 10)
     for k in range(1, coins):
-        assert walk.rate == 2.0**-k
-        assert not walk.clean(9)
-        assert walk.clean()
-    assert not walk.clean(1000)  # the last one stays
-    assert walk.rate == 2.0**-coins
+        assert policy_run.rate == 2.0**-k
+        assert not policy_run.clean(9)
+        assert policy_run.clean()
+    assert not policy_run.clean(1000)  # the last one stays
+    assert policy_run.rate == 2.0**-coins
 
 
 def test_taper_as_in_the_paper_begins_anew() -> None:
-    walk = Walk(taper(3, wraps=True), 10)
-    seen = [walk.state]
+    policy_run = PolicyRun(taper(3, wraps=True), 10)
+    seen = [policy_run.state]
     for _ in range(6):
-        walk.clean(10)
-        seen.append(walk.state)
+        policy_run.clean(10)
+        seen.append(policy_run.state)
     assert seen == ["coin-2", "coin-4", "coin-8", "coin-2", "coin-4", "coin-8", "coin-2"]
 
 
 @pytest.mark.parametrize("event", ["violated", "new_code"])
 def test_taper_goes_back(event: str) -> None:
     for targets in range(1, 5):
-        walk = Walk(taper(5), 10)
-        walk.clean(10 * targets)
-        assert walk.state == f"coin-{2 ** (targets + 1)}"
-        assert getattr(walk, event)()
-        assert (walk.state, walk.count) == ("coin-2", 0)
+        policy_run = PolicyRun(taper(5), 10)
+        policy_run.clean(10 * targets)
+        assert policy_run.state == f"coin-{2 ** (targets + 1)}"
+        assert getattr(policy_run, event)()
+        assert (policy_run.state, policy_run.count) == ("coin-2", 0)
 
 
 def test_coverage_goes_back() -> None:
-    walk = Walk(coverage(), 100)
-    assert not walk.new_code()
-    walk.clean(100)
-    assert walk.rate == 1 / 64
-    assert walk.rare_code()
-    assert (walk.rate, walk.rare_code()) == (1 / 8, False)
-    walk.clean(100)
-    assert walk.rate == 1 / 64
-    assert walk.new_code()
-    assert walk.rate == 1.0
-    walk.clean(100)
-    assert walk.violated()
-    assert walk.rate == 1.0
+    policy_run = PolicyRun(coverage(), 100)
+    assert not policy_run.new_code()
+    policy_run.clean(100)
+    assert policy_run.rate == 1 / 64
+    assert policy_run.rare_code()
+    assert (policy_run.rate, policy_run.rare_code()) == (1 / 8, False)
+    policy_run.clean(100)
+    assert policy_run.rate == 1 / 64
+    assert policy_run.new_code()
+    assert policy_run.rate == 1.0
+    policy_run.clean(100)
+    assert policy_run.violated()
+    assert policy_run.rate == 1.0
 
 
 def test_overhead_ends_at_the_target() -> None:
-    walk = Walk(overhead(0.05), 100)
-    assert walk.policy.state("hold").rate == Auto(Fraction(1, 20))
-    assert walk.rate == pytest.approx(0.05)
-    assert walk.clean(100)
-    assert walk.rate == 0
+    policy_run = PolicyRun(overhead(0.05), 100)
+    assert policy_run.policy.state("hold").rate == Auto(Fraction(1, 20))
+    assert policy_run.rate == pytest.approx(0.05)
+    assert policy_run.clean(100)
+    assert policy_run.rate == 0
 
 
 def test_each_target_takes_the_same_number_of_samples_but_more_objects() -> None:
     """The point of it: the same evidence from ever larger numbers of objects, at ever lower cost."""
-    walk, needed = Walk(taper(4), 500, seed=1), 500
+    policy_run, needed = PolicyRun(taper(4), 500, seed=1), 500
     created: Counter[str] = Counter()
-    while walk.state != "coin-16":
-        created[walk.state] += 1
-        if walk.take():
-            walk.clean()
+    while policy_run.state != "coin-16":
+        created[policy_run.state] += 1
+        if policy_run.take():
+            policy_run.clean()
     assert [created[f"coin-{2**k}"] / needed for k in (1, 2, 3)] == pytest.approx([2, 4, 8], rel=0.2)
 
 

@@ -20,10 +20,10 @@ from lawful.confidence.policy_automaton import (
     MOST_MOVES,
     Auto,
     Policy,
+    PolicyRun,
     PolicyState,
     Transition,
     Trigger,
-    Walk,
     duration,
     mixed,
     number_text,
@@ -114,47 +114,47 @@ def test_how_amounts_are_written() -> None:
 
 
 def test_off_at_the_target() -> None:
-    walk = Walk(ready.off(), 3)
-    assert (walk.state, walk.rate, walk.budget, walk.open) == ("watch", 1.0, 3, True)
-    assert [walk.clean(), walk.clean(), walk.clean()] == [False, False, True]
-    assert (walk.state, walk.rate, walk.budget, walk.open) == ("off", 0.0, None, False)
-    assert [tuple(move) for move in walk.moves] == [(0.0, "watch", "off", "after target")]
+    policy_run = PolicyRun(ready.off(), 3)
+    assert (policy_run.state, policy_run.rate, policy_run.budget, policy_run.open) == ("watch", 1.0, 3, True)
+    assert [policy_run.clean(), policy_run.clean(), policy_run.clean()] == [False, False, True]
+    assert (policy_run.state, policy_run.rate, policy_run.budget, policy_run.open) == ("off", 0.0, None, False)
+    assert [tuple(move) for move in policy_run.moves] == [(0.0, "watch", "off", "after target")]
 
 
 def test_a_violation_begins_the_count_again() -> None:
-    walk = Walk(ready.off(), 3)
-    walk.clean(2)
-    assert not walk.violated()
-    assert (walk.state, walk.count, walk.violations, walk.budget) == ("watch", 0, 1, 3)
-    assert not walk.clean(2)
-    assert walk.clean()
+    policy_run = PolicyRun(ready.off(), 3)
+    policy_run.clean(2)
+    assert not policy_run.violated()
+    assert (policy_run.state, policy_run.count, policy_run.violations, policy_run.budget) == ("watch", 0, 1, 3)
+    assert not policy_run.clean(2)
+    assert policy_run.clean()
 
 
 def test_after_violations_it_may_take_more() -> None:
-    walk = Walk(ready.off(), 3)
-    walk.violated()
-    assert not walk.require(5)
-    assert not walk.clean(4)
-    assert walk.require(4)  # as many as there are
-    assert walk.state == "off"
+    policy_run = PolicyRun(ready.off(), 3)
+    policy_run.violated()
+    assert not policy_run.require(5)
+    assert not policy_run.clean(4)
+    assert policy_run.require(4)  # as many as there are
+    assert policy_run.state == "off"
 
 
 def test_objects_hold_their_places() -> None:
-    walk = Walk(ready.off(), 3)
-    assert [walk.taken(2), walk.budget] == [False, 1]
-    assert [walk.taken(), walk.budget, walk.open] == [True, 0, False]
-    assert [walk.take(), walk.clean(), walk.budget] == [False, False, 0]
-    assert [walk.unknown(), walk.budget, walk.open] == [True, 1, True]  # it gave its place back
-    assert [walk.take(), walk.budget] == [True, 0]
-    assert [walk.violated(), walk.count, walk.alive, walk.budget] == [True, 0, 1, 2]
-    assert [walk.take(), walk.take(), walk.clean(3), walk.state] == [True, True, True, "off"]
+    policy_run = PolicyRun(ready.off(), 3)
+    assert [policy_run.taken(2), policy_run.budget] == [False, 1]
+    assert [policy_run.taken(), policy_run.budget, policy_run.open] == [True, 0, False]
+    assert [policy_run.take(), policy_run.clean(), policy_run.budget] == [False, False, 0]
+    assert [policy_run.unknown(), policy_run.budget, policy_run.open] == [True, 1, True]  # it gave its place back
+    assert [policy_run.take(), policy_run.budget] == [True, 0]
+    assert [policy_run.violated(), policy_run.count, policy_run.alive, policy_run.budget] == [True, 0, 1, 2]
+    assert [policy_run.take(), policy_run.take(), policy_run.clean(3), policy_run.state] == [True, True, True, "off"]
 
 
 def test_who_counts_places_elsewhere_is_not_hindered() -> None:
-    walk = Walk(ready.off(), 3)
-    walk.unknown()
-    walk.violated()
-    assert (walk.alive, walk.budget) == (0, 3)
+    policy_run = PolicyRun(ready.off(), 3)
+    policy_run.unknown()
+    policy_run.violated()
+    assert (policy_run.alive, policy_run.budget) == (0, 3)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -162,26 +162,26 @@ def test_who_counts_places_elsewhere_is_not_hindered() -> None:
 def test_in_every_state_exactly_so_many_samples_are_taken(seed: int, needed: int) -> None:
     """Objects of random lives, some of which end in an unknown way: exactly M clean ones in each state, none left."""
     rnd = random.Random(seed)
-    walk = Walk(ready.taper(3), needed, seed)
+    policy_run = PolicyRun(ready.taper(3), needed, seed)
     taken: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
     alive = 0
-    while walk.state != "coin-8":
-        state = walk.state
-        assert walk.budget is not None
-        if walk.take():
+    while policy_run.state != "coin-8":
+        state = policy_run.state
+        assert policy_run.budget is not None
+        if policy_run.take():
             taken[state] += 1
             alive += 1
         if alive and rnd.random() < 0.3:
             alive -= 1
             if rnd.random() < 0.2:
                 unknown[state] += 1
-                walk.unknown()
-            elif walk.clean():
-                assert alive == 0 or walk.state == state
+                policy_run.unknown()
+            elif policy_run.clean():
+                assert alive == 0 or policy_run.state == state
     assert alive == 0
     assert {state: taken[state] - unknown[state] for state in taken} == {"coin-2": needed, "coin-4": needed}
-    assert walk.budget is None
+    assert policy_run.budget is None
 
 
 class Plain:
@@ -220,13 +220,13 @@ OPERATIONS = st.lists(
 
 @given(policies(most_samples=12), st.integers(1, 10), OPERATIONS)
 def test_walks_against_a_plain_one(policy: Policy, needed: int, operations: list[tuple[Any, ...]]) -> None:
-    walk, plain = Walk(policy, needed, 5), Plain(policy, needed)
+    policy_run, plain = PolicyRun(policy, needed, 5), Plain(policy, needed)
     for name, *arguments in operations:
-        before = (walk.state, walk.rate, walk.open)
+        before = (policy_run.state, policy_run.rate, policy_run.open)
         if name == "again":
-            walk = Walk.from_json(json.loads(json.dumps(walk.to_json())))
+            policy_run = PolicyRun.from_json(json.loads(json.dumps(policy_run.to_json())))
             continue
-        told = getattr(walk, name)(*arguments)
+        told = getattr(policy_run, name)(*arguments)
         if name == "clean":
             for _ in range(arguments[0]):
                 plain.clean()
@@ -234,18 +234,20 @@ def test_walks_against_a_plain_one(policy: Policy, needed: int, operations: list
             plain.violated()
         elif name in ("new_code", "rare_code"):
             plain.happens(Trigger[name.upper()])
-        assert (walk.state, walk.count) == (plain.state, plain.count)
-        assert 0 <= walk.rate <= 1
-        if name != "take" and (walk.state, walk.rate, walk.open) != before:
+        assert (policy_run.state, policy_run.count) == (plain.state, plain.count)
+        assert 0 <= policy_run.rate <= 1
+        if name != "take" and (policy_run.state, policy_run.rate, policy_run.open) != before:
             assert told
-        goal = policy.transition(walk.state, Trigger.TARGET)
-        assert walk.budget == (None if goal is None else max(0, (goal.amount or needed) - walk.count - walk.alive))
+        goal = policy.transition(policy_run.state, Trigger.TARGET)
+        assert policy_run.budget == (
+            None if goal is None else max(0, (goal.amount or needed) - policy_run.count - policy_run.alive)
+        )
 
 
-def told_to(walk: Walk, what: int, share: float, now: float) -> bool:
+def told_to(policy_run: PolicyRun, what: int, share: float, now: float) -> bool:
     if what < 4:
-        return bool([walk.take, walk.clean, walk.violated, walk.new_code][what]())
-    return walk.tick(now) if what == 4 else walk.overhead(share, now)
+        return bool([policy_run.take, policy_run.clean, policy_run.violated, policy_run.new_code][what]())
+    return policy_run.tick(now) if what == 4 else policy_run.overhead(share, now)
 
 
 @given(
@@ -254,28 +256,28 @@ def told_to(walk: Walk, what: int, share: float, now: float) -> bool:
 def test_a_walk_goes_on_elsewhere_as_it_would_have_here(
     policy: Policy, needed: int, told: list[tuple[int, float]]
 ) -> None:
-    here = Walk(policy, needed, 11)
+    here = PolicyRun(policy, needed, 11)
     there = pickle.loads(pickle.dumps(here))
     for now, (what, share) in enumerate(told):
         there = pickle.loads(pickle.dumps(there))
         answers = []
-        for walk in (here, there):
-            answer = told_to(walk, what, share, float(now))
-            answers.append((answer, walk.rate, walk.threshold))
+        for policy_run in (here, there):
+            answer = told_to(policy_run, what, share, float(now))
+            answers.append((answer, policy_run.rate, policy_run.threshold))
         assert answers[0] == answers[1]
-        assert here.to_json() == there.to_json() == Walk.from_json(here.to_json()).to_json()
+        assert here.to_json() == there.to_json() == PolicyRun.from_json(here.to_json()).to_json()
     assert here.moves == there.moves
 
 
 def test_old_moves_are_forgotten() -> None:
-    walk = Walk(policy(Transition("a", Trigger.TARGET, "a", 1), a=ALL), 5)
-    walk.clean(MOST_MOVES + 10)
-    assert len(walk.moves) == MOST_MOVES
+    policy_run = PolicyRun(policy(Transition("a", Trigger.TARGET, "a", 1), a=ALL), 5)
+    policy_run.clean(MOST_MOVES + 10)
+    assert len(policy_run.moves) == MOST_MOVES
 
 
 def test_a_target_is_at_least_one_sample() -> None:
     with pytest.raises(ValueError, match="at least one"):
-        Walk(ready.off(), 0)
+        PolicyRun(ready.off(), 0)
 
 
 # -- the coin --------------------------------------------------------------------------------------------------------
@@ -298,8 +300,8 @@ def test_the_generator_is_splitmix() -> None:
 
 @pytest.mark.parametrize("rate", [Fraction(1, 2), EIGHTH, Fraction(2, 3), Fraction(1, 64)])
 def test_as_many_are_taken_as_the_rate_says_and_flips_do_not_depend_on_each_other(rate: Fraction) -> None:
-    walk, n, p = Walk(policy(a=rate), 1, seed=3), 40_000, float(rate)
-    flips = [walk.take() for _ in range(n)]
+    policy_run, n, p = PolicyRun(policy(a=rate), 1, seed=3), 40_000, float(rate)
+    flips = [policy_run.take() for _ in range(n)]
     deviation = math.sqrt(p * (1 - p) / n)
     assert abs(sum(flips) / n - p) < 4 * deviation
     for lag in (1, 2, 7, 64):
@@ -308,16 +310,16 @@ def test_as_many_are_taken_as_the_rate_says_and_flips_do_not_depend_on_each_othe
 
 
 def test_all_and_none_are_exact() -> None:
-    assert all(Walk(policy(a=ALL), 1, seed).take() for seed in range(1000))
-    assert not any(Walk(policy(a=NONE), 1, seed).take() for seed in range(1000))
-    assert Walk(policy(a=ALL), 1).threshold == 2**64
-    assert Walk(policy(a=Fraction(1, 64)), 1).threshold == 2**58
+    assert all(PolicyRun(policy(a=ALL), 1, seed).take() for seed in range(1000))
+    assert not any(PolicyRun(policy(a=NONE), 1, seed).take() for seed in range(1000))
+    assert PolicyRun(policy(a=ALL), 1).threshold == 2**64
+    assert PolicyRun(policy(a=Fraction(1, 64)), 1).threshold == 2**58
 
 
 def test_the_seed_decides() -> None:
     def flips(seed: int) -> list[bool]:
-        walk = Walk(policy(a=Fraction(1, 2)), 1, seed)
-        return [walk.take() for _ in range(64)]
+        policy_run = PolicyRun(policy(a=Fraction(1, 2)), 1, seed)
+        return [policy_run.take() for _ in range(64)]
 
     assert flips(1) == flips(1)
     assert flips(1) != flips(2) != flips(-1)
@@ -328,24 +330,24 @@ def test_the_seed_decides() -> None:
 
 def test_time_passes_in_a_state() -> None:
     ways = (Transition("a", Trigger.TIME, "b", Fraction(10)), Transition("b", Trigger.VIOLATION, "a"))
-    walk = Walk(policy(*ways, a=ALL, b=NONE), 1)
-    assert not walk.tick(1000)  # the clock may begin anywhere
-    assert not walk.tick(1009)
-    assert not walk.tick(5)  # and a clock that is put back takes nothing away
-    assert walk.tick(6)
-    assert (walk.state, walk.moves[0][:3]) == ("b", (10.0, "a", "b"))
-    walk.violated()
-    assert not walk.tick(15)
-    assert walk.tick(16)
+    policy_run = PolicyRun(policy(*ways, a=ALL, b=NONE), 1)
+    assert not policy_run.tick(1000)  # the clock may begin anywhere
+    assert not policy_run.tick(1009)
+    assert not policy_run.tick(5)  # and a clock that is put back takes nothing away
+    assert policy_run.tick(6)
+    assert (policy_run.state, policy_run.moves[0][:3]) == ("b", (10.0, "a", "b"))
+    policy_run.violated()
+    assert not policy_run.tick(15)
+    assert policy_run.tick(16)
 
 
 def test_time_goes_on_in_another_run() -> None:
-    walk = Walk(policy(Transition("a", Trigger.TIME, "b", Fraction(10)), a=ALL, b=NONE), 1)
-    walk.tick(0)
-    walk.tick(9)
-    walk = Walk.from_json(walk.to_json())
-    assert not walk.tick(50_000)  # by the clock of another machine
-    assert walk.tick(50_001)
+    policy_run = PolicyRun(policy(Transition("a", Trigger.TIME, "b", Fraction(10)), a=ALL, b=NONE), 1)
+    policy_run.tick(0)
+    policy_run.tick(9)
+    policy_run = PolicyRun.from_json(policy_run.to_json())
+    assert not policy_run.tick(50_000)  # by the clock of another machine
+    assert policy_run.tick(50_001)
 
 
 def test_overhead_is_averaged_before_a_state_is_left() -> None:
@@ -353,45 +355,45 @@ def test_overhead_is_averaged_before_a_state_is_left() -> None:
         Transition("a", Trigger.OVERHEAD_ABOVE, "b", Fraction(1, 10)),
         Transition("b", Trigger.OVERHEAD_BELOW, "a", Fraction(5, 100)),
     )
-    walk = Walk(policy(*ways, a=ALL, b=EIGHTH), 1)
+    policy_run = PolicyRun(policy(*ways, a=ALL, b=EIGHTH), 1)
     now, seen = 0.0, []
     for share in [0.0] * 30 + [0.9] + [0.0] * 30 + [0.2] * 40 + [0.01] * 60:
         now += 0.1
-        walk.overhead(share, now)
-        seen.append(walk.state)
+        policy_run.overhead(share, now)
+        seen.append(policy_run.state)
     assert set(seen[:61]) == {"a"}  # one measurement says nothing
     assert seen[100] == "b"
     assert seen[-1] == "a"
-    assert len(walk.moves) == 2
+    assert len(policy_run.moves) == 2
 
 
 def test_what_is_no_measurement_changes_nothing() -> None:
-    walk = Walk(ready.overhead(Fraction(1, 10)), 10)
-    rate = walk.rate
+    policy_run = PolicyRun(ready.overhead(Fraction(1, 10)), 10)
+    rate = policy_run.rate
     for share in (math.nan, math.inf, -1.0):
-        walk.overhead(0.1, 1.0)
-        assert not walk.overhead(share, 2.0)
-    assert walk.rate == rate
+        policy_run.overhead(0.1, 1.0)
+        assert not policy_run.overhead(share, 2.0)
+    assert policy_run.rate == rate
 
 
 def test_the_rate_does_not_rise_while_nothing_may_be_taken() -> None:
-    walk = Walk(ready.overhead(Fraction(1, 10)), 2)
-    walk.taken(2)
-    before = walk.rate
+    policy_run = PolicyRun(ready.overhead(Fraction(1, 10)), 2)
+    policy_run.taken(2)
+    before = policy_run.rate
     for now in range(100):
-        walk.overhead(0.0, float(now))
-    assert walk.rate == before
-    walk.overhead(0.5, 100.0)  # but it may fall
-    assert walk.rate < before
+        policy_run.overhead(0.0, float(now))
+    assert policy_run.rate == before
+    policy_run.overhead(0.5, 100.0)  # but it may fall
+    assert policy_run.rate < before
 
 
 def test_a_rate_that_was_found_is_kept_while_other_states_are_visited() -> None:
     ways = (Transition("a", Trigger.VIOLATION, "b"), Transition("b", Trigger.VIOLATION, "a"))
-    walk = Walk(policy(*ways, a=Auto(Fraction(1, 20)), b=ALL), 1)
+    policy_run = PolicyRun(policy(*ways, a=Auto(Fraction(1, 20)), b=ALL), 1)
     for now in range(20):
-        walk.overhead(1.0, float(now))
-    found = walk.rate
-    walk.violated()
-    assert walk.rate == 1.0
-    walk.violated()
-    assert walk.rate == found < 1 / 20
+        policy_run.overhead(1.0, float(now))
+    found = policy_run.rate
+    policy_run.violated()
+    assert policy_run.rate == 1.0
+    policy_run.violated()
+    assert policy_run.rate == found < 1 / 20

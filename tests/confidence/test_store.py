@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lawful import database
-from lawful.confidence.store import ConfidenceStore, Counts, Part, Subject, Total, fingerprint
+from lawful.confidence.store import ConfidenceStore, Counts, RunCounts, Subject, TotalCounts, fingerprint
 from lawful.errors import LawfulError
 from lawful.learning import store as learner
 
@@ -42,13 +42,13 @@ def test_what_goes_in_comes_out_as_sums(seed: int, tmp_path: Path) -> None:
         there = [(number, counted[subject]) for number, counted in enumerate(rounds) if subject in counted]
         if there:
             sums = Counts(*(sum(column) for column in zip(*(counts for _, counts in there), strict=True)))
-            expected[subject] = Total(sums, len(there), 100.0 + there[0][0], 100.0 + there[-1][0])
+            expected[subject] = TotalCounts(sums, len(there), 100.0 + there[0][0], 100.0 + there[-1][0])
     with ConfidenceStore(tmp_path / "s.db") as store:
         assert store.totals() == expected
         for subject in SUBJECTS:
             assert store.total(subject) == expected.get(subject)
             assert store.parts(subject) == [
-                Part(f"run:{number}", 100.0 + number, counted[subject])
+                RunCounts(f"run:{number}", 100.0 + number, counted[subject])
                 for number, counted in enumerate(rounds)
                 if subject in counted
             ]
@@ -63,13 +63,15 @@ def test_a_changed_law_is_another_law() -> None:
 def test_walks_are_kept_by_class_and_policy(tmp_path: Path) -> None:
     state = {"state": "s2", "count": 17, "coin": 2**70, "moves": [[1.5, "s1", "s2", "ü"]]}
     with ConfidenceStore(tmp_path / "s.db") as store:
-        assert store.walk("m.X", "taper(3)") is None
-        store.add("r1", {}, walks={("m.X", "taper(3)"): state, ("m.Y", "taper(3)"): 1}, now=5.0)
-        store.add("r2", {}, walks={("m.X", "off"): 2}, now=6.0)
+        assert store.policy_run("m.X", "taper(3)") is None
+        store.add("r1", {}, policy_runs={("m.X", "taper(3)"): state, ("m.Y", "taper(3)"): 1}, now=5.0)
+        store.add("r2", {}, policy_runs={("m.X", "off"): 2}, now=6.0)
         # Whoever ended later, not whoever was written later.
-        store.add("r0", {}, walks={("m.Y", "taper(3)"): 0}, now=4.0)
-        store.add("r3", {}, walks={("m.X", "off"): 3}, now=7.0)
-        found = [store.walk(*key) for key in (("m.X", "taper(3)"), ("m.Y", "taper(3)"), ("m.X", "off"), ("m.Y", "off"))]
+        store.add("r0", {}, policy_runs={("m.Y", "taper(3)"): 0}, now=4.0)
+        store.add("r3", {}, policy_runs={("m.X", "off"): 3}, now=7.0)
+        found = [
+            store.policy_run(*key) for key in (("m.X", "taper(3)"), ("m.Y", "taper(3)"), ("m.X", "off"), ("m.Y", "off"))
+        ]
         assert found == [state, 1, 3, None]
 
 
@@ -77,7 +79,7 @@ def test_the_time_is_that_of_the_clock(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("time.time", lambda: 123.5)
     with ConfidenceStore(tmp_path / "s.db") as store:
         store.add("r", {SUBJECTS[0]: Counts(1)})
-        assert store.total(SUBJECTS[0]) == Total(Counts(1, 0, 0), 1, 123.5, 123.5)
+        assert store.total(SUBJECTS[0]) == TotalCounts(Counts(1, 0, 0), 1, 123.5, 123.5)
 
 
 def test_the_same_lives_are_samples_once(tmp_path: Path) -> None:
@@ -108,13 +110,13 @@ def test_merging(tmp_path: Path) -> None:
     for number, path in enumerate(paths):
         with ConfidenceStore(path) as store:
             counted = some(source) | {SUBJECTS[0]: Counts(number)}
-            store.add(f"run:{number}", counted, walks={("m.X", "off"): number}, now=float(number))
+            store.add(f"run:{number}", counted, policy_runs={("m.X", "off"): number}, now=float(number))
     with ConfidenceStore(tmp_path / "all.db") as together, ConfidenceStore(tmp_path / "turned.db") as turned:
         others = [ConfidenceStore(path) for path in paths]
         together.merge(others)
         turned.merge(others[::-1])
         assert together.totals() == turned.totals() != {}
-        assert together.walk("m.X", "off") == turned.walk("m.X", "off") == 2
+        assert together.policy_run("m.X", "off") == turned.policy_run("m.X", "off") == 2
         with pytest.raises(LawfulError) as caught:
             together.merge(others[1:])
         assert caught.value.slug == "store-overlap" and str(paths[1]) in caught.value.message
@@ -129,7 +131,7 @@ path, who = sys.argv[1:]
 for number in range(20):
     with ConfidenceStore(path) as store:
         counted = {Subject("a", "t", "m.X"): Counts(1000, 1, 2), Subject("a", "t", f"m.{who}"): Counts(number)}
-        store.add(f"{who}:{number}", counted, walks={("m.X", "off"): [who, number]})
+        store.add(f"{who}:{number}", counted, policy_runs={("m.X", "off"): [who, number]})
 """
 
 
@@ -150,7 +152,7 @@ def test_processes_at_once_lose_nothing(tmp_path: Path) -> None:
         for who in ("p", "q"):
             own = store.total(Subject("a", "t", f"m.{who}"))
             assert own is not None and own.counts == Counts(190, 0, 0)
-        assert store.walk("m.X", "off")[1] == 19
+        assert store.policy_run("m.X", "off")[1] == 19
 
 
 # -- one file with the learner -----------------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ def test_a_file_of_the_learner_serves_both(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     learn(path, 1)
     with ConfidenceStore(path) as store:
-        assert (store.totals(), store.total(SUBJECTS[0]), store.walk("x", "y")) == ({}, None, None)
+        assert (store.totals(), store.total(SUBJECTS[0]), store.policy_run("x", "y")) == ({}, None, None)
     sample(path, 1)
     learn(path, 2)
     sample(path, 2)
@@ -295,7 +297,7 @@ def refused_because_held(path: Path) -> str:
 
 def test_nothing_is_made_before_something_is_added(tmp_path: Path) -> None:
     with ConfidenceStore(tmp_path / "s.db") as store:
-        assert (store.totals(), store.parts(SUBJECTS[0]), store.walk("x", "y")) == ({}, [], None)
+        assert (store.totals(), store.parts(SUBJECTS[0]), store.policy_run("x", "y")) == ({}, [], None)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "empty.db").touch()  # as mktemp makes it
     sample(tmp_path / "empty.db", 1)
@@ -306,10 +308,10 @@ def test_nothing_is_made_before_something_is_added(tmp_path: Path) -> None:
 def test_odd_names(tmp_path: Path) -> None:
     odd = Subject("l\udcff", "t", "c\udcfe")
     with ConfidenceStore(tmp_path / "s.db") as store:
-        store.add("r", {odd: Counts(3)}, walks={("c\udcfe", "p\udcfd"): 1})
+        store.add("r", {odd: Counts(3)}, policy_runs={("c\udcfe", "p\udcfd"): 1})
         assert list(store.totals()) == [Subject("l\ufffd", "t", "c\ufffd")]
         assert store.total(odd) is not None
-        assert store.walk("c\udcfe", "p\udcfd") == 1
+        assert store.policy_run("c\udcfe", "p\udcfd") == 1
 
 
 def test_the_file_is_the_one_the_learner_knows() -> None:

@@ -12,7 +12,7 @@ from lawful.confidence import policies
 from lawful.confidence.engine import Demand
 from lawful.engine.evidence import RecentEvents
 from lawful.engine.live import LiveRun
-from lawful.engine.sample_tracking import Lives
+from lawful.engine.sample_tracking import SampleTracking
 from lawful.laws.protocol import Law
 
 pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")
@@ -66,16 +66,16 @@ def batches(seed: int) -> list[list[Event]]:
 def run(seed: int, sampled: bool) -> list[Any]:
     """All that a run says after each batch, and what it keeps of the events."""
     demand = Demand(0.9, 0.1, policies.named("taper(2)") if seed % 2 else policies.named("off"), seed)
-    lives = Lives(LAWS, demand) if sampled else None
-    live = LiveRun(LAWS, history=2, lives=lives)
+    tracking = SampleTracking(LAWS, demand) if sampled else None
+    live = LiveRun(LAWS, history=2, tracking=tracking)
     live._recollection = RecentEvents(2, objects=6, others=5)
     log: list[Any] = []
     for batch in batches(seed):
         live.deliver(batch)
         kept = live._recollection
         log.append((live.snapshot(), live._number, kept._young, kept._old, list(kept._last), kept.forgot))
-        if lives is not None:
-            log.append({name: list(each) for name, each in lives._lives.items()})
+        if tracking is not None:
+            log.append({name: list(each) for name, each in tracking._followed.items()})
     live.end()
     return [*map(repr, log), live.snapshot(), live.faults]
 
@@ -92,7 +92,7 @@ def test_the_runs_find_something_and_follow_some() -> None:
     """Else nothing would be compared."""
     found = [run(seed, sampled) for seed in range(20) for sampled in (False, True)]
     assert sum(bool(each[-2]["findings"]) for each in found) > 10
-    assert any(each[-2].get("lives") for each in found)
+    assert any(each[-2].get("samples") for each in found)
     assert sum(not each[-1] for each in found) > 30  # no faults
 
 

@@ -17,7 +17,7 @@ from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.watch_planner import LawWatchPlanner
 
-pytestmark = pytest.mark.skipif(core.native is None, reason="the pure-Python core makes all events")
+pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="the pure-Python core makes all events")
 
 
 class Pot:
@@ -106,7 +106,7 @@ def briefs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     def noting(session: Session) -> None:
         be_brief(session)
-        found.append(bool(getattr(session.tracer, "brief", False)))
+        found.append(bool(getattr(session.tracer, "lazy_events", False)))
 
     monkeypatch.setattr(Session, "_be_brief", noting)
     return found
@@ -169,7 +169,7 @@ def test_an_event_in_brief_opens_to_the_event(name: str, asynchronous: bool) -> 
         events: list[Any] = []
         wanted = LawWatchPlanner(LAWS, Scope(project=Path(__file__).parent))
         tracer: Any = tracer_choice.choose(name).make(wanted, events.extend, gone=True)
-        tracer.brief = brief
+        tracer.lazy_events = brief
         tracer.start()
         try:
             asyncio.run(main()) if asynchronous else work()

@@ -145,7 +145,7 @@ def test_ticks_are_those_of_the_same_events_offline() -> None:
     offline.finish()
     assert [move.event for move in made.learner.moves] == [move.event for move in offline.learner.moves]
     assert len(made.learner.moves) > 5
-    assert made.learner.to_json() == {**offline.learner.to_json(), "passed_over": {}}
+    assert made.learner.to_json() == {**offline.learner.to_json(), "skipped_events": {}}
 
 
 @needs_native
@@ -446,7 +446,7 @@ def test_ctrl_c_ends_a_program_as_it_does_without_us(tmp_path: Path) -> None:
     options = ["run", "--include", "list.append", "--format", "json", "--output", "r.json"]
     assert interrupted([*LAWFUL, *options]) == interrupted([sys.executable]) == ("KeyboardInterrupt", -signal.SIGINT)
     report = json.loads((tmp_path / "r.json").read_text())
-    if core.native is not None:  # in pure Python a signal may strike in the midst of our work, which ends it
+    if core.native_tracer is not None:  # in pure Python a signal may strike in the midst of our work, which ends it
         assert report["faults"] == []
     assert all(fault.startswith("interrupted by KeyboardInterrupt") for fault in report["faults"])
     assert report["learned"]["events"] > 0

@@ -11,10 +11,10 @@ import pytest
 import lawful
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand, Tally
-from lawful.confidence.policy_automaton import Policy, Walk
+from lawful.confidence.policy_automaton import Policy, PolicyRun
 from lawful.config import SamplingConfig
 from lawful.engine.live import LiveRun
-from lawful.engine.sample_tracking import Lives, Surety, demand
+from lawful.engine.sample_tracking import ConfidenceHistory, SampleTracking, demand
 from lawful.errors import LawfulError
 
 Event = dict[str, Any]
@@ -38,12 +38,12 @@ def asked(error_rate: float = 0.1, confidence: float = 0.9, policy: Policy | Non
 
 def live_run(demand: Demand, **options: Any) -> LiveRun:
     made = laws()
-    return LiveRun(made, lives=Lives(made, demand), **options)
+    return LiveRun(made, tracking=SampleTracking(made, demand), **options)
 
 
 def confidence_of(run: LiveRun) -> Any:
-    assert run.lives is not None
-    return run.lives.confidence
+    assert run.tracking is not None
+    return run.tracking.confidence
 
 
 def stream(rng: random.Random, objects: int, faulty: float) -> list[Event]:
@@ -106,10 +106,10 @@ def test_the_algorithm_is_that_of_figure_3(seed: int) -> None:
         run.deliver([event])
         if run.findings:
             break
-    (kind,) = confidence_of(run).kinds.values()
+    (group,) = confidence_of(run).groups.values()
     finding = run.findings[0] if run.findings else None
     assert (finding and finding.event and finding.event["targetId"]) == culprit
-    assert (kind.taken, kind.laws[STATE].clean) == (taken, ended)
+    assert (group.taken, group.laws[STATE].clean) == (taken, ended)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -120,18 +120,18 @@ def test_a_law_sees_the_lives_that_the_coin_took_and_nothing_else(seed: int) -> 
     run = live_run(asked(policy=policy, seed=seed))
     run.deliver(events)
     # The whole stream is one batch: no state is left in it, and each object has one flip, in the order of births.
-    walk = Walk(policy, asked().needed, seed)
-    taken = {event["targetId"] for event in events if event["event"] == "new" and walk.take()}
-    (kind,) = confidence_of(run).kinds.values()
+    policy_run = PolicyRun(policy, asked().needed, seed)
+    taken = {event["targetId"] for event in events if event["event"] == "new" and policy_run.take()}
+    (group,) = confidence_of(run).groups.values()
     gone = {event["targetId"] for event in events if event["event"] == "gone"}
     broken = _broken(events)
-    assert (kind.born, kind.taken) == (80, len(taken))
+    assert (group.born, group.taken) == (80, len(taken))
     assert {finding.event["targetId"] for finding in run.findings if finding.event} <= taken
-    assert kind.laws[STATE] == _tally(taken & gone, taken & gone & broken[STATE])
-    assert kind.laws[STEP] == _tally(taken & gone, taken & gone & broken[STEP])
+    assert group.laws[STATE] == _tally(taken & gone, taken & gone & broken[STATE])
+    assert group.laws[STEP] == _tally(taken & gone, taken & gone & broken[STEP])
     run.end()
-    assert kind.laws[STEP].violated == len(taken & broken[STEP])
-    assert kind.alive == len(taken - gone - broken[STATE] - broken[STEP])
+    assert group.laws[STEP].violated == len(taken & broken[STEP])
+    assert group.alive == len(taken - gone - broken[STATE] - broken[STEP])
 
 
 def _tally(ended: set[int], violated: set[int]) -> Tally:
@@ -180,10 +180,10 @@ def test_a_life_that_cannot_be_judged_counts_for_nothing() -> None:
 def test_a_law_that_is_not_about_single_objects_is_judged_on_all_events() -> None:
     rml = lawful.rml.compile("tick matches {event:'t'};\nMain = tick tick;", name="two")
     made = [*laws(), rml]
-    run = LiveRun(made, lives=Lives(made, asked(policy=_none())))
+    run = LiveRun(made, tracking=SampleTracking(made, asked(policy=_none())))
     run.deliver([{"event": "t"}, {"event": "t"}, {"event": "t"}])
     assert [finding.law for finding in run.findings] == ["two"]
-    assert run.lives is not None and run.lives.whole == ["two"]
+    assert run.tracking is not None and run.tracking.whole == ["two"]
 
 
 def _none() -> Policy:
@@ -202,8 +202,8 @@ def test_violations_that_are_only_counted_are_no_findings() -> None:
         ]
     )
     assert not run.findings and not run.failed
-    (kind,) = confidence_of(run).kinds.values()
-    assert kind.laws[STATE].violated == 1
+    (group,) = confidence_of(run).groups.values()
+    assert group.laws[STATE].violated == 1
     for target in range(2, 30):
         run.deliver(
             [
@@ -217,7 +217,7 @@ def test_violations_that_are_only_counted_are_no_findings() -> None:
 def test_after_violations_the_policy_asks_for_more() -> None:
     few = asked(error_rate=0.1, confidence=0.9)
     run = live_run(few)
-    (kind,) = confidence_of(run).kinds.values()
+    (group,) = confidence_of(run).groups.values()
     run.deliver(
         [
             {"event": "field_write", "name": FIELD, "targetId": 1, "res": -1},
@@ -225,7 +225,7 @@ def test_after_violations_the_policy_asks_for_more() -> None:
         ]
     )
     target = 1
-    while kind.walk.rate:
+    while group.policy_run.rate:
         target += 1
         run.deliver(
             [
@@ -233,7 +233,7 @@ def test_after_violations_the_policy_asks_for_more() -> None:
                 {"event": "gone", "name": CLASS, "targetId": target},
             ]
         )
-    claims = [confidence_of(run).claim(kind, law) for law in (STATE, STEP)]
+    claims = [confidence_of(run).claim(group, law) for law in (STATE, STEP)]
     assert all(claim.reached for claim in claims)
     # With one sample less it was not: the policy has waited for the claim, and no longer.
     state = claims[0]
@@ -254,10 +254,10 @@ def test_processes_add_up_and_copies_of_objects_count_once() -> None:
     run, child = live_run(asked()), live_run(asked())
     own = {"event": "field_write", "name": FIELD, "targetId": 5, "res": 0}
     run.deliver([own])
-    assert child.lives is not None
+    assert child.tracking is not None
     child.deliver([own])
     child.after_fork_in_child()
-    child.lives.after_fork_in_child(1)
+    child.tracking.after_fork_in_child(1)
     new = 2**32 + 1
     child.deliver(
         [
@@ -269,8 +269,8 @@ def test_processes_add_up_and_copies_of_objects_count_once() -> None:
     )
     run.deliver([{"event": "gone", "name": CLASS, "targetId": 5}])
     run.merge(child.snapshot())
-    (kind,) = confidence_of(run).kinds.values()
-    assert (kind.taken, kind.laws[STATE].clean) == (2, 2)
+    (group,) = confidence_of(run).groups.values()
+    assert (group.taken, group.laws[STATE].clean) == (2, 2)
 
 
 # -- what is asked for ------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_what_makes_no_sense_is_refused(asked: SamplingConfig, slug: str) -> Non
 # -- from run to run --------------------------------------------------------------------------------------------------
 
 
-def _lives(run: LiveRun, first: int, count: int, value: int = 0) -> None:
+def _tracking(run: LiveRun, first: int, count: int, value: int = 0) -> None:
     for target in range(first, first + count):
         run.deliver(
             [
@@ -319,28 +319,28 @@ def test_confidence_is_kept_from_run_to_run(tmp_path: Any) -> None:
     total = 0
     for number in range(4):
         run = live_run(wanted)
-        surety = Surety(path, laws())
-        surety.recall(confidence_of(run))
-        (kind,) = confidence_of(run).kinds.values()
-        assert kind.total(STATE).clean == total
-        _lives(run, 1, 7)
-        surety.keep(confidence_of(run))
-        total += kind.laws[STATE].clean
+        confidence_history = ConfidenceHistory(path, laws())
+        confidence_history.recall(confidence_of(run))
+        (group,) = confidence_of(run).groups.values()
+        assert group.total(STATE).clean == total
+        _tracking(run, 1, 7)
+        confidence_history.keep(confidence_of(run))
+        total += group.laws[STATE].clean
         assert total == min(7 * (number + 1), wanted.needed)
-    assert confidence_of(run).claim(kind, STATE).reached
-    assert kind.walk.state == "off"
+    assert confidence_of(run).claim(group, STATE).reached
+    assert group.policy_run.state == "off"
 
 
 def test_a_law_whose_text_has_changed_begins_anew(tmp_path: Any) -> None:
     path = str(tmp_path / "store.db")
     run = live_run(asked())
-    _lives(run, 1, 3)
-    Surety(path, laws()).keep(confidence_of(run))
+    _tracking(run, 1, 3)
+    ConfidenceHistory(path, laws()).keep(confidence_of(run))
     changed = [lawful.invariant(CLASS, always="o.rc >= 1", name=STATE), laws()[1]]
-    again = LiveRun(changed, lives=Lives(changed, asked()))
-    Surety(path, changed).recall(confidence_of(again))
-    (kind,) = confidence_of(again).kinds.values()
-    assert (kind.total(STATE).clean, kind.total(STEP).clean) == (0, 3)
+    again = LiveRun(changed, tracking=SampleTracking(changed, asked()))
+    ConfidenceHistory(path, changed).recall(confidence_of(again))
+    (group,) = confidence_of(again).groups.values()
+    assert (group.total(STATE).clean, group.total(STEP).clean) == (0, 3)
 
 
 # -- when it is off ---------------------------------------------------------------------------------------------------
@@ -348,36 +348,36 @@ def test_a_law_whose_text_has_changed_begins_anew(tmp_path: Any) -> None:
 
 def test_objects_that_live_on_are_let_go_when_the_target_is_reached() -> None:
     run = live_run(asked(error_rate=0.5, confidence=0.5))  # one clean life is enough
-    (kind,) = confidence_of(run).kinds.values()
-    assert kind.walk.needed == 1
+    (group,) = confidence_of(run).groups.values()
+    assert group.policy_run.needed == 1
     run.deliver([{"event": "field_write", "name": FIELD, "targetId": 1, "res": 0}])
-    kind.walk.unknown()  # as if it had been waited for too long: another one may take its place
-    _lives(run, 2, 1)
-    assert kind.walk.state == "off"
+    group.policy_run.unknown()  # as if it had been waited for too long: another one may take its place
+    _tracking(run, 2, 1)
+    assert group.policy_run.state == "off"
     run.deliver([{"event": "field_write", "name": FIELD, "targetId": 1, "res": -1}])
     assert not run.findings
-    assert (kind.alive, kind.laws[STATE]) == (1, Tally(clean=1))
+    assert (group.alive, group.laws[STATE]) == (1, Tally(clean=1))
 
 
 def test_an_object_that_never_ends_does_not_keep_the_target_from_being_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     run = live_run(asked(error_rate=0.1, confidence=0.9))
     confidence = confidence_of(run)
-    (kind,) = confidence.kinds.values()
+    (group,) = confidence.groups.values()
     clock = [0.0]
     monkeypatch.setattr(type(confidence), "now", property(lambda self: clock[0]))
     run.deliver([{"event": "field_write", "name": FIELD, "targetId": 1, "res": 0}])
-    for target in range(2, kind.walk.needed + 1):
+    for target in range(2, group.policy_run.needed + 1):
         clock[0] += 0.5
-        _lives(run, target, 1)
-    assert kind.walk.budget == 0 and kind.walk.state != "off"
+        _tracking(run, target, 1)
+    assert group.policy_run.budget == 0 and group.policy_run.state != "off"
     clock[0] += 0.5
     confidence.beat()  # lives of this class last no time, but one has ended a moment ago
-    assert kind.walk.budget == 0
+    assert group.policy_run.budget == 0
     clock[0] += 60
     confidence.beat()
-    assert kind.walk.budget == 1
-    _lives(run, 100, 1)
-    assert kind.walk.state == "off" and confidence.claim(kind, STATE).reached
+    assert group.policy_run.budget == 1
+    _tracking(run, 100, 1)
+    assert group.policy_run.state == "off" and confidence.claim(group, STATE).reached
 
 
 # -- where the tracer flips the coins ---------------------------------------------------------------------------------
@@ -385,8 +385,8 @@ def test_an_object_that_never_ends_does_not_keep_the_target_from_being_reached(m
 
 def test_a_life_begins_where_the_tracer_says_so_and_other_objects_are_none() -> None:
     run = live_run(asked())
-    assert run.lives is not None
-    run.lives.flipped_by_tracer({7: CLASS})
+    assert run.tracking is not None
+    run.tracking.flipped_by_tracer({7: CLASS})
     run.deliver(
         [
             {"event": "field_write", "name": FIELD, "targetId": 1, "res": -1},  # somebody else wants to see it
@@ -399,8 +399,8 @@ def test_a_life_begins_where_the_tracer_says_so_and_other_objects_are_none() -> 
     assert [finding.event["targetId"] for finding in run.findings if finding.event] == [2]
     made = run.findings[0].made
     assert made is not None and made["stack"] == ["app.py:3 make"]
-    (kind,) = confidence_of(run).kinds.values()
-    assert (kind.taken, kind.laws[STATE]) == (1, Tally(violated=1))
+    (group,) = confidence_of(run).groups.values()
+    assert (group.taken, group.laws[STATE]) == (1, Tally(violated=1))
 
 
 def test_what_an_rml_law_misses_at_the_end_was_no_clean_life() -> None:
@@ -411,22 +411,22 @@ def test_what_an_rml_law_misses_at_the_end_was_no_clean_life() -> None:
         "Main = relevant >> As;\nAs = {let a; made(a) (close(a) | As)}?;\n",
         name="closed",
     )
-    run = LiveRun([law], lives=Lives([law], asked(error_rate=0.001)))
+    run = LiveRun([law], tracking=SampleTracking([law], asked(error_rate=0.001)))
     for target in range(1, 11):
         run.deliver([{"event": "new", "name": "app.A", "targetId": target}])
         if target % 2:
             run.deliver([{"event": "func_pre", "name": "app.A.close", "targetId": target}])
         run.deliver([{"event": "gone", "name": "app.A", "targetId": target}])
     run.end()
-    (kind,) = confidence_of(run).kinds.values()
-    assert kind.laws["closed"] == Tally(clean=5, violated=5)
+    (group,) = confidence_of(run).groups.values()
+    assert group.laws["closed"] == Tally(clean=5, violated=5)
     assert run.violations == 5
 
 
 def test_an_invariant_that_was_never_judged_is_unknown() -> None:
     run = live_run(asked())
-    assert run.lives is not None
-    run.lives.flipped_by_tracer({1: CLASS})
+    assert run.tracking is not None
+    run.tracking.flipped_by_tracer({1: CLASS})
     run.deliver(
         [
             {"event": "born", "name": CLASS, "targetId": 1, "sampled": 1},
@@ -436,23 +436,23 @@ def test_an_invariant_that_was_never_judged_is_unknown() -> None:
             {"event": "gone", "name": CLASS, "targetId": 2},
         ]
     )
-    (kind,) = confidence_of(run).kinds.values()
-    assert kind.laws[STATE] == Tally(clean=1, unknown=1)
-    assert kind.laws[STEP] == Tally(clean=2)  # what never moves, moves by one at most
+    (group,) = confidence_of(run).groups.values()
+    assert group.laws[STATE] == Tally(clean=1, unknown=1)
+    assert group.laws[STEP] == Tally(clean=2)  # what never moves, moves by one at most
 
 
 def test_many_violations_cost_no_more_each() -> None:
     run = live_run(asked(error_rate=1e-5), on_violation="count")
-    (kind,) = confidence_of(run).kinds.values()
+    (group,) = confidence_of(run).groups.values()
     calls: list[int] = []
-    require = kind.walk.require
-    kind.walk.require = lambda needed: calls.append(needed) or require(needed)  # type: ignore[method-assign]
+    require = group.policy_run.require
+    group.policy_run.require = lambda needed: calls.append(needed) or require(needed)  # type: ignore[method-assign]
     events: list[Event] = []
     for target in range(1, 501):
         events.append({"event": "field_write", "name": FIELD, "targetId": target, "res": -1})
         events.append({"event": "gone", "name": CLASS, "targetId": target})
     run.deliver(events)
-    assert kind.laws[STATE].violated == 500
+    assert group.laws[STATE].violated == 500
     assert len(calls) == 1
 
 
@@ -466,9 +466,9 @@ def test_odd_ids_disturb_nobody() -> None:
 
 def test_an_object_that_owes_something_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     law = lawful.invariant(CLASS, when="new.rc > 0", then="new.rc == 0", within="30s", name="leak")
-    run = LiveRun([law], lives=Lives([law], asked(error_rate=0.1, confidence=0.9)))
+    run = LiveRun([law], tracking=SampleTracking([law], asked(error_rate=0.1, confidence=0.9)))
     confidence = confidence_of(run)
-    (kind,) = confidence.kinds.values()
+    (group,) = confidence.groups.values()
     clock = [0.0]
     monkeypatch.setattr(type(confidence), "now", property(lambda self: clock[0]))
 
@@ -476,15 +476,15 @@ def test_an_object_that_owes_something_keeps_its_place(monkeypatch: pytest.Monke
         return {"event": "field_write", "name": FIELD, "targetId": target, "res": value, "time": clock[0]}
 
     run.deliver([write(1, 1), write(2, 0)])  # the first leaks, the second only lives on
-    for target in range(3, kind.walk.needed + 1):
+    for target in range(3, group.policy_run.needed + 1):
         run.deliver([write(target, 0), {"event": "gone", "name": CLASS, "targetId": target, "time": clock[0]}])
-    assert kind.walk.budget == 0
+    assert group.policy_run.budget == 0
     clock[0] = 10.0
     confidence.beat()
-    assert kind.walk.budget == 1  # the place of the second
+    assert group.policy_run.budget == 1  # the place of the second
     clock[0] = 31.0
     run.tick(clock[0])
-    assert kind.walk.violations == 1
+    assert group.policy_run.violations == 1
     assert [finding.law for finding in run.findings] == ["leak"]
 
 

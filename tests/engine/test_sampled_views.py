@@ -7,7 +7,7 @@ from typing import Any
 from lawful import grammar
 from lawful.config import SamplingConfig
 from lawful.engine.live import LiveRun
-from lawful.engine.sample_tracking import Lives, demand
+from lawful.engine.sample_tracking import SampleTracking, demand
 
 LAW = grammar.compile(
     """
@@ -33,16 +33,18 @@ def life(group: int, *, wrong: bool = False, cut: bool = False) -> list[Event]:
 
 
 def judged(events: list[Event], **asked: Any) -> LiveRun:
-    lives = Lives([LAW], demand(SamplingConfig(**{"confidence": 0.9, "error_rate": 0.1, "seed": 3} | asked)))
-    run = LiveRun([LAW], lives=lives)
+    tracking = SampleTracking(
+        [LAW], demand(SamplingConfig(**{"confidence": 0.9, "error_rate": 0.1, "seed": 3} | asked))
+    )
+    run = LiveRun([LAW], tracking=tracking)
     run.deliver(events)
     run.end()
     return run
 
 
 def counts(run: LiveRun) -> tuple[str, int, int]:
-    assert run.lives is not None
-    (summary,) = run.lives.confidence.summary()
+    assert run.tracking is not None
+    (summary,) = run.tracking.confidence.summary()
     (law,) = summary.laws
     return summary.class_name, law.samples, law.violations
 
@@ -72,11 +74,11 @@ def test_what_a_group_lacks_at_the_end_takes_its_clean_sample_back():
 
 
 def test_only_groups_on_which_the_coin_falls_are_judged():
-    lives = Lives([LAW], demand(SamplingConfig(confidence=0.9, error_rate=0.1, seed=3, policy="taper(8)")))
-    run = LiveRun([LAW], lives=lives)
+    tracking = SampleTracking([LAW], demand(SamplingConfig(confidence=0.9, error_rate=0.1, seed=3, policy="taper(8)")))
+    run = LiveRun([LAW], tracking=tracking)
     for group in range(1, 201):
         run.deliver(life(group, wrong=group > 100))
-    (summary,) = lives.confidence.summary()
+    (summary,) = tracking.confidence.summary()
     assert summary.created == 200 and 22 < summary.sampled < 200
     assert {finding.count for finding in run.findings} <= {each.violations for each in summary.laws}
 
@@ -88,5 +90,5 @@ def test_messages_without_a_group_are_all_judged():
 
 def test_two_views_of_one_group_share_its_coin():
     other = grammar.compile("view W specifies G { send A.a(Int n) a }\nS ::= epsilon | a S", name="w.view")
-    lives = Lives([LAW, other], demand(SamplingConfig(confidence=0.9, error_rate=0.1, seed=3)))
-    assert list(lives.confidence.kinds) == ["group G"] and not lives.whole
+    tracking = SampleTracking([LAW, other], demand(SamplingConfig(confidence=0.9, error_rate=0.1, seed=3)))
+    assert list(tracking.confidence.groups) == ["group G"] and not tracking.whole

@@ -12,7 +12,7 @@ import lawful
 from lawful import pristine_os
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand
-from lawful.engine.tracer_sampling import Sampler
+from lawful.engine.tracer_sampling import TracerSampler
 
 
 class FakeTracer:
@@ -45,9 +45,9 @@ class FakeWatched:
     on_seen: Any = None
 
 
-def made(policy: str = "off") -> tuple[Sampler, FakeTracer, FakeWatched]:
+def made(policy: str = "off") -> tuple[TracerSampler, FakeTracer, FakeWatched]:
     law = lawful.invariant("app.Node", always="o.rc >= 0", name="never")
-    sampler = Sampler(Demand(0.9, 0.1, policies.named(policy), 1), [law])
+    sampler = TracerSampler(Demand(0.9, 0.1, policies.named(policy), 1), [law])
     tracer, watched = FakeTracer(), FakeWatched()
     sampler.attach(tracer, watched)  # type: ignore[arg-type]
     sampler.begin()
@@ -73,7 +73,7 @@ def test_a_tracer_that_stops_is_told_nothing_more() -> None:
     sampler, tracer, _ = made()
     sampler.stop()
     before = list(tracer.told)
-    sampler.confidence.violated(next(iter(sampler.confidence.kinds.values())))
+    sampler.confidence.violated(next(iter(sampler.confidence.groups.values())))
     sampler.end()
     assert tracer.told == before
 

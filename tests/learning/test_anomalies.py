@@ -6,8 +6,8 @@ from array import array
 import pytest
 
 from lawful.learning import anomalies, ranking, templates, window
-from lawful.learning.view import View
-from lawful.learning.window_protocol import Instruction, Op, Pair, Site, State, Word
+from lawful.learning.learner_view import LearnerView
+from lawful.learning.window_protocol import Instruction, Op, Pair, RuleState, Site, Word
 
 PRODUCT = templates.compile(templates.DEFAULT)
 LOOSEST = (
@@ -27,7 +27,7 @@ class World:
         self.size = size
         self.names = {}
         self.sites = {}
-        self.lives = []
+        self.histories = []
         self.raising = {}
 
     def number(self, name):
@@ -41,21 +41,21 @@ class World:
         for part in text.split():
             name, line = part.split(":")
             events.append((self.number(name), self.site((file, int(line)))))
-        self.lives.append(events)
-        return len(self.lives)  # its number as an object
+        self.histories.append(events)
+        return len(self.histories)  # its number as an object
 
     def events(self):
         if self.rng is None:
-            return [(name, site, id_) for id_, life in enumerate(self.lives, 1) for name, site in life]
-        queue = list(enumerate(self.lives, 1))
+            return [(name, site, id_) for id_, history in enumerate(self.histories, 1) for name, site in history]
+        queue = list(enumerate(self.histories, 1))
         self.rng.shuffle(queue)
-        queue = [(id_, list(life)) for id_, life in queue]
+        queue = [(id_, list(history)) for id_, history in queue]
         stream = []
         while queue:  # three objects are in use at a time
-            id_, life = queue[self.rng.randrange(min(3, len(queue)))]
-            stream.append((*life.pop(0), id_))
-            if not life:
-                queue.remove((id_, life))
+            id_, history = queue[self.rng.randrange(min(3, len(queue)))]
+            stream.append((*history.pop(0), id_))
+            if not history:
+                queue.remove((id_, history))
         return stream
 
     def view(self, made=(), product=PRODUCT, texts=templates.DEFAULT):
@@ -65,7 +65,7 @@ class World:
         learned.drain()
         words = [Word("new" if name in made else "func_pre", name) for name in self.names]
         sites = [Site(*place) for place in self.sites]
-        return View(learned, product, texts, words, sites, lambda *_: State.ENFORCING, self.raising)
+        return LearnerView(learned, product, texts, words, sites, lambda *_: RuleState.ENFORCING, self.raising)
 
     def find(self, **options):
         view = self.view(**options)
@@ -75,9 +75,9 @@ class World:
         return found
 
 
-def noise(world, rng, lives):
+def noise(world, rng, histories):
     """Containers as programs use them: any method after any other."""
-    for _ in range(lives):
+    for _ in range(histories):
         kind = rng.choice(["list", "dict", "set"])
         file, line = rng.choice(["app.py", "tools.py", "web.py"]), rng.randrange(1000, 1100)
         calls = [rng.choice("add pop get sort copy clear".split()) for _ in range(rng.randrange(1, 8))]
@@ -158,8 +158,8 @@ def test_chance_yields_nothing(names, longest):
         rng = random.Random(f"{seed} {names} {longest}")
         world = World(rng)
         for _ in range(400):
-            life = [f"m{rng.randrange(names)}:{rng.randrange(20, 60)}" for _ in range(rng.randrange(1, longest + 1))]
-            world.use(" ".join(life), rng.choice(["x.py", "y.py"]))
+            history = [f"m{rng.randrange(names)}:{rng.randrange(20, 60)}" for _ in range(rng.randrange(1, longest + 1))]
+            world.use(" ".join(history), rng.choice(["x.py", "y.py"]))
         assert world.find() == []
 
 
@@ -303,10 +303,10 @@ def forgetful(pair):
 
 def test_earlier_runs_count():
     def world(with_history):
-        lone = World()
-        lone.use("open:10 close:11")
-        lone.use("open:500")
-        view = lone.view()
+        world = World()
+        world.use("open:10 close:11")
+        world.use("open:500")
+        view = world.view()
         if with_history:
             kept, missing = 2, 0  # kinds: `ab`, and `a` alone
             assert PRODUCT.letters[kept] == 3 and PRODUCT.satisfied[kept] & 1 and PRODUCT.letters[missing] == 1
@@ -339,5 +339,5 @@ def test_counting_agrees_with_finding_on_random_programs():
         view = world.view()
         for case in anomalies._cases(view, view.window.survey(LOOSEST, False).candidates, 0.0):
             counts = view.window.counts(*case.candidate[:2])
-            assert case.score <= ranking.at_most(counts, case.candidate.rule, case.way)
+            assert case.score <= ranking.at_most(counts, case.candidate.rule, case.violation)
     assert several

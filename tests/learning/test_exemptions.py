@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lawful.learning import exemptions, history_patterns, vocabulary
-from lawful.learning.history_patterns import WayOfLife
+from lawful.learning.history_patterns import IndexedHistory
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
 from lawful.learning.window_protocol import Anomaly
@@ -19,26 +19,26 @@ LIVES = 30
 ODD = 7  # the one that differs
 
 
-def learned(life: Callable[[int], str], window: int = 5) -> Learner:
+def learned(history: Callable[[int], str], window: int = 5) -> Learner:
     """From objects, each with its own lines. A life is names; `+File` makes the object."""
     learner = Learner(Parameters(window=window))
     for number in range(LIVES):
-        learner.feed([event(name, number, 10 * number + at) for at, name in enumerate(life(number).split())])
+        learner.feed([event(name, number, 10 * number + at) for at, name in enumerate(history(number).split())])
     learner.finish()
     return learner
 
 
-def told(life: Callable[[int], str]) -> list[Anomaly]:
-    return list(learned(life).anomalies())
+def told(history: Callable[[int], str]) -> list[Anomaly]:
+    return list(learned(history).anomalies())
 
 
-def broken(life: Callable[[int], str], end: str) -> bool:
+def broken(history: Callable[[int], str], end: str) -> bool:
     """Does a rule about whole lives speak of the odd one, that has to do with how lives end?"""
-    learner = learned(life)
+    learner = learned(history)
     return any(
-        end in [learner.intake.words[name].name for name in (*case.others, case.key) if isinstance(name, int)]
+        end in [learner.numbering.words[name].name for name in (*case.others, case.key) if isinstance(name, int)]
         and ODD in [example.object for _, example in case.bad]
-        for case in learner.study().cases()
+        for case in learner.history_rules().cases()
     )
 
 
@@ -56,7 +56,7 @@ def odd(usual: str, other: str) -> Callable[[int], str]:
 
 
 @pytest.mark.parametrize(
-    ("usual", "excused", "not_excused"),
+    ("usual", "exempt", "not_excused"),
     [
         pytest.param("+T T.start T.join", "+T", "+T T.start", id="never begun"),
         pytest.param("+L L.enter L.leave L.enter L.leave", "+L", "+L L.enter", id="no section"),
@@ -66,20 +66,20 @@ def odd(usual: str, other: str) -> Callable[[int], str]:
         pytest.param("+F F.read F.close", "+F F.read F.close F.__str__", "+F F.read F.close F.peek", id="printed"),
     ],
 )
-def test_what_excuses(usual: str, excused: str, not_excused: str) -> None:
+def test_what_excuses(usual: str, exempt: str, not_excused: str) -> None:
     end = usual.split()[-1]
     assert not broken(odd(usual, usual), end)
-    assert not broken(odd(usual, excused), end)
+    assert not broken(odd(usual, exempt), end)
     assert broken(odd(usual, not_excused), end)
     (anomaly,) = told(odd(usual, not_excused))
     assert {scene.object for scene in anomaly.bad} == {ODD}
 
 
 def test_one_that_ends_with_a_close_is_ended_though_others_go_on_after_one() -> None:
-    def life(number: int) -> str:
+    def history(number: int) -> str:
         return "+F F.read F.close" if number == ODD else "+F F.read F.close F.close F.read F.__exit__"
 
-    assert not broken(life, "F.__exit__")
+    assert not broken(history, "F.__exit__")
     assert broken(odd("+F F.read F.close F.close F.read F.__exit__", "+F F.read"), "F.__exit__")
 
 
@@ -125,11 +125,11 @@ def test_what_is_always_done_at_one_place_could_not_be_forgotten_at_others() -> 
 def test_two_causes_are_two_anomalies() -> None:
     """Both rules are about the same end; what breaks them are two objects."""
 
-    def life(number: int) -> str:
+    def history(number: int) -> str:
         use = "F.read" if number % 2 else "F.write"
         return use if number in (ODD, ODD + 1) else f"{use} F.close"
 
-    found = told(life)
+    found = told(history)
     assert [{scene.object for scene in anomaly.bad} for anomaly in found] in ([{7}, {8}], [{8}, {7}], [{7, 8}])
     assert {str(site) for anomaly in found for site in anomaly.sites} == {"app.py:70", "app.py:80"}
 
@@ -140,11 +140,11 @@ def test_what_was_told_is_not_told_again() -> None:
 
 
 def test_what_begins_is_ended_though_the_life_goes_on() -> None:
-    def life(number: int) -> str:
+    def history(number: int) -> str:
         end = "" if number == ODD else ("D.rollback" if number % 3 else "D.commit")
         return f"+D D.begin D.execute {end} D.query D.close"
 
-    (anomaly,) = told(life)
+    (anomaly,) = told(history)
     assert anomaly.rule.a.name == "D.begin"
     assert {word.name for word in (anomaly.rule.b, *anomaly.rule.more)} == {"D.commit", "D.rollback"}
     assert {scene.object for scene in anomaly.bad} == {ODD}
@@ -173,11 +173,11 @@ def test_what_ways_of_life_say_is_what_the_histories_say(seed: int) -> None:
     for number, names in histories.items():
         learner.feed([event(name, number, 100 * number + at) for at, name in enumerate(names)])
     learner.finish()
-    words = learner.intake.words
+    words = learner.numbering.words
     ways = {}
-    for life in learner.window.lives():
-        way = WayOfLife(life, None)
-        ways.update((example.object, way) for example in life.examples)
+    for history in learner.window.histories():
+        way = IndexedHistory(history, None)
+        ways.update((example.object, way) for example in history.examples)
     assert set(ways) == set(histories)
     for number, names in histories.items():
         way = ways[number]
@@ -242,16 +242,16 @@ def test_it_is_the_same_beginning_in_every_class(ended: str) -> None:
 
 
 def test_a_fixture_ends_what_may_not_have_begun() -> None:
-    def life(number: int, other: str) -> str:
+    def history(number: int, other: str) -> str:
         if number == ODD:
             return other
         return "+T T.schedule T.join" if number % 5 == 0 else "+T T.schedule T.start T.join"
 
-    assert not broken(lambda number: life(number, "+T T.schedule"), "T.join")
-    assert broken(lambda number: life(number, "+T T.schedule T.start"), "T.join")
+    assert not broken(lambda number: history(number, "+T T.schedule"), "T.join")
+    assert broken(lambda number: history(number, "+T T.schedule T.start"), "T.join")
 
 
 def test_a_question_is_no_end() -> None:
     """Lives that happen to be asked about last are not ended by that."""
     learner = learned(lambda number: "T.plan T.is_ready" if number % 6 == 0 else "T.plan T.stop")
-    assert {word.name for rule in learner.study().rules() for word in (rule.b, *rule.more)} == {"T.stop"}
+    assert {word.name for rule in learner.history_rules().rules() for word in (rule.b, *rule.more)} == {"T.stop"}

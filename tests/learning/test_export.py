@@ -21,9 +21,9 @@ from lawful.engine import TraceRun
 from lawful.engine.live import LiveRun
 from lawful.laws.loader import load_law
 from lawful.learning import templates, window
+from lawful.learning.event_numbering import EventNumbering
 from lawful.learning.export import chosen, to_rml
-from lawful.learning.intake import Intake
-from lawful.learning.window_protocol import Rule, State, Word
+from lawful.learning.window_protocol import Rule, RuleState, Word
 
 A, B = Word("func_pre", "app.File.open"), Word("func_pre", "app.File.close")
 OWN = ("aab", "(ab)+", "a{2}b", "a{1,2}b", "a(a|b)*b", "a*b*", "(a|b)b", "[ab]a", "ab{0}|b", "a|b", "(a?b?)+", "ba|a.b")
@@ -34,7 +34,7 @@ Event = dict[str, Any]
 
 
 def rule(pattern: str, a: Word = A, b: Word = B, satisfied: int = 9, failed: int = 0) -> Rule:
-    return Rule(a, b, pattern, satisfied, failed, 3, State.ENFORCING)
+    return Rule(a, b, pattern, satisfied, failed, 3, RuleState.ENFORCING)
 
 
 def law(*rules: Rule) -> rml.RmlLaw:
@@ -136,12 +136,12 @@ def failed(pattern: str, events: list[Event], size: int) -> int:
     good = next(word for word in WORDS if language(pattern).fullmatch(word) and {"a", "b"} == set(word))
     assert size >= len(good)
     learner = window.make(templates.compile([pattern]), size, 0)
-    intake = Intake()
-    intake.word(*A)  # gets the smaller number, so that rule 0 is ours
-    intake.add([event(char, 1000) for char in good] + events)
-    learner.feed(*intake.take())
+    numbering = EventNumbering()
+    numbering.word(*A)  # gets the smaller number, so that rule 0 is ours
+    numbering.add([event(char, 1000) for char in good] + events)
+    learner.feed(*numbering.take())
     learner.drain()
-    counts = learner.counts(0, intake.word(*B))
+    counts = learner.counts(0, numbering.word(*B))
     assert counts is not None
     return counts.total - counts.satisfied[0]
 
@@ -237,13 +237,13 @@ def failed_rules(events: list[Event]) -> set[str]:
     found = set()
     for pattern in ("ab", "ab+", "a+b"):
         learner = window.make(templates.compile([pattern]), len(events) + 1, 0)
-        intake = Intake()
-        intake.word(*OPEN)
-        intake.add(events)
-        learner.feed(*intake.take())
+        numbering = EventNumbering()
+        numbering.word(*OPEN)
+        numbering.add(events)
+        learner.feed(*numbering.take())
         learner.drain()
         for each, name in zip(THIRTY, EQUATIONS, strict=True):
-            counts = learner.counts(0, intake.word(*each.b))
+            counts = learner.counts(0, numbering.word(*each.b))
             if each.pattern == pattern and counts is not None and counts.total > counts.satisfied[0]:
                 found.add(name)
     return found
@@ -350,7 +350,7 @@ def test_only_what_is_named_is_watched() -> None:
 
 
 def test_no_rule_accepts_everything() -> None:
-    empty = rml.compile(to_rml([rule("ab")._replace(state=State.LEARNING)]))
+    empty = rml.compile(to_rml([rule("ab")._replace(state=RuleState.LEARNING)]))
     assert empty.check([event("b", 1)]).accepted
     assert empty.watches == ()
 
@@ -360,7 +360,7 @@ def test_no_rule_accepts_everything() -> None:
 
 def test_the_best_enforcing_rule_of_a_pair_is_chosen() -> None:
     loose, strict = rule("ab?", satisfied=42), rule("ab", satisfied=41, failed=1)
-    turned = rule("ab", a=B, b=A, satisfied=1, failed=41)._replace(state=State.DEAD)
+    turned = rule("ab", a=B, b=A, satisfied=1, failed=41)._replace(state=RuleState.DEAD)
     other = rule("ab", a=A, b=C)
     assert chosen([strict, turned, loose, other]) == [loose, other]
     assert chosen([strict, turned, loose, other], [strict]) == [strict, other]

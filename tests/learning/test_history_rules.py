@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from lawful import rml
-from lawful.learning import history_patterns, history_rules, ranking, strategies, vocabulary
-from lawful.learning.export import chosen_lives, to_rml
-from lawful.learning.history_patterns import WayOfLife
-from lawful.learning.history_rules import Study
+from lawful.learning import history_patterns, ranking, strategies, vocabulary
+from lawful.learning.export import chosen_histories, to_rml
+from lawful.learning.history_patterns import IndexedHistory
+from lawful.learning.history_rules import HistoryRules
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
 from lawful.learning.store import Run, Store
 from lawful.learning.violation_kinds import Breach
-from lawful.learning.window_protocol import Life, Rule, State, Word
+from lawful.learning.window_protocol import History, Rule, RuleState, Word
 
 Event = dict[str, Any]
 
@@ -61,13 +61,13 @@ def random_trace(random: Random) -> list[Event]:
     return events
 
 
-def oracle_ends(lives: list[list[tuple[str, str]]], key: str) -> set[str]:
+def oracle_ends(histories: list[list[tuple[str, str]]], key: str) -> set[str]:
     """Events with which most of the lives that have them end."""
-    pool = [life for life in lives if any(name == key for name, _ in life)]
+    pool = [history for history in histories if any(name == key for name, _ in history)]
     found = set()
-    for end in {name for life in pool for name, _ in life} - {key}:
-        having = [life for life in pool if any(name == end for name, _ in life)]
-        last = [life[-1] for life in having if life[-1][0] == end]
+    for end in {name for history in pool for name, _ in history} - {key}:
+        having = [history for history in pool if any(name == end for name, _ in history)]
+        last = [history[-1] for history in having if history[-1][0] == end]
         if len(last) >= max(2, 0.7 * len(having)) and len({place for _, place in last}) >= 2:
             found.add(end)
     return found
@@ -77,16 +77,16 @@ def oracle_ends(lives: list[list[tuple[str, str]]], key: str) -> set[str]:
 def test_counts_are_those_of_the_histories(seed: int) -> None:
     random = Random(seed)
     events = random_trace(random)
-    lives = list(histories(events).values())
+    every = list(histories(events).values())
     learner = learned(events, window=random.choice((0, 1, 25)), core=random.choice(("", "python")))
-    found = {rule.a.label: rule for rule in learner.study().rules()}
+    found = {rule.a.label: rule for rule in learner.history_rules().rules()}
     for key in NAMES:
-        ends = oracle_ends(lives, key)
+        ends = oracle_ends(every, key)
         pattern = re.compile("(a*b+)+")
         words = [
-            "".join("a" if name == key else "b" for name, _ in life if name == key or name in ends)
-            for life in lives
-            if any(name == key for name, _ in life)
+            "".join("a" if name == key else "b" for name, _ in history if name == key or name in ends)
+            for history in every
+            if any(name == key for name, _ in history)
         ]
         kept = sum(pattern.fullmatch(word) is not None for word in words)
         enforced = bool(ends) and kept > 4 and kept / len(words) > 0.75
@@ -95,7 +95,7 @@ def test_counts_are_those_of_the_histories(seed: int) -> None:
             rule = found[key]
             assert {word.label for word in (rule.b, *rule.more)} == ends
             assert (rule.satisfied, rule.failed) == (kept, len(words) - kept)
-            assert rule.state is State.ENFORCING
+            assert rule.state is RuleState.ENFORCING
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -103,17 +103,19 @@ def test_as_a_law_they_say_the_same_of_the_same_trace(seed: int) -> None:
     random = Random(100 + seed)
     learner = learned(random_trace(random), window=0)
     rules = [
-        rule for rule in learner.study().rules() if any(word.name.endswith("close") for word in (rule.b, *rule.more))
+        rule
+        for rule in learner.history_rules().rules()
+        if any(word.name.endswith("close") for word in (rule.b, *rule.more))
     ]
     for rule in rules:
-        law = rml.compile(to_rml((), [rule], lives=[rule]))
+        law = rml.compile(to_rml((), [rule], histories=[rule]))
         for _ in range(5):
             events = random_trace(random)
             ends = {word.label for word in (rule.b, *rule.more)}
             bad = False
-            for life in histories(events).values():
+            for history in histories(events).values():
                 word = "".join(
-                    "a" if name == rule.a.label else "b" for name, _ in life if name in {rule.a.label, *ends}
+                    "a" if name == rule.a.label else "b" for name, _ in history if name in {rule.a.label, *ends}
                 )
                 bad |= bool(word) and not re.fullmatch("(a*b+)+", word)
             assert law.check(events).accepted != bad
@@ -142,7 +144,7 @@ def test_an_end_that_is_missing_is_told_however_far_away_it_is_elsewhere() -> No
     assert anomaly.message == (
         "`File.read` is followed by `File.close` or `File.__exit__` in 29 of 30 lives; not at `app.py:70`"
     )
-    assert anomaly.rule.life
+    assert anomaly.rule.whole_history
     assert str(anomaly.rule) == "File.read* (File.close | File.__exit__)+"
     assert [str(site) for site in anomaly.sites] == ["app.py:70"]
     assert anomaly.good is not None
@@ -169,7 +171,7 @@ def test_what_the_window_knows_as_well_is_told_in_its_words() -> None:
             events.append(call("Lock.release", number, 10 * number + 1))
     (anomaly,) = learned(events).anomalies()
     assert anomaly.message == "`Lock.acquire` is followed by `Lock.release` in 20 of 21 uses; not at `app.py:200`"
-    assert not anomaly.rule.life
+    assert not anomaly.rule.whole_history
 
 
 def test_what_has_to_come_first() -> None:
@@ -197,17 +199,19 @@ def test_names_count_where_there_are_many_rules() -> None:
     assert ranking.doubt(3) == ranking.doubt(10) == 0
     assert 0 < ranking.doubt(20) < ranking.doubt(1000) <= 0.5
 
-    def study(*, doubt: float) -> list[float]:
+    def scores(*, doubt: float) -> list[float]:
         words = [Word("func_pre", "Thing.take"), Word("func_pre", "Thing.look")]
         learner = learned(
             [call(word.name, number, number) for number in range(30) for word in words if number or word == words[0]]
         )
-        lives = learner.window.lives()
-        intake = learner.intake
+        histories = learner.window.histories()
+        numbering = learner.numbering
         judge = learner.view().judge
-        return [each.score for each in history_rules.Study(lives, intake.words, intake.sites, judge, {}, doubt).cases()]
+        return [
+            each.score for each in HistoryRules(histories, numbering.words, numbering.sites, judge, {}, doubt).cases()
+        ]
 
-    assert [0.5 * score for score in study(doubt=0.0)[:1]] == study(doubt=0.5)[:1]
+    assert [0.5 * score for score in scores(doubt=0.0)[:1]] == scores(doubt=0.5)[:1]
 
 
 # -- other runs, other processes -----------------------------------------------------------------------------------
@@ -228,35 +232,35 @@ def test_lives_of_other_processes_are_as_good_as_our_own() -> None:
 def test_lives_of_other_runs_count_but_are_not_told(tmp_path: Any) -> None:
     first, second = parts()
     with Store(tmp_path / "store.db") as store:
-        assert store.lives() == []
+        assert store.histories() == []
         learner = learned(first, window=5)
-        store.add([Run("one", 1, 5)], learner.parameters.templates, learner.knowledge(), learner.known_lives())
+        store.add([Run("one", 1, 5)], learner.parameters.templates, learner.shared_pairs(), learner.shared_histories())
         bare = learned(second, window=5)
         assert bare.anomalies() == [] or bare.anomalies()[0].rule.satisfied < 10
         taught = Learner(Parameters(window=5))
-        taught.remember_lives(store.lives())
+        taught.remember_histories(store.histories())
         taught.feed(second)
         taught.finish()
         assert taught.anomalies()[0].message.endswith("in 29 of 30 lives; not at `app.py:70`")
-        store.add([Run("two", 1, 5)], taught.parameters.templates, taught.knowledge(), taught.known_lives())
+        store.add([Run("two", 1, 5)], taught.parameters.templates, taught.shared_pairs(), taught.shared_histories())
         # What is known of the bad one is known, but it was another run.
         later = Learner(Parameters(window=5))
-        later.remember_lives(store.lives())
+        later.remember_histories(store.histories())
         later.feed(files())
         later.finish()
         assert later.anomalies() == []
-        assert sum(life.count for life in store.lives() if life.words[0].name == "File.read") == 30
+        assert sum(history.count for history in store.histories() if history.words[0].name == "File.read") == 30
     with Store(tmp_path / "merged.db") as merged, Store(tmp_path / "store.db") as store:
         merged.merge([store])
-        assert sorted(merged.lives()) == sorted(store.lives())
+        assert sorted(merged.histories()) == sorted(store.histories())
 
 
 def test_a_way_of_life_once() -> None:
-    lives = [life for part in parts() for life in learned(part).window.lives()]
-    found = history_patterns.merged(lives)
-    assert len({life.order for life in found}) == len(found)
-    assert sum(life.count for life in found) == sum(life.count for life in lives)
-    assert history_patterns.merged([Life((0, 1), 2, ())]) == [Life((0, 1), 2, ())]
+    histories = [history for part in parts() for history in learned(part).window.histories()]
+    found = history_patterns.merged(histories)
+    assert len({history.order for history in found}) == len(found)
+    assert sum(history.count for history in found) == sum(history.count for history in histories)
+    assert history_patterns.merged([History((0, 1), 2, ())]) == [History((0, 1), 2, ())]
 
 
 # -- as a law ------------------------------------------------------------------------------------------------------
@@ -264,14 +268,14 @@ def test_a_way_of_life_once() -> None:
 
 def test_which_rules_are_in_a_law() -> None:
     read, close, leave = (Word("func_pre", f"File.{name}") for name in ("read", "close", "__exit__"))
-    both = Rule(read, close, "a*b+", 20, 1, 3, State.ENFORCING, (leave,), True)
-    one = Rule(read, close, "a*b+", 20, 1, 3, State.ENFORCING, (), True)
-    assert chosen_lives([both, one], []) == [both, one]
-    assert chosen_lives([both, one], [Rule(read, close, "ab", 20, 1, 3, State.ENFORCING)]) == [both]
-    assert chosen_lives([one._replace(b=read, a=close)], []) == []  # no name says that something ends
-    assert chosen_lives([one._replace(a=Word("any", "File"))], []) == []
-    assert chosen_lives([one._replace(state=State.LEARNING)], []) == []
-    text = to_rml([], lives=[both])
+    both = Rule(read, close, "a*b+", 20, 1, 3, RuleState.ENFORCING, (leave,), True)
+    one = Rule(read, close, "a*b+", 20, 1, 3, RuleState.ENFORCING, (), True)
+    assert chosen_histories([both, one], []) == [both, one]
+    assert chosen_histories([both, one], [Rule(read, close, "ab", 20, 1, 3, RuleState.ENFORCING)]) == [both]
+    assert chosen_histories([one._replace(b=read, a=close)], []) == []  # no name says that something ends
+    assert chosen_histories([one._replace(a=Word("any", "File"))], []) == []
+    assert chosen_histories([one._replace(state=RuleState.LEARNING)], []) == []
+    text = to_rml([], histories=[both])
     assert "matches file_close(o) | file_exit(o);" in text
     assert "kept in 20 of 21 lives" in text
 
@@ -286,13 +290,13 @@ def test_several_traces_have_objects_of_the_same_number() -> None:
     assert anomaly.message.endswith("in 88 of 90 lives; not at `app.py:70` and `app.py:90`")
 
 
-class Thorough(Study):
+class Thorough(HistoryRules):
     """Looks at whatever comes before an event, however seldom."""
 
-    def _company(self, key: int, pool: list[WayOfLife]) -> Iterator[int]:
+    def _company(self, key: int, pool: list[IndexedHistory]) -> Iterator[int]:
         for name in dict.fromkeys(name for way in pool for name in way.names if way.first[name] < way.first[key]):
             word = self._words[name]
-            if vocabulary.is_call(word) and vocabulary.leads(word, self._words[key]) and name not in self._finals:
+            if vocabulary.is_call(word) and vocabulary.leads(word, self._words[key]) and name not in self._final_events:
                 yield name
 
 
@@ -310,16 +314,16 @@ def test_what_is_not_looked_at_would_not_have_been_told(seed: int) -> None:
     values = learner.parameters.thresholds
     strategy = strategies.parse(learner.parameters.strategy)
 
-    def judge(satisfied: int, total: int, contexts: int) -> State:
+    def judge(satisfied: int, total: int, contexts: int) -> RuleState:
         return strategy.judge(satisfied, total, contexts, values)
 
-    lives = learner.window.lives()
+    histories = learner.window.histories()
     ours, thorough = (
         [
             case._replace(good=(), bad=())
-            for case in kind(lives, learner.intake.words, learner.intake.sites, judge, {}).cases()
+            for case in kind(histories, learner.numbering.words, learner.numbering.sites, judge, {}).cases()
             if case.breach is Breach.FIRST
         ]
-        for kind in (Study, Thorough)
+        for kind in (HistoryRules, Thorough)
     )
     assert ours == thorough and (ours or seed != 0)

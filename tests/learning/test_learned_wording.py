@@ -7,13 +7,13 @@ import pytest
 
 from lawful.learning import templates, violation_kinds, wording
 from lawful.learning.violation_kinds import Breach
-from lawful.learning.window_protocol import Rule, Scene, Site, State, Word
+from lawful.learning.window_protocol import ExampleScenario, Rule, RuleState, Site, Word
 
 OWN = ("a(ba)*", "ba", "abb", "a{2,3}b", "(ab|ba)a", "aab|b")
 
 
 def scene(*places, id_=7):
-    return Scene(id_, 1, tuple(("x", Site(*place)) for place in places), False)
+    return ExampleScenario(id_, 1, tuple(("x", Site(*place)) for place in places), False)
 
 
 BAD = (scene(("db.py", 80), ("db.py", 88)),)
@@ -21,9 +21,9 @@ BAD = (scene(("db.py", 80), ("db.py", 88)),)
 
 def sentence(template, word, a="open", b="close", bad=BAD, kept=41, total=42):
     found = violation_kinds.of(templates.compile([template]))
-    rule = Rule(Word("func_pre", a), Word("func_pre", b), template, kept, total - kept, 3, State.ENFORCING)
-    way = found.shape(0).broken(tuple("ab".index(letter) for letter in word))
-    return wording.sentence(rule, found.shape(0), way, kept, total, bad)
+    rule = Rule(Word("func_pre", a), Word("func_pre", b), template, kept, total - kept, 3, RuleState.ENFORCING)
+    violation = found.shape(0).broken(tuple("ab".index(letter) for letter in word))
+    return wording.sentence(rule, found.shape(0), violation, kept, total, bad)
 
 
 FOLLOWED = "`open` is followed by `close` in 41 of 42 uses; not at `db.py:88`"
@@ -130,8 +130,10 @@ def test_events_that_are_no_calls():
     shape = violation_kinds.of(templates.compile(["ab"])).shape(0)
 
     def say(a, b):
-        rule = Rule(a, b, "ab", 41, 1, 3, State.ENFORCING)
-        return wording.sentence(rule, shape, violation_kinds.Way(Breach.MISSING, 1), 41, 42, [scene(("x.py", 1))])
+        rule = Rule(a, b, "ab", 41, 1, 3, RuleState.ENFORCING)
+        return wording.sentence(
+            rule, shape, violation_kinds.ViolationKind(Breach.MISSING, 1), 41, 42, [scene(("x.py", 1))]
+        )
 
     assert say(Word("new", "Cursor"), Word("func_pre", "Cursor.close")) == (
         "a new `Cursor` is followed by `Cursor.close` in 41 of 42 uses; not at `x.py:1`"

@@ -19,7 +19,7 @@ from lawful.errors import LawfulError
 from lawful.learning import templates
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
-from lawful.learning.window_protocol import Known, Rule, Site, State, Word, turned
+from lawful.learning.window_protocol import Rule, RuleState, SharedPair, Site, Word, turned
 
 Event = dict[str, Any]
 Small = tuple[str, int, int]  # name, object, line
@@ -194,8 +194,8 @@ def test_a_missing_close_is_found() -> None:
     best = learner.anomalies()[0]
     assert {"open", "close"} == {best.rule.a.label, best.rule.b.label}
     assert best.rule.failed == 3
-    assert best.rule.state == State.ENFORCING
-    assert learner.intake.words[0] == Word("func_pre", "open")
+    assert best.rule.state == RuleState.ENFORCING
+    assert learner.numbering.words[0] == Word("func_pre", "open")
 
 
 def test_json_has_what_was_promised() -> None:
@@ -217,7 +217,7 @@ def test_json_has_what_was_promised() -> None:
             "contexts": rule.contexts,
             "state": rule.state.name.lower(),
         }
-        assert rule.state != State.DEAD
+        assert rule.state != RuleState.DEAD
     anomaly = answer["anomalies"][0]
     assert list(anomaly)[:8] == ["rule", "score", "satisfied", "failed", "object", "sites", "events", "message"]
     assert {anomaly["rule"]["a"], anomaly["rule"]["b"]} == {"open", "close"}
@@ -237,7 +237,7 @@ def test_rules_come_in_the_order_of_their_names_one_by_one() -> None:
     assert len(rules) == 18 * learner.window.pairs
     assert len({(rule.a, rule.b, rule.pattern) for rule in rules}) == len(rules)
     assert [rule.a.label for rule in rules[:3]] == ["close", "open", "close"]
-    assert {rule.state for rule in learner.rules()} == {State.ENFORCING, State.LEARNING}
+    assert {rule.state for rule in learner.rules()} == {RuleState.ENFORCING, RuleState.LEARNING}
 
 
 def test_dead_pairs_are_pruned_unless_all_rules_are_wanted() -> None:
@@ -320,7 +320,7 @@ def test_without_joins_nothing_is_known_of_cursors_and_their_connections() -> No
     learner.finish()
     classes = {(rule.a.name.split(".")[1], rule.b.name.split(".")[1]) for rule in learner.rules(all=True)}
     assert classes == {("Connection", "Connection")}
-    assert learner.intake.passed == {"no object": 60, "func_post": 300, "gone": 120}
+    assert learner.numbering.passed == {"no object": 60, "func_post": 300, "gone": 120}
 
 
 # -- parameters ---------------------------------------------------------------------------------------
@@ -399,20 +399,20 @@ def test_states_follow_the_thresholds() -> None:
     learner = Learner(Parameters(tune=False))
     learner.feed(events_of(program(2)))
     learner.finish()
-    assert any(rule.state == State.ENFORCING for rule in learner.rules())
+    assert any(rule.state == RuleState.ENFORCING for rule in learner.rules())
     learner.change(thresholds={"count.enforce": 100_000})
-    assert {rule.state for rule in learner.rules()} == {State.LEARNING}
+    assert {rule.state for rule in learner.rules()} == {RuleState.LEARNING}
     assert learner.anomalies() == []
 
 
 @given(trace=traces, cut=st.integers(0, 60))
 def test_other_templates_begin_anew(trace: list[Small], cut: int) -> None:
     learner = Learner(Parameters(all_rules=True, window=3))
-    renewed: list[object] = []
-    learner.renewed = renewed.append
+    on_new_window: list[object] = []
+    learner.on_new_window = on_new_window.append
     learner.feed(events_of(trace[:cut]))
     learner.change(templates=["ab", "abb?", "( ab )+"])
-    assert renewed == [learner.window]
+    assert on_new_window == [learner.window]
     assert learner.parameters.templates == ("ab", "abb?")
     learner.feed(events_of(trace[cut:]))
     learner.finish()
@@ -466,10 +466,10 @@ def test_it_is_asked_and_changed_by_other_threads_while_it_runs() -> None:
 
 def test_who_holds_it_is_alone_with_it() -> None:
     learner = Learner()
-    learner.hold()
+    learner.hold_lock()
     threads = [
         Thread(target=learner.feed, args=(events_of([("f", 1, 1)]),)),
-        Thread(target=learner.intake.word, args=("func_pre", "g")),
+        Thread(target=learner.numbering.word, args=("func_pre", "g")),
         Thread(target=learner.change, kwargs={"budget": 1}),
     ]
     for thread in threads:
@@ -477,12 +477,12 @@ def test_who_holds_it_is_alone_with_it() -> None:
     for thread in threads:
         thread.join(0.05)
     assert all(thread.is_alive() for thread in threads)
-    assert (learner.events, learner.intake.words, learner.parameters.budget) == (0, [], 10)
+    assert (learner.events, learner.numbering.words, learner.parameters.budget) == (0, [], 10)
     learner.feed(events_of([("h", 1, 1)]))  # who holds it can use it
-    learner.let_go()
+    learner.release_lock()
     for thread in threads:
         thread.join()
-    assert (learner.events, len(learner.intake.words), learner.parameters.budget) == (2, 3, 1)
+    assert (learner.events, len(learner.numbering.words), learner.parameters.budget) == (2, 3, 1)
 
 
 def test_every_core_gives_the_same() -> None:
@@ -529,7 +529,7 @@ def test_events_without_objects_are_an_error_if_there_are_no_others() -> None:
     assert caught.value.slug == "learn-no-objects"
     learner.feed(events_of([("f", 1, 1)]))
     learner.finish()
-    assert learner.to_json()["passed_over"] == {"no object": 3}
+    assert learner.to_json()["skipped_events"] == {"no object": 3}
 
 
 def test_no_events_are_no_error() -> None:
@@ -566,13 +566,13 @@ def test_counts_of_processes_and_runs_add_up(one: list[Small], other: list[Small
     assert summed(counted(learner.rules(all=True))) == own
     assert learner.events == len(one) + len(other)
     # What it remembers of other runs counts for rules, but it is not its own knowledge.
-    learner.remember(told(third).knowledge())
+    learner.remember(told(third).shared_pairs())
     assert summed(counted(learner.rules(all=True))) == summed(own, literally(third, 25))
     again = Learner(Parameters(all_rules=True, tune=False))
-    again.remember(learner.knowledge())
+    again.remember(learner.shared_pairs())
     ours = {key: value for key, value in summed(counted(again.rules(all=True))).items() if value != (0, 0, 0)}
     assert ours == {key: value for key, value in own.items() if value != (0, 0, 0)}
-    assert list(again.knowledge()) == []
+    assert list(again.shared_pairs()) == []
 
 
 @given(traces)
@@ -580,10 +580,10 @@ def test_places_are_known_by_their_names(trace: list[Small]) -> None:
     """Another learner has other numbers for words and places, and may have them in the other order."""
     learner = Learner(Parameters(all_rules=True, tune=False))
     for name in "khgf":
-        learner.intake.word("func_pre", name)
+        learner.numbering.word("func_pre", name)
     for line in range(9, 0, -1):
-        learner.intake.site("app.py", line)
-    learner.remember(told(trace).knowledge())
+        learner.numbering.site("app.py", line)
+    learner.remember(told(trace).shared_pairs())
     known = {key: value for key, value in literally(trace, 25).items() if value != (0, 0, 0)}
     assert {key: value for key, value in counted(learner.rules(all=True)).items() if value != (0, 0, 0)} == known
 
@@ -613,8 +613,8 @@ def test_how_scenarios_ended_is_known_to_other_runs_and_processes(one: list[Smal
     """Another learner may have the words in the other order."""
     learner = Learner(Parameters(all_rules=True, tune=False))
     for name in "khgf":
-        learner.intake.word("func_pre", name)
-    learner.remember(told(one).knowledge())
+        learner.numbering.word("func_pre", name)
+    learner.remember(told(one).shared_pairs())
     learner.merge(json.loads(json.dumps(told(other).snapshot())))
     assert endings(learner) == endings(told(one)) + endings(told(other))
 
@@ -623,7 +623,7 @@ def test_how_scenarios_ended_is_known_to_other_runs_and_processes(one: list[Smal
 def test_what_is_remembered_is_read_with_the_templates_of_now(one: list[Small], other: list[Small]) -> None:
     learner = told(one)
     learner.change(templates=["a+b", "ab"])
-    learner.remember(told(other, templates=["a+b", "ab"]).knowledge())
+    learner.remember(told(other, templates=["a+b", "ab"]).shared_pairs())
     known = {key: value for key, value in literally(other, 25, ["a+b", "ab"]).items() if value != (0, 0, 0)}
     assert {key: value for key, value in counted(learner.rules(all=True)).items() if value != (0, 0, 0)} == known
 
@@ -632,7 +632,7 @@ def test_what_there_was_no_room_for_is_not_taken_for_remembered() -> None:
     """A pair that was refused may be seen later, when another one has died."""
     learner = Learner(Parameters(tune=False, most_pairs=1, strategy="count"))
     for names in ("fg", "hk"):
-        learner.remember(told([(name, number, 1) for number in range(9) for name in names]).knowledge())
+        learner.remember(told([(name, number, 1) for number in range(9) for name in names]).shared_pairs())
     assert (learner.window.pairs, learner.window.given_up) == (1, 1)
     learner.change(thresholds={"count.enforce": 99, "count.dead": 99})
     learner.tick()
@@ -641,16 +641,16 @@ def test_what_there_was_no_room_for_is_not_taken_for_remembered() -> None:
     trace = [("h", 1, 1), ("k", 1, 1)]
     learner.feed(events_of(trace))
     learner.finish()
-    assert list(learner.knowledge()) == list(told(trace).knowledge())
+    assert list(learner.shared_pairs()) == list(told(trace).shared_pairs())
 
 
 def test_knowledge_is_in_words() -> None:
     learner = told([("f", 1, 3), ("g", 1, 4)], templates=["ab", "a+b"])
-    (known,) = learner.knowledge()
+    (known,) = learner.shared_pairs()
     place, broken = (Site("app.py", 3), 0b0101), (Site("app.py", 3), 0b1010)
-    assert known == Known(Word("func_pre", "f"), Word("func_pre", "g"), ((0b0101, 0b11, 1),), (place,), (broken,))
+    assert known == SharedPair(Word("func_pre", "f"), Word("func_pre", "g"), ((0b0101, 0b11, 1),), (place,), (broken,))
     turned_places = ((place[0], 0b1010),), ((place[0], 0b0101),)
-    assert known.turned() == Known(known.second, known.first, ((0b1010, 0b11, 1),), *turned_places)
+    assert known.turned() == SharedPair(known.second, known.first, ((0b1010, 0b11, 1),), *turned_places)
 
 
 @given(st.integers(0, 2**64 - 1))
@@ -676,7 +676,7 @@ def test_what_is_remembered_shows_what_is_wrong_now(which: str, failures: int) -
     bad = [("open", 1, 95), *(("x", 2, 1) for _ in range(50))]
     assert told(bad, core=which).anomalies() == []
     learner = Learner(Parameters(core=which))
-    learner.remember(before.knowledge())
+    learner.remember(before.shared_pairs())
     learner.feed(events_of(bad))
     learner.finish()
     (anomaly,) = learner.anomalies()
@@ -688,7 +688,7 @@ def test_what_was_wrong_in_earlier_runs_only_is_not_shown() -> None:
     before = told(program(2))
     assert before.anomalies() != []
     learner = Learner(Parameters())
-    learner.remember(before.knowledge())
+    learner.remember(before.shared_pairs())
     learner.feed(events_of(program(2, faults=0)))
     learner.finish()
     assert learner.anomalies() == []

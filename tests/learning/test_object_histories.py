@@ -11,12 +11,12 @@ import pytest
 from lawful import core
 from lawful.learning import templates, window, window_protocol
 from lawful.learning.window_protocol import (
-    MOST_LIFE_EVENTS,
-    MOST_LIFE_EXAMPLES,
-    MOST_LIVES,
-    MOST_WAYS,
-    Life,
-    LifeExample,
+    MOST_HISTORIES,
+    MOST_HISTORY_EVENTS,
+    MOST_HISTORY_EXAMPLES,
+    MOST_OPEN_HISTORIES,
+    History,
+    HistoryExample,
     Product,
 )
 
@@ -40,7 +40,7 @@ def feed(made: window_protocol.Window, events: Iterable[Event]) -> None:
     made.feed(names, sites, objects)
 
 
-def lived(make: Make, events: Iterable[Event], size: int = 25) -> window_protocol.Window:
+def fed(make: Make, events: Iterable[Event], size: int = 25) -> window_protocol.Window:
     made = make(PRODUCT, size)
     feed(made, events)
     made.drain()
@@ -78,19 +78,19 @@ def test_all_lives_are_found_whatever_the_window(make: Make, seed: int) -> None:
     random = Random(seed)
     events = random_events(random)
     expected = oracle(events)
-    found = lived(make, events, random.choice((0, 1, 5, 25, 10_000))).lives()
-    assert {life.order: life.count for life in found} == {
+    found = fed(make, events, random.choice((0, 1, 5, 25, 10_000))).histories()
+    assert {history.order: history.count for history in found} == {
         order: sum(map(len, by_places.values())) for order, by_places in expected.items()
     }
     assert len(found) == len(expected)
-    for life in found:
-        known = expected[life.order]
-        assert len(life.examples) == min(len(known), MOST_LIFE_EXAMPLES)
-        for example in life.examples:
+    for history in found:
+        known = expected[history.order]
+        assert len(history.examples) == min(len(known), MOST_HISTORY_EXAMPLES)
+        for example in history.examples:
             assert (example.object, example.seq) in known[example.sites]
             assert example.count <= len(known[example.sites])
-        if len(known) <= MOST_LIFE_EXAMPLES:
-            assert sum(example.count for example in life.examples) == life.count
+        if len(known) <= MOST_HISTORY_EXAMPLES:
+            assert sum(example.count for example in history.examples) == history.count
 
 
 @pytest.mark.skipif(NATIVE is None, reason="the C core is not built")
@@ -104,17 +104,17 @@ def test_both_cores_say_the_same(seed: int) -> None:
         for made in (one, other):
             feed(made, events[part::3])
             made.drain()
-        assert one.lives() == other.lives()
-    assert one.given_up_lives == other.given_up_lives
+        assert one.histories() == other.histories()
+    assert one.given_up_histories == other.given_up_histories
 
 
 @pytest.mark.parametrize("make", CORES)
 def test_a_life_in_full(make: Make) -> None:
     # opened at 10, read at 11 and 12, closed at 13; another object in between
-    found = lived(make, [(0, 10, 7), (1, 11, 7), (0, 10, 8), (1, 12, 7), (2, 13, 7)]).lives()
+    found = fed(make, [(0, 10, 7), (1, 11, 7), (0, 10, 8), (1, 12, 7), (2, 13, 7)]).histories()
     assert found == [
-        Life((0, 1, 2, 3, 4, 5), 1, (LifeExample(7, 5, 1, (10, 10, 11, 12, 13, 13)),)),
-        Life((0, 1), 1, (LifeExample(8, 3, 1, (10, 10)),)),
+        History((0, 1, 2, 3, 4, 5), 1, (HistoryExample(7, 5, 1, (10, 10, 11, 12, 13, 13)),)),
+        History((0, 1), 1, (HistoryExample(8, 3, 1, (10, 10)),)),
     ]
 
 
@@ -122,46 +122,49 @@ def test_a_life_in_full(make: Make) -> None:
 def test_lives_that_go_on_are_not_told(make: Make) -> None:
     made = make(PRODUCT, 1)
     feed(made, [(0, 1, 1), (0, 1, 2), (0, 1, 3)])
-    assert made.lives() == []
+    assert made.histories() == []
     made.drain()
-    assert [life.count for life in made.lives()] == [3]
+    assert [history.count for history in made.histories()] == [3]
 
 
 @pytest.mark.parametrize("make", CORES)
 def test_a_life_with_too_many_different_events_is_left_out(make: Make) -> None:
-    rich = [(name, 1, 1) for name in range(MOST_LIFE_EVENTS + 1)]
-    full = [(name, 1, 2) for name in range(MOST_LIFE_EVENTS)]
-    made = lived(make, rich + full + rich)
-    assert made.given_up_lives == 1
-    assert [len(life.order) for life in made.lives()] == [2 * MOST_LIFE_EVENTS]
+    rich = [(name, 1, 1) for name in range(MOST_HISTORY_EVENTS + 1)]
+    full = [(name, 1, 2) for name in range(MOST_HISTORY_EVENTS)]
+    made = fed(make, rich + full + rich)
+    assert made.given_up_histories == 1
+    assert [len(history.order) for history in made.histories()] == [2 * MOST_HISTORY_EVENTS]
 
 
 @pytest.mark.parametrize("make", CORES)
 def test_only_so_many_ways_of_life_are_told_apart(make: Make) -> None:
-    made = lived(make, [event for id_ in range(MOST_WAYS + 10) for event in ((id_, 1, id_), (id_ // 2, 1, id_))])
-    assert len(made.lives()) == MOST_WAYS
-    assert made.given_up_lives == 10
+    made = fed(make, [event for id_ in range(MOST_HISTORIES + 10) for event in ((id_, 1, id_), (id_ // 2, 1, id_))])
+    assert len(made.histories()) == MOST_HISTORIES
+    assert made.given_up_histories == 10
     feed(made, [(0, 1, 1)])
     made.drain()
-    assert made.lives()[0] == Life((0, 1), 2, made.lives()[0].examples)
+    assert made.histories()[0] == History((0, 1), 2, made.histories()[0].examples)
 
 
 @pytest.mark.parametrize("make", CORES)
 def test_those_that_rested_for_long_end_first(make: Make) -> None:
     made = make(PRODUCT, 0)
-    feed(made, [(0, 1, id_) for id_ in range(MOST_LIVES)])
-    assert made.lives() == []
-    feed(made, [(0, 1, MOST_LIVES)])  # all are looked at, and the second one is over
+    feed(made, [(0, 1, id_) for id_ in range(MOST_OPEN_HISTORIES)])
+    assert made.histories() == []
+    feed(made, [(0, 1, MOST_OPEN_HISTORIES)])  # all are looked at, and the second one is over
     feed(made, [(0, 2, 2)])  # the next one is in use again
-    feed(made, [(0, 1, MOST_LIVES + 1)])
-    assert [(life.count, [each.object for each in life.examples]) for life in made.lives()] == [(2, [1])]
+    feed(made, [(0, 1, MOST_OPEN_HISTORIES + 1)])
+    assert [(history.count, [each.object for each in history.examples]) for history in made.histories()] == [(2, [1])]
     feed(made, [(1, 1, 1), (1, 1, 3)])  # those that were over begin anew
     made.drain()
-    found = {life.order: life.count for life in made.lives()}
-    assert found == {(0, 1): MOST_LIVES + 2, (2, 3): 2}
+    found = {history.order: history.count for history in made.histories()}
+    assert found == {(0, 1): MOST_OPEN_HISTORIES + 2, (2, 3): 2}
 
 
 @pytest.mark.parametrize("make", CORES)
 def test_what_is_in_the_window_is_not_over(make: Make) -> None:
-    made = lived(make, [(0, 1, id_) for id_ in range(MOST_LIVES + 5)] + [(1, 1, id_) for id_ in range(5)], 10**6)
-    assert {life.order: life.count for life in made.lives()} == {(0, 1, 2, 3): 5, (0, 1): MOST_LIVES}
+    made = fed(make, [(0, 1, id_) for id_ in range(MOST_OPEN_HISTORIES + 5)] + [(1, 1, id_) for id_ in range(5)], 10**6)
+    assert {history.order: history.count for history in made.histories()} == {
+        (0, 1, 2, 3): 5,
+        (0, 1): MOST_OPEN_HISTORIES,
+    }

@@ -13,7 +13,7 @@ from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
 from lawful.learning.store import Run, Store
 from lawful.learning.violation_kinds import Breach
-from lawful.learning.window_protocol import MOST_LIFE_EXAMPLES, Anomaly
+from lawful.learning.window_protocol import MOST_HISTORY_EXAMPLES, Anomaly
 
 Event = dict[str, Any]
 
@@ -23,7 +23,7 @@ def event(name: str, target: int, line: int) -> Event:
     return {"event": kind, "name": name.lstrip("+!"), "targetId": target, "file": "app.py", "line": line}
 
 
-def lives(*rows: str) -> list[Event]:
+def histories(*rows: str) -> list[Event]:
     """A life is names, each with its line: `T.start:7`. Without one, it is a line of its own."""
     events = []
     for target, row in enumerate(rows):
@@ -41,7 +41,7 @@ def learned(events: Sequence[Event]) -> Learner:
 
 
 def told(*rows: str) -> list[Anomaly]:
-    return list(learned(lives(*rows)).anomalies())
+    return list(learned(histories(*rows)).anomalies())
 
 
 JOINED = "T.start T.work T.rest T.join"
@@ -49,7 +49,7 @@ JOINED = "T.start T.work T.rest T.join"
 
 def test_three_of_four_are_joined() -> None:
     (anomaly,) = told(JOINED, JOINED, JOINED, "T.start:7 T.work:8")
-    assert anomaly.rule.life and anomaly.rule.b.name == "T.join"
+    assert anomaly.rule.whole_history and anomaly.rule.b.name == "T.join"
     assert {scene.object for scene in anomaly.bad} == {3}
     assert (anomaly.rule.satisfied, anomaly.rule.failed) == (3, 1)
 
@@ -81,15 +81,17 @@ def test_earlier_runs_know_better(tmp_path: Any) -> None:
     """In a second run it is known; in one where it is new, but not the program, it needs more than that."""
     rows = [JOINED, JOINED, JOINED]
     with Store(tmp_path / "s.db") as store:
-        first = learned(lives(*rows, "T.start:7 T.work:8"))
+        first = learned(histories(*rows, "T.start:7 T.work:8"))
         assert len(first.anomalies()) == 1
-        store.add([Run("1", first.events, 2)], first.parameters.templates, first.knowledge(), first.known_lives())
+        store.add(
+            [Run("1", first.events, 2)], first.parameters.templates, first.shared_pairs(), first.shared_histories()
+        )
         again = Learner(Parameters(window=2))
         again.remember(store.known(again.parameters.templates))
-        again.remember_lives(store.lives())
-        again.feed(lives(*rows, "T.start:7 T.work:8"))
+        again.remember_histories(store.histories())
+        again.feed(histories(*rows, "T.start:7 T.work:8"))
         again.finish()
-    assert [each.old for each in again.study().anomalies()] == [True]
+    assert [each.old for each in again.history_rules().anomalies()] == [True]
 
 
 NAMES = ("F.open", "F.read", "F.seek", "F.close", "F.__exit__")
@@ -119,9 +121,9 @@ def test_slips_are_those_of_the_histories(seed: int) -> None:
     for each in events:
         histories[each["targetId"]].append((each["name"], each["line"]))
     learner = learned(events)
-    words = learner.intake.words
-    for case in learner.study().cases():
-        if any(len(way.examples) >= MOST_LIFE_EXAMPLES for way in case.good):
+    words = learner.numbering.words
+    for case in learner.history_rules().cases():
+        if any(len(way.examples) >= MOST_HISTORY_EXAMPLES for way in case.good):
             continue
         key = words[case.key].name if isinstance(case.key, int) else ""
         ends = [words[name].name for name in case.others]
@@ -133,11 +135,13 @@ def test_slips_are_those_of_the_histories(seed: int) -> None:
         ended = [target for target, met in histories.items() if any(name in ends for name, _ in met)]
         good = {place(target) for target in ended} - {None}
         slip = case.breach is Breach.MISSING and ends[0] in ENDS and (not key or key in OPENS)
-        assert case.lone == (slip and len(bad) == 1 and not bad & good)
-        if case.lone and len(good) >= 2:
+        assert case.rare_omission == (slip and len(bad) == 1 and not bad & good)
+        if case.rare_omission and len(good) >= 2:
             assert case.kept >= 3 * case.broken or case.kept > 4
 
 
 def test_there_are_slips_among_them() -> None:
-    found = [case.lone for seed in range(60) for case in learned(random_lives(Random(seed))).study().cases()]
+    found = [
+        case.rare_omission for seed in range(60) for case in learned(random_lives(Random(seed))).history_rules().cases()
+    ]
     assert any(found) and not all(found)

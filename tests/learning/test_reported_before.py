@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from lawful.learning.learner import Learner, Report
+from lawful.learning.learner import AnomalyReport, Learner
+from lawful.learning.learner_view import EarlierRuns
 from lawful.learning.parameters import Parameters
-from lawful.learning.reported_before import Earlier
+from lawful.learning.reported_before import ReportedBefore
 from lawful.learning.store import FORGOTTEN, Run, Store, new_run_id
-from lawful.learning.view import Past
 from lawful.learning.window_protocol import Anomaly
 
 Step = tuple[str, int, int]  # name, object, line
@@ -37,8 +37,8 @@ def events(steps: Sequence[Step], file: str = "app.py") -> list[dict[str, Any]]:
 def learner(steps: Sequence[Step], *before: Learner, file: str = "app.py", core: str = "") -> Learner:
     made = Learner(Parameters(core=core))
     for each in before:
-        made.remember(each.knowledge())
-        made.remember_lives(each.known_lives())
+        made.remember(each.shared_pairs())
+        made.remember_histories(each.shared_histories())
     made.feed(events(steps, file))
     made.finish()
     return made
@@ -102,7 +102,7 @@ def test_runs_of_other_files_tell_nothing_new() -> None:
 
 
 def test_no_news_without_earlier_runs_of_the_file() -> None:
-    past = Past({"app.py"})
+    past = EarlierRuns({"app.py"})
     assert past.news("app.py", (), 5, 0) is True
     assert past.news("app.py", (), 5, 1) is False
     assert past.news("app.py", (), 0, 0) is None
@@ -117,19 +117,19 @@ def function(file: str | None, line: int | None) -> str:
     return f"f{(line or 0) // 100}"
 
 
-def session(path: Path, steps: Sequence[Step], **settings: Any) -> Report:
+def session(path: Path, steps: Sequence[Step], **settings: Any) -> AnomalyReport:
     """A run with a store, as the commands do it."""
     made = Learner(Parameters(all_rules=True, **settings))
     with Store(path) as store:
-        made.earlier = Earlier(store.told(), function)
+        made.reported_before = ReportedBefore(store.told(), function)
         made.remember(store.known(made.parameters.templates))
-        made.remember_lives(store.lives())
+        made.remember_histories(store.histories())
         made.remember_novelty(store.novelty())
         made.feed(events(steps))
         made.finish()
         run = [Run(new_run_id(), made.events, 25)]
-        counted, lives = made.knowledge(), made.known_lives()
-        store.add(run, made.parameters.templates, counted, lives, made.tellings(), made.novelty())
+        counted, histories = made.shared_pairs(), made.shared_histories()
+        store.add(run, made.parameters.templates, counted, histories, made.report_record(), made.novelty())
     return made.anomalies()
 
 
@@ -183,12 +183,12 @@ def test_what_is_mended_and_comes_again_is_news(tmp_path: Path) -> None:
 def test_runs_of_other_files_do_not_make_it_forgotten(tmp_path: Path) -> None:
     session(tmp_path / "s.db", boxes([7]))
     made = Learner()
-    made.earlier = Earlier({}, function)
+    made.reported_before = ReportedBefore({}, function)
     made.feed(events(boxes(), "other.py"))
     made.finish()
     with Store(tmp_path / "s.db") as store:
         for _ in range(2 * FORGOTTEN):
-            store.add([Run(new_run_id(), 1, 25)], (), (), (), made.tellings())
+            store.add([Run(new_run_id(), 1, 25)], (), (), (), made.report_record())
         assert store.told()
 
 
@@ -247,9 +247,9 @@ def test_runs_that_always_bring_something_new_have_no_news(tmp_path: Path) -> No
         made.remember(store.known(made.parameters.templates))
         made.remember_novelty(novelty)
     past = made.view().past
-    assert past.restless == {made.intake.word(*word) for word in novelty}
-    assert past.news("app.py", past.restless, 5, 0) is None
-    assert past.news("app.py", past.restless, 5, 1) is False
+    assert past.unstable == {made.numbering.word(*word) for word in novelty}
+    assert past.news("app.py", past.unstable, 5, 0) is None
+    assert past.news("app.py", past.unstable, 5, 1) is False
 
 
 def test_a_program_that_does_the_same_again_is_not_restless(tmp_path: Path) -> None:

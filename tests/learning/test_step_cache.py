@@ -26,11 +26,11 @@ def everything(made: window_protocol.Window) -> tuple[Any, ...]:
     known = sorted(made.known())
     survey = made.survey(PROGRAM, False)
     return (
-        (made.size, made.events, made.pairs, made.pruned, made.given_up, made.given_up_lives),
+        (made.size, made.events, made.pairs, made.pruned, made.given_up, made.given_up_histories),
         [made.pair(*key) for key in known],
         [made.counts(*key) for key in known],
         survey._replace(candidates=sorted(survey.candidates)),
-        made.lives(),
+        made.histories(),
     )
 
 

@@ -16,9 +16,9 @@ import pytest
 from lawful.confidence.store import ConfidenceStore, Counts, Subject
 from lawful.database import APPLICATION, VERSION
 from lawful.errors import LawfulError
-from lawful.learning.reported_before import Tellings
+from lawful.learning.reported_before import ReportRecord
 from lawful.learning.store import Run, Store, minus, new_run_id
-from lawful.learning.window_protocol import Known, KnownLife, Site, Word
+from lawful.learning.window_protocol import SharedHistory, SharedPair, Site, Word
 
 TEMPLATES = ("ab", "ab?", "a+b")
 WORDS = [
@@ -31,7 +31,7 @@ WORDS = [
 SITES = [Site("a.py", 1), Site("a.py", 2), Site("a.py", None), Site(None, None), Site("ü.py", 7)]
 
 
-def some(random: random.Random, templates: int = len(TEMPLATES)) -> list[Known]:
+def some(random: random.Random, templates: int = len(TEMPLATES)) -> list[SharedPair]:
     """Counts for some pairs, each once."""
     pairs = [(x, y) if random.random() < 0.5 else (y, x) for i, x in enumerate(WORDS) for y in WORDS[:i]]
     found = []
@@ -40,14 +40,14 @@ def some(random: random.Random, templates: int = len(TEMPLATES)) -> list[Known]:
         endings = tuple((*signature, random.randint(1, 100)) for signature in alike)
         sites = random.sample(SITES, random.randrange(len(SITES)))
         contexts = tuple((site, random.getrandbits(2 * templates)) for site in sites)
-        found.append(Known(first, second, endings, contexts))
+        found.append(SharedPair(first, second, endings, contexts))
     return found
 
 
 Facts = dict[tuple[object, ...], int]
 
 
-def facts(counted: list[Known], templates: tuple[str, ...], wanted: tuple[str, ...] = TEMPLATES) -> Facts:
+def facts(counted: list[SharedPair], templates: tuple[str, ...], wanted: tuple[str, ...] = TEMPLATES) -> Facts:
     """The same in another form, which knows no numbers: how often which events ended with which rules kept, and the
     places where each rule was kept.
     """
@@ -121,7 +121,7 @@ def test_all_64_rules_have_their_bits(tmp_path: Path) -> None:
     templates = tuple(f"a{'b' * n}" for n in range(1, 33))
     whole = (1 << 64) - 1
     endings = (*((1 << rule, 3, rule + 1) for rule in range(64)), (whole, 3, 5))
-    known = Known(WORDS[1], WORDS[0], endings, ((SITES[0], whole), (SITES[1], 1 << 63)))
+    known = SharedPair(WORDS[1], WORDS[0], endings, ((SITES[0], whole), (SITES[1], 1 << 63)))
     with Store(tmp_path / "s.db") as store:
         store.add([run(1)], templates, [known])
         assert store.known(templates) == [known]
@@ -148,7 +148,7 @@ def test_merging_knows_no_order_and_no_grouping(seed: int, tmp_path: Path) -> No
             store.add([run(2 * number)], TEMPLATES, some(source))
             store.add([run(2 * number + 1)], ("ab",), some(source, 1))
     with Store(parts[0]) as store:  # the same label from another kind of event
-        store.add([run(10)], ("ab",), [Known(Word("call", "m.F"), WORDS[0], ((1, 3, 1),), ())])
+        store.add([run(10)], ("ab",), [SharedPair(Word("call", "m.F"), WORDS[0], ((1, 3, 1),), ())])
 
     def merged(name: str, *paths: Path) -> Path:
         target = tmp_path / name
@@ -183,12 +183,12 @@ def test_a_run_counts_once(tmp_path: Path) -> None:
 
 PROCESS = """
 import sys
-from lawful.learning.window_protocol import Known, KnownLife, Site, Word
+from lawful.learning.window_protocol import SharedPair, SharedHistory, Site, Word
 from lawful.learning.store import Run, Store
 path, who = sys.argv[1:]
 for number in range(20):
     with Store(path) as store:
-        known = Known(Word("f", "x"), Word("f", "y"), ((2, 1, 1), (3, 3, 2)), ((Site("a.py", number), 3),))
+        known = SharedPair(Word("f", "x"), Word("f", "y"), ((2, 1, 1), (3, 3, 2)), ((Site("a.py", number), 3),))
         store.add([Run(f"{who}:{number}", 1, 25)], ["ab"], [known])
 """
 
@@ -257,7 +257,7 @@ def test_a_damaged_store_is_left_as_it_is(tmp_path: Path) -> None:
     assert refused(tmp_path / "s.db").slug == "store-unreadable"
 
 
-LIFE = KnownLife((WORDS[0], WORDS[1]), (0, 2, 1, 3), 4, (((SITES[0],) * 4, 4, 7),))
+LIFE = SharedHistory((WORDS[0], WORDS[1]), (0, 2, 1, 3), 4, (((SITES[0],) * 4, 4, 7),))
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,9 @@ LIFE = KnownLife((WORDS[0], WORDS[1]), (0, 2, 1, 3), 4, (((SITES[0],) * 4, 4, 7)
     ],
 )
 def test_what_cannot_be_right_is_left_as_it_is(statement: str, tmp_path: Path) -> None:
-    known = Known(WORDS[0], WORDS[1], ((1, 3, 5),), ((SITES[0], 1),), ((SITES[1], 2),))
+    known = SharedPair(WORDS[0], WORDS[1], ((1, 3, 5),), ((SITES[0], 1),), ((SITES[1], 2),))
     with Store(tmp_path / "s.db") as store:
-        store.add([run(1)], TEMPLATES, [known], [LIFE], Tellings({}, (), ()), {WORDS[0]: True})
+        store.add([run(1)], TEMPLATES, [known], [LIFE], ReportRecord({}, (), ()), {WORDS[0]: True})
     Store(tmp_path / "s.db").close()
     foreign(tmp_path / "s.db", statement)
     assert refused(tmp_path / "s.db").slug == "store-unreadable"
@@ -296,7 +296,7 @@ def test_lives_with_what_is_not_there(table: str, column: str, number: str, tmp_
         store.add([run(1)], TEMPLATES, [], [LIFE])
     foreign(tmp_path / "s.db", f"UPDATE {table} SET {column} = '{number}'")
     with Store(tmp_path / "s.db") as store, pytest.raises(LawfulError) as caught:
-        store.lives()
+        store.histories()
     assert (caught.value.slug, caught.value.where) == ("store-unreadable", str(tmp_path / "s.db"))
 
 
@@ -352,7 +352,7 @@ def test_all_or_nothing(tmp_path: Path) -> None:
         store.add([run(1)], TEMPLATES, some(random.Random(7)))
         before = (tmp_path / "s.db").read_bytes()
 
-        def broken() -> Iterator[Known]:
+        def broken() -> Iterator[SharedPair]:
             yield from some(random.Random(8))
             raise ZeroDivisionError
 
@@ -363,7 +363,7 @@ def test_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_odd_names_and_lines(tmp_path: Path) -> None:
-    odd = Known(Word("f", "a\udcff"), Word("f", "b"), ((1, 3, 1),), ((Site("\udcfe.py", 10**30), 1),))
+    odd = SharedPair(Word("f", "a\udcff"), Word("f", "b"), ((1, 3, 1),), ((Site("\udcfe.py", 10**30), 1),))
     with Store(tmp_path / "s.db") as store:
         store.add([run(1)], ["ab"], [odd])
         (known,) = store.known(["ab"])
@@ -384,10 +384,10 @@ def test_what_is_taken_away_is_what_was_added(seed: int, tmp_path: Path) -> None
 
 
 def test_there_is_never_less_than_nothing() -> None:
-    more = Known(WORDS[0], WORDS[1], ((0b01, 3, 5), (0b10, 1, 4)), ())
-    less = Known(WORDS[1], WORDS[0], ((0b10, 3, 3), (0b01, 2, 4), (0b00, 3, 1)), ())
-    assert list(minus([less], [more])) == [Known(WORDS[1], WORDS[0], ((0b00, 3, 1),), ())]
-    assert list(minus([more], [less])) == [Known(WORDS[0], WORDS[1], ((0b01, 3, 2),), ())]
+    more = SharedPair(WORDS[0], WORDS[1], ((0b01, 3, 5), (0b10, 1, 4)), ())
+    less = SharedPair(WORDS[1], WORDS[0], ((0b10, 3, 3), (0b01, 2, 4), (0b00, 3, 1)), ())
+    assert list(minus([less], [more])) == [SharedPair(WORDS[1], WORDS[0], ((0b00, 3, 1),), ())]
+    assert list(minus([more], [less])) == [SharedPair(WORDS[0], WORDS[1], ((0b01, 3, 2),), ())]
 
 
 def test_a_file_that_holds_only_samples(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from lawful.errors import LawfulError
 from lawful.learning import strategies
-from lawful.learning.window_protocol import Instruction, Op, State
+from lawful.learning.window_protocol import Instruction, Op, RuleState
 
-E, L, D = State.ENFORCING, State.LEARNING, State.DEAD
+E, L, D = RuleState.ENFORCING, RuleState.LEARNING, RuleState.DEAD
 
 # The tables of section 3.3, as they are printed.
 JOIN = {
@@ -53,10 +53,10 @@ def own(strategy: strategies.Strategy, values: dict[str, float]) -> dict[str, fl
     return {threshold.name: values[threshold.name] for threshold in strategy.thresholds}
 
 
-def by_table(text: str, satisfied: int, total: int, contexts: int, values: dict[str, float]) -> State:
+def by_table(text: str, satisfied: int, total: int, contexts: int, values: dict[str, float]) -> RuleState:
     """An oracle: the text is itself an expression of Python."""
 
-    def folded(table: dict[State, dict[State, State]], *states: State) -> State:
+    def folded(table: dict[RuleState, dict[RuleState, RuleState]], *states: RuleState) -> RuleState:
         result = states[0]
         for state in states[1:]:
             result = table[result][state]
@@ -73,13 +73,13 @@ def by_table(text: str, satisfied: int, total: int, contexts: int, values: dict[
         "join": lambda *states: folded(JOIN, *states),
     }
     result = eval(text, {}, names)
-    assert isinstance(result, State)
+    assert isinstance(result, RuleState)
     return result
 
 
-def on_a_stack(program: list[Instruction], satisfied: int, total: int, contexts: int) -> State:
+def on_a_stack(program: list[Instruction], satisfied: int, total: int, contexts: int) -> RuleState:
     """The instructions as `Op` explains them, with the tables for the two operators."""
-    stack: list[State] = []
+    stack: list[RuleState] = []
     share = satisfied / total if total else 0
     for op, x, y, z in program:
         if op == Op.COUNT:
@@ -111,7 +111,7 @@ def test_verdicts_are_those_of_the_tables_and_of_the_program(
 
 
 @pytest.mark.parametrize(("name", "table"), [("join", JOIN), ("meet", MEET)])
-def test_tables(name: str, table: dict[State, dict[State, State]]) -> None:
+def test_tables(name: str, table: dict[RuleState, dict[RuleState, RuleState]]) -> None:
     # Evidence for which `count` and `ratio` say what the row and the column of the table are.
     values = strategies.parse("meet(count, ratio)").values(
         {"count.enforce": 20, "count.dead": 10, "ratio.enforce": 0.8, "ratio.dead": 0.5, "ratio.patience": 1}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lawful.errors import LawfulError
 from lawful.learning import strategies
-from lawful.learning.tuner import LONGEST_STRIDE, MOST_MOVES, Move, Tuner, drawn
-from lawful.learning.window_protocol import State
+from lawful.learning.tuner import LONGEST_STRIDE, MOST_MOVES, ThresholdMove, Tuner, drawn
+from lawful.learning.window_protocol import RuleState
 
 ALL = strategies.parse(strategies.DEFAULT)
 CONTEXT = strategies.parse("context")
@@ -67,7 +67,7 @@ def population(seed: int, size: int) -> Anomalies:
         rules.append((max(total - failed, 0), total, min(int(rng.paretovariate(1)), total)))
 
     def anomalies(values: Mapping[str, float]) -> int:
-        return sum(ALL.judge(*rule, values) is State.ENFORCING for rule in rules)
+        return sum(ALL.judge(*rule, values) is RuleState.ENFORCING for rule in rules)
 
     return anomalies
 
@@ -109,7 +109,7 @@ def test_values_stay_between_the_start_and_the_strictest(seed: int, numbers: lis
 def test_powers_are_the_means_of_the_last_three_effects(seed: int, numbers: list[int]) -> None:
     tuner = Tuner(ALL, None, 10, seed)
     effects: dict[str, list[float]] = {threshold.name: [] for threshold in ALL.thresholds}
-    last: Move | None = None
+    last: ThresholdMove | None = None
     for event, number in enumerate(numbers):
         if last is not None:
             threshold = ALL.threshold(last.variable)
@@ -125,18 +125,18 @@ def test_powers_are_the_means_of_the_last_three_effects(seed: int, numbers: list
 def test_powers_by_hand() -> None:
     tuner = Tuner(CONTEXT, None, 10, seed=7)
     assert tuner.power("context.enforce") is None
-    assert tuner.step(100, 40) == Move(100, "context.enforce", 1, 2, -30)
+    assert tuner.step(100, 40) == ThresholdMove(100, "context.enforce", 1, 2, -30)
     # One step made six fewer: 24 more to go are four steps.
-    assert tuner.step(200, 34) == Move(200, "context.enforce", 2, 6, -24)
+    assert tuner.step(200, 34) == ThresholdMove(200, "context.enforce", 2, 6, -24)
     assert tuner.power("context.enforce") == 6
     # Four steps made 20 fewer, 5 each, and 6 before: 5.5; the 4 that are left are one step.
-    assert tuner.step(300, 14) == Move(300, "context.enforce", 6, 7, -4)
+    assert tuner.step(300, 14) == ThresholdMove(300, "context.enforce", 6, 7, -4)
     assert tuner.power("context.enforce") == 5.5
     # Now there are three too few: one step back.
-    assert tuner.step(400, 7) == Move(400, "context.enforce", 7, 6, 3)
+    assert tuner.step(400, 7) == ThresholdMove(400, "context.enforce", 7, 6, 3)
     assert tuner.power("context.enforce") == (6 + 5 + 7) / 3
     # A step back made four more, so a step is worth four; the first effect is forgotten.
-    assert tuner.step(500, 11) == Move(500, "context.enforce", 6, 7, -1)
+    assert tuner.step(500, 11) == ThresholdMove(500, "context.enforce", 6, 7, -1)
     assert tuner.power("context.enforce") == (5 + 7 + 4) / 3
     assert tuner.step(600, 10) is None
     assert [(move.event, move.before, move.after) for move in tuner.moves] == [
@@ -175,12 +175,12 @@ def test_no_move_at_zero_nor_where_nothing_can_move() -> None:
 def test_too_strict_a_move_is_taken_back_by_half() -> None:
     tuner = Tuner(CONTEXT, None, 10)
     tuner.step(1, 60)
-    assert tuner.step(2, 50) == Move(2, "context.enforce", 2, 6, -40)
-    assert tuner.step(3, 0) == Move(3, "context.enforce", 6, 4, 10)
+    assert tuner.step(2, 50) == ThresholdMove(2, "context.enforce", 2, 6, -40)
+    assert tuner.step(3, 0) == ThresholdMove(3, "context.enforce", 6, 4, 10)
 
 
 def test_the_same_seed_makes_the_same_moves() -> None:
-    def moves(seed: int) -> list[Move]:
+    def moves(seed: int) -> list[ThresholdMove]:
         tuner = Tuner(ALL, None, 10, seed)
         run(tuner, population(1, 300), 25)
         return list(tuner.moves)
@@ -222,9 +222,9 @@ def test_the_user_may_change_values_and_the_budget_at_any_time() -> None:
     assert tuner.step(2, 4) is None  # 5 is as loose as it may be now
     assert tuner.power("context.enforce") is None  # and what changed is not the effect of the tuner's move
     assert tuner.moves[-1].after is None
-    assert tuner.step(3, 30) == Move(3, "context.enforce", 5, 6, -20)
+    assert tuner.step(3, 30) == ThresholdMove(3, "context.enforce", 5, 6, -20)
     tuner.budget = 26
-    assert tuner.step(4, 28) == Move(4, "context.enforce", 6, 7, -2)
+    assert tuner.step(4, 28) == ThresholdMove(4, "context.enforce", 6, 7, -2)
     assert tuner.power("context.enforce") == 2  # of the move, not of the new budget
     tuner.set("context.enforce", 0)
     assert tuner.values == {"context.enforce": 0}
@@ -260,10 +260,10 @@ def test_old_moves_are_forgotten_but_counted() -> None:
 
 def test_drawing() -> None:
     moves = [
-        Move(25_000, "ratio.enforce", 0.75, 0.8, -40, -10),
-        Move(50_000, "count.enforce", 4, 5, -10, -8),
-        Move(75_000, "ratio.enforce", 0.8, 0.9, -8, 2),
-        Move(100_000, "ratio.enforce", 0.9, 0.85, 2, 0),
+        ThresholdMove(25_000, "ratio.enforce", 0.75, 0.8, -40, -10),
+        ThresholdMove(50_000, "count.enforce", 4, 5, -10, -8),
+        ThresholdMove(75_000, "ratio.enforce", 0.8, 0.9, -8, 2),
+        ThresholdMove(100_000, "ratio.enforce", 0.9, 0.85, 2, 0),
     ]
     assert drawn(moves).splitlines() == [
         "4 moves, from event 25,000 to event 100,000",
@@ -278,7 +278,7 @@ def test_drawing() -> None:
 
 @given(st.integers(1, 300), st.integers(5, 80))
 def test_a_drawing_is_as_wide_as_it_may_be(number: int, width: int) -> None:
-    moves = [Move(event, "x", event, event + 1, -event - 1.0, -event - 2.0) for event in range(number)]
+    moves = [ThresholdMove(event, "x", event, event + 1, -event - 1.0, -event - 2.0) for event in range(number)]
     bars = drawn(moves, width).splitlines()[2].split()[-1]
     assert len(bars) == min(number + 1, width)
     assert bars[-1] == "█"

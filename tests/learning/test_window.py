@@ -14,7 +14,17 @@ import pytest
 
 from lawful import core
 from lawful.learning import templates, window, window_protocol
-from lawful.learning.window_protocol import Candidate, Ending, Example, Instruction, Op, Pair, Product, State, Survey
+from lawful.learning.window_protocol import (
+    Candidate,
+    Ending,
+    Example,
+    Instruction,
+    Op,
+    Pair,
+    Product,
+    RuleState,
+    Survey,
+)
 from oracle import ocd
 from oracle.ocd import Closed, Happening
 
@@ -333,8 +343,8 @@ def test_ways_of_use_that_are_too_many_are_counted_without_examples(make: Make) 
 
 @pytest.mark.parametrize("make", CORES)
 def test_a_scenario_that_the_end_cuts_off_says_so(make: Make) -> None:
-    lone = [Happening(9, 0, 100 + number) for number in range(5)]  # lets the window run empty
-    events = [Happening(0, 1, 1), Happening(1, 2, 1), *lone, Happening(0, 3, 2), *lone, Happening(0, 4, 3)]
+    filler = [Happening(9, 0, 100 + number) for number in range(5)]  # lets the window run empty
+    events = [Happening(0, 1, 1), Happening(1, 2, 1), *filler, Happening(0, 3, 2), *filler, Happening(0, 4, 3)]
     pair = fed(make, NINE, 3, events).pair(0, 1)
     assert pair is not None
     examples = sorted(example for ending in pair.endings for example in ending.examples)
@@ -395,11 +405,11 @@ def random_program(random: Random) -> list[Instruction]:
     return program
 
 
-def expected_state(program: Sequence[Instruction], satisfied: int, total: int, contexts: int) -> State:
+def expected_state(program: Sequence[Instruction], satisfied: int, total: int, contexts: int) -> RuleState:
     """The program read backwards, as the expression it is."""
     rest = list(program)
 
-    def value() -> State:
+    def value() -> RuleState:
         op, x, y, z = rest.pop()
         if op in (Op.JOIN, Op.MEET):
             pick = max if op == Op.JOIN else min
@@ -410,14 +420,14 @@ def expected_state(program: Sequence[Instruction], satisfied: int, total: int, c
             Op.RATIO: (total > 0 and ratio > Fraction(x), ratio < Fraction(y) and total >= z),
             Op.CONTEXT: (contexts >= x, False),
         }[op]
-        return State.ENFORCING if enforcing else State.DEAD if dead else State.LEARNING
+        return RuleState.ENFORCING if enforcing else RuleState.DEAD if dead else RuleState.LEARNING
 
     return value()
 
 
 def expected_survey(made: window_protocol.Window, product: Product, program: Sequence[Instruction]) -> Survey:
     """By what the window itself says of its pairs."""
-    number = dict.fromkeys(State, 0)
+    number = dict.fromkeys(RuleState, 0)
     candidates = []
     spoken_for = 0
     for key in made.known():
@@ -430,7 +440,7 @@ def expected_survey(made: window_protocol.Window, product: Product, program: Seq
         ]
         for state in states:
             number[state] += 1
-        spoken_for += State.ENFORCING in states
+        spoken_for += RuleState.ENFORCING in states
         for ending in pair.endings:
             before = [
                 other
@@ -440,13 +450,15 @@ def expected_survey(made: window_protocol.Window, product: Product, program: Seq
             total = sum(other.count for other in before)
             best: tuple[Any, ...] | None = None
             for rule, state in enumerate(states):
-                if state == State.ENFORCING:
+                if state == RuleState.ENFORCING:
                     satisfied = sum(other.count for other in before if product.satisfied[other.kind] >> rule & 1)
                     rank = (Fraction(satisfied, total) if total else Fraction(0), -product.size[rule], -rule)
                     best = rank if best is None or rank > best else best
             if best is not None and not product.satisfied[ending.kind] >> -best[2] & 1:
                 candidates.append(Candidate(*key, -best[2], ending.kind))
-    return Survey(number[State.ENFORCING], number[State.LEARNING], number[State.DEAD], candidates, spoken_for)
+    return Survey(
+        number[RuleState.ENFORCING], number[RuleState.LEARNING], number[RuleState.DEAD], candidates, spoken_for
+    )
 
 
 @pytest.mark.parametrize("make", CORES)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cli.gold_files import assert_gold
-from lawful.confidence.policy_automaton import Move
+from lawful.confidence.policy_automaton import PolicyMove
 from lawful.confidence.statistics import Claim, ClaimState
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
 from lawful.reports.confidence import chart, part, part_of, picture, render_json, render_text, rounded, sentence, sure
@@ -43,7 +43,7 @@ def summary(name: str, *laws: LawSummary, end: float = 360.0, **more: Any) -> Cl
         "created": 2_000_000,
         "sampled": 1_500_000,
         "alive": 0,
-        "moves": (Move(end, "on", "off", "after 1,151,287 clean samples"),),
+        "moves": (PolicyMove(end, "on", "off", "after 1,151,287 clean samples"),),
         "series": series(end),
     }
     return ClassSummary(name, laws=laws, **(values | more))
@@ -71,7 +71,7 @@ def test_lines_fit(width: int) -> None:
 
 
 def test_many_moves_are_cut() -> None:
-    moves = tuple(Move(float(at), f"s{at}", f"s{at + 1}", "after 10 clean samples") for at in range(20))
+    moves = tuple(PolicyMove(float(at), f"s{at}", f"s{at + 1}", "after 10 clean samples") for at in range(20))
     text = render_text([summary("x.Y", law("r", 5), moves=moves)], moves=True)
     assert "(12 earlier moves)" in text and "s19 -> s20" in text and "s11 ->" not in text
     assert "s19" not in render_text([summary("x.Y", law("r", 5), moves=moves)])
@@ -178,8 +178,10 @@ def test_a_violation_is_seen_in_the_picture() -> None:
 
 
 def test_states_that_were_left_at_once_are_not_marked() -> None:
-    moves = tuple(Move(500 + at / 10, f"s{at}", f"s{at + 1}", "why") for at in range(9))
-    drawing = chart([summary("x", law("r", 5), moves=(Move(100, "s", "t", "why"), *moves, Move(5000, "a", "b", "c")))])
+    moves = tuple(PolicyMove(500 + at / 10, f"s{at}", f"s{at + 1}", "why") for at in range(9))
+    drawing = chart(
+        [summary("x", law("r", 5), moves=(PolicyMove(100, "s", "t", "why"), *moves, PolicyMove(5000, "a", "b", "c")))]
+    )
     assert [marker.text for marker in drawing.vertical_lines] == ["x: t", "x: s9"]
 
 

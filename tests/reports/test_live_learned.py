@@ -11,7 +11,7 @@ from lawful.engine.live import LiveRun
 from lawful.engine.live_learning import LiveLearner
 from lawful.laws.rml import compile
 from lawful.learning.parameters import Parameters
-from lawful.learning.reported_before import Earlier, Told
+from lawful.learning.reported_before import ReportedBefore, ReportKey
 from lawful.reports import formats, gather
 from lawful.reports.live import render_json, render_text, report_lines
 from lawful.reports.sources import SourceLines
@@ -27,10 +27,10 @@ def call(name: str, target: int, line: int, file: str = "app.py") -> dict[str, A
 
 
 def a_run(
-    *, slips: bool = True, laws: bool = False, file: str = "app.py", earlier: Earlier | None = None, **told: Any
+    *, slips: bool = True, laws: bool = False, file: str = "app.py", earlier: ReportedBefore | None = None, **told: Any
 ) -> LiveRun:
     live = LiveLearner(Parameters(**told))
-    live.learner.earlier = earlier
+    live.learner.reported_before = earlier
     for number in range(40):
         place = 10 * (number % 5)
         used = [call("Lock.acquire", number, place + 1, file), call("Lock.release", number, place + 2, file)]
@@ -63,8 +63,8 @@ def test_what_was_found_and_what_the_curious_see() -> None:
 
 
 def test_what_earlier_runs_had_too_is_told_by_all_reports(tmp_path: Path) -> None:
-    told = Told("Lock.acquire", "Lock.release", "app.py", "")
-    run = a_run(earlier=Earlier({told: 1}, lambda file, line: ""))
+    told = ReportKey("Lock.acquire", "Lock.release", "app.py", "")
+    run = a_run(earlier=ReportedBefore({told: 1}, lambda file, line: ""))
     assert run.findings == [] and not run.failed
     assert render_text(run) == (
         "nothing new in 81 events; 1 rule learned\n1 anomaly that earlier runs had, too; --known shows it\n"
@@ -76,7 +76,7 @@ def test_what_earlier_runs_had_too_is_told_by_all_reports(tmp_path: Path) -> Non
     assert shown.endswith("\n1 anomaly that earlier runs had, too\n")
     data = json.loads(render_json(run))
     assert data["findings"] == data["learned"]["anomalies"] == []
-    assert [each["message"] for each in data["learned"]["known"]] == [MESSAGE]
+    assert [each["message"] for each in data["learned"]["reported_before"]] == [MESSAGE]
     report = gather.of_live(run, SourceLines(tmp_path))
     assert report.items == [] and report.summary == "0 findings in 0 events; 1 anomaly that earlier runs had, too"
     page = formats.render(report, "html")

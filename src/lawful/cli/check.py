@@ -203,11 +203,11 @@ def _sample(
     from lawful.engine.sampled_traces import SampledTraces
 
     run = SampledTraces(laws, demand(asked), skip_bad=skip_bad, history=history)
-    surety = sampling_options.surety(asked.store, laws)
-    runs = _fingerprints(traces) if surety is not None or len(traces) > 1 else {}
-    if surety is not None:
-        surety.refuse(runs)
-        surety.recall(run.confidence)
+    confidence_history = sampling_options.confidence_history(asked.store, laws)
+    runs = _fingerprints(traces) if confidence_history is not None or len(traces) > 1 else {}
+    if confidence_history is not None:
+        confidence_history.refuse(runs)
+        confidence_history.recall(run.confidence)
     with trace_input.rare_collections():
         try:
             for trace in traces:
@@ -220,8 +220,8 @@ def _sample(
                 _tell_samples(run, "text" if output is None else form, target, known)
             click.echo(f"interrupted after {count(run.total.events, 'event')}", err=True)
             return _INTERRUPTED
-    counted = {runs[trace]: part for trace, part in run.counted.items()} if surety is not None else None
-    sampling_options.keep(run.confidence, surety, picture, counted)
+    counted = {runs[trace]: part for trace, part in run.counted.items()} if confidence_history is not None else None
+    sampling_options.keep(run.confidence, confidence_history, picture, counted)
     written = known.apply_to_run(run.total)
     with trace_input.opened(output) as target:
         if form != "text" or not quiet or run.total.failed:

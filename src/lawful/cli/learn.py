@@ -24,9 +24,9 @@ from lawful.reports.formats import format_of
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner
     from lawful.learning.parameters import Parameters
-    from lawful.learning.reported_before import Earlier, FunctionOf
+    from lawful.learning.reported_before import FunctionOf, ReportedBefore
     from lawful.learning.store import Store
-    from lawful.learning.window_protocol import Known, KnownLife, Word
+    from lawful.learning.window_protocol import SharedHistory, SharedPair, Word
 
 _INTERRUPTED = 130
 _MERGE = "merge"
@@ -178,8 +178,8 @@ class _Work:
         self._skip_bad = skip_bad
         self._progress = progress
         self._learner: Learner | None = None
-        self._again: list[Known] = []  # counted in traces that the store has
-        self._again_lives: list[KnownLife] = []
+        self._again: list[SharedPair] = []  # counted in traces that the store has
+        self._again_histories: list[SharedHistory] = []
         self._fresh: list[str] = []  # runs that it does not have
 
     @property
@@ -189,18 +189,18 @@ class _Work:
     def run(
         self,
         traces: Sequence[str],
-        known: Iterable[Known] = (),
-        lives: Iterable[KnownLife] = (),
-        earlier: Earlier | None = None,
+        known: Iterable[SharedPair] = (),
+        histories: Iterable[SharedHistory] = (),
+        earlier: ReportedBefore | None = None,
         novelty: Mapping[Word, tuple[int, int]] = MappingProxyType({}),
     ) -> Learner:
         """Read all traces, beginning with what is known."""
         from lawful.learning.learner import Learner
 
         learner = self._learner = Learner(self._told)
-        learner.earlier = earlier
+        learner.reported_before = earlier
         learner.remember(known)
-        learner.remember_lives(lives)
+        learner.remember_histories(histories)
         learner.remember_novelty(novelty)
         self.names = []
         began = perf_counter()
@@ -223,7 +223,7 @@ class _Work:
         added: nothing counts twice. Nor is what they have told known by that.
         """
         from lawful.learning import stored_histories
-        from lawful.learning.reported_before import Earlier
+        from lawful.learning.reported_before import ReportedBefore
         from lawful.learning.store import minus
 
         runs: dict[str, str] = {}
@@ -236,11 +236,11 @@ class _Work:
             click.echo(f"{printable(trace)} is in the store already, and is not added again", err=True)
         if old:
             learner = self.run(old)
-            self._again, self._again_lives = list(learner.knowledge()), list(learner.known_lives())
+            self._again, self._again_histories = list(learner.shared_pairs()), list(learner.shared_histories())
         self._fresh = [run for run in runs if not store.has(run)]
         known = minus(store.known(self._told.templates), self._again)
-        lives = stored_histories.minus(store.lives(), self._again_lives)
-        return self.run(traces, known, lives, Earlier(store.told(without=runs), function), store.novelty())
+        histories = stored_histories.minus(store.histories(), self._again_histories)
+        return self.run(traces, known, histories, ReportedBefore(store.told(without=runs), function), store.novelty())
 
     def add_to(self, store: Store, learner: Learner) -> None:
         """Add what was counted in traces that the store does not have."""
@@ -251,9 +251,9 @@ class _Work:
             # How many of the events are whose, nobody asks: the first run has them all.
             events = [learner.events, *(0 for _ in self._fresh[1:])]
             runs = [Run(run, number, self._told.window) for run, number in zip(self._fresh, events, strict=True)]
-            lives = stored_histories.minus(learner.known_lives(), self._again_lives)
-            counted = minus(learner.knowledge(), self._again)
-            store.add(runs, self._told.templates, counted, lives, learner.tellings(), learner.novelty())
+            histories = stored_histories.minus(learner.shared_histories(), self._again_histories)
+            counted = minus(learner.shared_pairs(), self._again)
+            store.add(runs, self._told.templates, counted, histories, learner.report_record(), learner.novelty())
 
 
 def _run_id(trace: str) -> str:
@@ -279,7 +279,7 @@ class _Told(NamedTuple):
 
 def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings, folder: str) -> int:
     from lawful.engine.live_learning import as_finding
-    from lawful.learning.learner import Report
+    from lawful.learning.learner import AnomalyReport
     from lawful.reports import formats, gather, learned
     from lawful.reports.fingerprints import marks
 
@@ -290,7 +290,7 @@ def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings,
     hidden = known.known(findings)
     gone = {id(finding) for finding in hidden}
     left = [at for at, finding in enumerate(findings) if id(finding) not in gone]
-    news = Report((every[at] for at in left), every.omitted, every.known)
+    news = AnomalyReport((every[at] for at in left), every.omitted, every.known)
     with trace_input.opened(how.output) as target:
         if how.form == "json":
             away = [mark for at, mark in enumerate(found) if at not in left]

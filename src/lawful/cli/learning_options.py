@@ -115,6 +115,6 @@ def export(learner: Learner, path: str) -> None:
 
     found = learner.anomalies()
     spoken = [anomaly.rule for anomaly in (*found, *found.known)]
-    text = to_rml(learner.rules(), spoken, window=learner.parameters.window, lives=learner.study().rules())
+    text = to_rml(learner.rules(), spoken, window=learner.parameters.window, histories=learner.history_rules().rules())
     with opened(path) as target:
         target.write(text)

@@ -57,7 +57,7 @@ def command(
     of the trace in which the others are, and a window to take. Memory grows with the objects that are not
     gone.
     """
-    from lawful.learning.intake import NO_OBJECT, Intake
+    from lawful.learning.event_numbering import NO_OBJECT, EventNumbering
     from lawful.learning.locality import DEFAULT_WINDOW, Locality
     from lawful.learning.parameters import Parameters
     from lawful.reports import locality as report
@@ -68,32 +68,32 @@ def command(
     trace_input.look_at_traces(traces)
     trace_input.look_at_output(output, traces)
     found = Locality(window=asked.window)
-    intake = Intake(asked.joins)
+    numbering = EventNumbering(asked.joins)
     names: list[str] = []
     with trace_input.rare_collections():
         for trace in traces:
             with open_trace(trace, skip_bad=skip_bad) as reader:
                 names.append(reader.name)
                 for batch in trace_input.batches(reader, progress=not no_progress):
-                    intake.add(batch, reader.name)
-                    taken = intake.take()
-                    found.feed(taken.names, taken.objects, intake.words)
+                    numbering.add(batch, reader.name)
+                    taken = numbering.take()
+                    found.feed(taken.names, taken.objects, numbering.words)
                     _drop(found, batch)
                 found.end()
-                intake.part()
+                numbering.part()
                 trace_input.tell_skipped(reader)
-    if intake.passed.get(NO_OBJECT) and not found.events:
+    if numbering.passed.get(NO_OBJECT) and not found.events:
         raise LawfulError(
             "learn-no-objects",
-            f"none of the {intake.read:,} events has an object, so there are no distances",
+            f"none of the {numbering.read:,} events has an object, so there are no distances",
             hint="distances are between events of one object, which is the `targetId` of each",
         )
     with trace_input.opened(output) as target:
         if form == "json":
-            target.write(report.render_json(found, names, intake.passed).decode())
+            target.write(report.render_json(found, names, numbering.passed).decode())
         else:
             show, width = trace_input.printer(target)
-            show(report.report_lines(found, names, intake.passed, width))
+            show(report.report_lines(found, names, numbering.passed, width))
 
 
 def _drop(found: Locality, batch: list[dict[str, Any]]) -> None:

@@ -18,7 +18,7 @@ from lawful.reports.formats import format_of
 
 if TYPE_CHECKING:
     from lawful.cli.diagrams import Diagrams
-    from lawful.engine.learner_setup import Memory
+    from lawful.engine.learner_setup import LearningHistory
     from lawful.engine.session import Session
     from lawful.engine.watch_settings import Settings
     from lawful.learning.learner import Learner
@@ -152,7 +152,7 @@ def command(
         _refuse({name: told[name] for name in told if name not in shared}, export, laws=bool(both.laws))
     laws = run_host.load_laws(both.laws, both.functions)
     memory = _memory(both.learn.store, settings) if learns else None
-    surety = sampling_options.surety(both.sampling.store, laws) if samples else None
+    confidence_history = sampling_options.confidence_history(both.sampling.store, laws) if samples else None
     needed = [*ready.files, *both.laws, *both.functions, settings.trace, both.learn.store, both.sampling.store]
     export = options.look_at_export(export, [*needed, output])
     picture = sampling_options.look_at_picture(picture, [*needed, output, export])
@@ -169,7 +169,7 @@ def command(
         if session.learner is not None:
             _keep(session.learner.learner, memory, export)
         if session.sampler is not None:
-            sampling_options.keep(session.sampler.confidence, surety, picture)
+            sampling_options.keep(session.sampler.confidence, confidence_history, picture)
         if diagrams is not None and not diagrams.draw_live(session.live, settings.main or "") and not quiet:
             run_host.notify(f"no view was broken: {diagram} is not written")
         run_host.write_report(session, file, shown, quiet, verbose, known=accepted, earlier=known)
@@ -179,8 +179,8 @@ def command(
     host = run_host.ProgramHost(ready, settings, laws, report, both.fail_on)
     if memory is not None and host.session.learner is not None:
         memory.recall(host.session.learner.learner)
-    if surety is not None and host.session.sampler is not None:
-        surety.recall(host.session.sampler.confidence)
+    if confidence_history is not None and host.session.sampler is not None:
+        confidence_history.recall(host.session.sampler.confidence)
     run_host.warn_before_run(host.session, both)
     if serve is not None:
         _serve(host.session, serve, program)
@@ -222,9 +222,9 @@ def _known(both: config.Config, settings: Settings, *, update: bool) -> KnownFin
 
 def _help(learner: Learner) -> None:
     """For whoever tries it the first time, on a program that has little to do with objects of libraries."""
-    from lawful.learning.window_protocol import State
+    from lawful.learning.window_protocol import RuleState
 
-    if not any(rule.state == State.ENFORCING for rule in learner.rules()):
+    if not any(rule.state == RuleState.ENFORCING for rule in learner.rules()):
         run_host.notify("only calls of libraries were watched; --public MODULE watches methods of the program's own")
 
 
@@ -243,16 +243,16 @@ def _learning(settings: Settings, asked: config.LearnConfig) -> Settings:
     return replace(settings, scope=learner_setup.widened(settings.scope), learn=told)
 
 
-def _memory(path: str | None, settings: Settings) -> Memory | None:
+def _memory(path: str | None, settings: Settings) -> LearningHistory | None:
     if path is None:
         return None
-    from lawful.engine.learner_setup import Memory
+    from lawful.engine.learner_setup import LearningHistory
     from lawful.reports.sources import SourceLines
 
-    return Memory(path, SourceLines(os.path.abspath(settings.scope.project)).function)
+    return LearningHistory(path, SourceLines(os.path.abspath(settings.scope.project)).function)
 
 
-def _keep(learner: Learner, memory: Memory | None, export: str | None) -> None:
+def _keep(learner: Learner, memory: LearningHistory | None, export: str | None) -> None:
     """What the run has counted goes into the store, and what it has learned into a file."""
     steps: list[Callable[[], None]] = []
     if memory is not None:

@@ -238,7 +238,7 @@ class ProgramHost:
         protected_output.save_standard_error()
         # Handlers that are registered first are called last: the program's own are watched.
         atexit.register(self._end)
-        ending = self._program.run(self._begin, getattr(core.native, "call_bare", None))
+        ending = self._program.run(self._begin, getattr(core.native, "call_without_frames", None))
         self._ending = ending._replace(exit=None)  # which would keep what the program's frames refer to
         if ending.exit is not None:
             raise ending.exit

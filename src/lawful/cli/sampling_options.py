@@ -18,7 +18,7 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.confidence.engine import Confidence, Counted
-    from lawful.engine.sample_tracking import Surety
+    from lawful.engine.sample_tracking import ConfidenceHistory
     from lawful.engine.watch_settings import Settings
     from lawful.laws.protocol import Law
 
@@ -103,13 +103,13 @@ def _svg(path: str) -> str:
     return f"pictures are SVG: --picture {printable(os.path.splitext(path)[0])}.svg"
 
 
-def surety(store: str | None, laws: Sequence[Law]) -> Surety | None:
+def confidence_history(store: str | None, laws: Sequence[Law]) -> ConfidenceHistory | None:
     """What earlier runs have counted, if that is kept."""
     if store is None:
         return None
-    from lawful.engine.sample_tracking import Surety
+    from lawful.engine.sample_tracking import ConfidenceHistory
 
-    return Surety(store, laws)
+    return ConfidenceHistory(store, laws)
 
 
 def fingerprint(path: str) -> str:
@@ -125,7 +125,7 @@ def fingerprint(path: str) -> str:
 
 def keep(
     confidence: Confidence,
-    memory: Surety | None,
+    memory: ConfidenceHistory | None,
     picture: str | None,
     runs: Mapping[str, Counted] | None = None,
 ) -> None:

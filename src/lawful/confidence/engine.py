@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawful.confidence.policy_automaton import Policy, Walk
+from lawful.confidence.policy_automaton import Policy, PolicyRun
 from lawful.confidence.statistics import Claim, complement, samples_needed
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
 from lawful.pristine_os import clock
@@ -65,11 +65,11 @@ Counted = dict[tuple[str, str], Tally]
 
 
 @dataclass
-class Kind:
+class SampledGroup:
     """A class of objects: one coin, one policy, and a tally for each of its laws."""
 
     name: str
-    walk: Walk
+    policy_run: PolicyRun
     laws: dict[str, Tally]  # of this run
     before: dict[str, Tally]  # of earlier runs
     born: int = 0  # objects that began to live while there was a coin to flip
@@ -103,13 +103,15 @@ class Confidence:
         self.demand = demand
         self.needed = demand.needed
         self.seed = secrets.randbits(64) if demand.seed is None else demand.seed
-        self.kinds = {
-            name: Kind(name, Walk(demand.policy, self.needed, self.seed + at), {law: Tally() for law in laws}, {})
+        self.groups = {
+            name: SampledGroup(
+                name, PolicyRun(demand.policy, self.needed, self.seed + at), {law: Tally() for law in laws}, {}
+            )
             for at, (name, laws) in enumerate(classes.items())
         }
-        self.idle: Callable[[Kind], int] | None = None
+        self.idle: Callable[[SampledGroup], int] | None = None
         """Tells how many of the objects of a class that are alive owe nothing."""
-        self.on_change: Callable[[Kind], None] | None = None
+        self.on_change: Callable[[SampledGroup], None] | None = None
         """Is told when the rate or the budget of a class has changed."""
         self._began = clock.monotonic()
 
@@ -118,20 +120,20 @@ class Confidence:
     def begin(self) -> None:
         """The run begins."""
         self._began = clock.monotonic()
-        for kind in self.kinds.values():
-            self._tell(kind)
+        for group in self.groups.values():
+            self._tell(group)
 
     @property
     def now(self) -> float:
         """Seconds since the run began."""
         return clock.monotonic() - self._began
 
-    def go_on(self, kind: Kind, walk: Walk | None) -> None:
+    def go_on(self, group: SampledGroup, policy_run: PolicyRun | None) -> None:
         """Go on where an earlier run was, whose counts are in `before` already."""
-        if walk is not None:
-            walk.alive = 0  # no object lives on in another run
-            kind.walk = walk
-        self._require(kind)
+        if policy_run is not None:
+            policy_run.alive = 0  # no object lives on in another run
+            group.policy_run = policy_run
+        self._require(group)
 
     def change(self, demand: Demand) -> None:
         """Be more or less sure, or in another way, from now on. Lives that were counted count on.
@@ -140,47 +142,47 @@ class Confidence:
         more than the first.
         """
         self.demand, self.needed = demand, demand.needed
-        for at, kind in enumerate(self.kinds.values()):
-            before, kind.walk = kind.walk, Walk(demand.policy, self.needed, self.seed + at)
-            kind.walk.alive, kind.walk.count = before.alive, kind.clean
-            self._require(kind)
-            self._tell(kind)
+        for at, group in enumerate(self.groups.values()):
+            before, group.policy_run = group.policy_run, PolicyRun(demand.policy, self.needed, self.seed + at)
+            group.policy_run.alive, group.policy_run.count = before.alive, group.clean
+            self._require(group)
+            self._tell(group)
 
-    def flip(self, kind: Kind) -> bool:
+    def flip(self, group: SampledGroup) -> bool:
         """An object is born: is it to be followed?"""
-        kind.born += 1
-        was_open = kind.walk.open
-        if not kind.walk.take():
+        group.born += 1
+        was_open = group.policy_run.open
+        if not group.policy_run.take():
             return False
-        kind.taken += 1
-        kind.alive += 1
-        self._after(kind, kind.walk.open != was_open)
+        group.taken += 1
+        group.alive += 1
+        self._after(group, group.policy_run.open != was_open)
         return True
 
-    def took(self, kind: Kind) -> None:
+    def took(self, group: SampledGroup) -> None:
         """An object was born, and somebody else has decided that it is followed."""
-        kind.taken += 1
-        kind.alive += 1
-        self._after(kind, kind.walk.taken())
+        group.taken += 1
+        group.alive += 1
+        self._after(group, group.policy_run.taken())
 
-    def ended(self, kind: Kind, began: float, violated: Iterable[str], unknown: Iterable[str]) -> None:
+    def ended(self, group: SampledGroup, began: float, violated: Iterable[str], unknown: Iterable[str]) -> None:
         """A life that was followed since `began` is over.
 
         Of some laws it is known that they were broken, of others nothing is known.
         """
-        kind.alive -= 1
-        kind.ended += 1
-        kind.last_end = self.now
-        kind.lasted += kind.last_end - began
+        group.alive -= 1
+        group.ended += 1
+        group.last_end = self.now
+        group.lasted += group.last_end - began
         broken, unclear = set(violated), set(unknown)
         if not broken and not unclear:  # the usual case, and a quick one
-            for tally in kind.laws.values():
+            for tally in group.laws.values():
                 tally.clean += 1
-            if kind.walk.clean():
-                self._require(kind)  # in another state, the target may be another
-                self._tell(kind)
+            if group.policy_run.clean():
+                self._require(group)  # in another state, the target may be another
+                self._tell(group)
             return
-        for law, tally in kind.laws.items():
+        for law, tally in group.laws.items():
             if law in broken:
                 tally.violated += 1
             elif law in unclear:
@@ -188,159 +190,161 @@ class Confidence:
             else:
                 tally.clean += 1
         if broken:  # of which the policy was told when it happened
-            kind.lacking = True
+            group.lacking = True
         else:
-            self._after(kind, kind.walk.unknown())
+            self._after(group, group.policy_run.unknown())
 
     def settle(self) -> None:
         """Some lives have ended. What the claims lack after violations takes a while to find out: it is done once."""
-        for kind in self.kinds.values():
-            if kind.lacking:
-                kind.lacking = False
-                self._require(kind)
+        for group in self.groups.values():
+            if group.lacking:
+                group.lacking = False
+                self._require(group)
 
-    def _require(self, kind: Kind) -> None:
+    def _require(self, group: SampledGroup) -> None:
         """After violations it takes more to be sure: let the policy's target be what the claims still lack."""
-        claims = [self.claim(kind, law) for law in kind.laws]
+        claims = [self.claim(group, law) for law in group.laws]
         missing = max((claim.needed - claim.samples for claim in claims), default=0)
-        self._after(kind, kind.walk.require(kind.walk.count + missing if missing > 0 else self.needed))
+        self._after(group, group.policy_run.require(group.policy_run.count + missing if missing > 0 else self.needed))
 
-    def violated(self, kind: Kind) -> None:
+    def violated(self, group: SampledGroup) -> None:
         """A law was broken for the first time in a life."""
-        self._after(kind, kind.walk.violated())
+        self._after(group, group.policy_run.violated())
 
-    def was_violated(self, kind: Kind, law: str) -> None:
+    def was_violated(self, group: SampledGroup, law: str) -> None:
         """A life that was counted as clean was not, as is known now."""
-        kind.laws[law].clean -= 1
-        kind.laws[law].violated += 1
-        kind.lacking = True
-        self._after(kind, kind.walk.violated())
+        group.laws[law].clean -= 1
+        group.laws[law].violated += 1
+        group.lacking = True
+        self._after(group, group.policy_run.violated())
 
     def new_code(self) -> None:
         """Code of the program ran for the first time."""
-        for kind in self.kinds.values():
-            self._after(kind, kind.walk.new_code())
+        for group in self.groups.values():
+            self._after(group, group.policy_run.new_code())
 
     def rare_code(self) -> None:
         """Code of the program ran that seldom runs."""
-        for kind in self.kinds.values():
-            self._after(kind, kind.walk.rare_code())
+        for group in self.groups.values():
+            self._after(group, group.policy_run.rare_code())
 
     def beat(self, overhead: float | None = None, lately: float | None = None) -> None:
         """Time has passed. `overhead`: the share of it that watching took, since the last time, and lately."""
         now = self.now
-        for kind in self.kinds.values():
-            changed = self._outwaited(kind, now) | kind.walk.tick(now)
+        for group in self.groups.values():
+            changed = self._outwaited(group, now) | group.policy_run.tick(now)
             if overhead is not None:
-                changed = kind.walk.overhead(overhead, now) or changed
-            self._after(kind, changed)
-            self._note(kind, now, lately)
+                changed = group.policy_run.overhead(overhead, now) or changed
+            self._after(group, changed)
+            self._note(group, now, lately)
 
-    def _outwaited(self, kind: Kind, now: float) -> bool:
+    def _outwaited(self, group: SampledGroup, now: float) -> bool:
         """Objects that live as long as the program hold the last places, and no target would ever be reached.
 
         If nothing has ended for much longer than lives of this class last, those that are left give their places to
         others. They are followed all the same, and count if they end. To wait no longer than for any life would favour
         short ones. Those that owe something keep their places: they may be about to break a law.
         """
-        walk = kind.walk
-        if walk.budget != 0 or not walk.alive:
+        policy_run = group.policy_run
+        if policy_run.budget != 0 or not policy_run.alive:
             return False
-        patience = max(_PATIENCE, _LONG * kind.lasted / kind.ended) if kind.ended else _NO_END
-        if now - kind.last_end < patience:
+        patience = max(_PATIENCE, _LONG * group.lasted / group.ended) if group.ended else _NO_END
+        if now - group.last_end < patience:
             return False
-        idle = walk.alive if self.idle is None else min(walk.alive, self.idle(kind))
-        return idle > 0 and walk.unknown(idle)
+        idle = policy_run.alive if self.idle is None else min(policy_run.alive, self.idle(group))
+        return idle > 0 and policy_run.unknown(idle)
 
-    def _after(self, kind: Kind, changed: bool) -> None:
+    def _after(self, group: SampledGroup, changed: bool) -> None:
         if changed:
-            self._tell(kind)
+            self._tell(group)
 
-    def _tell(self, kind: Kind) -> None:
+    def _tell(self, group: SampledGroup) -> None:
         if self.on_change is not None:
-            self.on_change(kind)
+            self.on_change(group)
 
-    def _note(self, kind: Kind, now: float, overhead: float | None) -> None:
-        kind.skipped += 1
-        if kind.skipped < kind.every:
+    def _note(self, group: SampledGroup, now: float, overhead: float | None) -> None:
+        group.skipped += 1
+        if group.skipped < group.every:
             return
-        kind.skipped = 0
-        violations = max((kind.total(law).violated for law in kind.laws), default=0)
-        kind.series.append(Point(now, kind.walk.rate, kind.clean, overhead, violations))
-        if len(kind.series) > _MOST_POINTS:
-            del kind.series[1::2]
-            kind.every *= 2
+        group.skipped = 0
+        violations = max((group.total(law).violated for law in group.laws), default=0)
+        group.series.append(Point(now, group.policy_run.rate, group.clean, overhead, violations))
+        if len(group.series) > _MOST_POINTS:
+            del group.series[1::2]
+            group.every *= 2
 
     # -- what is known ----------------------------------------------------------------------------
 
-    def claim(self, kind: Kind, law: str) -> Claim:
+    def claim(self, group: SampledGroup, law: str) -> Claim:
         """What can be said about the objects of a class, and a law."""
-        tally = kind.total(law)
+        tally = group.total(law)
         return Claim(self.demand.error_rate, self.demand.delta, tally.samples, tally.violated)
 
     @property
     def refuted(self) -> bool:
         """Is some law broken by more objects than the error rate allows?"""
-        return any(self.claim(kind, law).refuted for kind in self.kinds.values() for law in kind.laws)
+        return any(self.claim(group, law).refuted for group in self.groups.values() for law in group.laws)
 
     def counted(self) -> Counted:
         """What this run has counted so far, by class and law."""
         return {
-            (name, law): tally.without(Tally()) for name, kind in self.kinds.items() for law, tally in kind.laws.items()
+            (name, law): tally.without(Tally())
+            for name, group in self.groups.items()
+            for law, tally in group.laws.items()
         }
 
     def summary(self) -> list[ClassSummary]:
         """All of it, for reports."""
-        return [self._summary(kind) for kind in self.kinds.values()]
+        return [self._summary(group) for group in self.groups.values()]
 
-    def _summary(self, kind: Kind) -> ClassSummary:
+    def _summary(self, group: SampledGroup) -> ClassSummary:
         laws = []
-        for law in kind.laws:
-            tally, claim = kind.total(law), self.claim(kind, law)
+        for law in group.laws:
+            tally, claim = group.total(law), self.claim(group, law)
             laws.append(LawSummary.of(law, claim, unknown=tally.unknown))
         return ClassSummary(
-            class_name=kind.name,
-            state=kind.walk.state,
-            rate=kind.walk.rate,
-            created=kind.born,
-            sampled=kind.taken,
-            alive=kind.alive,
-            moves=tuple(kind.walk.moves),
+            class_name=group.name,
+            state=group.policy_run.state,
+            rate=group.policy_run.rate,
+            created=group.born,
+            sampled=group.taken,
+            alive=group.alive,
+            moves=tuple(group.policy_run.moves),
             laws=tuple(laws),
-            series=tuple(kind.series),
+            series=tuple(group.series),
         )
 
     # -- several processes ------------------------------------------------------------------------
 
     def after_fork_in_child(self) -> None:
         """Count anew: what was counted so far, the parent tells."""
-        for kind in self.kinds.values():
-            kind.laws = {law: Tally() for law in kind.laws}
-            kind.before = {}
-            kind.born = kind.taken = kind.alive = 0
-            kind.series = []
+        for group in self.groups.values():
+            group.laws = {law: Tally() for law in group.laws}
+            group.before = {}
+            group.born = group.taken = group.alive = 0
+            group.series = []
 
     def snapshot(self) -> dict[str, Any]:
         """What this process has counted, in JSON's types."""
         return {
             name: {
-                "born": kind.born,
-                "taken": kind.taken,
-                "alive": kind.alive,
-                "laws": {law: tally.to_json() for law, tally in kind.laws.items()},
+                "born": group.born,
+                "taken": group.taken,
+                "alive": group.alive,
+                "laws": {law: tally.to_json() for law, tally in group.laws.items()},
             }
-            for name, kind in self.kinds.items()
+            for name, group in self.groups.items()
         }
 
     def merge(self, other: Mapping[str, Any]) -> None:
         """Add what another process has counted: its `snapshot`."""
         for name, data in other.items():
-            kind = self.kinds.get(name)
-            if kind is None:
+            group = self.groups.get(name)
+            if group is None:
                 continue
-            kind.born += data["born"]
-            kind.taken += data["taken"]
-            kind.alive += data["alive"]
+            group.born += data["born"]
+            group.taken += data["taken"]
+            group.alive += data["alive"]
             for law, counts in data["laws"].items():
-                if law in kind.laws:
-                    kind.laws[law].add(Tally(**counts))
+                if law in group.laws:
+                    group.laws[law].add(Tally(**counts))

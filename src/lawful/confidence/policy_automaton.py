@@ -1,8 +1,8 @@
 """Sampling-policy automata: how many objects of a class are followed, and what changes that.
 
-A `Policy` is the automaton: states with a rate, transitions with a trigger. A `Walk` is one class of objects on its way
-through it. Nothing here knows of statistics or tracers: the walk is told how lives ended, and says how often, and how
-often at most, the next objects are to be taken.
+A `Policy` is the automaton: states with a rate, transitions with a trigger. A `PolicyRun` is the current state of one
+class of objects in it. Nothing here knows statistics or tracers. The run learns how samples ended, and answers how
+often, and how often at most, the next objects become samples.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ def mixed(number: int) -> int:
     return number ^ number >> 31
 
 
-class Move(NamedTuple):
+class PolicyMove(NamedTuple):
     """A walk went on. `time`: seconds that the walk has been told of, earlier runs included."""
 
     time: float
@@ -374,7 +374,7 @@ class Move(NamedTuple):
     why: str
 
 
-class Walk:
+class PolicyRun:
     """One class of objects on its way through a policy.
 
     Methods that tell it something return True if the one who flips coins has to ask again: another state, another rate,
@@ -396,7 +396,7 @@ class Walk:
         self.count = 0  # of clean samples in a row, in this state
         self.alive = 0  # objects that are being followed
         self.violations = 0
-        self.moves: deque[Move] = deque(maxlen=MOST_MOVES)
+        self.moves: deque[PolicyMove] = deque(maxlen=MOST_MOVES)
         self._place = policy.state(policy.start)
         self._coin = seed % _BITS
         self._elapsed = 0.0  # seconds told of, all in all
@@ -566,7 +566,7 @@ class Walk:
         return way is not None and self._go(way)
 
     def _go(self, way: Transition) -> bool:
-        self.moves.append(Move(self._elapsed, way.source, way.target, way.when))
+        self.moves.append(PolicyMove(self._elapsed, way.source, way.target, way.when))
         self._enter(self.policy.state(way.target))
         return True
 
@@ -613,16 +613,16 @@ class Walk:
         return self._controllers[rate]
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Walk:
+    def from_json(cls, data: Mapping[str, Any]) -> PolicyRun:
         policy = Policy.from_json(data["policy"])
-        walk = cls(policy, data["needed"], data["coin"])
+        policy_run = cls(policy, data["needed"], data["coin"])
         for name, controller in data["controllers"].items():
             rate = policy.state(name).rate
             assert isinstance(rate, Auto)
-            walk._controllers[rate] = Controller.from_json(controller)
-        walk._enter(policy.state(data["state"]))
-        walk.count, walk.alive, walk.violations = data["count"], data["alive"], data["violations"]
-        walk._elapsed, walk._stayed = data["elapsed"], data["stayed"]
-        walk._share, walk._settled = data["share"], data["settled"]
-        walk.moves.extend(Move(*move) for move in data["moves"])
-        return walk
+            policy_run._controllers[rate] = Controller.from_json(controller)
+        policy_run._enter(policy.state(data["state"]))
+        policy_run.count, policy_run.alive, policy_run.violations = data["count"], data["alive"], data["violations"]
+        policy_run._elapsed, policy_run._stayed = data["elapsed"], data["stayed"]
+        policy_run._share, policy_run._settled = data["share"], data["settled"]
+        policy_run.moves.extend(PolicyMove(*move) for move in data["moves"])
+        return policy_run

@@ -55,7 +55,7 @@ class Counts(NamedTuple):
     unknown: int = 0
 
 
-class Total(NamedTuple):
+class TotalCounts(NamedTuple):
     """The counts of all runs; times are in seconds since 1970."""
 
     counts: Counts
@@ -64,7 +64,7 @@ class Total(NamedTuple):
     last: float
 
 
-class Part(NamedTuple):
+class RunCounts(NamedTuple):
     """The counts of one run."""
 
     run: str
@@ -85,23 +85,23 @@ class ConfidenceStore(Database):
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def totals(self) -> dict[Subject, Total]:
+    def totals(self) -> dict[Subject, TotalCounts]:
         """The sums over all runs, in the order of classes and laws."""
         rows = self._rows(
             "SELECT law, text, class, sum(samples), sum(violations), sum(unknown), count(*), min(time), max(time) "
             "FROM confidence_samples JOIN confidence_subjects ON subject = id GROUP BY id ORDER BY class, law, text"
         )
-        return {Subject(*row[:3]): Total(Counts(*row[3:6]), *row[6:]) for row in rows}
+        return {Subject(*row[:3]): TotalCounts(Counts(*row[3:6]), *row[6:]) for row in rows}
 
-    def total(self, subject: Subject) -> Total | None:
+    def total(self, subject: Subject) -> TotalCounts | None:
         """The sums over all runs for one of them; None if there was no run."""
         parts = self.parts(subject)
         if not parts:
             return None
         counts = Counts(*map(sum, zip(*(part.counts for part in parts), strict=True)))
-        return Total(counts, len(parts), parts[0].time, parts[-1].time)
+        return TotalCounts(counts, len(parts), parts[0].time, parts[-1].time)
 
-    def parts(self, subject: Subject) -> list[Part]:
+    def parts(self, subject: Subject) -> list[RunCounts]:
         """Run by run, in their order."""
         rows = self._rows(
             "SELECT run, time, samples, violations, unknown "
@@ -109,13 +109,13 @@ class ConfidenceStore(Database):
             "WHERE law = ? AND text = ? AND class = ? ORDER BY time, run",
             tuple(map(encodable, subject)),
         )
-        return [Part(run, at, Counts(*counts)) for run, at, *counts in rows]
+        return [RunCounts(run, at, Counts(*counts)) for run, at, *counts in rows]
 
     def has(self, run: str) -> bool:
         """Is something of this run in it?"""
         return bool(self._rows("SELECT 1 FROM confidence_samples WHERE run = ? LIMIT 1", (run,)))
 
-    def walk(self, class_name: str, policy: str) -> Any:
+    def policy_run(self, class_name: str, policy: str) -> Any:
         """What was last kept of a class under a policy, as JSON has it; None if nothing was."""
         query = "SELECT walk FROM confidence_walks WHERE class = ? AND policy = ?"
         rows = self._rows(query, (encodable(class_name), encodable(policy)))
@@ -128,19 +128,22 @@ class ConfidenceStore(Database):
         run: str,
         counted: Mapping[Subject, Counts],
         *,
-        walks: Mapping[tuple[str, str], Any] | None = None,
+        policy_runs: Mapping[tuple[str, str], Any] | None = None,
         now: float | None = None,
     ) -> None:
         """Add what a run has counted, all of it or, if something goes wrong, nothing.
 
-        A recorded trace has the same `run` each time: its lives are samples once only. `walks`: by class and policy.
+        A recorded trace has the same `run` each time: its objects are samples once only. `policy_runs`: by class and
+        policy.
         """
         at = time.time() if now is None else now
         with self._transaction() as connection:
             self._prepare(connection)
             for subject, counts in counted.items():
-                self._add(connection, subject, Part(run, at, counts))
-            self._keep(connection, ((*key, json.dumps(walk), at) for key, walk in (walks or {}).items()))
+                self._add(connection, subject, RunCounts(run, at, counts))
+            self._keep(
+                connection, ((*key, json.dumps(policy_run), at) for key, policy_run in (policy_runs or {}).items())
+            )
 
     def merge(self, others: Sequence[ConfidenceStore]) -> None:
         """Add all that the other stores have."""
@@ -153,7 +156,9 @@ class ConfidenceStore(Database):
                             self._add(connection, subject, part, other.path)
                     self._keep(connection, other._rows("SELECT class, policy, walk, time FROM confidence_walks"))
 
-    def _add(self, connection: sqlite3.Connection, subject: Subject, part: Part, source: str | None = None) -> None:
+    def _add(
+        self, connection: sqlite3.Connection, subject: Subject, part: RunCounts, source: str | None = None
+    ) -> None:
         names = tuple(map(encodable, subject))
         connection.execute(
             "INSERT INTO confidence_subjects (law, text, class) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", names
@@ -175,11 +180,14 @@ class ConfidenceStore(Database):
             "INSERT INTO confidence_samples VALUES (?, ?, ?, ?, ?, ?)", (number, part.run, part.time, *part.counts)
         )
 
-    def _keep(self, connection: sqlite3.Connection, walks: Iterable[tuple[Any, ...]]) -> None:
+    def _keep(self, connection: sqlite3.Connection, policy_runs: Iterable[tuple[Any, ...]]) -> None:
         connection.executemany(
             "INSERT INTO confidence_walks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
             "SET walk = excluded.walk, time = excluded.time WHERE excluded.time >= time",
-            [(encodable(class_name), encodable(policy), walk, at) for class_name, policy, walk, at in walks],
+            [
+                (encodable(class_name), encodable(policy), policy_run, at)
+                for class_name, policy, policy_run, at in policy_runs
+            ],
         )
 
     # -- the file ------------------------------------------------------------------------------------------------------

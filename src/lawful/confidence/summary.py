@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from lawful.confidence.policy_automaton import Move
+from lawful.confidence.policy_automaton import PolicyMove
 from lawful.confidence.statistics import Claim, ClaimState
 
 
@@ -76,7 +76,7 @@ class ClassSummary:
     created: int
     sampled: int  # of these, the objects that were followed
     alive: int  # of these, the ones whose life was not over
-    moves: tuple[Move, ...] = ()
+    moves: tuple[PolicyMove, ...] = ()
     laws: tuple[LawSummary, ...] = ()
     series: tuple[Point, ...] = ()
 

@@ -136,7 +136,7 @@ class Control:
                 for number, rule in enumerate(self._rules)
             ],
             "moves": [move._asdict() for move in list(learner.moves)[-MOST_MOVES:]],
-            "known": 0 if learner.earlier is None else len(learner.anomalies().known),
+            "known": 0 if learner.reported_before is None else len(learner.anomalies().known),
         }
 
     def _sampling(self) -> dict[str, Any]:
@@ -287,7 +287,9 @@ class Control:
         rule = self._rule(asked)
         learner = self._session.learner
         window = None if learner is None else learner.learner.parameters.window
-        text = to_rml([] if rule.life else [rule], window=window, lives=[rule] if rule.life else ())
+        text = to_rml(
+            [] if rule.whole_history else [rule], window=window, histories=[rule] if rule.whole_history else ()
+        )
         return {"rml": text, "name": "rule.rml"}
 
     def _rule(self, asked: Mapping[str, Any]) -> Rule:

@@ -10,7 +10,7 @@ from lawful.engine.law_judge import LawJudge
 from lawful.engine.routing import Routes
 
 if TYPE_CHECKING:
-    from lawful.engine.sample_tracking import Lives
+    from lawful.engine.sample_tracking import SampleTracking
 
 SeenBy = dict[int | str, tuple[LawJudge, ...]]
 """By id, the laws that have seen an object, until it is gone: the others need not be told of its end."""
@@ -21,7 +21,7 @@ def dispatch(
     first: int,
     routes: Routes[LawJudge],
     kept: list[tuple[int, Event]],
-    lives: Lives | None,
+    samples: SampleTracking | None,
     seen: SeenBy | None,
 ) -> int:
     """Give events, numbered from the first on, to laws. What laws have to do with is kept. The highest thread."""
@@ -31,8 +31,8 @@ def dispatch(
             concerned = routes[event["event"], event.get("name")]
         except (KeyError, TypeError):  # it has no kind, or its name is no word
             concerned = routes.find(event.get("event"), event.get("name"))
-        if lives is not None:
-            concerned = lives.admit(event, concerned)
+        if samples is not None:
+            concerned = samples.admit(event, concerned)
         known = False
         if seen is None:
             pass

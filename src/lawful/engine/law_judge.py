@@ -12,7 +12,7 @@ from lawful.events.event_kinds import to_dict
 from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
-    from lawful.engine.sample_tracking import Lives
+    from lawful.engine.sample_tracking import SampleTracking
 
 
 _NOTED = 16  # events, of one law
@@ -44,11 +44,11 @@ class LawJudge:
     After an event that it rejects, the law goes on as if that event had not come.
     """
 
-    def __init__(self, law: Law, lives: Lives | None = None) -> None:
+    def __init__(self, law: Law, tracking: SampleTracking | None = None) -> None:
         self.law = law
         self.monitor: Monitor = law.monitor()
-        self.subjects = None if lives is None else law.subjects  # if it is sampled
-        self.kind = "" if lives is None or self.subjects is None else lives.class_of(law)  # of objects
+        self.subjects = None if tracking is None else law.subjects  # if it is sampled
+        self.kind = "" if tracking is None or self.subjects is None else tracking.class_of(law)  # of objects
         if self.subjects is not None:
             self.monitor.take_ended()  # from now on somebody asks
         self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None

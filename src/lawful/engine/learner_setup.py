@@ -10,7 +10,7 @@ from lawful.config import LearnConfig
 from lawful.errors import LawfulError
 from lawful.learning import templates
 from lawful.learning.parameters import Parameters
-from lawful.learning.reported_before import Earlier, FunctionOf
+from lawful.learning.reported_before import FunctionOf, ReportedBefore
 from lawful.sources.python.scope import Scope
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def widened(scope: Scope) -> Scope:
     return Scope((EVERYTHING,), (), (), scope.include, scope.exclude, scope.project)
 
 
-class Memory:
+class LearningHistory:
     """A store of earlier runs. It is open only while it is used: what a program forks must not inherit it."""
 
     def __init__(self, path: str, function: FunctionOf) -> None:
@@ -80,11 +80,11 @@ class Memory:
         from lawful.learning.store import Store
 
         with Store(self._path) as store:
-            known, lives = store.known(learner.parameters.templates), store.lives()
-            learner.earlier = Earlier(store.told(), self._function)
+            known, histories = store.known(learner.parameters.templates), store.histories()
+            learner.reported_before = ReportedBefore(store.told(), self._function)
             learner.remember_novelty(store.novelty())
             learner.remember(known)
-            learner.remember_lives(lives)
+            learner.remember_histories(histories)
 
     def keep(self, learner: Learner) -> None:
         """Add what this run has counted, and tells."""
@@ -93,5 +93,5 @@ class Memory:
         told = learner.parameters
         with Store(self._path) as store:
             run = Run(new_run_id(), learner.events, told.window)
-            counted, lives = learner.knowledge(), learner.known_lives()
-            store.add([run], told.templates, counted, lives, learner.tellings(), learner.novelty())
+            counted, histories = learner.shared_pairs(), learner.shared_histories()
+            store.add([run], told.templates, counted, histories, learner.report_record(), learner.novelty())

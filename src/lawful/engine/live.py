@@ -23,7 +23,7 @@ from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
 
 if TYPE_CHECKING:
     from lawful.engine.live_learning import LiveLearner
-    from lawful.engine.sample_tracking import Lives
+    from lawful.engine.sample_tracking import SampleTracking
     from lawful.engine.suppressions import Suppressions
     from lawful.events.writer import TraceWriter
 
@@ -53,21 +53,21 @@ class LiveRun:
         on_violation: OnViolation = "report",
         on_finding: Callable[[Finding], None] | None = None,
         writer: TraceWriter | None = None,
-        lives: Lives | None = None,
+        tracking: SampleTracking | None = None,
         messages: int = 0,
         suppressions: Suppressions | None = None,
     ) -> None:
         """`on_finding` is told of each finding once, when it is first made; its count may still grow.
 
-        With `messages`, findings about views have so many earlier messages, for a diagram. With `lives`, laws about
+        With `messages`, findings about views have so many earlier messages, for a diagram. With `tracking`, laws about
         objects see only what those objects do that are followed.
         """
-        self.lives = lives
-        self.laws = [LawJudge(part, lives) for law in laws for part in law.parts]
-        if lives is not None:
-            lives.look_after(self.laws)
+        self.tracking = tracking
+        self.laws = [LawJudge(part, tracking) for law in laws for part in law.parts]
+        if tracking is not None:
+            tracking.look_after(self.laws)
         # Messages that need no event are judged by it where they are sent. It is open only while nobody else judges.
-        self._court: Any = None if core.native is None or lives is not None else core.native.Court()
+        self._court: Any = None if core.native is None or tracking is not None else core.native.Court()
         self._barred = False  # it stays closed: a child process has to tell of all that it judges
         self._events = 0
         self._threads = 0
@@ -97,7 +97,7 @@ class LiveRun:
         if self._court is not None:
             self._court.most, self._court.others = self._recollection.most, self._recollection.others
         self._routes = self._awake()
-        self._seen: SeenBy | None = {} if lives is None else None
+        self._seen: SeenBy | None = {} if tracking is None else None
         self._kept: list[tuple[int, Event]] = []  # events of the batch that laws have to do with
         self._recent: dict[Hashable, list[Numbered]] | None = None  # the same, by object, if somebody asked
         self._unexplained: list[tuple[int, Finding, LawJudge, list[Any]]] = []
@@ -141,7 +141,7 @@ class LiveRun:
     def failed(self) -> bool:
         """Was something found; or, where violations are only counted, are there too many?"""
         return bool(self._findings) or (
-            self.on_violation == "count" and self.lives is not None and self.lives.confidence.refuted
+            self.on_violation == "count" and self.tracking is not None and self.tracking.confidence.refuted
         )
 
     @property
@@ -162,7 +162,7 @@ class LiveRun:
         """
         if self.processes > 1:
             return True
-        kind = None if self.lives is None else self.lives.confidence.kinds.get(live.kind)
+        kind = None if self.tracking is None else self.tracking.confidence.groups.get(live.kind)
         return kind is not None and bool(kind.before or (kind.taken and what == "class"))
 
     def warn(self, message: str) -> None:
@@ -216,12 +216,12 @@ class LiveRun:
         """Judge a batch; the last violation in it."""
         self._write(batch)
         known = len(self._findings)
-        routes, lives = self._routes, self.lives
+        routes, tracking = self._routes, self.tracking
         first = self._number + 1
         if core.native is None:
-            thread = dispatch(batch, first, routes, self._kept, lives, self._seen)
+            thread = dispatch(batch, first, routes, self._kept, tracking, self._seen)
         else:
-            admit, ways = (None, None) if lives is None else (lives.admit, lives.ways)
+            admit, ways = (None, None) if tracking is None else (tracking.admit, tracking.follows_all)
             thread = core.native.dispatch(batch, first, routes, self._kept, admit, ways, self._seen)
         self._threads = max(self._threads, thread)
         self._events += len(batch)
@@ -233,8 +233,8 @@ class LiveRun:
                 if each.over:
                     routes.drop(each)
                     self._change()
-        if lives is not None:
-            lives.settle(self.laws)
+        if tracking is not None:
+            tracking.settle(self.laws)
         self._explain()
         if len(self._findings) > known:
             new += list(self._findings.values())[known:]
@@ -246,7 +246,7 @@ class LiveRun:
                 if core.native is None or self._writer.format != "jsonl":
                     self._writer.write_many([to_dict(event) for event in batch])
                 else:
-                    self._writer.write_lines(core.native.lines(batch, self._writer.lines), len(batch))
+                    self._writer.write_lines(core.native.json_lines(batch, self._writer.lines), len(batch))
             except (TraceError, OSError) as error:
                 self._writer = None
                 message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
@@ -258,8 +258,8 @@ class LiveRun:
         lost = monitor.doomed_at is not None
         rejected_at = None if lost else number
         life = None
-        if self.lives is not None and live.subjects is not None:
-            life = self.lives.violated(live, live.offender(event))
+        if self.tracking is not None and live.subjects is not None:
+            life = self.tracking.violated(live, live.offender(event))
             if self.on_violation == "count":
                 return
         contexts = {self.context: 1} if self.context is not None else {}
@@ -476,7 +476,7 @@ class LiveRun:
     def add(self, laws: Sequence[Law]) -> None:
         """Judge by these laws, too. They begin with the next event."""
         with self._changing():
-            added = [LawJudge(part, self.lives) for law in laws for part in law.parts]
+            added = [LawJudge(part, self.tracking) for law in laws for part in law.parts]
             self.laws += added
             for each in added:
                 if each.monitor.doomed_at is not None:
@@ -496,7 +496,7 @@ class LiveRun:
             for at, each in enumerate(self.laws):
                 if each.law.name == name and each.paused != paused:
                     if not paused:
-                        each = self.laws[at] = LawJudge(each.law, self.lives)
+                        each = self.laws[at] = LawJudge(each.law, self.tracking)
                     each.paused = paused
             self._routes = self._awake()
 
@@ -538,8 +538,8 @@ class LiveRun:
                     known = len(self._findings)
                     for each in self.laws:
                         self._judge_end(each)
-                    if self.lives is not None:
-                        self.lives.end()
+                    if self.tracking is not None:
+                        self.tracking.end()
                     new += list(self._findings.values())[known:]
             if self._on_finding is not None:
                 for finding in new:
@@ -568,12 +568,12 @@ class LiveRun:
             return
         contexts = {self.context: 1} if self.context is not None else {}
         most = _MOST_PENDING
-        if self.lives is not None and live.subjects is not None:
-            most = max(most, self.lives.seemed_clean(live))
+        if self.tracking is not None and live.subjects is not None:
+            most = max(most, self.tracking.seemed_clean(live))
         for expectation in monitor.pending(most) or (monitor.expectation(),):
-            if self.lives is not None and live.subjects is not None:
+            if self.tracking is not None and live.subjects is not None:
                 for target in live.offenders_of(expectation):
-                    self.lives.violated(live, target)
+                    self.tracking.violated(live, target)
                 if self.on_violation == "count":
                     continue
             finding = Finding("end", None, expectation, None, None, law=live.law.name, contexts=dict(contexts))
@@ -644,7 +644,7 @@ class LiveRun:
             "warnings": self.warnings,
             "laws": [each.law.name for each in self.laws],
             "findings": [finding.to_json() for finding in self._findings.values()],
-        } | ({} if self.lives is None else {"lives": self.lives.confidence.snapshot()})
+        } | ({} if self.tracking is None else {"samples": self.tracking.confidence.snapshot()})
 
     def merge(self, other: Mapping[str, Any]) -> None:
         """Add what another process has found: its `snapshot`. Threads of other processes are other threads."""
@@ -659,8 +659,8 @@ class LiveRun:
             self.faults += [text for text in other["faults"] if text not in self.faults]
             for text in other["warnings"]:
                 self._warnings.setdefault(text)
-            if self.lives is not None and "lives" in other:
-                self.lives.confidence.merge(other["lives"])
+            if self.tracking is not None and "samples" in other:
+                self.tracking.confidence.merge(other["samples"])
             for data in other["findings"]:
                 finding = Finding.from_json(data)
                 known = self._findings.get(finding.key)

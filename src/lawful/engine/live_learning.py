@@ -66,12 +66,12 @@ class LiveLearner:
         return self.learner.window
 
     def word(self, event: str, name: str) -> int:
-        return self.learner.intake.word(event, name)
+        return self.learner.numbering.word(event, name)
 
     def site(self, file: str | None, line: int | None) -> int:
         if self.on_news is not None:
             self.on_news()
-        return self.learner.intake.site(file, line)
+        return self.learner.numbering.site(file, line)
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ class LiveLearner:
     @property
     def reached(self) -> int:
         """How many events have come for the learner, whether it has taken them in or not."""
-        return self._stream.pushed if self.direct else self.learner.intake.read
+        return self._stream.pushed if self.direct else self.learner.numbering.read
 
     def start(self, tracer: Tracer) -> None:
         """The tracer is about to start."""
@@ -100,7 +100,7 @@ class LiveLearner:
     def _attach(self) -> None:
         self._stream = self.learner.window
         self._stream.tick_every = self.learner.parameters.tune_every
-        self.learner.renewed = self._renewed
+        self.learner.on_new_window = self._renewed
 
     def _begin(self, *, serve: bool = True) -> None:
         """Put the threads to work; or, if not `serve`, only the window's own."""
@@ -229,16 +229,16 @@ class LiveLearner:
         """There is no thread of ours, and none in the middle of something, while the process forks."""
         if self.direct:
             self._rest()
-        self.learner.hold()
+        self.learner.hold_lock()
 
     def after_fork_in_parent(self) -> None:
-        self.learner.let_go()
+        self.learner.release_lock()
         if self.direct:
             self._sleep()
 
     def after_fork_in_child(self) -> None:
         """Begin anew."""
-        self.learner.let_go()
+        self.learner.release_lock()
         self._server.forget()
         self._state, self._ticking = RLock(), RLock()  # threads that are not here may have had them
         self._working = self._waking = False

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lawful.confidence.engine import Confidence, Counted, Demand, Kind, Tally
+from lawful.confidence.engine import Confidence, Counted, Demand, SampledGroup, Tally
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ CONFIDENCE = 0.999
 ERROR_RATE = 0.001
 POLICY = "off"
 
-_TURNS = frozenset({"born", "gone", "tick"})  # in lives, and what is in none
+_LIFECYCLE = frozenset({"born", "gone", "tick"})  # in lives, and what is in none
 
 _FAMILY = 2**32
 """Ids of a child process begin at its number times this."""
 
 
-class Life:
+class TrackedSample:
     """One object that is followed."""
 
     __slots__ = ("began", "birth", "violated")
@@ -40,7 +40,7 @@ class Life:
         self.violated: set[str] = set()  # names of laws that were broken in it
 
 
-class Lives:
+class SampleTracking:
     """Between a stream of events and the laws about objects: a sampled law sees the events of followed lives only.
 
     A life begins with the first event about an object, when a coin is flipped, once. In a running program the tracer
@@ -60,9 +60,9 @@ class Lives:
         self.whole = [part.name for part in parts if part.subjects is None]  # laws that no coin decides about
         self.flipped: frozenset[str] = frozenset()
         self._numbers: dict[int, str] = {}
-        self._lives: dict[str, dict[ObjectId, Life]] = {name: {} for name in classes}
+        self._followed: dict[str, dict[ObjectId, TrackedSample]] = {name: {} for name in classes}
         self._passed: dict[str, set[ObjectId]] = {name: set() for name in classes}  # not, or no longer, followed
-        self._over: list[tuple[Kind, ObjectId, Life]] = []  # in the batch that is being judged
+        self._over: list[tuple[SampledGroup, ObjectId, TrackedSample]] = []  # in the batch that is being judged
         # By law: lives that seemed clean. A law that says at the end only what it misses may yet take that back.
         self._clean: dict[str, set[ObjectId]] = {}
         self._shares: dict[tuple[LawJudge, ...], list[_Share]] = {}
@@ -85,9 +85,9 @@ class Lives:
     def look_after(self, laws: Sequence[LawJudge]) -> None:
         """These are the laws: of them it is asked what objects owe."""
 
-        def idle(kind: Kind) -> int:
+        def idle(kind: SampledGroup) -> int:
             concerned = [each for each in laws if each.subjects is not None and each.kind == kind.name]
-            alive = list(self._lives[kind.name])
+            alive = list(self._followed[kind.name])
             return sum(not any(each.monitor.owes(target) for each in concerned) for target in alive)
 
         self.confidence.idle = idle
@@ -112,26 +112,28 @@ class Lives:
             target = of(event)
             if target is None:  # it is about no object, as the passing of time
                 continue
-            life = self._lives[name].get(target)
-            if life is None:
+            sample = self._followed[name].get(target)
+            if sample is None:
                 # Where the tracer flips, it tells of births. If somebody else wants to see all objects, so do we here.
-                life = None if name in self.flipped else self._begin(name, target, event)
-                if life is None:
+                sample = None if name in self.flipped else self._begin(name, target, event)
+                if sample is None:
                     refused += laws
-            elif what == "new" and "stack" not in life.birth:
-                life.birth = event
+            elif what == "new" and "stack" not in sample.birth:
+                sample.birth = event
         if not refused:
             return concerned
         return tuple(each for each in concerned if each not in refused)
 
-    def ways(self, kind: str, name: Any, concerned: tuple[LawJudge, ...]) -> tuple[dict[ObjectId, Life], ...] | None:
+    def follows_all(
+        self, kind: str, name: Any, concerned: tuple[LawJudge, ...]
+    ) -> tuple[dict[ObjectId, TrackedSample], ...] | None:
         """Of events of one kind about one name: if their `targetId` is in all of these, all laws are to see them.
 
         That is what `admit` answers of nearly all events. None: it must be asked.
         """
-        if kind in _TURNS:
+        if kind in _LIFECYCLE:
             return None
-        found: list[dict[ObjectId, Life]] = []
+        found: list[dict[ObjectId, TrackedSample]] = []
         for share, _, laws in _shares(concerned):
             if laws[0].subjects is None or not laws[0].subjects.by_target:
                 return None
@@ -139,7 +141,7 @@ class Lives:
                 kind == "new" and share not in self.flipped
             ):  # it may tell more of how a life began than what came before
                 return None
-            found.append(self._lives[share])
+            found.append(self._followed[share])
         return tuple(found)
 
     def _born(self, event: Event) -> None:
@@ -148,21 +150,21 @@ class Lives:
         if name is not None and isinstance(target, int | str):
             self._begin(name, target, event)
 
-    def _begin(self, name: str, target: ObjectId, event: Event) -> Life | None:
+    def _begin(self, name: str, target: ObjectId, event: Event) -> TrackedSample | None:
         """The first event about an object; or about one that is not followed."""
         if target in self._passed[name] or (isinstance(target, int) and target < self._least):
             return None
-        kind = self.confidence.kinds[name]
+        kind = self.confidence.groups[name]
         if name in self.flipped:
             self.confidence.took(kind)
         elif not self.confidence.flip(kind):
             self._passed[name].add(target)
             return None
-        life = self._lives[name][target] = Life(event, self.confidence.now)
-        return life
+        sample = self._followed[name][target] = TrackedSample(event, self.confidence.now)
+        return sample
 
     def _gone(self, target: Any, concerned: tuple[LawJudge, ...]) -> tuple[LawJudge, ...]:
-        ended = [name for name, lives in self._lives.items() if target in lives]
+        ended = [name for name, followed in self._followed.items() if target in followed]
         for name in ended:
             self._end(name, target)
         for passed in self._passed.values():
@@ -170,27 +172,27 @@ class Lives:
         return tuple([each for each in concerned if each.subjects is None or each.kind in ended])
 
     def _end(self, name: str, target: ObjectId) -> None:
-        life = self._lives[name].pop(target)
-        self._over.append((self.confidence.kinds[name], target, life))
+        sample = self._followed[name].pop(target)
+        self._over.append((self.confidence.groups[name], target, sample))
 
-    def violated(self, live: LawJudge, target: ObjectId | None) -> Life | None:
+    def violated(self, live: LawJudge, target: ObjectId | None) -> TrackedSample | None:
         """A law was broken by what an object did."""
-        life = None if target is None else self._life(live.kind, target)
-        if life is None and target in self._clean.get(live.law.name, ()):
+        sample = None if target is None else self._sample(live.kind, target)
+        if sample is None and target in self._clean.get(live.law.name, ()):
             self._clean[live.law.name].discard(target)
-            self.confidence.was_violated(self.confidence.kinds[live.kind], live.law.name)
-        if life is not None:
-            first = not life.violated
-            life.violated.add(live.law.name)
+            self.confidence.was_violated(self.confidence.groups[live.kind], live.law.name)
+        if sample is not None:
+            first = not sample.violated
+            sample.violated.add(live.law.name)
             if first:
-                self.confidence.violated(self.confidence.kinds[live.kind])
-        return life
+                self.confidence.violated(self.confidence.groups[live.kind])
+        return sample
 
-    def _life(self, name: str, target: ObjectId) -> Life | None:
+    def _sample(self, name: str, target: ObjectId) -> TrackedSample | None:
         """Of an object that is followed, or was until a moment ago."""
-        found = self._lives[name].get(target)
+        found = self._followed[name].get(target)
         if found is None:
-            found = next((life for kind, each, life in self._over if each == target and kind.name == name), None)
+            found = next((sample for kind, each, sample in self._over if each == target and kind.name == name), None)
         return found
 
     def settle(self, laws: Sequence[LawJudge]) -> None:
@@ -198,7 +200,7 @@ class Lives:
         for each in laws:
             if each.subjects is not None:
                 for target in each.monitor.take_ended():
-                    if target in self._lives[each.kind]:
+                    if target in self._followed[each.kind]:
                         self._end(each.kind, target)
                         self._passed[each.kind].add(target)
         over, self._over = self._over, []
@@ -208,30 +210,30 @@ class Lives:
                 by_kind.setdefault(each.kind, []).append(
                     (each.law.name, each.monitor.forget, each.monitor.names_offender)
                 )
-        for kind, target, life in over:
+        for kind, target, sample in over:
             judges = by_kind.get(kind.name, ())
             unknown = [law for law, forget, _ in judges if forget(target)]
             for law, _, names_offender in judges:
-                if not names_offender and law not in life.violated and law not in unknown:
+                if not names_offender and law not in sample.violated and law not in unknown:
                     self._clean.setdefault(law, set()).add(target)
-            self.confidence.ended(kind, life.began, life.violated, unknown)
+            self.confidence.ended(kind, sample.began, sample.violated, unknown)
         if over:
             self.confidence.settle()
         self._switch_off(laws)
 
     def _switch_off(self, laws: Sequence[LawJudge]) -> None:
         """Where a policy says that none is followed, those are let go that live on. They are no samples."""
-        for name, lives in self._lives.items():
-            kind = self.confidence.kinds[name]
-            if lives and kind.walk.rate == 0:
-                for target, life in lives.items():
+        for name, followed in self._followed.items():
+            kind = self.confidence.groups[name]
+            if followed and kind.policy_run.rate == 0:
+                for target, sample in followed.items():
                     for each in laws:
                         if each.kind == name:
                             each.monitor.forget(target)
-                    for law in life.violated:
+                    for law in sample.violated:
                         kind.laws[law].violated += 1
-                self._passed[name].update(lives)
-                lives.clear()
+                self._passed[name].update(followed)
+                followed.clear()
 
     def seemed_clean(self, live: LawJudge) -> int:
         """How many lives a law may yet find fault with, at the end."""
@@ -239,21 +241,21 @@ class Lives:
 
     def end(self) -> None:
         """The stream is over. What was broken in lives that go on counts all the same."""
-        for name, lives in self._lives.items():
-            kind = self.confidence.kinds[name]
-            for target, life in list(lives.items()):
-                if life.violated:
-                    del lives[target]
+        for name, followed in self._followed.items():
+            kind = self.confidence.groups[name]
+            for target, sample in list(followed.items()):
+                if sample.violated:
+                    del followed[target]
                     kind.alive -= 1
-                    for law in life.violated:
+                    for law in sample.violated:
                         kind.laws[law].violated += 1
         self.confidence.settle()
 
     def after_fork_in_child(self, process: int) -> None:
         """Objects that were alive in the parent are copies here, and no samples."""
         self._least = process * _FAMILY
-        for name, lives in self._lives.items():
-            lives.clear()
+        for name, followed in self._followed.items():
+            followed.clear()
             self._passed[name].clear()
         self._over.clear()
         self._clean.clear()
@@ -300,7 +302,7 @@ def demand(asked: SamplingConfig, *, policy: Policy | None = None) -> Demand:
     return Demand(confidence, error_rate, policy, asked.seed)
 
 
-class Surety:
+class ConfidenceHistory:
     """What earlier runs have counted, in a store. It is open only while it is used: what a program forks must not
     inherit it.
     """
@@ -316,35 +318,35 @@ class Surety:
 
     def recall(self, confidence: Confidence) -> None:
         """Begin with what earlier runs have counted."""
-        from lawful.confidence.policy_automaton import Walk
+        from lawful.confidence.policy_automaton import PolicyRun
         from lawful.confidence.store import ConfidenceStore, Subject
 
         policy = str(confidence.demand.policy)
         with ConfidenceStore(self._path) as store:
-            for name, kind in confidence.kinds.items():
+            for name, kind in confidence.groups.items():
                 for law in kind.laws:
                     total = store.total(Subject(law, self._texts[law], name))
                     if total is not None:
                         samples, violations, unknown = total.counts
                         kind.before[law] = Tally(samples - violations, violations, unknown)
-                data = store.walk(name, policy)
+                data = store.policy_run(name, policy)
                 # A policy that has moved on for one law has not for another one.
                 known = data is not None and all(law in kind.before for law in kind.laws)
-                confidence.go_on(kind, Walk.from_json(data) if known else None)
+                confidence.go_on(kind, PolicyRun.from_json(data) if known else None)
 
     def keep(self, confidence: Confidence, runs: Mapping[str, Counted] | None = None) -> None:
         """Add what this run has counted; or what several have, each under its name, which can be added only once."""
         from lawful.confidence.store import ConfidenceStore, Counts, Subject
 
         policy = str(confidence.demand.policy)
-        walks = {(name, policy): kind.walk.to_json() for name, kind in confidence.kinds.items()}
+        policy_runs = {(name, policy): kind.policy_run.to_json() for name, kind in confidence.groups.items()}
         with ConfidenceStore(self._path) as store:
             for run, counted in (runs or {uuid.uuid4().hex: confidence.counted()}).items():
                 counts = {
                     Subject(law, self._texts[law], name): Counts(tally.samples, tally.violated, tally.unknown)
                     for (name, law), tally in counted.items()
                 }
-                store.add(run, counts, walks=walks)
+                store.add(run, counts, policy_runs=policy_runs)
 
     def refuse(self, runs: Mapping[str, str]) -> None:
         """Nobody's samples count twice: these runs, by what a user calls them, must not be in it."""

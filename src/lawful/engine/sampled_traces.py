@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lawful.engine.findings import time_of
 from lawful.engine.live import LiveRun
-from lawful.engine.sample_tracking import Lives
+from lawful.engine.sample_tracking import SampleTracking
 from lawful.errors import TraceError
 from lawful.events.reader import open_trace
 
@@ -24,9 +24,9 @@ class SampledTraces:
         self._demand = demand
         self._skip_bad = skip_bad
         self._history = history
-        lives = Lives(laws, demand)
-        self.confidence = lives.confidence
-        self.total = LiveRun(laws, history=history, lives=lives)
+        tracking = SampleTracking(laws, demand)
+        self.confidence = tracking.confidence
+        self.total = LiveRun(laws, history=history, tracking=tracking)
         """What was found in all of them."""
         self.total.processes = 0
         self.errors: list[TraceError] = []
@@ -38,7 +38,9 @@ class SampledTraces:
         """Read a trace to its end. A fault of it is kept in `errors`; what was found before it stays found."""
         before = self.confidence.counted()
         run = LiveRun(
-            self._laws, history=self._history, lives=Lives(self._laws, self._demand, confidence=self.confidence)
+            self._laws,
+            history=self._history,
+            tracking=SampleTracking(self._laws, self._demand, confidence=self.confidence),
         )
         try:
             with open_trace(source, skip_bad=self._skip_bad) as reader:
@@ -65,6 +67,6 @@ class SampledTraces:
 
     def _add(self, run: LiveRun) -> None:
         snapshot = run.snapshot()
-        del snapshot["lives"]  # which is counted already
+        del snapshot["samples"]  # which is counted already
         self.total.merge(snapshot)
         self.total.processes = 0

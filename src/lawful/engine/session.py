@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lawful.engine.observer_hook import Attendant
     from lawful.engine.remote_judge import Client, Server
     from lawful.engine.stop_all import Halting
-    from lawful.engine.tracer_sampling import Sampler
+    from lawful.engine.tracer_sampling import TracerSampler
     from lawful.laws.protocol import Law
     from lawful.learning.parameters import Parameters
     from lawful.sources.python.tracer_protocol import Tracer
@@ -64,7 +64,7 @@ class Session:
             on_violation=settings.on_violation,
             on_finding=on_finding,
             writer=self.recording.writer,
-            lives=None if self.sampler is None else self.sampler.lives,
+            tracking=None if self.sampler is None else self.sampler.tracking,
             suppressions=self._suppressions,
             messages=settings.messages,
         )
@@ -382,7 +382,7 @@ class Session:
         self.recording = Recording(self._membership.trace if self.settings.trace is not None else None)
         self.live.after_fork_in_child(writer=self.recording.writer)
         if self.sampler is not None:
-            self.sampler.lives.after_fork_in_child(self._membership.number)
+            self.sampler.tracking.after_fork_in_child(self._membership.number)
 
     def _give_up(self) -> None:
         self.finished = self._membership.over = True
@@ -426,9 +426,9 @@ def _learner(parameters: Parameters | None) -> LiveLearner | None:
     return LiveLearner(parameters)
 
 
-def _sampler(demand: Demand | None, laws: Sequence[Law]) -> Sampler | None:
+def _sampler(demand: Demand | None, laws: Sequence[Law]) -> TracerSampler | None:
     if demand is None:
         return None
-    from lawful.engine.tracer_sampling import Sampler  # a run that samples nothing must not wait for it
+    from lawful.engine.tracer_sampling import TracerSampler  # a run that samples nothing must not wait for it
 
-    return Sampler(demand, laws)
+    return TracerSampler(demand, laws)

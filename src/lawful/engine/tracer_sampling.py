@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from lawful.confidence.engine import Demand, Kind
+from lawful.confidence.engine import Demand, SampledGroup
 from lawful.confidence.policy_automaton import Trigger
-from lawful.engine.sample_tracking import Lives
+from lawful.engine.sample_tracking import SampleTracking
 from lawful.pristine_os import clock
 from lawful.sources.python.tracer_protocol import Sampling
 
@@ -25,18 +25,18 @@ _LITTLE = 0.001  # seconds of processor time in which there is nothing to measur
 _LATELY = 10  # beats: over so many the overhead is averaged that is shown
 
 
-class Sampler:
+class TracerSampler:
     """Between the tracer of one process, and the lives of objects in what it tells."""
 
     def __init__(self, demand: Demand, laws: Sequence[Law]) -> None:
-        self.lives = Lives(laws, demand)
-        self.confidence = self.lives.confidence
-        self.numbers = {name: number for number, name in enumerate(self.confidence.kinds, 1)}
+        self.tracking = SampleTracking(laws, demand)
+        self.confidence = self.tracking.confidence
+        self.numbers = {name: number for number, name in enumerate(self.confidence.groups, 1)}
         classes: dict[str, int] = {}
         for part in (part for law in laws for part in law.parts):
             if part.subjects is not None:
                 for each in part.subjects.classes:
-                    classes.setdefault(each, self.numbers[self.lives.class_of(part)])
+                    classes.setdefault(each, self.numbers[self.tracking.class_of(part)])
         # Of views all messages are seen: which group one belongs to is known only then.
         sampled = [law for law in laws if law.language != "view"]
         content = [law for law in sampled if all(part.subjects is not None for part in law.parts)]
@@ -52,7 +52,7 @@ class Sampler:
     def attach(self, tracer: Any, watched: LawWatchPlanner) -> None:
         """This is who flips the coins, of as many classes as it can."""
         self._tracer = tracer
-        self.lives.flipped_by_tracer(
+        self.tracking.flipped_by_tracer(
             {number: name for name, number in self.numbers.items() if number in watched.groups}
         )
         tracer.seed(self.confidence.seed % 2**64)
@@ -70,8 +70,8 @@ class Sampler:
         """Ten times a second."""
         self.confidence.beat(*self._overhead())
         self._count()
-        for kind in self.confidence.kinds.values():
-            self._push(kind)  # of lives that could not be judged, others take the place
+        for group in self.confidence.groups.values():
+            self._push(group)  # of lives that could not be judged, others take the place
         if self._looks_at_code and self._coverage.due():
             self._tracer.rearm()
 
@@ -86,18 +86,18 @@ class Sampler:
 
     def _count(self) -> None:
         for name, number in self.numbers.items():
-            if name in self.lives.flipped:
-                self.confidence.kinds[name].born = self._tracer.samples(number)[0]
+            if name in self.tracking.flipped:
+                self.confidence.groups[name].born = self._tracer.samples(number)[0]
 
-    def _push(self, kind: Kind) -> None:
+    def _push(self, group: SampledGroup) -> None:
         """Tell the tracer how often, and how often at most. It may have taken objects of which we have not heard."""
-        if not self._steers or kind.name not in self.lives.flipped:
+        if not self._steers or group.name not in self.tracking.flipped:
             return
-        number, budget = self.numbers[kind.name], kind.walk.budget
+        number, budget = self.numbers[group.name], group.policy_run.budget
         if budget is not None:
-            budget = max(0, budget - (self._tracer.samples(number)[1] - kind.taken))
-        self._tracer.sample(number, kind.walk.rate, -1 if budget is None else budget)
-        if kind.walk.rate == 0 and kind.alive:
+            budget = max(0, budget - (self._tracer.samples(number)[1] - group.taken))
+        self._tracer.sample(number, group.policy_run.rate, -1 if budget is None else budget)
+        if group.policy_run.rate == 0 and group.alive:
             self._tracer.release(number)  # or objects that live as long as the program would keep it all awake
 
     def _overhead(self) -> tuple[float | None, float | None]:
@@ -117,7 +117,7 @@ def _share(before: tuple[float, float], now: tuple[float, float]) -> float | Non
 class _Coverage:
     """Which code has run, and in how many periods."""
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: TracerSampler) -> None:
         self._sampler = sampler
         self._periods: dict[CodeType, list[int]] = {}  # in how many it ran, and when it first did
         self._number = 0  # of the period

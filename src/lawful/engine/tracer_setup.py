@@ -10,7 +10,7 @@ from lawful.sources.python.watch_planner import LawWatchPlanner
 
 if TYPE_CHECKING:
     from lawful.engine.live_learning import LiveLearner
-    from lawful.engine.tracer_sampling import Sampler
+    from lawful.engine.tracer_sampling import TracerSampler
     from lawful.engine.watch_settings import Settings
     from lawful.laws.protocol import Law
     from lawful.sources.actors.messages import Exchange
@@ -36,7 +36,7 @@ class Lookout:
         deliver: Callable[[list[Event]], None],
         *,
         learner: LiveLearner | None,
-        sampler: Sampler | None,
+        sampler: TracerSampler | None,
         passport: Callable[[], str],
         serve: Callable[[], None],
     ) -> None:
@@ -112,7 +112,7 @@ class Lookout:
         """Let no dicts be made of events, if the tracer can do without."""
         if self._core.name != "python":
             tracer: Any = self.tracer
-            tracer.brief = self._brief = True
+            tracer.lazy_events = self._brief = True
             self.take_time()
 
     def tell_rest(self) -> None:

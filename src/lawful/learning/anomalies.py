@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from lawful.learning import ranking, violation_kinds, wording
-from lawful.learning.ranking import BAR, Evidence, Late
-from lawful.learning.view import View
-from lawful.learning.violation_kinds import BOTH, Breach, Way
+from lawful.learning.learner_view import LearnerView
+from lawful.learning.ranking import BAR, Evidence, LateEvents
+from lawful.learning.violation_kinds import BOTH, Breach, ViolationKind
 from lawful.learning.window_protocol import (
     MOST_EXAMPLES,
     MOST_TRAIL,
@@ -17,8 +17,8 @@ from lawful.learning.window_protocol import (
     Counts,
     Ending,
     Example,
+    ExampleScenario,
     Pair,
-    Scene,
     Survey,
 )
 
@@ -26,52 +26,52 @@ MOST_SCENES = 8  # of one anomaly
 MOST_OTHERS = 8  # rules that are broken for the same cause
 
 
-class _Case(NamedTuple):
+class _BrokenRule(NamedTuple):
     """A broken rule, one way in which it is broken, and what that is worth."""
 
     candidate: Candidate
     pair: Pair
     ending: Ending
-    way: Way
+    violation: ViolationKind
     evidence: Evidence
     score: float
     changed: bool = False  # all earlier runs kept it at this very place
 
 
-def find(view: View, survey: Survey) -> list[Anomaly]:
+def find(view: LearnerView, survey: Survey) -> list[Anomaly]:
     """What is worth a look, the best first. What has one cause is one anomaly."""
     cases = [*_cases(view, survey.candidates, 0.0), *_changes(view)]
     cases.sort(key=lambda case: (not case.changed, -case.score, case.candidate))
     return [_anomaly(view, group) for group in _groups(view, cases)]
 
 
-def count(view: View, survey: Survey) -> int:
+def count(view: LearnerView, survey: Survey) -> int:
     """How many `find` would find."""
     return len(_groups(view, _cases(view, survey.candidates, BAR)))
 
 
-def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_Case]:
+def _cases(view: LearnerView, candidates: Iterable[Candidate], least: float) -> list[_BrokenRule]:
     """Candidates with their scores, the best first. Left out are those that can be no mistakes, or score too little."""
-    found: list[_Case] = []
+    found: list[_BrokenRule] = []
     counts_of: dict[tuple[int, int], Counts | None] = {}
     pairs: dict[tuple[int, int], Pair | None] = {}
-    lates: dict[tuple[int, int, int], Late] = {}
-    known_ways = violation_kinds.of(view.product)
-    instead = ranking.Instead(view.words)
+    lates: dict[tuple[int, int, int], LateEvents] = {}
+    kinds_of_violations = violation_kinds.of(view.product)
+    instead = ranking.Alternatives(view.words)
     for candidate in candidates:
         first, second, rule, kind = candidate
-        way = known_ways.broken(rule, kind)
+        violation = kinds_of_violations.broken(rule, kind)
         key = first, second
         # Most are left out for what their names can be worth, or for their counts: to look at examples takes longer.
         most = ranking.trust(view, first, second) if key not in view.past.endings else None
-        if most is not None and most * ranking.limit(way) < least:
+        if most is not None and most * ranking.limit(violation) < least:
             continue
-        if not ranking.possible(view, candidate, way):
+        if not ranking.possible(view, candidate, violation):
             continue
         if key not in counts_of:
             counts_of[key] = view.window.counts(first, second)
         counts = counts_of[key]
-        if counts is None or (most is not None and most * ranking.at_most(counts, rule, way) < least):
+        if counts is None or (most is not None and most * ranking.at_most(counts, rule, violation) < least):
             continue
         if key not in pairs:
             pairs[key] = view.window.pair(first, second)
@@ -83,25 +83,25 @@ def _cases(view: View, candidates: Iterable[Candidate], least: float) -> list[_C
         if late is None:
             late = lates[first, second, rule & 1] = ranking.late(view, pair, rule & 1, instead)
         news = ending is not None and ranking.is_news(view, pair, ending)
-        if ending is not None and way.breach is Breach.MISSING and not news:
+        if ending is not None and violation.breach is Breach.MISSING and not news:
             ending = ending._replace(
                 examples=tuple(each for each in ending.examples if each.object not in late.objects)
             )
         if ending is None or not ending.examples:
             continue  # there is nothing to show
-        if not news and ranking.needless(view, candidate, way):
+        if not news and ranking.needless(view, candidate, violation):
             continue
-        evidence = ranking.weigh(view, candidate, pair, counts, ending, way, late)
+        evidence = ranking.weigh(view, candidate, pair, counts, ending, violation, late)
         score = ranking.score(evidence) * (1.0 if news else ranking.trust(view, first, second))
         if score >= least:
-            found.append(_Case(candidate, pair, ending, way, evidence, score))
+            found.append(_BrokenRule(candidate, pair, ending, violation, evidence, score))
     found.sort(key=lambda case: (-case.score, case.candidate))
     return found
 
 
-def _changes(view: View) -> Iterator[_Case]:
+def _changes(view: LearnerView) -> Iterator[_BrokenRule]:
     """Where all earlier runs kept a rule and this one never does, however often it is kept elsewhere."""
-    product, known_ways = view.product, violation_kinds.of(view.product)
+    product, kinds_of_violations = view.product, violation_kinds.of(view.product)
     for (first, second), places in view.past.places.items():
         pair = view.window.pair(first, second)
         counts = view.window.counts(first, second)
@@ -121,23 +121,32 @@ def _changes(view: View) -> Iterator[_Case]:
             ending = each._replace(examples=ranking.countable(view, pair, each))
             for rule in _kept_before(view, ending, places, still, before):
                 candidate = Candidate(first, second, rule, ending.kind)
-                way = known_ways.broken(rule, ending.kind)
+                violation = kinds_of_violations.broken(rule, ending.kind)
                 examples = tuple(
                     each
                     for each in ending.examples
                     if places.get(each.site, 0) >> rule & 1 and not still[each.site] >> rule & 1
                 )
-                if ranking.possible(view, candidate, way):
+                if ranking.possible(view, candidate, violation):
                     kept = sum(number for kind, number in before.items() if product.satisfied[kind] >> rule & 1)
                     evidence = Evidence(
-                        kept, sum(before.values()) - kept, 0, counts.contexts[rule], 1.0, 1.0, way.breach, news=True
+                        kept,
+                        sum(before.values()) - kept,
+                        0,
+                        counts.contexts[rule],
+                        1.0,
+                        1.0,
+                        violation.breach,
+                        news=True,
                     )
                     score = ranking.of_change(evidence, ranking.trust(view, first, second))
-                    yield _Case(candidate, pair, ending._replace(examples=examples), way, evidence, score, True)
+                    yield _BrokenRule(
+                        candidate, pair, ending._replace(examples=examples), violation, evidence, score, True
+                    )
 
 
 def _kept_before(
-    view: View, ending: Ending, places: Mapping[int, int], still: Mapping[int, int], before: Mapping[int, int]
+    view: LearnerView, ending: Ending, places: Mapping[int, int], still: Mapping[int, int], before: Mapping[int, int]
 ) -> set[int]:
     """Of the rules that are broken where earlier runs kept them: at each place the one that was kept most often."""
     product = view.product
@@ -158,10 +167,10 @@ def _kept_before(
     return found
 
 
-def _groups(view: View, cases: Iterable[_Case]) -> list[list[_Case]]:
+def _groups(view: LearnerView, cases: Iterable[_BrokenRule]) -> list[list[_BrokenRule]]:
     """Cases that seem to have one cause are put together. What is below the bar can join, but does not count alone."""
-    groups: list[list[_Case]] = []
-    index: dict[Hashable, list[_Case]] = {}
+    groups: list[list[_BrokenRule]] = []
+    index: dict[Hashable, list[_BrokenRule]] = {}
     for case in cases:
         keys = list(_causes(view, case))
         group = next((index[key] for key in keys if key in index), None)
@@ -175,7 +184,7 @@ def _groups(view: View, cases: Iterable[_Case]) -> list[list[_Case]]:
     return groups
 
 
-def _causes(view: View, case: _Case) -> Iterator[Hashable]:
+def _causes(view: LearnerView, case: _BrokenRule) -> Iterator[Hashable]:
     """Two cases have one cause if they have one of these in common."""
     first, second, rule, _ = case.candidate
     yield first, second
@@ -183,20 +192,20 @@ def _causes(view: View, case: _Case) -> Iterator[Hashable]:
         # A `close` that is missing after `open` is also missing after `read`: another rule, but the same object.
         yield "object", example.object, first
         yield "object", example.object, second
-    if case.way.breach is Breach.MISSING:
-        missing = view.assigned(first, second, rule)[case.way.letter]
+    if case.violation.breach is Breach.MISSING:
+        missing = view.assigned(first, second, rule)[case.violation.letter]
         for example in case.ending.examples:
             yield "missing", missing, view.sites[example.site].file
 
 
-def _anomaly(view: View, cases: list[_Case]) -> Anomaly:
+def _anomaly(view: LearnerView, cases: list[_BrokenRule]) -> Anomaly:
     best = cases[0]
     first, second, number, _ = best.candidate
     rule = view.rule(first, second, number)
-    bad: dict[int, Scene] = {}
+    bad: dict[int, ExampleScenario] = {}
     for case in cases:
         if case.candidate[:3] == best.candidate[:3]:
-            early = case.way.breach is Breach.FIRST or case.way == (Breach.MISSING, 0)
+            early = case.violation.breach is Breach.FIRST or case.violation == (Breach.MISSING, 0)
             for example in case.ending.examples:
                 site = example.site if early else example.last_site
                 bad.setdefault(site, _scene(view, case.candidate, case.ending.kind, example, early))
@@ -209,19 +218,21 @@ def _anomaly(view: View, cases: list[_Case]) -> Anomaly:
         best.score,
         scenes,
         _good(view, best),
-        wording.sentence(rule, shape, best.way, kept, kept + broken, scenes, best.changed),
+        wording.sentence(rule, shape, best.violation, kept, kept + broken, scenes, best.changed),
         tuple(view.rule(*other) for other in list(others)[:MOST_OTHERS]),
         best.changed,
         best.evidence.news is False,
     )
 
 
-def _scene(view: View, candidate: Candidate, kind: int, example: Example, early: bool = False) -> Scene:
+def _scene(
+    view: LearnerView, candidate: Candidate, kind: int, example: Example, early: bool = False
+) -> ExampleScenario:
     """If `early`, what is wrong is its first event, which a long one has lost."""
     events = example.trail or _sketch(view, candidate, kind, example)
     if early and (start := _sketch(view, candidate, kind, example)[0]) not in events:
         events = (start, *events[1 - MOST_TRAIL :])
-    return Scene(
+    return ExampleScenario(
         example.object,
         example.count,
         tuple((view.words[name].label, view.sites[site]) for name, site in events),
@@ -230,7 +241,7 @@ def _scene(view: View, candidate: Candidate, kind: int, example: Example, early:
     )
 
 
-def _sketch(view: View, candidate: Candidate, kind: int, example: Example) -> list[tuple[int, int]]:
+def _sketch(view: LearnerView, candidate: Candidate, kind: int, example: Example) -> list[tuple[int, int]]:
     """What is known of a scenario without a trail: where it began and ended."""
     word = violation_kinds.of(view.product).word(candidate.rule, kind)
     events = view.assigned(candidate.first, candidate.second, candidate.rule)
@@ -238,7 +249,7 @@ def _sketch(view: View, candidate: Candidate, kind: int, example: Example) -> li
     return ends if len(word) > 1 or example.site != example.last_site else ends[:1]
 
 
-def _good(view: View, case: _Case) -> Scene | None:
+def _good(view: LearnerView, case: _BrokenRule) -> ExampleScenario | None:
     """The usual way to keep the rule, from the nearest place."""
     product, rule = view.product, case.candidate.rule
     keeping = [

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from lawful.learning import vocabulary
-from lawful.learning.history_patterns import WayOfLife, number_of
+from lawful.learning.history_patterns import IndexedHistory, number_of
 from lawful.learning.window_protocol import Word
 
 _SECTIONS = 0.25  # of the lives that have an end: so many have it again, after more has happened
@@ -14,7 +14,11 @@ _BEGUN = 0.75  # of the lives that are ended: so many were begun
 
 
 def needs_no_end(
-    way: WayOfLife, ends: Sequence[int], begins: Iterable[frozenset[int]], sections: bool, words: Sequence[Word]
+    history: IndexedHistory,
+    ends: Sequence[int],
+    begins: Iterable[frozenset[int]],
+    sections: bool,
+    words: Sequence[Word],
 ) -> bool:
     """Is nothing missing, though there is no end?
 
@@ -24,18 +28,18 @@ def needs_no_end(
     - It has the same method of another class, which stands for this one.
     - It ends with something else whose name says so.
     """
-    if vocabulary.ends_life(words[way.last_name]):
+    if vocabulary.ends_life(words[history.last_name]):
         return True
-    if any(vocabulary.alike(words[name], words[end]) for name in way.names for end in ends):
+    if any(vocabulary.alike(words[name], words[end]) for name in history.names for end in ends):
         return True
-    if any(alike.isdisjoint(way.names) for alike in begins):
+    if any(alike.isdisjoint(history.names) for alike in begins):
         return True
-    if sections and all(vocabulary.makes(words[name]) for name in way.names):
+    if sections and all(vocabulary.makes(words[name]) for name in history.names):
         return True
-    return any(vocabulary.enters(words[name]) for name in way.names)
+    return any(vocabulary.enters(words[name]) for name in history.names)
 
 
-def beginnings(good: Iterable[WayOfLife], words: Sequence[Word]) -> list[frozenset[int]]:
+def beginnings(good: Iterable[IndexedHistory], words: Sequence[Word]) -> list[frozenset[int]]:
     """Events whose names say that something begins, one of which nearly all lives have that are ended.
 
     The same method of several classes is one. Not `with`: that is a way to end.
@@ -43,32 +47,32 @@ def beginnings(good: Iterable[WayOfLife], words: Sequence[Word]) -> list[frozens
     good = list(good)
     having: Counter[str] = Counter()
     alike: dict[str, set[int]] = defaultdict(set)
-    for way in good:
+    for history in good:
         mine: set[str] = set()
-        for name in way.names:
+        for name in history.names:
             word = words[name]
             if vocabulary.begins(word) and not vocabulary.makes(word) and not vocabulary.enters(word):
                 mine.add(vocabulary.last(word))
                 alike[vocabulary.last(word)].add(name)
         for each in mine:
-            having[each] += way.count
+            having[each] += history.count
     return [frozenset(alike[each]) for each, number in having.items() if number >= _BEGUN * number_of(good)]
 
 
-def of_sections(good: Iterable[WayOfLife], ends: Iterable[int]) -> bool:
+def of_sections(good: Iterable[IndexedHistory], ends: Iterable[int]) -> bool:
     """Do ends come again, in one life, after more has happened?"""
     good, ends = list(good), set(ends)
-    again = sum(way.count for way in good if any(way.returns_to(name) for name in ends & way.names))
+    again = sum(history.count for history in good if any(history.returns_to(name) for name in ends & history.names))
     return again >= _SECTIONS * number_of(good)
 
 
-def may_go_on(way: WayOfLife, ends: Iterable[int], words: Sequence[Word]) -> bool:
+def may_go_on(history: IndexedHistory, ends: Iterable[int], words: Sequence[Word]) -> bool:
     """May what came after the end be right?
 
     - It was only asked about itself.
     - It entered a `with` last, which the language ends, whether that is seen or not.
     """
-    if vocabulary.enters(words[way.last_name]):
+    if vocabulary.enters(words[history.last_name]):
         return True
-    last = max(way.last[name] for name in ends if name in way.last)
-    return all(vocabulary.asks(words[code >> 1]) for code in way.order[last + 1 :])
+    last = max(history.last[name] for name in ends if name in history.last)
+    return all(vocabulary.asks(words[code >> 1]) for code in history.order[last + 1 :])

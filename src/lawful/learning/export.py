@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lawful.diagnostics import printable
 from lawful.events.event_kinds import EVENT_KINDS
 from lawful.learning import templates, vocabulary
-from lawful.learning.window_protocol import ANY, ENDS, Rule, State, Word
+from lawful.learning.window_protocol import ANY, ENDS, Rule, RuleState, Word
 
 _TAKEN = frozenset(
     "not matches with empty all let var if else abs sin cos tan min max true false null any none Main".split()
@@ -46,7 +46,7 @@ def chosen(rules: Iterable[Rule], spoken: Iterable[Rule] = ()) -> list[Rule]:
     voices = {(rule.a.label, rule.b.label, rule.pattern) for rule in spoken}
     sizes: dict[str, int] = {}
     for rule in rules:
-        if rule.state is not State.ENFORCING:
+        if rule.state is not RuleState.ENFORCING:
             continue
         if rule.pattern not in sizes:
             sizes[rule.pattern] = templates.scenario(rule.pattern).words(templates.WORD_LENGTH)
@@ -58,7 +58,7 @@ def chosen(rules: Iterable[Rule], spoken: Iterable[Rule] = ()) -> list[Rule]:
     return [rule for _, rule in best.values()]
 
 
-def chosen_lives(lives: Iterable[Rule], rules: Iterable[Rule], spoken: Iterable[Rule] = ()) -> list[Rule]:
+def chosen_histories(histories: Iterable[Rule], rules: Iterable[Rule], spoken: Iterable[Rule] = ()) -> list[Rule]:
     """Of the rules about whole lives those whose names say that something ends, and that the other `rules` do not have.
 
     Of those with the same ends it is the one that is kept most often, and those that have `spoken`. What is said
@@ -68,8 +68,8 @@ def chosen_lives(lives: Iterable[Rule], rules: Iterable[Rule], spoken: Iterable[
     voices = {(rule.a, rule.b, rule.more) for rule in spoken}
     best: dict[frozenset[Word], Rule] = {}
     found: dict[tuple[Word, Word, tuple[Word, ...]], Rule] = {}
-    for rule in lives:
-        if rule.state is not State.ENFORCING or rule.a.event == ANY or rule.pattern != ENDS:
+    for rule in histories:
+        if rule.state is not RuleState.ENFORCING or rule.a.event == ANY or rule.pattern != ENDS:
             continue
         if not rule.more and frozenset((rule.a.label, rule.b.label)) in pairs:
             continue
@@ -88,12 +88,12 @@ def to_rml(
     spoken: Iterable[Rule] = (),
     *,
     window: int | None = None,
-    lives: Iterable[Rule] = (),
+    histories: Iterable[Rule] = (),
 ) -> str:
     """The `chosen` rules as one law: `Main` is the intersection of an equation for each of them.
 
-    `window` is that in which they were learned; the file says what this means. `lives` are rules about whole lives;
-    those that are `chosen_lives` are in the law, too. Rules that cannot be said in RML are named in a comment.
+    `window` is that in which they were learned; the file says what this means. `histories` are rules about whole lives;
+    those that are `chosen_histories` are in the law, too. Rules that cannot be said in RML are named in a comment.
     """
     names = _Names()
     events: dict[Word, _Event] = {}
@@ -101,8 +101,8 @@ def to_rml(
     written: list[_Written] = []
     omitted: list[tuple[Rule, str]] = []
     spoken = list(spoken)
-    wanted = chosen(rules, (rule for rule in spoken if not rule.life))
-    wanted += chosen_lives(lives, wanted, (rule for rule in spoken if rule.life))
+    wanted = chosen(rules, (rule for rule in spoken if not rule.whole_history))
+    wanted += chosen_histories(histories, wanted, (rule for rule in spoken if rule.whole_history))
     for rule in wanted:
         if why := _obstacle(rule):
             omitted.append((rule, why))
@@ -223,7 +223,7 @@ def _write(
     on = names.lower((f"on{number}",))
     objects, each = names.upper((f"Objects{number}",)), names.upper((f"Each{number}",))
     total = rule.satisfied + rule.failed
-    scenarios = ("life" if total == 1 else "lives") if rule.life else "scenario" if total == 1 else "scenarios"
+    scenarios = ("life" if total == 1 else "lives") if rule.whole_history else "scenario" if total == 1 else "scenarios"
     places = "place" if rule.contexts == 1 else "places"
     comment = [
         f"// {printable(str(rule))}",
@@ -291,7 +291,7 @@ def _each(pattern: str, name: str, on: str, a: str, b: str, end: str) -> Iterato
         yield f"{name}_{state}<o> = {body};"
 
 
-def _alive(automaton: templates.Automaton) -> list[bool]:
+def _alive(automaton: templates.TemplateAutomaton) -> list[bool]:
     """By state: can something still be accepted?"""
     alive = list(automaton.accepting)
     while True:

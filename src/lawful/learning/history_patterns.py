@@ -6,32 +6,32 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
 from lawful.learning import vocabulary
-from lawful.learning.window_protocol import MOST_LIFE_EXAMPLES, Life, LifeExample, Word
+from lawful.learning.window_protocol import MOST_HISTORY_EXAMPLES, History, HistoryExample, Word
 
 LEAST_ENDED = 2  # lives that end with an event, and places where they do so, if its name does not say that it ends
 MOSTLY = 0.7  # of the lives with an event that is an end, so many end with it
 
 
-class WayOfLife:
+class IndexedHistory:
     """A way of life, made ready for questions."""
 
     __slots__ = ("at", "before", "count", "examples", "first", "last", "last_name", "names", "order", "past")
 
-    def __init__(self, life: Life, past: Life | None) -> None:
-        self.order = life.order
-        self.examples = life.examples
+    def __init__(self, history: History, past: History | None) -> None:
+        self.order = history.order
+        self.examples = history.examples
         self.past = past.examples if past is not None else ()  # they have been to these places, too
         self.before = past.count if past is not None else 0
-        self.count = life.count + self.before
+        self.count = history.count + self.before
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
-        for position, code in enumerate(life.order):
+        for position, code in enumerate(history.order):
             (self.last if code & 1 else self.first)[code >> 1] = position
         self.names = self.first.keys()
         self.at = {name: 2 * number for number, name in enumerate(self.first)}  # of its places
-        self.last_name = life.order[-1] >> 1
+        self.last_name = history.order[-1] >> 1
 
-    def place(self, key: int | str, example: LifeExample) -> int:
+    def place(self, key: int | str, example: HistoryExample) -> int:
         """Where an object first met an event; of a class: where it first met anything."""
         return example.sites[self.at[key] if isinstance(key, int) else 0]
 
@@ -39,15 +39,15 @@ class WayOfLife:
         """Did it meet an event again, after others?"""
         return self.last[name] > self.first[name] + 1
 
-    def last_place(self, example: LifeExample) -> int:
+    def last_place(self, example: HistoryExample) -> int:
         return example.sites[self.at[self.last_name] + 1]
 
 
-def finals(lives: Iterable[tuple[tuple[int, ...], int]], words: Sequence[Word]) -> frozenset[int]:
+def final_events(histories: Iterable[tuple[tuple[int, ...], int]], words: Sequence[Word]) -> frozenset[int]:
     """Events whose names say that they end something, and after which mostly nothing comes. Lives: order and number."""
     having: Counter[int] = Counter()
     ended: Counter[int] = Counter()
-    for order, number in lives:
+    for order, number in histories:
         for code in order:
             if code & 1:
                 having[code >> 1] += number
@@ -59,7 +59,7 @@ def finals(lives: Iterable[tuple[tuple[int, ...], int]], words: Sequence[Word]) 
     )
 
 
-def closing(key: int, pool: Iterable[WayOfLife], others: Container[int], words: Sequence[Word]) -> tuple[int, ...]:
+def closing(key: int, pool: Iterable[IndexedHistory], others: Container[int], words: Sequence[Word]) -> tuple[int, ...]:
     """Events that end, by their names, what has begun by its name, but not the life: the most frequent first.
 
     Those of a `with` are not asked for, and `others` end lives.
@@ -68,33 +68,33 @@ def closing(key: int, pool: Iterable[WayOfLife], others: Container[int], words: 
     if not vocabulary.begins(word) or vocabulary.makes(word) or vocabulary.enters(word):
         return ()
     after: Counter[int] = Counter()
-    for way in pool:
-        for name, last in way.last.items():
-            if last > way.last[key] and name not in others and vocabulary.ends(words[name]):
-                after[name] += way.count
+    for history in pool:
+        for name, last in history.last.items():
+            if last > history.last[key] and name not in others and vocabulary.ends(words[name]):
+                after[name] += history.count
     return tuple(name for name, number in after.most_common() if number >= LEAST_ENDED)
 
 
-def merged(lives: Iterable[Life]) -> list[Life]:
+def merged(histories: Iterable[History]) -> list[History]:
     """The same with each way of life once."""
-    found: dict[tuple[int, ...], Life] = {}
-    for life in lives:
-        known = found.get(life.order)
+    found: dict[tuple[int, ...], History] = {}
+    for history in histories:
+        known = found.get(history.order)
         if known is None:
-            found[life.order] = life
+            found[history.order] = history
             continue
         examples = {example.sites: example for example in known.examples}
-        for example in life.examples:
+        for example in history.examples:
             if (same := examples.get(example.sites)) is not None:
                 examples[example.sites] = same._replace(count=same.count + example.count)
-            elif len(examples) < MOST_LIFE_EXAMPLES:
+            elif len(examples) < MOST_HISTORY_EXAMPLES:
                 examples[example.sites] = example
-        found[life.order] = Life(life.order, known.count + life.count, tuple(examples.values()))
+        found[history.order] = History(history.order, known.count + history.count, tuple(examples.values()))
     return list(found.values())
 
 
-def number_of(ways: Iterable[WayOfLife]) -> int:
-    return sum(way.count for way in ways)
+def number_of(histories: Iterable[IndexedHistory]) -> int:
+    return sum(history.count for history in histories)
 
 
 def owner(word: Word) -> str:

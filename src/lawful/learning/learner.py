@@ -12,24 +12,25 @@ import msgspec
 
 from lawful import core
 from lawful.errors import LawfulError
-from lawful.learning import anomalies, history_patterns, history_rules, ranking, strategies, templates, union
+from lawful.learning import anomalies, history_patterns, ranking, strategies, templates, union
 from lawful.learning import window as windows
-from lawful.learning.intake import NO_OBJECT, Intake, Numbers, Where
+from lawful.learning.event_numbering import NO_OBJECT, EventNumbering, Numbers, Where
+from lawful.learning.history_rules import HistoryRules
+from lawful.learning.learner_view import EarlierRuns, LearnerView
 from lawful.learning.parameters import Parameters
-from lawful.learning.reported_before import Earlier, Tellings
-from lawful.learning.tuner import Move, Tuner
-from lawful.learning.view import Past, View
+from lawful.learning.reported_before import ReportedBefore, ReportRecord
+from lawful.learning.tuner import ThresholdMove, Tuner
 from lawful.learning.window_protocol import (
     Anomaly,
-    Known,
-    KnownLife,
-    Life,
-    LifeExample,
+    ExampleScenario,
+    History,
+    HistoryExample,
     Pair,
     Product,
     Rule,
-    Scene,
-    State,
+    RuleState,
+    SharedHistory,
+    SharedPair,
     Survey,
     Window,
     Word,
@@ -47,13 +48,13 @@ MOST_HANDED_ON = 100
 MOST_SCENES = 8
 """How many failing scenarios of one rule are taken over from other processes."""
 
-RESTLESS = 1 / 3
+UNSTABLE = 1 / 3
 """In so many of the earlier runs something new happened to an event: then it is chance if it does again."""
 
 MOST_VERDICTS = 100_000  # that are kept, to be quick
 
 
-class Report(list[Anomaly]):
+class AnomalyReport(list[Anomaly]):
     """The anomalies that are worth a look, the best first; how many more there are, and which are no news."""
 
     def __init__(self, found: Iterable[Anomaly] = (), omitted: int = 0, known: Iterable[Anomaly] = ()) -> None:
@@ -72,10 +73,10 @@ class Learner:
 
     def __init__(self, parameters: Parameters | None = None) -> None:
         self._parameters = parameters or Parameters()
-        self.intake = Intake(self._parameters.joins)
-        self.renewed: Callable[[Window], None] | None = None
+        self.numbering = EventNumbering(self._parameters.joins)
+        self.on_new_window: Callable[[Window], None] | None = None
         """Is told the new window when there is one: for those who feed it themselves."""
-        self.earlier: Earlier | None = None
+        self.reported_before: ReportedBefore | None = None
         """What earlier runs have told, if there is a store of them."""
         self._lock = RLock()
         self._product = templates.compile(self._parameters.templates)
@@ -84,23 +85,23 @@ class Learner:
         values = self._strategy.values(self._parameters.thresholds)
         self._tuner = Tuner(self._strategy, values, self._parameters.budget, self._parameters.seed)
         self._parameters = replace(self._parameters, thresholds={})  # the tuner has them
-        self._past_moves: deque[Move] = deque(maxlen=MOST_PAST_MOVES)  # of tuners before this one
+        self._past_moves: deque[ThresholdMove] = deque(maxlen=MOST_PAST_MOVES)  # of tuners before this one
         self._past_events = 0  # of windows before this one, and of other processes
         self._ended_at = -1  # events of the window when the tuner had its last moves
         self._kinds = _kinds(self._product)
-        self._past = Past()  # other runs
+        self._earlier_runs = EarlierRuns()  # other runs
         self._foreign: dict[tuple[str, str, str], Anomaly] = {}  # by rule: of other processes, and before
         self._kept_at = -1  # events of the window when anomalies of our own were last put there
-        self._lives: list[Life] = []  # that are over, of the window, when it was last drained
-        self._lived: dict[int, Collection[int]] = {}  # by object: the events in its life
-        self._met: dict[int, list[Collection[int]]] = {}  # by event: what ways of life have with it
-        self._finals: frozenset[int] = frozenset()  # events with which lives end
+        self._histories: list[History] = []  # that are over, of the window, when it was last drained
+        self._events_of: dict[int, Collection[int]] = {}  # by object: the events in its life
+        self._histories_with: dict[int, list[Collection[int]]] = {}  # by event: what ways of life have with it
+        self._final_events: frozenset[int] = frozenset()  # events with which lives end
         self._drained_at = -1  # events of the window then
         self._parts = 1
-        self._other_lives: list[Life] = []  # of other processes
+        self._other_histories: list[History] = []  # of other processes
         self._other_breaches: dict[tuple[int, int], dict[int, int]] = {}
-        self._past_lives: list[Life] = []  # of other runs
-        self.intake.reach(self._parameters.window)
+        self._past_histories: list[History] = []  # of other runs
+        self.numbering.reach(self._parameters.window)
 
     # -- parameters -------------------------------------------------------------------------------
 
@@ -124,8 +125,8 @@ class Learner:
             self._parameters = replace(new, thresholds={})  # the tuner has them
 
             self._window.size = new.window
-            self.intake.reach(new.window)
-            self.intake.joins = new.joins
+            self.numbering.reach(new.window)
+            self.numbering.joins = new.joins
             if (new.strategy, new.seed) != (old.strategy, old.seed):
                 self._replace_tuner(strategy, given)
             else:
@@ -148,24 +149,24 @@ class Learner:
         old = self._window
         self._product, self._window = product, window
         self._kinds = _kinds(product)
-        self._past = Past()
+        self._earlier_runs = EarlierRuns()
         self._foreign.clear()
-        self._lives, self._other_lives, self._past_lives = [], [], []
+        self._histories, self._other_histories, self._past_histories = [], [], []
         self._other_breaches.clear()
-        self._lived, self._met = {}, {}
+        self._events_of, self._histories_with = {}, {}
         self._ended_at = self._kept_at = self._drained_at = -1
-        if self.renewed is not None:
-            self.renewed(self._window)
+        if self.on_new_window is not None:
+            self.on_new_window(self._window)
         self._past_events += old.events  # what was on its way has arrived now
 
-    def hold(self) -> None:
-        """Let no other thread in until `let_go`: before the process forks, or a child would wait for ever."""
+    def hold_lock(self) -> None:
+        """Let no other thread in until `release_lock`: before the process forks, or a child would wait for ever."""
         self._lock.acquire()
-        self.intake.lock.acquire()
+        self.numbering.lock.acquire()
 
-    def let_go(self) -> None:
-        """After `hold`, by the same thread; in the child, too."""
-        self.intake.lock.release()
+    def release_lock(self) -> None:
+        """After `hold_lock`, by the same thread; in the child, too."""
+        self.numbering.lock.release()
         self._lock.release()
 
     # -- events -----------------------------------------------------------------------------------
@@ -174,11 +175,11 @@ class Learner:
         """Learn from events. Before an error, that is all up to the faulty one."""
         with self._lock:
             try:
-                self.intake.add(events, where)
+                self.numbering.add(events, where)
             finally:
-                self._pour(self.intake.take())
+                self._feed_window(self.numbering.take())
 
-    def _pour(self, numbers: Numbers) -> None:
+    def _feed_window(self, numbers: Numbers) -> None:
         columns = [memoryview(column) for column in numbers]
         start, end = 0, len(numbers.names)
         while start < end:
@@ -201,16 +202,16 @@ class Learner:
         with self._lock:
             self._drain()
             self._parts += 1
-            self.intake.part()
+            self.numbering.part()
 
     def finish(self) -> None:
         """The stream is over: let everything leave the window, and let the tuner keep to the budget if it can."""
         with self._lock:
             self._drain()
-            if self.intake.passed.get(NO_OBJECT) and not self.events:
+            if self.numbering.passed.get(NO_OBJECT) and not self.events:
                 raise LawfulError(
                     "learn-no-objects",
-                    f"none of the {self.intake.read:,} events has an object, so there is nothing to learn from",
+                    f"none of the {self.numbering.read:,} events has an object, so there is nothing to learn from",
                     hint="rules are about the events of one object, which is the `targetId` of each",
                 )
             if self._ended_at == self._window.events:
@@ -223,18 +224,18 @@ class Learner:
         self._window.drain()
         if self._drained_at != self._window.events:
             self._drained_at = self._window.events
-            self._lives = self._window.lives()
-            self._lived, self._met = {}, {}
-            self._finals = history_patterns.finals(
-                [(life.order, life.count) for life in self._lives], self.intake.words
+            self._histories = self._window.histories()
+            self._events_of, self._histories_with = {}, {}
+            self._final_events = history_patterns.final_events(
+                [(history.order, history.count) for history in self._histories], self.numbering.words
             )
-            for life in self._lives if self._parts == 1 else ():  # else a number may be that of several objects
-                met = {code >> 1 for code in life.order}
-                self._lived.update((example.object, met) for example in life.examples)
-            for life in self._lives if not self._window.given_up_lives else ():
-                met = {code >> 1 for code in life.order}
+            for history in self._histories if self._parts == 1 else ():  # else a number may be that of several objects
+                met = {code >> 1 for code in history.order}
+                self._events_of.update((example.object, met) for example in history.examples)
+            for history in self._histories if not self._window.given_up_histories else ():
+                met = {code >> 1 for code in history.order}
                 for name in met:
-                    self._met.setdefault(name, []).append(met)
+                    self._histories_with.setdefault(name, []).append(met)
 
     def _tune_at_the_end(self) -> None:
         budget = self._parameters.budget
@@ -263,18 +264,18 @@ class Learner:
         return self._window
 
     @property
-    def moves(self) -> list[Move]:
+    def moves(self) -> list[ThresholdMove]:
         """What the tuner has done, and those before it, as far as that is remembered."""
         with self._lock:
             return [*self._past_moves, *self._tuner.moves]
 
-    def view(self) -> View:
+    def view(self) -> LearnerView:
         """What is known now."""
         with self._lock:
             strategy, values = self._strategy, dict(self._tuner.values)
-            verdicts: dict[tuple[int, int, int], State] = {}
+            verdicts: dict[tuple[int, int, int], RuleState] = {}
 
-            def judge(satisfied: int, total: int, contexts: int) -> State:
+            def judge(satisfied: int, total: int, contexts: int) -> RuleState:
                 key = (satisfied, total, contexts)
                 verdict = verdicts.get(key)
                 if verdict is None:
@@ -283,18 +284,18 @@ class Learner:
                     verdict = verdicts[key] = strategy.judge(*key, values)
                 return verdict
 
-            return View(
+            return LearnerView(
                 self._window,
                 self._product,
                 self._parameters.templates,
-                self.intake.words,
-                self.intake.sites,
+                self.numbering.words,
+                self.numbering.sites,
                 judge,
-                self.intake.raising,
-                self._lived,
-                self._met,
-                self._finals,
-                self._past,
+                self.numbering.raising,
+                self._events_of,
+                self._histories_with,
+                self._final_events,
+                self._earlier_runs,
                 ranking.doubt(self._window.pairs + self._window.pruned),
             )
 
@@ -319,39 +320,43 @@ class Learner:
             with self._lock:
                 found = list(view.rules(first, second, turned=ranks[first] > ranks[second]))
             for rule in found:
-                if all or rule.state != State.DEAD:
+                if all or rule.state != RuleState.DEAD:
                     yield rule
 
-    def anomalies(self) -> Report:
+    def anomalies(self) -> AnomalyReport:
         """Where rules are broken, as far as it is worth a look: the best ones, as many as the budget has."""
         with self._lock:
             found = self._anomalies()
             known: list[Anomaly] = []
-            if self.earlier is not None:
-                found, known = self.earlier.split(found)
+            if self.reported_before is not None:
+                found, known = self.reported_before.split(found)
                 found = [each for each in found if not each.old or each.score >= ranking.OLD_BAR]
             budget = self._parameters.budget
-            return Report(found[:budget], max(0, len(found) - budget), known)
+            return AnomalyReport(found[:budget], max(0, len(found) - budget), known)
 
-    def study(self) -> history_rules.Study:
+    def history_rules(self) -> HistoryRules:
         """What whole lives say, as far as they are over: when the stream was last drained."""
         with self._lock:
-            strategy, values, intake = self._strategy, self._tuner.loosest, self.intake
+            strategy, values, numbering = self._strategy, self._tuner.loosest, self.numbering
             doubt = ranking.doubt(self._window.pairs + self._window.pruned)
 
-            def judge(satisfied: int, total: int, contexts: int) -> State:
+            def judge(satisfied: int, total: int, contexts: int) -> RuleState:
                 # The tuner counts what the window finds. What it learns from that is not for lives.
                 return strategy.judge(satisfied, total, contexts, values)
 
-            lives = history_patterns.merged([*self._lives, *self._other_lives]) if self._other_lives else self._lives
-            past = history_patterns.merged(self._past_lives)
-            return history_rules.Study(
-                lives, intake.words, intake.sites, judge, intake.raising, doubt, past, self._past
+            histories = (
+                history_patterns.merged([*self._histories, *self._other_histories])
+                if self._other_histories
+                else self._histories
+            )
+            past = history_patterns.merged(self._past_histories)
+            return HistoryRules(
+                histories, numbering.words, numbering.sites, judge, numbering.raising, doubt, past, self._earlier_runs
             )
 
     def _anomalies(self) -> list[Anomaly]:
         """Those of whole lives and those of the window."""
-        return union.combined(self.study().anomalies(), self._in_window())
+        return union.combined(self.history_rules().anomalies(), self._in_window())
 
     def _in_window(self) -> list[Anomaly]:
         view = self.view()
@@ -360,13 +365,13 @@ class Learner:
             merged = {_key(anomaly.rule): anomaly for anomaly in found}
             for anomaly in self._foreign.values():
                 rule = self._known_now(view, anomaly.rule)
-                if rule.state == State.ENFORCING:  # now that all is known
-                    _unite(merged, anomaly._replace(rule=rule))
+                if rule.state == RuleState.ENFORCING:  # now that all is known
+                    _merge_anomaly(merged, anomaly._replace(rule=rule))
             found = sorted(merged.values(), key=lambda anomaly: (-anomaly.score, _key(anomaly.rule)))
         return found
 
-    def _known_now(self, view: View, rule: Rule) -> Rule:
-        a, b = self.intake.word(*rule.a), self.intake.word(*rule.b)
+    def _known_now(self, view: LearnerView, rule: Rule) -> Rule:
+        a, b = self.numbering.word(*rule.a), self.numbering.word(*rule.b)
         number = 2 * view.templates.index(rule.pattern) + (a > b)
         return view.rule(min(a, b), max(a, b), number)
 
@@ -380,13 +385,13 @@ class Learner:
                 "window": self._parameters.window,
                 "rules": [rule_json(rule) for rule in self.rules(all=every)],
                 "anomalies": [self.anomaly_json(anomaly) for anomaly in found],
-                "life_rules": [rule_json(rule) for rule in self.study().rules()],
+                "history_rules": [rule_json(rule) for rule in self.history_rules().rules()],
                 "omitted": found.omitted,
-                "known": [self.anomaly_json(anomaly) for anomaly in found.known],
-                "passed_over": dict(self.intake.passed),
+                "reported_before": [self.anomaly_json(anomaly) for anomaly in found.known],
+                "skipped_events": dict(self.numbering.passed),
                 "pruned_pairs": self._window.pruned,
                 "given_up_pairs": self._window.given_up,
-                "given_up_lives": self._window.given_up_lives,
+                "given_up_histories": self._window.given_up_histories,
                 "parameters": self.parameters.to_json(),
                 "moves": [move._asdict() for move in self.moves],
             }
@@ -399,7 +404,7 @@ class Learner:
             "score": anomaly.score,
             "satisfied": anomaly.rule.satisfied,
             "failed": anomaly.rule.failed,
-            "object": self.intake.original(bad.object) if bad else None,
+            "object": self.numbering.original(bad.object) if bad else None,
             "sites": [str(site) for site in anomaly.sites],
             "events": _events_json(bad),
             "message": anomaly.message,
@@ -410,9 +415,9 @@ class Learner:
             "others": [_name_json(rule) for rule in anomaly.others],
         }
 
-    def _scene_json(self, scene: Scene) -> dict[str, Any]:
+    def _scene_json(self, scene: ExampleScenario) -> dict[str, Any]:
         return {
-            "object": self.intake.original(scene.object),
+            "object": self.numbering.original(scene.object),
             "count": scene.count,
             "at_end": scene.at_end,
             "events": _events_json(scene),
@@ -420,14 +425,14 @@ class Learner:
 
     # -- other runs, other processes --------------------------------------------------------------
 
-    def knowledge(self) -> Iterator[Known]:
+    def shared_pairs(self) -> Iterator[SharedPair]:
         """What this learner has counted itself, without what it was told to `remember`. Pairs that died are not in it.
 
         The rules are those of its templates, in their order.
         """
         with self._lock:
-            words, sites, window, product = self.intake.words, self.intake.sites, self._window, self._product
-            priors = self._past.endings
+            words, sites, window, product = self.numbering.words, self.numbering.sites, self._window, self._product
+            priors = self._earlier_runs.endings
             pairs = window.known()
         for first, second in pairs:
             with self._lock:
@@ -441,7 +446,7 @@ class Learner:
             counted = [(each.kind, each.count - prior.get(each.kind, 0)) for each in pair.endings]
             if not any(number for _, number in counted):
                 continue
-            yield Known(
+            yield SharedPair(
                 words[first],
                 words[second],
                 tuple((product.satisfied[kind], product.letters[kind], number) for kind, number in counted if number),
@@ -449,78 +454,80 @@ class Learner:
                 tuple((sites[site], rules) for site, rules in broken.items()),
             )
 
-    def remember(self, known: Iterable[Known]) -> None:
+    def remember(self, known: Iterable[SharedPair]) -> None:
         """Add what other runs have counted, with the same templates in the same order."""
         with self._lock:
             for each in known:
                 pair, endings, contexts = self._add(each)
                 if self._window.counts(*pair) is None:
                     continue  # there are too many pairs, or it is dead: nothing was added
-                prior = self._past.endings.setdefault(pair, {})
-                places = self._past.places.setdefault(pair, {})
+                prior = self._earlier_runs.endings.setdefault(pair, {})
+                places = self._earlier_runs.places.setdefault(pair, {})
                 for site, rules in contexts:
                     places[site] = places.get(site, 0) | rules
-                    self._past.files.add(self.intake.sites[site].file)
+                    self._earlier_runs.files.add(self.numbering.sites[site].file)
                 for kind, number in endings:
                     prior[kind] = prior.get(kind, 0) + number
-                self._add_breaches(self._past.broken, pair, each)
+                self._add_breaches(self._earlier_runs.broken, pair, each)
 
-    def _add_breaches(self, found: dict[tuple[int, int], dict[int, int]], pair: tuple[int, int], known: Known) -> None:
+    def _add_breaches(
+        self, found: dict[tuple[int, int], dict[int, int]], pair: tuple[int, int], known: SharedPair
+    ) -> None:
         """Where rules of a pair were broken."""
-        known = known if self.intake.word(*known.first) == pair[0] else known.turned()
+        known = known if self.numbering.word(*known.first) == pair[0] else known.turned()
         broken = found.setdefault(pair, {})
         for place, rules in known.breaches:
-            site = self.intake.site(*place)
+            site = self.numbering.site(*place)
             broken[site] = broken.get(site, 0) | rules
 
-    def _add(self, known: Known) -> tuple[tuple[int, int], list[tuple[int, int]], list[tuple[int, int]]]:
-        first, second = self.intake.word(*known.first), self.intake.word(*known.second)
+    def _add(self, known: SharedPair) -> tuple[tuple[int, int], list[tuple[int, int]], list[tuple[int, int]]]:
+        first, second = self.numbering.word(*known.first), self.numbering.word(*known.second)
         known = known if first < second else known.turned()
         try:
             endings = [(self._kinds[satisfied, letters], number) for satisfied, letters, number in known.endings]
         except KeyError:
             raise LawfulError("store-unreadable", f"the counts of {known.first.label} cannot be right") from None
-        places = [(self.intake.site(*site), rules) for site, rules in known.contexts]
+        places = [(self.numbering.site(*site), rules) for site, rules in known.contexts]
         pair = (min(first, second), max(first, second))
         self._window.remember(*pair, endings, places)
         return pair, endings, places
 
-    def known_lives(self) -> Iterator[KnownLife]:
+    def shared_histories(self) -> Iterator[SharedHistory]:
         """The lives that this learner has seen itself, as far as they are over."""
         with self._lock:
-            words, sites, lives = self.intake.words, self.intake.sites, self._lives
-        for life in lives:
-            names = [code >> 1 for code in life.order if not code & 1]
+            words, sites, histories = self.numbering.words, self.numbering.sites, self._histories
+        for history in histories:
+            names = [code >> 1 for code in history.order if not code & 1]
             numbers = {name: number for number, name in enumerate(names)}
-            yield KnownLife(
+            yield SharedHistory(
                 tuple(words[name] for name in names),
-                tuple(2 * numbers[code >> 1] + (code & 1) for code in life.order),
-                life.count,
+                tuple(2 * numbers[code >> 1] + (code & 1) for code in history.order),
+                history.count,
                 tuple(
                     (tuple(sites[site] for site in example.sites), example.count, example.object)
-                    for example in life.examples
+                    for example in history.examples
                 ),
             )
 
-    def remember_lives(self, known: Iterable[KnownLife]) -> None:
+    def remember_histories(self, known: Iterable[SharedHistory]) -> None:
         """Add lives of other runs: they count, but what is wrong with them is not told."""
         with self._lock:
             for each in known:
-                self._past_lives.append(self._life(each))
-                self._past.files.update(site.file for places, _, _ in each.places for site in places)
+                self._past_histories.append(self._history(each))
+                self._earlier_runs.files.update(site.file for places, _, _ in each.places for site in places)
 
-    def _life(self, known: KnownLife) -> Life:
-        words = [self.intake.word(*word) for word in known.words]
+    def _history(self, known: SharedHistory) -> History:
+        words = [self.numbering.word(*word) for word in known.words]
         try:
             order = tuple(2 * words[code >> 1] + (code & 1) for code in known.order)
         except IndexError:
             raise LawfulError("store-unreadable", "a life has an event that it does not name") from None
         examples = (
-            LifeExample(id_, 0, count, tuple(self.intake.site(*site) for site in places))
+            HistoryExample(id_, 0, count, tuple(self.numbering.site(*site) for site in places))
             for places, count, id_ in known.places
             if len(places) == len(order)
         )
-        return Life(order, known.count, tuple(examples))
+        return History(order, known.count, tuple(examples))
 
     def novelty(self) -> dict[Word, bool]:
         """Of the events that earlier runs had, too: did something happen to their objects that never did before?
@@ -528,36 +535,38 @@ class Learner:
         That is another way of life, or a scenario that ended in another way.
         """
         with self._lock:
-            past = {life.order for life in self._past_lives}
-            known = {code >> 1 for order in past for code in order}.union(*self._past.endings)
+            past = {history.order for history in self._past_histories}
+            known = {code >> 1 for order in past for code in order}.union(*self._earlier_runs.endings)
             new: set[int] = set()
             met: set[int] = set()
-            for life in self._lives:
-                names = {code >> 1 for code in life.order}
+            for history in self._histories:
+                names = {code >> 1 for code in history.order}
                 met |= names
-                if life.order not in past:
+                if history.order not in past:
                     new |= names
-            for (first, second), prior in self._past.endings.items():
+            for (first, second), prior in self._earlier_runs.endings.items():
                 pair = self._window.pair(first, second)
                 if pair is not None and any(each.kind not in prior for each in pair.endings):
                     new |= {first, second}
-            return {self.intake.words[name]: name in new for name in met & known}
+            return {self.numbering.words[name]: name in new for name in met & known}
 
     def remember_novelty(self, known: Mapping[Word, tuple[int, int]]) -> None:
         """Add how many runs had an event as others before them did, and in how many of these something was new."""
         with self._lock:
-            self._past.restless.update(
-                self.intake.word(*word) for word, (runs, news) in known.items() if news and news >= RESTLESS * runs
+            self._earlier_runs.unstable.update(
+                self.numbering.word(*word) for word, (runs, news) in known.items() if news and news >= UNSTABLE * runs
             )
 
-    def tellings(self) -> Tellings | None:
+    def report_record(self) -> ReportRecord | None:
         """What this run tells, for later ones, if it has been told of earlier ones."""
-        if self.earlier is None:
+        if self.reported_before is None:
             return None
         found = self.anomalies()
-        lives = [*self._lives, *self._other_lives]
-        places = {site for life in lives for example in life.examples for site in example.sites}
-        return self.earlier.tellings(found, found.known, {self.intake.sites[site].file for site in places})
+        histories = [*self._histories, *self._other_histories]
+        places = {site for history in histories for example in history.examples for site in example.sites}
+        return self.reported_before.report_record(
+            found, found.known, {self.numbering.sites[site].file for site in places}
+        )
 
     def snapshot(self) -> dict[str, Any]:
         """What another process has to know of this one, in JSON types."""
@@ -565,9 +574,9 @@ class Learner:
             return {
                 "templates": list(self._parameters.templates),
                 "events": self.events,
-                "passed": dict(self.intake.passed),
-                "known": [_plain(known) for known in self.knowledge()],
-                "lives": [_plain(known) for known in self.known_lives()],
+                "passed": dict(self.numbering.passed),
+                "known": [_plain(known) for known in self.shared_pairs()],
+                "histories": [_plain(known) for known in self.shared_histories()],
                 "anomalies": [_plain(anomaly) for anomaly in self._in_window()[:MOST_HANDED_ON]],
             }
 
@@ -581,16 +590,18 @@ class Learner:
                 # now would fall silent.
                 self._kept_at = self._window.events
                 for anomaly in anomalies.find(self.view(), self._survey(prune=False)):
-                    _unite(self._foreign, anomaly)
+                    _merge_anomaly(self._foreign, anomaly)
             for each in snapshot["known"]:
-                known = msgspec.convert(each, Known)
+                known = msgspec.convert(each, SharedPair)
                 self._add_breaches(self._other_breaches, self._add(known)[0], known)
-            self._other_lives += (self._life(msgspec.convert(each, KnownLife)) for each in snapshot["lives"])
+            self._other_histories += (
+                self._history(msgspec.convert(each, SharedHistory)) for each in snapshot["histories"]
+            )
             for found in snapshot["anomalies"]:
-                _unite(self._foreign, msgspec.convert(found, Anomaly))
+                _merge_anomaly(self._foreign, msgspec.convert(found, Anomaly))
             self._past_events += snapshot["events"]
             for reason, number in snapshot["passed"].items():
-                self.intake.passed[reason] = self.intake.passed.get(reason, 0) + number
+                self.numbering.passed[reason] = self.numbering.passed.get(reason, 0) + number
             self._ended_at = -1
             return True
 
@@ -611,7 +622,7 @@ def rule_json(rule: Rule) -> dict[str, Any]:
 
 def _life_json(rule: Rule) -> dict[str, Any]:
     """What only rules about whole lives have."""
-    return {"life": True, "or": [word.label for word in rule.more]} if rule.life else {}
+    return {"whole_history": True, "alternatives": [word.label for word in rule.more]} if rule.whole_history else {}
 
 
 def _broken_at(pair: Pair, product: Product) -> Iterator[tuple[int, int]]:
@@ -637,11 +648,11 @@ def _name_json(rule: Rule) -> dict[str, Any]:
     return {"a": rule.a.label, "b": rule.b.label, "pattern": rule.pattern, "text": str(rule), **_life_json(rule)}
 
 
-def _events_json(scene: Scene | None) -> list[dict[str, Any]]:
+def _events_json(scene: ExampleScenario | None) -> list[dict[str, Any]]:
     return [{"name": name, "file": site.file, "line": site.line} for name, site in scene.events] if scene else []
 
 
-def _unite(found: dict[tuple[str, str, str], Anomaly], other: Anomaly) -> None:
+def _merge_anomaly(found: dict[tuple[str, str, str], Anomaly], other: Anomaly) -> None:
     """Add an anomaly to others: one for each rule, with the failures of all processes."""
     key = _key(other.rule)
     known = found.get(key)

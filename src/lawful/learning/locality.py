@@ -36,7 +36,7 @@ class Bucket(NamedTuple):
     pairs: int
 
 
-class Part(NamedTuple):
+class TraceLocality(NamedTuple):
     """One of several traces: a row of the paper's tables."""
 
     events: int
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 @dataclass(slots=True)
-class Type:
+class ClassLocality:
     """What is known about the events of a class."""
 
     name: str
@@ -68,15 +68,15 @@ class Locality:
     pairs: int = 0
     near: int = 0  # pairs that the window sees
     largest: int = 0
-    types: dict[str, Type] = field(default_factory=dict)
-    parts: list[Part] = field(default_factory=list)
+    types: dict[str, ClassLocality] = field(default_factory=dict)
+    parts: list[TraceLocality] = field(default_factory=list)
     phases: list[int] = field(default_factory=lambda: [0] * TENTHS)  # pairs that it does not see
     _listed: dict[int, int] = field(default_factory=dict)  # pairs by the listed size that is the first to hold them
     _powers: list[int] = field(default_factory=list)  # pairs by the length of their distance in bits
     _last: dict[int, int] = field(default_factory=dict)
     _far: _Bins = field(default_factory=lambda: _Bins())
     _begin: int = 0  # events before this trace
-    _types: list[Type] = field(default_factory=list)  # by number of the word
+    _types: list[ClassLocality] = field(default_factory=list)  # by number of the word
     _sizes: list[int] = field(default_factory=lambda: list(PAPER))
 
     def feed(self, names: Sequence[int], objects: Sequence[int], words: Sequence[Word]) -> None:
@@ -107,7 +107,7 @@ class Locality:
             self.phases[tenth] += count
         so_far = (self.events, self.pairs, *map(self.within, PAPER))
         events, pairs, *within = (now - sum(before) for now, before in zip(so_far, self._before(), strict=True))
-        self.parts.append(Part(events, pairs, tuple(within)))
+        self.parts.append(TraceLocality(events, pairs, tuple(within)))
         self._last.clear()
         self._far = _Bins()
         self._begin = self.events
@@ -134,7 +134,7 @@ class Locality:
         """The distances in bars, each twice as wide as the one before."""
         return [Bucket(1 << bits - 1, (1 << bits) - 1, self._powers[bits]) for bits in range(1, len(self._powers))]
 
-    def verifiable(self) -> tuple[list[Type], list[Type]]:
+    def verifiable(self) -> tuple[list[ClassLocality], list[ClassLocality]]:
         """The classes all of whose pairs the window sees, and the others; most frequent first.
 
         Classes whose objects have one event each have no pairs, and are in neither.
@@ -170,7 +170,7 @@ class Locality:
         for column in range(2 + len(PAPER)):
             yield [row[column] for row in rows]
 
-    def _pair(self, distance: int, position: int, kind: Type) -> None:
+    def _pair(self, distance: int, position: int, kind: ClassLocality) -> None:
         self.pairs += 1
         kind.pairs += 1
         if distance > kind.largest:
@@ -191,10 +191,10 @@ class Locality:
         else:
             self._far.add(position - self._begin)
 
-    def _type(self, word: Word) -> Type:
+    def _type(self, word: Word) -> ClassLocality:
         # The name of what is born is that of its class, any other one has the class before its last dot.
         name = word.name if word.event == "new" else word.name.rpartition(".")[0]
-        return self.types.setdefault(name, Type(name))
+        return self.types.setdefault(name, ClassLocality(name))
 
 
 class _Bins:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from lawful.learning.window_protocol import (
-    ALL_LIFE_EVENTS,
-    ALL_LIFE_SITES,
-    FEW_LIFE_EVENTS,
-    MOST_LIFE_EVENTS,
-    MOST_LIFE_EXAMPLES,
-    MOST_LIVES,
-    MOST_WAYS,
-    Life,
-    LifeExample,
+    ALL_HISTORY_EVENTS,
+    ALL_HISTORY_SITES,
+    FEW_HISTORY_EVENTS,
+    MOST_HISTORIES,
+    MOST_HISTORY_EVENTS,
+    MOST_HISTORY_EXAMPLES,
+    MOST_OPEN_HISTORIES,
+    History,
+    HistoryExample,
 )
 
 
@@ -33,7 +33,7 @@ class _Open:
 
     def weight(self) -> int:
         """Its different events, if they are more than a few."""
-        return 0 if self.kinds is None or len(self.kinds) <= FEW_LIFE_EVENTS else len(self.kinds)
+        return 0 if self.kinds is None or len(self.kinds) <= FEW_HISTORY_EVENTS else len(self.kinds)
 
 
 class _Way:
@@ -46,7 +46,7 @@ class _Way:
         self.examples: dict[tuple[int, ...], tuple[int, int, list[int]]] = {}
 
 
-class Lives:
+class ObjectHistories:
     """What every object met in its life, however far apart.
 
     A life begins with an object's first event and ends with the stream. So that memory has a bound, lives of objects
@@ -65,47 +65,47 @@ class Lives:
 
     def take(self, name: int, site: int, id_: int, seq: int) -> None:
         """Something happens to an object, which is in the window then."""
-        life = self._open.get(id_) or self._begin(id_)
-        life.awake = life.touched = True
-        life.events += 1
-        life.seq = seq
-        kinds = life.kinds
+        history = self._open.get(id_) or self._begin(id_)
+        history.awake = history.touched = True
+        history.events += 1
+        history.seq = seq
+        kinds = history.kinds
         if kinds is None:
             return
         kind = kinds.get(name)
         if kind is not None:
-            kind[2:] = life.events, site
+            kind[2:] = history.events, site
             return
-        if len(kinds) >= FEW_LIFE_EVENTS:
-            if len(kinds) == MOST_LIFE_EVENTS or self._events >= ALL_LIFE_EVENTS:
-                self._events -= life.weight()
-                life.kinds = None
+        if len(kinds) >= FEW_HISTORY_EVENTS:
+            if len(kinds) == MOST_HISTORY_EVENTS or self._events >= ALL_HISTORY_EVENTS:
+                self._events -= history.weight()
+                history.kinds = None
                 return
-            self._events += FEW_LIFE_EVENTS + 1 if len(kinds) == FEW_LIFE_EVENTS else 1
-        kinds[name] = [life.events, site, life.events, site]
+            self._events += FEW_HISTORY_EVENTS + 1 if len(kinds) == FEW_HISTORY_EVENTS else 1
+        kinds[name] = [history.events, site, history.events, site]
 
     def _begin(self, id_: int) -> _Open:
-        if len(self._open) >= MOST_LIVES:
+        if len(self._open) >= MOST_OPEN_HISTORIES:
             self._make_room()
         if self._spare:
             slot = self._spare.pop()
         else:
             slot = len(self._slots)
             self._slots.append(None)
-        life = self._open[id_] = self._slots[slot] = _Open(id_, slot)
-        return life
+        history = self._open[id_] = self._slots[slot] = _Open(id_, slot)
+        return history
 
     def _make_room(self) -> None:
         """Lives are looked at in turn. What has not been in the window since it was last looked at is over."""
         for _ in range(2 * len(self._slots)):
             self._hand = (self._hand + 1) % len(self._slots)
-            life = self._slots[self._hand]
-            if life is None or life.awake:
+            history = self._slots[self._hand]
+            if history is None or history.awake:
                 continue
-            if not life.touched:
-                self._end(life)
+            if not history.touched:
+                self._end(history)
                 return
-            life.touched = False
+            history.touched = False
 
     def rest(self, id_: int) -> None:
         """An object has left the window."""
@@ -113,43 +113,43 @@ class Lives:
 
     def end(self) -> None:
         """The stream is over, and nothing is in the window."""
-        for life in self._slots:
-            if life is not None:
-                self._end(life)
+        for history in self._slots:
+            if history is not None:
+                self._end(history)
 
-    def known(self) -> list[Life]:
+    def known(self) -> list[History]:
         """All lives that have ended, by their order; those that came up first are first."""
         return [
-            Life(
+            History(
                 order,
                 way.count,
-                tuple(LifeExample(id_, seq, count, sites) for sites, (id_, seq, (count,)) in way.examples.items()),
+                tuple(HistoryExample(id_, seq, count, sites) for sites, (id_, seq, (count,)) in way.examples.items()),
             )
             for order, way in self._ways.items()
         ]
 
-    def _end(self, life: _Open) -> None:
-        del self._open[life.object]
-        self._slots[life.slot] = None
-        self._spare.append(life.slot)
-        self._events -= life.weight()
-        if life.kinds is None:
+    def _end(self, history: _Open) -> None:
+        del self._open[history.object]
+        self._slots[history.slot] = None
+        self._spare.append(history.slot)
+        self._events -= history.weight()
+        if history.kinds is None:
             self.given_up += 1
             return
-        firsts = [(first, 2 * name) for name, (first, _, _, _) in life.kinds.items()]
-        lasts = [(last, 2 * name + 1) for name, (_, _, last, _) in life.kinds.items()]
+        firsts = [(first, 2 * name) for name, (first, _, _, _) in history.kinds.items()]
+        lasts = [(last, 2 * name + 1) for name, (_, _, last, _) in history.kinds.items()]
         order = tuple(code for _, _, code in sorted((number, code & 1, code) for number, code in firsts + lasts))
         way = self._ways.get(order)
         if way is None:
-            if len(self._ways) >= MOST_WAYS:
+            if len(self._ways) >= MOST_HISTORIES:
                 self.given_up += 1
                 return
             way = self._ways[order] = _Way()
         way.count += 1
-        sites = tuple(site for _, first, _, last in life.kinds.values() for site in (first, last))
+        sites = tuple(site for _, first, _, last in history.kinds.values() for site in (first, last))
         known = way.examples.get(sites)
         if known is not None:
             known[2][0] += 1
-        elif len(way.examples) < (MOST_LIFE_EXAMPLES if self._sites < ALL_LIFE_SITES else 1):
-            way.examples[sites] = life.object, life.seq, [1]
+        elif len(way.examples) < (MOST_HISTORY_EXAMPLES if self._sites < ALL_HISTORY_SITES else 1):
+            way.examples[sites] = history.object, history.seq, [1]
             self._sites += len(sites)

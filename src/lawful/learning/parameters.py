@@ -10,7 +10,7 @@ from typing import Any
 from lawful.diagnostics import did_you_mean, quoted
 from lawful.errors import LawfulError
 from lawful.learning import strategies, templates
-from lawful.learning.intake import JOINS
+from lawful.learning.event_numbering import JOINS
 
 CORES = ("", "python", "native")
 MOST_WINDOW = 10_000_000  # events that are held in memory

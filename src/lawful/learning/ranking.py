@@ -13,8 +13,8 @@ from math import log10, sqrt
 from typing import NamedTuple
 
 from lawful.learning import vocabulary
-from lawful.learning.view import View
-from lawful.learning.violation_kinds import BOTH, Breach, Way
+from lawful.learning.learner_view import LearnerView
+from lawful.learning.violation_kinds import BOTH, Breach, ViolationKind
 from lawful.learning.window_protocol import Candidate, Counts, Ending, Example, Pair, Word
 
 BAR = 0.45
@@ -105,10 +105,10 @@ def score(evidence: Evidence) -> float:
         value *= _CUT_OFF
     if evidence.raised:
         value *= RAISED
-    return heard(value, evidence.news)
+    return adjusted_by_earlier_runs(value, evidence.news)
 
 
-def heard(value: float, news: bool | None) -> float:
+def adjusted_by_earlier_runs(value: float, news: bool | None) -> float:
     """A score, by what earlier runs of the program did: the same again, or never that. What is told stays so."""
     if news is None:
         return value
@@ -128,7 +128,7 @@ def doubt(pairs: int) -> float:
     return _MOST_DOUBT * (1 - min(1.0, _FEW_PAIRS / max(1, pairs)))
 
 
-def trust(view: View, first: int, second: int) -> float:
+def trust(view: LearnerView, first: int, second: int) -> float:
     """What a rule about two events is worth by their names: most, if they say that something begins or ends."""
     told = _tells(view.words[first]) + _tells(view.words[second])
     return 1 - view.doubt * (1.0, _HALF_TOLD, 0.0)[told]
@@ -139,14 +139,14 @@ def _tells(word: Word) -> bool:
     return vocabulary.begins(word) or vocabulary.ends(word)
 
 
-def limit(way: Way) -> float:
+def limit(violation: ViolationKind) -> float:
     """What the score can be at best, from the way in which it is broken alone, if there were no earlier runs."""
-    return _BREACH[way.breach]
+    return _BREACH[violation.breach]
 
 
-def at_most(counts: Counts, rule: int, way: Way) -> float:
+def at_most(counts: Counts, rule: int, violation: ViolationKind) -> float:
     """What the score can be at best, from counts alone. It is asked for again and again, of counts that have grown."""
-    return _at_most(1 << counts.satisfied[rule].bit_length(), counts.contexts[rule], way.breach)
+    return _at_most(1 << counts.satisfied[rule].bit_length(), counts.contexts[rule], violation.breach)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -157,42 +157,42 @@ def _at_most(satisfied: int, places: int, breach: Breach) -> float:
     return max(score(elsewhere), score(here))
 
 
-def possible(view: View, candidate: Candidate, way: Way) -> bool:
+def possible(view: LearnerView, candidate: Candidate, violation: ViolationKind) -> bool:
     """Can it be a mistake? Every object was made before it was used; if that was not seen, it was before the window.
 
     Nor is it one that something was not ended before: what comes after an end is about something else. And a `with` is
     always left, by the language.
     """
     a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
-    return _possible(view.words[a], view.words[b], way, a in view.finals)
+    return _possible(view.words[a], view.words[b], violation, a in view.final_events)
 
 
 @lru_cache(maxsize=1 << 14)
-def _possible(a: Word, b: Word, way: Way, final: bool) -> bool:
+def _possible(a: Word, b: Word, violation: ViolationKind, final: bool) -> bool:
     """By what names say alone, which stays as it is from one tick to the next. `final`: lives end with `a`."""
     if vocabulary.enters(a) and vocabulary.exits(b):
         return False
-    if way.breach is Breach.MISSING and way.letter == 1:
+    if violation.breach is Breach.MISSING and violation.letter == 1:
         return not vocabulary.makes(b)
-    if way.breach is Breach.MISSING or (way.breach is Breach.FIRST and way.letter == 1):
+    if violation.breach is Breach.MISSING or (violation.breach is Breach.FIRST and violation.letter == 1):
         return vocabulary.leads(a, b) and not final
-    return way.breach not in (Breach.FIRST, Breach.LAST) or not vocabulary.makes(b)
+    return violation.breach not in (Breach.FIRST, Breach.LAST) or not vocabulary.makes(b)
 
 
-def needless(view: View, candidate: Candidate, way: Way) -> bool:
+def needless(view: LearnerView, candidate: Candidate, violation: ViolationKind) -> bool:
     """Is only something missing before an end that needs nothing?"""
     a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
-    return way == (Breach.MISSING, 0) and vocabulary.needless(view.words[a], view.words[b])
+    return violation == (Breach.MISSING, 0) and vocabulary.needless(view.words[a], view.words[b])
 
 
-class Late(NamedTuple):
+class LateEvents(NamedTuple):
     """Both events of a rule came, though not within the window: then neither is missing, the second one is late."""
 
     objects: frozenset[int]  # for which that is known
     doubts: tuple[float, float]  # by letter of the rule: the share of other objects where it seems to be missing
 
 
-class Instead:
+class Alternatives:
     """By event: what an object may meet in its place. The same method of another class; for an end, a `with`'s."""
 
     def __init__(self, words: Sequence[Word]) -> None:
@@ -220,7 +220,7 @@ class Instead:
         return (found | self._exits if vocabulary.ends(word) else found) - {number}
 
 
-def late(view: View, pair: Pair, turned: int, instead: Instead) -> Late:
+def late(view: LearnerView, pair: Pair, turned: int, instead: Alternatives) -> LateEvents:
     """An object for which `b` came alone after `a` had come alone, or for which `a` stands in the trail of `b`."""
     events = view.assigned(pair.first, pair.second, turned)
     alone: tuple[dict[int, int], dict[int, int]] = ({}, {})  # by letter: objects, with the number of the last event
@@ -243,16 +243,16 @@ def late(view: View, pair: Pair, turned: int, instead: Instead) -> Late:
                 found.add(example.object)
     found.update(id_ for id_, seq in alone[0].items() if seq < alone[1].get(id_, 0))
     for objects in alone:  # whole lives know better
-        found.update(id_ for id_ in objects if set(events) <= set(view.lived.get(id_, ())))
-    if events[1] in view.finals:  # one that was ended in another way misses nothing
-        found.update(id_ for id_ in alone[0] if not view.finals.isdisjoint(view.lived.get(id_, ())))
+        found.update(id_ for id_ in objects if set(events) <= set(view.events_of.get(id_, ())))
+    if events[1] in view.final_events:  # one that was ended in another way misses nothing
+        found.update(id_ for id_ in alone[0] if not view.final_events.isdisjoint(view.events_of.get(id_, ())))
     if vocabulary.exits(view.words[events[1]]):  # one that was entered, and not left, has failed, by the language
-        found.update(id_ for id_ in alone[0] if not instead.enters.isdisjoint(view.lived.get(id_, ())))
+        found.update(id_ for id_ in alone[0] if not instead.enters.isdisjoint(view.events_of.get(id_, ())))
     for letter in (0, 1):
         missing, ways = events[1 - letter], view.met.get(events[letter])
         if ways and all(missing in met or not others[letter].isdisjoint(met) for met in ways):
             found.update(alone[letter])  # no life is without it
-        found.update(id_ for id_ in alone[letter] if not others[letter].isdisjoint(view.lived.get(id_, ())))
+        found.update(id_ for id_ in alone[letter] if not others[letter].isdisjoint(view.events_of.get(id_, ())))
     # Examples are few: as many of the others are late as of those that are shown. Then as many were waited for.
     expected = came * counted[1] / max(1, shown[1])
     doubts = []
@@ -260,11 +260,17 @@ def late(view: View, pair: Pair, turned: int, instead: Instead) -> Late:
         known = sum(1 for id_ in alone[letter] if id_ in found)
         rest = counted[letter] - known
         doubts.append(min(1.0, max(0.0, expected - known) / rest) if rest > 0 else 0.0)
-    return Late(frozenset(found), (doubts[1], doubts[0]))
+    return LateEvents(frozenset(found), (doubts[1], doubts[0]))
 
 
 def weigh(
-    view: View, candidate: Candidate, pair: Pair, counts: Counts, ending: Ending, way: Way, late: Late
+    view: LearnerView,
+    candidate: Candidate,
+    pair: Pair,
+    counts: Counts,
+    ending: Ending,
+    violation: ViolationKind,
+    late: LateEvents,
 ) -> Evidence:
     """All that is known about a rule and an ending that breaks it. Objects that are late prove nothing.
 
@@ -302,7 +308,7 @@ def weigh(
     more = unknown * len(broken_at) / known if known else unknown
     files = {view.sites[site].file for site in good}
     examples = ending.examples
-    goes_on = way.breach is Breach.LAST or (way.breach is Breach.MISSING and way.letter == 1)
+    goes_on = violation.breach is Breach.LAST or (violation.breach is Breach.MISSING and violation.letter == 1)
     return Evidence(
         kept,
         max(broken, 1),
@@ -310,18 +316,18 @@ def weigh(
         places,
         sum(map(sqrt, shares)) + more,
         sum(shares) + more,
-        way.breach,
+        violation.breach,
         same_file=bool(news) or any(view.sites[example.site].file in files for example in examples),
         same_place=not news and any(example.site in good for example in examples),
         elsewhere=not news and places > 1 and _one_end(view, pair, rule),
-        doubt=late.doubts[way.letter] if way.breach is Breach.MISSING and not news else 0.0,
+        doubt=late.doubts[violation.letter] if violation.breach is Breach.MISSING and not news else 0.0,
         cut_off=goes_on and all(example.at_end for example in examples),
         raised=goes_on and all(_raised(view, example) for example in examples),
         news=news,
     )
 
 
-def _one_end(view: View, pair: Pair, rule: int) -> bool:
+def _one_end(view: LearnerView, pair: Pair, rule: int) -> bool:
     """Do all scenarios that keep a rule, with both events, end at one place?"""
     place = None
     for ending in pair.endings:
@@ -333,7 +339,7 @@ def _one_end(view: View, pair: Pair, rule: int) -> bool:
     return place is not None
 
 
-def is_news(view: View, pair: Pair, ending: Ending) -> bool | None:
+def is_news(view: LearnerView, pair: Pair, ending: Ending) -> bool | None:
     """Is it new that scenarios of a pair end so?"""
     before = view.past.endings.get((pair.first, pair.second))
     examples = countable(view, pair, ending) if before else ()
@@ -343,7 +349,7 @@ def is_news(view: View, pair: Pair, ending: Ending) -> bool | None:
     return view.past.news(file, (pair.first, pair.second), sum(before.values()), before.get(ending.kind, 0))
 
 
-def countable(view: View, pair: Pair, ending: Ending) -> tuple[Example, ...]:
+def countable(view: LearnerView, pair: Pair, ending: Ending) -> tuple[Example, ...]:
     """The examples that an earlier run would have counted.
 
     A pair that is remembered is there from the beginning. In an earlier run it was not, before its first scenario.
@@ -355,6 +361,6 @@ def countable(view: View, pair: Pair, ending: Ending) -> tuple[Example, ...]:
     return tuple(example for example in ending.examples if example.seq > since)
 
 
-def _raised(view: View, example: Example) -> bool:
+def _raised(view: LearnerView, example: Example) -> bool:
     """Did the last call of the scenario end in an exception?"""
     return bool(example.trail) and example.object in view.raising.get(example.trail[-1], ())

@@ -14,7 +14,7 @@ from lawful.diagnostics import encodable
 from lawful.learning.window_protocol import Anomaly, Rule, Site
 
 
-class Told(NamedTuple):
+class ReportKey(NamedTuple):
     """Two events between which something was wrong in a function."""
 
     a: str  # labels, in alphabetical order
@@ -23,21 +23,21 @@ class Told(NamedTuple):
     function: str  # nothing, if nobody knows
 
 
-class Tellings(NamedTuple):
+class ReportRecord(NamedTuple):
     """What one run has to say of itself to later ones."""
 
-    new: Mapping[Told, int]  # at how many lines of the function
-    again: Collection[Told]  # earlier runs had it, too
+    new: Mapping[ReportKey, int]  # at how many lines of the function
+    again: Collection[ReportKey]  # earlier runs had it, too
     files: Collection[str | None]  # that it has been to
 
 
 FunctionOf = Callable[[str | None, int | None], str]
 
 
-class Earlier:
+class ReportedBefore:
     """What earlier runs have told, and where functions are now."""
 
-    def __init__(self, told: Mapping[Told, int], function: FunctionOf) -> None:
+    def __init__(self, told: Mapping[ReportKey, int], function: FunctionOf) -> None:
         self._told = told
         self._function = function
 
@@ -47,16 +47,16 @@ class Earlier:
         They had them at all of their places, and at as many lines of each function. If there are more now, what has
         changed is what is new.
         """
-        taken: dict[Told, set[Site]] = defaultdict(set)
+        taken: dict[ReportKey, set[Site]] = defaultdict(set)
         known = {id(each) for each in sorted(anomalies, key=lambda each: each.changed) if self._knows(each, taken)}
         new = [each for each in anomalies if id(each) not in known]
         return new, [each for each in anomalies if id(each) in known]
 
-    def _knows(self, anomaly: Anomaly, taken: dict[Told, set[Site]]) -> bool:
+    def _knows(self, anomaly: Anomaly, taken: dict[ReportKey, set[Site]]) -> bool:
         """`taken` are the lines at which others of this run were known."""
-        found: list[tuple[Told, set[Site]]] = []
+        found: list[tuple[ReportKey, set[Site]]] = []
         for place, sites in self._places(anomaly).items():
-            keys = [Told(*pair, *place) for pair in _pairs(anomaly.rule)]
+            keys = [ReportKey(*pair, *place) for pair in _pairs(anomaly.rule)]
             if all(len(taken[key] | sites) > self._told.get(key, 0) for key in keys):
                 return False
             found += ((key, sites) for key in keys)
@@ -64,19 +64,21 @@ class Earlier:
             taken[key] |= sites
         return True
 
-    def tellings(self, new: Iterable[Anomaly], known: Iterable[Anomaly], files: Collection[str | None]) -> Tellings:
+    def report_record(
+        self, new: Iterable[Anomaly], known: Iterable[Anomaly], files: Collection[str | None]
+    ) -> ReportRecord:
         """What later runs have to know of these anomalies, the rules included that are broken for the same cause."""
         fresh, again = self._told_of(new), self._told_of(known)
         lines = {told: len(sites | again.get(told, set())) for told, sites in fresh.items()}
-        return Tellings(lines, again.keys(), files)
+        return ReportRecord(lines, again.keys(), files)
 
-    def _told_of(self, anomalies: Iterable[Anomaly]) -> dict[Told, set[Site]]:
-        found: dict[Told, set[Site]] = defaultdict(set)
+    def _told_of(self, anomalies: Iterable[Anomaly]) -> dict[ReportKey, set[Site]]:
+        found: dict[ReportKey, set[Site]] = defaultdict(set)
         for anomaly in anomalies:
             for place, sites in self._places(anomaly).items():
                 for rule in (anomaly.rule, *anomaly.others):
                     for pair in _pairs(rule):
-                        found[Told(*pair, *place)] |= sites
+                        found[ReportKey(*pair, *place)] |= sites
         return found
 
     def _places(self, anomaly: Anomaly) -> dict[tuple[str, str], set[Site]]:

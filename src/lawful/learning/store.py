@@ -19,8 +19,8 @@ from lawful.database import Database
 from lawful.diagnostics import encodable
 from lawful.errors import LawfulError
 from lawful.learning import stored_histories
-from lawful.learning.reported_before import Tellings, Told
-from lawful.learning.window_protocol import Known, KnownLife, Site, Word
+from lawful.learning.reported_before import ReportKey, ReportRecord
+from lawful.learning.window_protocol import SharedHistory, SharedPair, Site, Word
 
 _MOST_LINE = 1 << 63
 
@@ -108,7 +108,7 @@ class Store(Database):
         """Is this run in the counts?"""
         return bool(self._rows("SELECT 1 FROM runs WHERE id = ?", (run,)))
 
-    def known(self, templates: Sequence[str]) -> list[Known]:
+    def known(self, templates: Sequence[str]) -> list[SharedPair]:
         """The sums of all that was counted with all of these templates, in the order of the labels."""
         sums: dict[tuple[Word, Word], _Sum] = {}
         with self._reading():
@@ -120,20 +120,20 @@ class Store(Database):
                         there.add(_renumbered(known, stored, templates))
         return [there.known(*pair) for pair, there in sorted(sums.items())]
 
-    def lives(self) -> list[KnownLife]:
+    def histories(self) -> list[SharedHistory]:
         """All lives that were counted."""
         with self._reading():
-            return self._lives()
+            return self._histories()
 
-    def _lives(self) -> list[KnownLife]:
+    def _histories(self) -> list[SharedHistory]:
         return stored_histories.read(self._rows, self.path)
 
-    def told(self, without: Collection[str] = ()) -> dict[Told, int]:
+    def told(self, without: Collection[str] = ()) -> dict[ReportKey, int]:
         """What was told in all runs but these, as far as it still comes up."""
-        found: dict[Told, int] = {}
+        found: dict[ReportKey, int] = {}
         for run, *told, lines, missed in self._later("told", _TOLD):
             if run not in without and missed < FORGOTTEN:
-                found[Told(*told)] = max(lines, found.get(Told(*told), 0))
+                found[ReportKey(*told)] = max(lines, found.get(ReportKey(*told), 0))
         return found
 
     def novelty(self) -> dict[Word, tuple[int, int]]:
@@ -151,7 +151,7 @@ class Store(Database):
         there = self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
         return self._rows(f"SELECT {columns} FROM {table}") if there else []
 
-    def _of_set(self, template_set: int) -> Iterator[Known]:
+    def _of_set(self, template_set: int) -> Iterator[SharedPair]:
         words = {row[0]: Word(*row[1:]) for row in self._rows("SELECT id, event, name, role FROM words")}
         sites = {
             number: Site(file or None, line if line >= 0 else None)
@@ -167,7 +167,7 @@ class Store(Database):
                 places[pair].append((sites[site], _unsigned(rules)))
         pairs = self._rows("SELECT id, first, second FROM pairs WHERE template_set = ?", (template_set,))
         for pair, first, second in pairs:
-            yield Known(
+            yield SharedPair(
                 words[first],
                 words[second],
                 tuple(endings.pop(pair, ())),
@@ -197,9 +197,9 @@ class Store(Database):
         self,
         runs: Sequence[Run],
         templates: Sequence[str],
-        counted: Iterable[Known],
-        lives: Iterable[KnownLife] = (),
-        told: Tellings | None = None,
+        counted: Iterable[SharedPair],
+        histories: Iterable[SharedHistory] = (),
+        told: ReportRecord | None = None,
         novelty: Mapping[Word, bool] = MappingProxyType({}),
     ) -> None:
         """Add what these runs have counted, and what they have told: all or, if something goes wrong, nothing."""
@@ -209,7 +209,7 @@ class Store(Database):
                 connection.execute(statement)
             self._add_runs(connection, runs)
             self._add_counts(connection, templates, counted)
-            stored_histories.add(connection, lives, _add_word, _add_site)
+            stored_histories.add(connection, histories, _add_word, _add_site)
             if told is not None:
                 _age(connection, told)
                 _add_told(connection, [(runs[0].id, *each, lines, 0) for each, lines in told.new.items()])
@@ -227,7 +227,7 @@ class Store(Database):
                     for number, text in other._rows("SELECT id, templates FROM template_sets"):
                         templates = text.split("\n")
                         self._add_counts(connection, templates, other._of_set(number))
-                    stored_histories.add(connection, other._lives(), _add_word, _add_site)
+                    stored_histories.add(connection, other._histories(), _add_word, _add_site)
                     _add_told(connection, other._later("told", _TOLD))
                     _add_novelty(connection, other._novelty())
 
@@ -243,7 +243,9 @@ class Store(Database):
                 )
             connection.execute("INSERT INTO runs VALUES (?, ?, ?)", run)
 
-    def _add_counts(self, connection: sqlite3.Connection, templates: Sequence[str], counted: Iterable[Known]) -> None:
+    def _add_counts(
+        self, connection: sqlite3.Connection, templates: Sequence[str], counted: Iterable[SharedPair]
+    ) -> None:
         ordered = sorted(templates)
         template_set = _number(
             connection,
@@ -289,22 +291,22 @@ class _Sum:
         self.contexts: dict[Site, int] = {}
         self.breaches: dict[Site, int] = {}
 
-    def add(self, known: Known) -> None:
+    def add(self, known: SharedPair) -> None:
         for rules, letters, number in known.endings:
             self.endings[rules, letters] += number
         for mine, places in ((self.contexts, known.contexts), (self.breaches, known.breaches)):
             for site, rules in places:
                 mine[site] = mine.get(site, 0) | rules
 
-    def known(self, first: Word, second: Word) -> Known:
+    def known(self, first: Word, second: Word) -> SharedPair:
         endings = sorted((*signature, number) for signature, number in self.endings.items())
         contexts, breaches = (
             tuple(sorted(places.items(), key=lambda item: str(item[0]))) for places in (self.contexts, self.breaches)
         )
-        return Known(first, second, tuple(endings), contexts, breaches)
+        return SharedPair(first, second, tuple(endings), contexts, breaches)
 
 
-def _renumbered(known: Known, old: Sequence[str], new: Sequence[str]) -> Known:
+def _renumbered(known: SharedPair, old: Sequence[str], new: Sequence[str]) -> SharedPair:
     """The same with the numbers that its rules have in another list of templates, all of which are in the old one."""
     if list(old) == list(new):
         return known
@@ -321,9 +323,9 @@ def _moved(rules: int, numbers: Sequence[int]) -> int:
     return sum((rules >> number & 1) << at for at, number in enumerate(numbers))
 
 
-def minus(counted: Iterable[Known], others: Iterable[Known]) -> Iterator[Known]:
+def minus(counted: Iterable[SharedPair], others: Iterable[SharedPair]) -> Iterator[SharedPair]:
     """What is left of counts without those of some runs that are in them."""
-    less: dict[tuple[str, str], Known] = {}
+    less: dict[tuple[str, str], SharedPair] = {}
     for known in others:
         less[known.first.label, known.second.label] = known
         less[known.second.label, known.first.label] = known.turned()
@@ -346,7 +348,7 @@ def _add_told(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -
     connection.executemany(f"INSERT INTO told ({_TOLD}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def _age(connection: sqlite3.Connection, told: Tellings) -> None:
+def _age(connection: sqlite3.Connection, told: ReportRecord) -> None:
     """What did not come up in a run of its file was missed once more."""
     connection.executemany(
         "UPDATE told SET missed = missed + 1 WHERE file = ?", [(encodable(file or ""),) for file in told.files]

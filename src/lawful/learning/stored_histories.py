@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from lawful.errors import LawfulError
-from lawful.learning.window_protocol import MOST_LIFE_EXAMPLES, KnownLife, Site, Word
+from lawful.learning.window_protocol import MOST_HISTORY_EXAMPLES, SharedHistory, Site, Word
 
 TABLE = "lives"
 
@@ -24,7 +24,7 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 
 def add(
     connection: sqlite3.Connection,
-    lives: Iterable[KnownLife],
+    histories: Iterable[SharedHistory],
     word: Callable[[sqlite3.Connection, Word], int],
     site: Callable[[sqlite3.Connection, Site], int],
 ) -> None:
@@ -33,17 +33,17 @@ def add(
         connection.execute(statement)
     words: dict[Word, int] = {}
     sites: dict[Site, int] = {}
-    for life in lives:
-        names = _text(words.get(each) or words.setdefault(each, word(connection, each)) for each in life.words)
+    for history in histories:
+        names = _text(words.get(each) or words.setdefault(each, word(connection, each)) for each in history.words)
         connection.execute(
             "INSERT INTO lives (words, turns, number) VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET number = number + excluded.number",
-            (names, _text(life.order), life.count),
+            (names, _text(history.order), history.count),
         )
         (number,) = connection.execute(
-            "SELECT id FROM lives WHERE words = ? AND turns = ?", (names, _text(life.order))
+            "SELECT id FROM lives WHERE words = ? AND turns = ?", (names, _text(history.order))
         ).fetchone()
-        for places, count, _ in life.places:
+        for places, count, _ in history.places:
             way = _text(sites.get(each) or sites.setdefault(each, site(connection, each)) for each in places)
             connection.execute(
                 "INSERT INTO life_places VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET number = number + excluded.number",
@@ -51,7 +51,7 @@ def add(
             )
 
 
-def read(rows: Rows, path: str) -> list[KnownLife]:
+def read(rows: Rows, path: str) -> list[SharedHistory]:
     """All lives of a store, of each way the places that most of them have been to."""
     if not rows(f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{TABLE}'"):
         return []
@@ -66,37 +66,39 @@ def read(rows: Rows, path: str) -> list[KnownLife]:
         raise LawfulError("store-unreadable", "a life has an event or a place that is not there", where=path) from None
 
 
-def _read(rows: Rows, words: Mapping[int, Word], sites: Mapping[int, Site]) -> list[KnownLife]:
+def _read(rows: Rows, words: Mapping[int, Word], sites: Mapping[int, Site]) -> list[SharedHistory]:
     places: dict[int, list[tuple[tuple[Site, ...], int, int]]] = {}
-    for life, text, count in rows("SELECT life, sites, number FROM life_places"):
-        places.setdefault(life, []).append((tuple(sites[number] for number in _numbers(text)), count, 0))
+    for history, text, count in rows("SELECT life, sites, number FROM life_places"):
+        places.setdefault(history, []).append((tuple(sites[number] for number in _numbers(text)), count, 0))
     for known in places.values():
         known.sort(key=lambda each: (-each[1], str(each[0])))
-        del known[MOST_LIFE_EXAMPLES:]
+        del known[MOST_HISTORY_EXAMPLES:]
     return [
-        KnownLife(
-            tuple(words[number] for number in _numbers(names)), _numbers(turns), count, tuple(places.get(life, ()))
+        SharedHistory(
+            tuple(words[number] for number in _numbers(names)), _numbers(turns), count, tuple(places.get(history, ()))
         )
-        for life, names, turns, count in rows("SELECT id, words, turns, number FROM lives ORDER BY id")
+        for history, names, turns, count in rows("SELECT id, words, turns, number FROM lives ORDER BY id")
     ]
 
 
-def minus(lives: Iterable[KnownLife], others: Iterable[KnownLife]) -> Iterator[KnownLife]:
+def minus(histories: Iterable[SharedHistory], others: Iterable[SharedHistory]) -> Iterator[SharedHistory]:
     """What is left of lives without those of some runs that are among them."""
-    less: dict[tuple[object, ...], KnownLife] = {_key(life): life for life in others}
-    for life in lives:
-        other = less.get(_key(life))
+    less: dict[tuple[object, ...], SharedHistory] = {_key(history): history for history in others}
+    for history in histories:
+        other = less.get(_key(history))
         if other is None:
-            yield life
+            yield history
             continue
         taken = Counter({places: count for places, count, _ in other.places})
-        left = tuple((places, count - taken[places], id_) for places, count, id_ in life.places)
-        if life.count > other.count:
-            yield life._replace(count=life.count - other.count, places=tuple(each for each in left if each[1] > 0))
+        left = tuple((places, count - taken[places], id_) for places, count, id_ in history.places)
+        if history.count > other.count:
+            yield history._replace(
+                count=history.count - other.count, places=tuple(each for each in left if each[1] > 0)
+            )
 
 
-def _key(life: KnownLife) -> tuple[object, ...]:
-    return tuple(word.label for word in life.words), life.order
+def _key(history: SharedHistory) -> tuple[object, ...]:
+    return tuple(word.label for word in history.words), history.order
 
 
 def _text(numbers: Iterable[int]) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from lawful.diagnostics import did_you_mean, quoted
 from lawful.errors import LawfulError
-from lawful.learning.window_protocol import MOST_CONTEXTS, Instruction, Op, State
+from lawful.learning.window_protocol import MOST_CONTEXTS, Instruction, Op, RuleState
 
 DEFAULT = "meet(count, ratio, context)"
 
@@ -163,7 +163,7 @@ class Strategy:
         """Instructions for a stack of states, as the windows run them."""
         return list(_instructions(self.tree, values))
 
-    def judge(self, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> State:
+    def judge(self, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> RuleState:
         """What it says of a rule that `satisfied` of `total` scenarios satisfied, at so many places."""
         return _judged(self.tree, satisfied, total, contexts, values)
 
@@ -173,26 +173,26 @@ def parse(text: str) -> Strategy:
     return Strategy(_Parser(text).whole())
 
 
-def count(satisfied: int, values: Mapping[str, float]) -> State:
+def count(satisfied: int, values: Mapping[str, float]) -> RuleState:
     if satisfied > values["count.enforce"]:
-        return State.ENFORCING
-    return State.DEAD if satisfied < values["count.dead"] else State.LEARNING
+        return RuleState.ENFORCING
+    return RuleState.DEAD if satisfied < values["count.dead"] else RuleState.LEARNING
 
 
-def ratio(satisfied: int, total: int, values: Mapping[str, float]) -> State:
+def ratio(satisfied: int, total: int, values: Mapping[str, float]) -> RuleState:
     share = satisfied / total if total else 0.0
     if share > values["ratio.enforce"]:
-        return State.ENFORCING
+        return RuleState.ENFORCING
     # One failure out of two says little: rules are not given up before there is something to go by.
     weak = share < values["ratio.dead"] and total >= values["ratio.patience"]
-    return State.DEAD if weak else State.LEARNING
+    return RuleState.DEAD if weak else RuleState.LEARNING
 
 
-def context(contexts: int, values: Mapping[str, float]) -> State:
-    return State.ENFORCING if contexts >= values["context.enforce"] else State.LEARNING
+def context(contexts: int, values: Mapping[str, float]) -> RuleState:
+    return RuleState.ENFORCING if contexts >= values["context.enforce"] else RuleState.LEARNING
 
 
-def _judged(tree: Tree, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> State:
+def _judged(tree: Tree, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> RuleState:
     if isinstance(tree, Combined):
         best = max if tree.op == Op.JOIN else min
         return best(_judged(part, satisfied, total, contexts, values) for part in tree.parts)

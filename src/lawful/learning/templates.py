@@ -40,7 +40,7 @@ def distinct(texts: Iterable[str]) -> tuple[str, ...]:
 
     `ab` and `(ab)+` have the same scenarios, and `ba` would make the rules of `ab` once more: the first one stays.
     """
-    kept: dict[Automaton, str] = {}
+    kept: dict[TemplateAutomaton, str] = {}
     for text in texts:
         automaton = scenario(text)
         if automaton not in kept and automaton.swapped() not in kept:
@@ -65,7 +65,7 @@ def is_deterministic(tree: Node) -> bool:
     return all((after & mask).bit_count() <= 1 for after in positions.follow for mask in positions.masks)
 
 
-class Automaton(NamedTuple):
+class TemplateAutomaton(NamedTuple):
     """The minimal automaton of a language over a and b, states numbered as they are met: equal if the languages are."""
 
     step: tuple[tuple[int, int], ...]  # by state, the first one is the start: the next one for a and b
@@ -78,7 +78,7 @@ class Automaton(NamedTuple):
             state = self.step[state][letter]
         return self.accepting[state]
 
-    def swapped(self) -> Automaton:
+    def swapped(self) -> TemplateAutomaton:
         """The same with a for b and b for a."""
         return _minimal([(b, a) for a, b in self.step], self.accepting)
 
@@ -97,7 +97,7 @@ class Automaton(NamedTuple):
         return found
 
 
-def scenario(text: str) -> Automaton:
+def scenario(text: str) -> TemplateAutomaton:
     """The language of a template's scenarios: one or more repetitions of it, but not the empty word."""
     positions = _Positions(text)
     whole = positions.looped(positions.read(parse(text)))
@@ -129,7 +129,7 @@ def scenario(text: str) -> Automaton:
     return _minimal(step, [bool(state & whole.last) for state in queue])
 
 
-def _product(automata: Sequence[Automaton]) -> Product:
+def _product(automata: Sequence[TemplateAutomaton]) -> Product:
     """Run all automata side by side, each on the word and on the word with swapped letters.
 
     The result is minimal already: two states differ in the letters seen, or in the state of some automaton, and as that
@@ -169,7 +169,7 @@ def _product(automata: Sequence[Automaton]) -> Product:
     )
 
 
-def _minimal(step: Sequence[tuple[int, int]], accepting: Sequence[bool]) -> Automaton:
+def _minimal(step: Sequence[tuple[int, int]], accepting: Sequence[bool]) -> TemplateAutomaton:
     """Moore's refinement: split classes of states until all states of a class go to the same classes."""
     classes = [int(accepts) for accepts in accepting]
     number = len(set(classes))
@@ -190,7 +190,7 @@ def _minimal(step: Sequence[tuple[int, int]], accepting: Sequence[bool]) -> Auto
             if classes[target] not in numbers:
                 numbers[classes[target]] = len(numbers)
                 queue.append(classes[target])
-    return Automaton(
+    return TemplateAutomaton(
         tuple((numbers[classes[a]], numbers[classes[b]]) for a, b in (step[member[own]] for own in queue)),
         tuple(accepting[member[own]] for own in queue),
     )

@@ -19,7 +19,7 @@ CURIOSITY = 0.05  # chance of a variable that seems to be of no use, beside 1 fo
 _CLOSE = 1e-9  # values nearer than this are the same
 
 
-class Move(NamedTuple):
+class ThresholdMove(NamedTuple):
     """One experiment. `after` is the objective when the next one was due, and not known before."""
 
     event: int
@@ -42,7 +42,7 @@ class Tuner:
 
     def __init__(self, strategy: Strategy, values: Mapping[str, float] | None, budget: int, seed: int = 0) -> None:
         self.strategy = strategy
-        self.moves: deque[Move] = deque(maxlen=MOST_MOVES)
+        self.moves: deque[ThresholdMove] = deque(maxlen=MOST_MOVES)
         self.made: Counter[str] = Counter()  # by variable: all moves, also those that are no longer remembered
         self._values = strategy.values(values)
         self._loosest = dict(self._values)
@@ -112,7 +112,7 @@ class Tuner:
 
     # --- experiments --------------------------------------------------------------------------------------------------
 
-    def step(self, event: int, anomalies: int) -> Move | None:
+    def step(self, event: int, anomalies: int) -> ThresholdMove | None:
         """Observe what the last move did, and make the next one, if one is needed and possible."""
         objective = float(self.budget - anomalies)
         last = self.observe(anomalies)
@@ -126,13 +126,13 @@ class Tuner:
         old = self._values[threshold.name]
         new = round(old + stride * threshold.step * direction * threshold.stricter, 9)
         self._values[threshold.name] = new
-        move = Move(event, threshold.name, old, new, objective)
+        move = ThresholdMove(event, threshold.name, old, new, objective)
         self.moves.append(move)
         self.made[threshold.name] += 1
         self._last_anomalies = anomalies
         return move
 
-    def observe(self, anomalies: int) -> Move | None:
+    def observe(self, anomalies: int) -> ThresholdMove | None:
         """The last move with what it did, if that was not known before. `step` does this itself."""
         if self._last_anomalies is None:
             return None
@@ -144,7 +144,7 @@ class Tuner:
         self._last_anomalies = None
         return last
 
-    def _back(self, last: Move | None, free: Sequence[Threshold]) -> tuple[Threshold, float] | None:
+    def _back(self, last: ThresholdMove | None, free: Sequence[Threshold]) -> tuple[Threshold, float] | None:
         """Half of the way back, if the last move was much too strict: into silence, or further from zero than before.
 
         Where hardly a rule is enforced, no other variable shows an effect, and all would be loosened in vain.
@@ -206,7 +206,7 @@ class Tuner:
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def drawn(moves: Sequence[Move], width: int = 60) -> str:
+def drawn(moves: Sequence[ThresholdMove], width: int = 60) -> str:
     """The moves as a table: each threshold that was moved, and the objective, from the first move to the last."""
     if not moves:
         return "no moves"

@@ -9,19 +9,19 @@ from lawful.learning.window_protocol import Anomaly, Rule
 MOST_OTHERS = 16  # rules that are broken for the same cause
 
 
-def combined(lives: list[Anomaly], others: Iterable[Anomaly]) -> list[Anomaly]:
+def combined(histories: list[Anomaly], others: Iterable[Anomaly]) -> list[Anomaly]:
     """Anomalies of lives and those of a window, the best first. What both tell of is told once.
 
     That of the window speaks if it knows of the same objects, since it knows more about its two events: how often they
     came, not only in how many lives.
     """
-    told = list(lives)
+    told = list(histories)
     alone: list[Anomaly] = []
     for anomaly in others:
         at = next((at for at, known in enumerate(told) if _same_cause(anomaly, known)), None)
         if at is None:
             alone.append(anomaly)
-        elif told[at].rule.life and _objects(anomaly) == _objects(told[at]):
+        elif told[at].rule.whole_history and _objects(anomaly) == _objects(told[at]):
             told[at] = _united(anomaly._replace(score=max(anomaly.score, told[at].score)), told[at])
         else:
             told[at] = _united(told[at], anomaly)
@@ -30,8 +30,8 @@ def combined(lives: list[Anomaly], others: Iterable[Anomaly]) -> list[Anomaly]:
 
 def _united(main: Anomaly, other: Anomaly) -> Anomaly:
     rules = dict.fromkeys((*main.others, other.rule, *other.others))
-    if not main.rule.life:  # those of lives would say the same again
-        rules = dict.fromkeys(rule for rule in rules if not rule.life or rule.more)
+    if not main.rule.whole_history:  # those of lives would say the same again
+        rules = dict.fromkeys(rule for rule in rules if not rule.whole_history or rule.more)
     return main._replace(others=tuple(rules)[:MOST_OTHERS])
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from lawful import core
 from lawful.learning import window_protocol
-from lawful.learning.object_histories import Lives
+from lawful.learning.object_histories import ObjectHistories
 from lawful.learning.window_protocol import (
     ALL_EXAMPLES,
     ALL_USAGES,
@@ -22,12 +22,12 @@ from lawful.learning.window_protocol import (
     Counts,
     Ending,
     Example,
+    History,
     Instruction,
-    Life,
     Op,
     Pair,
     Product,
-    State,
+    RuleState,
     Survey,
 )
 
@@ -166,18 +166,18 @@ def _check(program: Sequence[Instruction]) -> None:
         raise ValueError("a program that does not leave one state")
 
 
-def _judge(program: Sequence[Instruction], satisfied: int, total: int, contexts: int) -> State:
+def _judge(program: Sequence[Instruction], satisfied: int, total: int, contexts: int) -> RuleState:
     """What a strategy says of a rule."""
-    stack: list[State] = []
+    stack: list[RuleState] = []
     for op, x, y, z in program:
         if op == Op.COUNT:
-            verdict = State.ENFORCING if satisfied > x else State.DEAD if satisfied < y else State.LEARNING
+            verdict = RuleState.ENFORCING if satisfied > x else RuleState.DEAD if satisfied < y else RuleState.LEARNING
         elif op == Op.RATIO:
             ratio = satisfied / total if total else 0.0
             dead = ratio < y and total >= z
-            verdict = State.ENFORCING if total and ratio > x else State.DEAD if dead else State.LEARNING
+            verdict = RuleState.ENFORCING if total and ratio > x else RuleState.DEAD if dead else RuleState.LEARNING
         elif op == Op.CONTEXT:
-            verdict = State.ENFORCING if contexts >= x else State.LEARNING
+            verdict = RuleState.ENFORCING if contexts >= x else RuleState.LEARNING
         else:
             right = stack.pop()
             verdict = max(stack.pop(), right) if op == Op.JOIN else min(stack.pop(), right)
@@ -213,7 +213,7 @@ class Window:
         self._events: dict[int, _Event] = {}
         self._pairs: dict[tuple[int, int], _Pair] = {}
         self._gone: set[tuple[int, int]] = set()
-        self._lives = Lives()
+        self._histories = ObjectHistories()
         self.size = size
 
     @property
@@ -231,7 +231,7 @@ class Window:
         columns = [memoryview(column).tolist() for column in (names, sites, objects)]  # type: ignore[arg-type]
         if len({len(column) for column in columns}) > 1:
             raise ValueError("names, sites and objects are as many numbers each")
-        slots, queue, size, expire, live = self._slots, self._queue, self._size, self._expire, self._lives.take
+        slots, queue, size, expire, live = self._slots, self._queue, self._size, self._expire, self._histories.take
         for event in zip(*columns, strict=True):
             name, site, id_ = event
             slot = slots.get(id_)
@@ -249,14 +249,14 @@ class Window:
         self._draining = True
         self._shrink(0)
         self._draining = False
-        self._lives.end()
+        self._histories.end()
 
-    def lives(self) -> list[Life]:
-        return self._lives.known()
+    def histories(self) -> list[History]:
+        return self._histories.known()
 
     @property
-    def given_up_lives(self) -> int:
-        return self._lives.given_up
+    def given_up_histories(self) -> int:
+        return self._histories.given_up
 
     def _shrink(self, size: int) -> None:
         while len(self._queue) > size:
@@ -294,7 +294,7 @@ class Window:
             slot.shared.clear()
             slot.trail.clear()
             self._spare.append(slot)
-            self._lives.rest(id_)
+            self._histories.rest(id_)
 
     def _expired(self) -> int:
         """The number of the event that left the window last."""
@@ -481,8 +481,8 @@ class Window:
 
     def survey(self, program: Sequence[Instruction], prune: bool) -> Survey:
         _check(program)
-        verdicts: dict[tuple[int, int, int], State] = {}
-        number = [0] * len(State)
+        verdicts: dict[tuple[int, int, int], RuleState] = {}
+        number = [0] * len(RuleState)
         candidates: list[Candidate] = []
         dead: list[_Pair] = []
         spoken_for = 0
@@ -498,8 +498,8 @@ class Window:
                 if verdict is None:
                     verdict = verdicts[key] = _judge(program, *key)
                 number[verdict] += 1
-                alive = alive or verdict != State.DEAD
-                if verdict == State.ENFORCING:
+                alive = alive or verdict != RuleState.DEAD
+                if verdict == RuleState.ENFORCING:
                     enforcing.append(rule)
             if enforcing:
                 spoken_for += 1
@@ -509,7 +509,9 @@ class Window:
         if prune:
             for pair in dead:
                 self._forget(pair)
-        return Survey(number[State.ENFORCING], number[State.LEARNING], number[State.DEAD], candidates, spoken_for)
+        return Survey(
+            number[RuleState.ENFORCING], number[RuleState.LEARNING], number[RuleState.DEAD], candidates, spoken_for
+        )
 
     def _candidates(self, pair: _Pair, counts: Sequence[int], enforcing: Sequence[int]) -> Iterator[Candidate]:
         """The endings that break the rule that was the best one before they came up."""

@@ -19,16 +19,18 @@ ALL_USAGES = 100_000  # in all
 ENDS, BEGINS = "a*b+", "a+b*"  # patterns of rules about whole lives
 ANY = "any"  # the kind of event that stands for whatever happens to objects of a class
 
-MOST_LIFE_EVENTS = 64  # different ones in one life; a life with more is left out
-MOST_LIFE_EXAMPLES = 32  # of one way of life, each from other places
-ALL_LIFE_SITES = 500_000  # of all examples together; further ways of life have one example each
-MOST_WAYS = 10_000  # of life, that are told apart
-MOST_LIVES = 65_536  # that go on; if there are more, those that have rested for long end, see `lives.Lives`
-FEW_LIFE_EVENTS = 6  # different ones, that most lives have at most
-ALL_LIFE_EVENTS = 1_000_000  # different ones, of all lives that have more than a few; then lives are left out
+MOST_HISTORY_EVENTS = 64  # different ones in one life; a life with more is left out
+MOST_HISTORY_EXAMPLES = 32  # of one way of life, each from other places
+ALL_HISTORY_SITES = 500_000  # of all examples together; further ways of life have one example each
+MOST_HISTORIES = 10_000  # of life, that are told apart
+MOST_OPEN_HISTORIES = (
+    65_536  # that go on; if there are more, those that have rested for long end, see `histories.ObjectHistories`
+)
+FEW_HISTORY_EVENTS = 6  # different ones, that most lives have at most
+ALL_HISTORY_EVENTS = 1_000_000  # different ones, of all lives that have more than a few; then lives are left out
 
 
-class State(IntEnum):
+class RuleState(IntEnum):
     """What a strategy says of a rule. `join` is the greater one, `meet` the lesser one: the paper's two tables."""
 
     DEAD = 0
@@ -100,7 +102,7 @@ class Pair(NamedTuple):
     contexts: tuple[tuple[int, int], ...]  # places where scenarios with both events began: (site, rules satisfied)
 
 
-class LifeExample(NamedTuple):
+class HistoryExample(NamedTuple):
     """The first of the lives of one way that went through the same places."""
 
     object: int
@@ -109,7 +111,7 @@ class LifeExample(NamedTuple):
     sites: tuple[int, ...]  # for each event, in the order in which they came up: of the first one, and of the last one
 
 
-class Life(NamedTuple):
+class History(NamedTuple):
     """A way of life: objects that met the same events, whose first and last ones came in the same order.
 
     In `order`, 2 * name stands for the first one of that name, 2 * name + 1 for the last one.
@@ -117,7 +119,7 @@ class Life(NamedTuple):
 
     order: tuple[int, ...]
     count: int  # type: ignore[assignment]
-    examples: tuple[LifeExample, ...]
+    examples: tuple[HistoryExample, ...]
 
 
 class Counts(NamedTuple):
@@ -195,12 +197,12 @@ class Window(Protocol):
     def counts(self, first: int, second: int) -> Counts | None: ...
 
     @property
-    def given_up_lives(self) -> int:
+    def given_up_histories(self) -> int:
         """Lives that were too rich, or too different from others, to be counted."""
         ...
 
-    def lives(self) -> list[Life]:
-        """All lives that have ended: with the stream, or since there are too many. See `lives.Lives`."""
+    def histories(self) -> list[History]:
+        """All lives that have ended: with the stream, or since there are too many. See `histories.ObjectHistories`."""
         ...
 
     def remember(
@@ -250,9 +252,9 @@ class Rule(NamedTuple):
     satisfied: int
     failed: int
     contexts: int
-    state: State
+    state: RuleState
     more: tuple[Word, ...] = ()  # events that will do for `b`, too
-    life: bool = False  # it is about whole lives, not about scenarios in a window
+    whole_history: bool = False  # it is about whole lives, not about scenarios in a window
 
     def __str__(self) -> str:
         """The pattern with the events in it."""
@@ -277,7 +279,7 @@ def spelled(pattern: str, a: str, b: str) -> str:
     return "".join(parts)
 
 
-class Known(NamedTuple):
+class SharedPair(NamedTuple):
     """What has been counted for a pair of events, for other learners: of other runs, or other processes.
 
     Rules are numbered as in a `Product`, for the templates that both sides agree on.
@@ -289,13 +291,13 @@ class Known(NamedTuple):
     contexts: tuple[tuple[Site, int], ...]  # places, each with the rules that were satisfied there, as bits
     breaches: tuple[tuple[Site, int], ...] = ()  # the same of rules that were broken, as far as examples tell
 
-    def turned(self) -> Known:
+    def turned(self) -> SharedPair:
         """The same with its two events in the other order."""
         endings = ((turned(rules), turned(letters), number) for rules, letters, number in self.endings)
         contexts, breaches = (
             tuple((site, turned(rules)) for site, rules in each) for each in (self.contexts, self.breaches)
         )
-        return Known(self.second, self.first, tuple(endings), contexts, breaches)
+        return SharedPair(self.second, self.first, tuple(endings), contexts, breaches)
 
 
 def turned(bits: int) -> int:
@@ -304,16 +306,16 @@ def turned(bits: int) -> int:
     return (bits & ours) << 1 | bits >> 1 & ours
 
 
-class KnownLife(NamedTuple):
-    """A way of life, for other learners, as `Known`."""
+class SharedHistory(NamedTuple):
+    """A way of life, for other learners, as `SharedPair`."""
 
     words: tuple[Word, ...]  # in the order in which they came up
-    order: tuple[int, ...]  # as in `Life`, with the numbers that they have here
+    order: tuple[int, ...]  # as in `History`, with the numbers that they have here
     count: int  # type: ignore[assignment]
-    places: tuple[tuple[tuple[Site, ...], int, int], ...]  # as in `LifeExample`: sites, count, object
+    places: tuple[tuple[tuple[Site, ...], int, int], ...]  # as in `HistoryExample`: sites, count, object
 
 
-class Scene(NamedTuple):
+class ExampleScenario(NamedTuple):
     """A scenario as a person reads it."""
 
     object: int
@@ -333,8 +335,8 @@ class Anomaly(NamedTuple):
 
     rule: Rule
     score: float  # 0 to 1: how much it deserves a look
-    bad: tuple[Scene, ...]  # the failing scenarios, one for each place
-    good: Scene | None  # one that keeps the rule
+    bad: tuple[ExampleScenario, ...]  # the failing scenarios, one for each place
+    good: ExampleScenario | None  # one that keeps the rule
     message: str  # one sentence
     others: tuple[Rule, ...] = ()  # further rules that are broken for the same cause
     changed: bool = False  # all earlier runs kept the rule at this place

@@ -5,38 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lawful.diagnostics import printable
-from lawful.learning.violation_kinds import BOTH, Breach, Shape, Way
-from lawful.learning.window_protocol import ANY, Rule, Scene, Word, spelled
+from lawful.learning.violation_kinds import BOTH, Breach, RuleShape, ViolationKind
+from lawful.learning.window_protocol import ANY, ExampleScenario, Rule, Word, spelled
 
 MOST_PLACES = 3  # that are named
 MOST_ENDS = 4  # the same of events
 
 
 def sentence(
-    rule: Rule, shape: Shape, way: Way, kept: int, total: int, bad: Sequence[Scene], changed: bool = False
+    rule: Rule,
+    shape: RuleShape,
+    violation: ViolationKind,
+    kept: int,
+    total: int,
+    bad: Sequence[ExampleScenario],
+    changed: bool = False,
 ) -> str:
     """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 uses; not at `db.py:88`.
 
     If that has changed, earlier runs did it there.
     """
-    claim, exception = _words(rule, shape, way)
+    claim, exception = _words(rule, shape, violation)
     if changed:
         exception = "no longer" if exception == "not" else f"now {exception}"
     return f"{claim} in {kept:,} of {total:,} {'use' if total == 1 else 'uses'}; {exception} {_places(bad)}"
 
 
-def of_life(rule: Rule, breach: Breach, kept: int, total: int, bad: Sequence[Scene], changed: bool = False) -> str:
+def of_history(
+    rule: Rule, breach: Breach, kept: int, total: int, bad: Sequence[ExampleScenario], changed: bool = False
+) -> str:
     """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 lives; not at `db.py:88`."""
-    lives = f"in {kept:,} of {total:,} {'life' if total == 1 else 'lives'}"
+    histories = f"in {kept:,} of {total:,} {'life' if total == 1 else 'lives'}"
     no = "no longer" if changed else "not"
     if breach is Breach.FIRST:
-        return f"{_noun(rule.b)} comes after {_noun(rule.a)} {lives}; {no} {_places(bad)}"
+        return f"{_noun(rule.b)} comes after {_noun(rule.a)} {histories}; {no} {_places(bad)}"
     ends = _either([_noun(word) for word in (rule.b, *rule.more)])
     if breach is Breach.MISSING:
-        return f"{_noun(rule.a)} is followed by {ends} {lives}; {no} {_places(bad)}"
+        return f"{_noun(rule.a)} is followed by {ends} {histories}; {no} {_places(bad)}"
     late = f"`{printable(bad[0].events[-1][0])}`" if bad and bad[0].events else "something"
     does = "now does" if changed else "does"
-    return f"nothing comes after {ends} {lives} with {_noun(rule.a)}; {late} {does} {_places(bad)}"
+    return f"nothing comes after {ends} {histories} with {_noun(rule.a)}; {late} {does} {_places(bad)}"
 
 
 def _either(nouns: Sequence[str]) -> str:
@@ -45,22 +53,22 @@ def _either(nouns: Sequence[str]) -> str:
     return f"{', '.join(nouns[:-1])} or {nouns[-1]}" if len(nouns) > 1 else nouns[0]
 
 
-def _words(rule: Rule, shape: Shape, way: Way) -> tuple[str, str]:
+def _words(rule: Rule, shape: RuleShape, violation: ViolationKind) -> tuple[str, str]:
     """What is usual, and how the exception differs."""
     events = (_noun(rule.a), _noun(rule.b))
-    letter, other = events[way.letter], events[1 - way.letter]
-    bit = 1 << way.letter
-    if way.breach is Breach.MISSING:
+    letter, other = events[violation.letter], events[1 - violation.letter]
+    bit = 1 << violation.letter
+    if violation.breach is Breach.MISSING:
         if shape.ends == bit:
             return f"{other} is followed by {letter}", "not"
         if shape.begins == bit:
             return f"{other} comes after {letter}", "not"
         return f"{events[0]} and {events[1]} go together", f"{letter} is missing"
-    if way.breach is Breach.FIRST:
+    if violation.breach is Breach.FIRST:
         return f"{other} comes before {letter}", "after it"
-    if way.breach is Breach.LAST:
+    if violation.breach is Breach.LAST:
         return f"{letter} is followed by {other}", "not the last one"
-    if way.breach is Breach.AGAIN:
+    if violation.breach is Breach.AGAIN:
         if shape.ends == BOTH - bit:
             return f"each {letter} is followed by {other}", "it comes twice in a row"
         if shape.begins == BOTH - bit:
@@ -78,7 +86,7 @@ def _noun(word: Word) -> str:
     return {"new": "a new ", "field_write": "a write of ", "field_read": ""}.get(word.event, "") + name
 
 
-def _places(bad: Sequence[Scene]) -> str:
+def _places(bad: Sequence[ExampleScenario]) -> str:
     places = list(dict.fromkeys(f"`{printable(str(site))}`" for site in _sites(bad)))
     if not places:
         return f"for object {bad[0].object}" if bad else "everywhere"
@@ -88,5 +96,5 @@ def _places(bad: Sequence[Scene]) -> str:
     return "at " + (f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else places[0])
 
 
-def _sites(bad: Sequence[Scene]) -> list[object]:
+def _sites(bad: Sequence[ExampleScenario]) -> list[object]:
     return [scene.where for scene in bad if scene.where is not None and scene.where.file is not None]

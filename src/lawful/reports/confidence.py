@@ -17,7 +17,7 @@ from lawful.reports.core import count
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled, plain
 
 if TYPE_CHECKING:
-    from lawful.confidence.policy_automaton import Move
+    from lawful.confidence.policy_automaton import PolicyMove
     from lawful.confidence.summary import ClassSummary, LawSummary, Point
 
 _LEAST_DOUBT = Decimal("1e-12")  # beyond, nobody counts nines
@@ -325,7 +325,7 @@ def _doubt(summary: ClassSummary, point: Point) -> float:
     return max(Claim(claim.epsilon, claim.delta, point.clean + point.violations, point.violations).doubt, 1e-300)
 
 
-def _turns(summary: ClassSummary) -> list[Move]:
+def _turns(summary: ClassSummary) -> list[PolicyMove]:
     """The moves within what the series shows, without states that were left at once."""
     first, last = summary.series[0].time, summary.series[-1].time
     moves = [move for move in summary.moves if first <= move.time <= last]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lawful.explain.explanation import Failure, Picture, Way
     from lawful.explain.teacher import Alphabet, Bounds, Counts, Word
 
-MOST_WAYS = 3
+MOST_HISTORIES = 3
 MOST_EDGES = 60
 MOST_EDGES_OF_A_SIDE = 20
 _VERDICTS = {"same": ("same", "green"), "differs": ("DIFFERS", "bold red"), "undecided": ("UNSURE", "bold yellow")}
@@ -237,7 +237,7 @@ def _ways(
     ways: Sequence[Way], total: int | None, alphabet: Alphabet, width: int, comparison: Comparison | None = None
 ) -> Iterator[Line]:
     """The first words, each with an input that gives it, and what other versions do there."""
-    for way in ways[:MOST_WAYS]:
+    for way in ways[:MOST_HISTORIES]:
         yield from labelled("way", spelled(alphabet, way.word), width)
         if len(way.errors) > 1:
             yield from labelled("  errors", ", ".join(map(flat, way.errors)), width)
@@ -248,7 +248,7 @@ def _ways(
                 yield from labelled("  but", clipped(instead(each, way.word, comparison), width), width)
             if not way.certain:
                 yield from labelled("  unsure", "an execution that was not followed to its end may do the same", width)
-    left = (len(ways) if total is None else total) - len(ways[:MOST_WAYS])
+    left = (len(ways) if total is None else total) - len(ways[:MOST_HISTORIES])
     if left > 0:
         yield from labelled("", f"and {count(left, 'other way')}", width)
 

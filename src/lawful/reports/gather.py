@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from lawful.engine.findings import Finding
     from lawful.engine.live import LiveRun
     from lawful.engine.run import Case, TraceRun
-    from lawful.learning.learner import Learner
-    from lawful.learning.learner import Report as Anomalies
+    from lawful.learning.learner import AnomalyReport, Learner
     from lawful.reports.baseline import Baseline
     from lawful.reports.sequence import Diagram
     from lawful.reports.sources import SourceLines
@@ -26,7 +25,7 @@ def of_live(
 ) -> Report:
     """The report on a program under watch; with `pictures`, violations of views come with their messages."""
     learner = None if run.learner is None else run.learner.learner
-    confidence = [] if run.lives is None else run.lives.confidence.summary()
+    confidence = [] if run.tracking is None else run.tracking.confidence.summary()
     broken = {finding.law for finding in run.findings}
     items = [
         Item(finding, mark, wording.message(finding), diagram=_diagram(run, finding) if pictures else None)
@@ -127,7 +126,7 @@ def _state(case: Case) -> State:
 
 def of_learner(
     learner: Learner,
-    anomalies: Anomalies,
+    anomalies: AnomalyReport,
     traces: Sequence[str],
     source: SourceLines,
     *,
@@ -159,8 +158,8 @@ def of_learner(
 
 
 def _known(learner: Learner | None, source: SourceLines) -> list[Item]:
-    """Anomalies that earlier runs had, too."""
-    if learner is None or learner.earlier is None:
+    """AnomalyReport that earlier runs had, too."""
+    if learner is None or learner.reported_before is None:
         return []
     from lawful.engine.live_learning import as_finding
 

@@ -150,13 +150,13 @@ def _rules(learner: Learner | None) -> list[list[Any]]:
         return []
     from itertools import chain, islice
 
-    from lawful.learning.window_protocol import State
+    from lawful.learning.window_protocol import RuleState
 
-    every = chain(learner.study().rules(), learner.rules(all=learner.parameters.all_rules))
+    every = chain(learner.history_rules().rules(), learner.rules(all=learner.parameters.all_rules))
     rows = list(islice(every, _MOST_RULES + 1))
     if len(rows) > _MOST_RULES:
-        every = chain(learner.study().rules(), learner.rules())
-        rows = list(islice((rule for rule in every if rule.state == State.ENFORCING), _MOST_RULES))
+        every = chain(learner.history_rules().rules(), learner.rules())
+        rows = list(islice((rule for rule in every if rule.state == RuleState.ENFORCING), _MOST_RULES))
     return [
         [rule.satisfied, rule.failed, rule.contexts, rule.state.name.lower(), rule.pattern, str(rule)] for rule in rows
     ]

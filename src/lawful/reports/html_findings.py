@@ -15,7 +15,7 @@ from lawful.reports.law_places import LawPlaces
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Event, Finding
-    from lawful.learning.window_protocol import Scene
+    from lawful.learning.window_protocol import ExampleScenario
 
 Json = dict[str, Any]
 
@@ -106,7 +106,7 @@ class Findings:
         row |= {} if target is None else {"target": str(target)}
         return row
 
-    def _scene(self, scene: Scene) -> Json:
+    def _scene(self, scene: ExampleScenario) -> Json:
         for _, site in scene.events:
             self._excerpt(site.file, site.line, 0)
         events = [[name, site.file, site.line] for name, site in scene.events]

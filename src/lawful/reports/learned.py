@@ -10,22 +10,22 @@ import msgspec
 
 from lawful.diagnostics import printable
 from lawful.learning import strategies
-from lawful.learning.intake import NO_OBJECT
-from lawful.learning.window_protocol import State
+from lawful.learning.event_numbering import NO_OBJECT
+from lawful.learning.window_protocol import RuleState
 from lawful.reports.core import count, known_before
 from lawful.reports.json import known_json, opening
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled
 
 if TYPE_CHECKING:
-    from lawful.learning.learner import Learner, Report
-    from lawful.learning.window_protocol import Anomaly, Scene, Survey
+    from lawful.learning.learner import AnomalyReport, Learner
+    from lawful.learning.window_protocol import Anomaly, ExampleScenario, Survey
     from lawful.reports.fingerprints import Mark
 
 _MOST_SCENES = 3  # failing uses of one anomaly that are shown
 _MOST_OTHERS = 5
 _LEAST_SOURCE = 16  # columns, or the line of source goes below
-_STATES = {State.ENFORCING: "enforcing", State.LEARNING: "learning", State.DEAD: "dead"}
+_STATES = {RuleState.ENFORCING: "enforcing", RuleState.LEARNING: "learning", RuleState.DEAD: "dead"}
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def clean(value: Any) -> Any:
 
 def report_lines(
     learner: Learner,
-    found: Report,
+    found: AnomalyReport,
     *,
     width: int = WIDTH,
     folder: str | os.PathLike[str] = ".",
@@ -148,7 +148,7 @@ def anomaly_lines(number: int, anomaly: Anomaly, source: SourceLines, width: int
         yield from labelled("", f"and {count(len(anomaly.others) - _MOST_OTHERS, 'other rule')}", width)
 
 
-def _scene(label: str, scene: Scene, source: SourceLines, width: int) -> Iterator[Line]:
+def _scene(label: str, scene: ExampleScenario, source: SourceLines, width: int) -> Iterator[Line]:
     """The events of an object, a line each, with their lines of source."""
     rows = [(printable(str(site)), printable(name), source.line(site.file, site.line)) for name, site in scene.events]
     places = max((len(place) for place, _, _ in rows), default=0)
@@ -185,7 +185,7 @@ def rule_lines(learner: Learner, *, enforced: bool = False) -> Iterator[Line]:
     """Every rule, or every enforced one, with its counts."""
     yield [Span(f"{'satisfied':>10} {'failed':>10} {'places':>6}  {'state':<9}  {'pattern':<9}  rule", "bold")]
     for rule in learner.rules(all=not enforced):
-        if enforced and rule.state != State.ENFORCING:
+        if enforced and rule.state != RuleState.ENFORCING:
             continue
         counts = f"{rule.satisfied:>10,} {rule.failed:>10,} {rule.contexts:>6,}"
         kind = f"{_STATES[rule.state]:<9}  {printable(rule.pattern):<9}"
@@ -208,7 +208,7 @@ def move_lines(learner: Learner) -> Iterator[Line]:
         yield [Span(f"{move.event:>12,}  {change}  "), Span(f"{bar:<20}", "cyan"), Span(f" {met:,}")]
 
 
-def summary_lines(learner: Learner, found: Report, width: int = WIDTH, *, hidden: int = 0) -> Iterator[Line]:
+def summary_lines(learner: Learner, found: AnomalyReport, width: int = WIDTH, *, hidden: int = 0) -> Iterator[Line]:
     """How much of what, and under which parameters."""
     parts = [Span(count(len(found), "anomaly", "anomalies"), "bold red" if found else "green")]
     parts += _over_budget(learner, found)
@@ -223,7 +223,7 @@ def over_budget(learner: Learner, shown: int) -> list[Span]:
     return _over_budget(learner, learner.anomalies()) if shown == learner.parameters.budget else []
 
 
-def _over_budget(learner: Learner, found: Report) -> list[Span]:
+def _over_budget(learner: Learner, found: AnomalyReport) -> list[Span]:
     if not found.omitted:
         return []
     return [Span(f" ({found.omitted:,} more over the budget of {learner.parameters.budget:,})")]
@@ -245,7 +245,7 @@ def learned_lines(learner: Learner, width: int = WIDTH) -> Iterator[Line]:
     thresholds = ", ".join(f"{name} {value:g}" for name, value in now.thresholds.items())
     yield from labelled("window", f"{now.window:,}", width)
     yield from labelled("strategy", f"{now.strategy}: {thresholds}", width)
-    without = learner.intake.passed.get(NO_OBJECT, 0)
+    without = learner.numbering.passed.get(NO_OBJECT, 0)
     if without:
         yield from labelled("passed by", f"{count(without, 'event')} without an object", width)
     yield from warning_lines(learner, width)

@@ -67,11 +67,11 @@ def report_lines(
         from lawful.reports.learned import known_lines
 
         yield from known_lines(earlier, number, source, width)
-    if run.lives is not None:
+    if run.tracking is not None:
         from lawful.reports import confidence
 
-        yield from confidence.report_lines(run.lives.confidence.summary(), width=width, moves=details)
-        for name in run.lives.whole:
+        yield from confidence.report_lines(run.tracking.confidence.summary(), width=width, moves=details)
+        for name in run.tracking.whole:
             text = f"{printable(name)} is not about single objects: it was judged on all events"
             yield from ([Span(part, "yellow")] for part in folded(text, width))
         yield []
@@ -142,7 +142,7 @@ def _learned_summary(run: LiveRun, learner: Learner, width: int, details: bool) 
 
 def _known(learner: Learner) -> Sequence[Anomaly]:
     """Anomalies that earlier runs had, too."""
-    return [] if learner.earlier is None else learner.anomalies().known
+    return [] if learner.reported_before is None else learner.anomalies().known
 
 
 def _total(run: LiveRun) -> list[Span]:
@@ -273,11 +273,11 @@ def render_json(run: LiveRun, *, folder: str | os.PathLike[str] = ".", baseline:
     shown = len(run.findings)
     report: dict[str, Any] = {**opening("run"), **run.snapshot(), "violations": run.violations, "seconds": run.seconds}
     report["laws"] = [encodable(law) for law in report["laws"]]
-    if run.lives is not None:
+    if run.tracking is not None:
         from lawful.reports.confidence import plain_json as confidence_json
 
-        del report["lives"]
-        report["confidence"] = confidence_json(run.lives.confidence.summary())
+        del report["samples"]
+        report["confidence"] = confidence_json(run.tracking.confidence.summary())
     report["findings"] = [
         {**data, "law": encodable(data["law"]), "message": message(finding), "mark": mark.to_json()}
         for data, finding, mark in zip(report["findings"], run.findings, found[:shown], strict=True)

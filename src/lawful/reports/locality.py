@@ -14,7 +14,7 @@ from lawful.reports.core import count
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled
 
 if TYPE_CHECKING:
-    from lawful.learning.locality import Locality, Type
+    from lawful.learning.locality import ClassLocality, Locality
 
 _BAR = 40
 _MOST_TYPES = 10
@@ -35,7 +35,7 @@ def render_json(found: Locality, traces: list[str], passed: dict[str, int]) -> b
             for trace, part in zip(traces, found.parts, strict=True)
         ],
         "events": found.events,
-        "passed_over": passed,
+        "skipped_events": passed,
         "objects": found.objects,
         "pairs": found.pairs,
         "largest": found.largest,
@@ -157,10 +157,10 @@ def _suggestion(found: Locality) -> str:
     return f"suggested: {size:,} ({share:.1f} % of the pairs); {why}"
 
 
-def _events_share(seen: list[Type], unseen: list[Type]) -> float:
+def _events_share(seen: list[ClassLocality], unseen: list[ClassLocality]) -> float:
     total = sum(kind.events for kind in (*seen, *unseen))
     return sum(kind.events for kind in seen) / total if total else 1.0
 
 
-def _type(kind: Type) -> dict[str, Any]:
+def _type(kind: ClassLocality) -> dict[str, Any]:
     return {"name": encodable(kind.name), "events": kind.events, "pairs": kind.pairs, "largest": kind.largest}

@@ -16,7 +16,7 @@ from lawful.laws import catalog
 from lawful.reports.core import LEARNED, Item, Report, about, count
 
 if TYPE_CHECKING:
-    from lawful.learning.window_protocol import Scene
+    from lawful.learning.window_protocol import ExampleScenario
     from lawful.reports.sources import SourceLines
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -155,7 +155,9 @@ def _properties(item: Item) -> Json:
     return found
 
 
-def _events(scenes: list[Scene] | tuple[Scene, ...]) -> Iterator[tuple[str, tuple[str | None, int | None]]]:
+def _events(
+    scenes: list[ExampleScenario] | tuple[ExampleScenario, ...],
+) -> Iterator[tuple[str, tuple[str | None, int | None]]]:
     for scene in scenes:
         yield from scene.events
 

@@ -23,9 +23,9 @@ from lawful.reports.sources import SourceLines
 from lawful.sources.python.scope import Scope, find_project
 
 if TYPE_CHECKING:
-    from lawful.engine.learner_setup import Memory
+    from lawful.engine.learner_setup import LearningHistory
     from lawful.engine.live_learning import LiveLearner
-    from lawful.engine.sample_tracking import Lives, Surety
+    from lawful.engine.sample_tracking import ConfidenceHistory, SampleTracking
     from lawful.laws.grammar.groups import Binding
 
 
@@ -36,8 +36,8 @@ class SessionOptions:
     settings: Settings
     laws: tuple[Law, ...]
     fail: bool  # findings make the run fail
-    memory: Memory | None = None  # of earlier sessions, if rules are learned
-    surety: Surety | None = None  # the same, if objects are sampled
+    memory: LearningHistory | None = None  # of earlier sessions, if rules are learned
+    confidence_history: ConfidenceHistory | None = None  # the same, if objects are sampled
     output: str | None = None  # a report besides that in the terminal
     form: str = "text"
     baseline: str | None = None
@@ -127,8 +127,12 @@ def _sampling(chosen: SessionOptions, asked: config.SamplingConfig, laws: tuple[
     if not laws:
         hint = "--lawful-law FILE: an invariant, or any law about objects"
         raise LawfulError("usage", "there is a confidence to reach, but no law to be confident of", hint=hint)
-    surety = None if asked.store is None else sample_tracking.Surety(asked.store, laws)
-    return replace(chosen, settings=replace(chosen.settings, demand=sample_tracking.demand(asked)), surety=surety)
+    confidence_history = None if asked.store is None else sample_tracking.ConfidenceHistory(asked.store, laws)
+    return replace(
+        chosen,
+        settings=replace(chosen.settings, demand=sample_tracking.demand(asked)),
+        confidence_history=confidence_history,
+    )
 
 
 def _learning(chosen: SessionOptions, asked: config.LearnConfig) -> SessionOptions:
@@ -140,7 +144,7 @@ def _learning(chosen: SessionOptions, asked: config.LearnConfig) -> SessionOptio
     memory = None
     if asked.store is not None:
         source = SourceLines(os.path.abspath(settings.scope.project))
-        memory = learner_setup.Memory(asked.store, source.function)
+        memory = learner_setup.LearningHistory(asked.store, source.function)
     return replace(chosen, settings=settings, memory=memory)
 
 
@@ -171,8 +175,8 @@ class SessionWatch:
         self._laws = chosen.laws
         self._memory = chosen.memory
         self._session: Session | None = None
-        self._surety = chosen.surety
-        self._idle = LiveRun(self._laws, history=settings.history, lives=self._lives())
+        self._confidence_history = chosen.confidence_history
+        self._idle = LiveRun(self._laws, history=settings.history, tracking=self._tracking())
         self.refused: str | None = None  # why nothing is watched
         self.core = ""
 
@@ -196,8 +200,8 @@ class SessionWatch:
         session = Session(self._settings, self._laws, on_exit=self._close_trace)
         if session.learner is not None:
             self._recall(session.learner)
-        if session.sampler is not None and self._surety is not None:
-            self._surety.recall(session.sampler.confidence)
+        if session.sampler is not None and self._confidence_history is not None:
+            self._confidence_history.recall(session.sampler.confidence)
         try:
             session.start()
         except Exception as error:  # a fault of ours, or too many watch this process already
@@ -208,16 +212,16 @@ class SessionWatch:
         self.core = session.core.name
         self._session = session
 
-    def _lives(self) -> Lives | None:
+    def _tracking(self) -> SampleTracking | None:
         """Where tests run in other processes, the place for what these have sampled."""
         if self._settings.demand is None:
             return None
-        from lawful.engine.sample_tracking import Lives
+        from lawful.engine.sample_tracking import SampleTracking
 
-        lives = Lives(self._laws, self._settings.demand)
-        if self._surety is not None:
-            self._surety.recall(lives.confidence)
-        return lives
+        tracking = SampleTracking(self._laws, self._settings.demand)
+        if self._confidence_history is not None:
+            self._confidence_history.recall(tracking.confidence)
+        return tracking
 
     def discard(self) -> None:
         """Forget what was seen so far: the tests run elsewhere."""
@@ -263,9 +267,9 @@ class SessionWatch:
 
     def keep(self) -> None:
         """Add what was counted to the store."""
-        if self._surety is not None and self.live.lives is not None:
+        if self._confidence_history is not None and self.live.tracking is not None:
             try:
-                self._surety.keep(self.live.lives.confidence)
+                self._confidence_history.keep(self.live.tracking.confidence)
             except LawfulError as error:
                 self.live.warn(f"what was counted is not kept: {error.message}")
         if self._memory is None or self.live.learner is None:

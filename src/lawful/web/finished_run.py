@@ -79,7 +79,7 @@ def _state(report: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _learning(learned: dict[str, Any]) -> dict[str, Any]:
-    rules = [*learned["rules"], *learned.get("life_rules", ())][:_MOST_RULES]
+    rules = [*learned["rules"], *learned.get("history_rules", ())][:_MOST_RULES]
     return {
         "parameters": dict(learned["parameters"]),
         "events": learned["events"],
@@ -89,7 +89,7 @@ def _learning(learned: dict[str, Any]) -> dict[str, Any]:
             for number, rule in enumerate(rules)
         ],
         "moves": list(learned.get("moves", ()))[-MOST_MOVES:],
-        "known": len(learned.get("known", ())),
+        "known": len(learned.get("reported_before", ())),
     }
 
 

@@ -19,7 +19,7 @@ import lawful
 from lawful import core, grammar
 from lawful.sources.actors.messages import Exchange
 
-pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")
+pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
 
 CARTS = """
 group Carts is class Cart;

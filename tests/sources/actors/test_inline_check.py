@@ -23,7 +23,7 @@ from lawful.sources.actors.messages import Exchange
 
 Event = dict[str, Any]
 
-pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")
+pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
 
 GROUPS = """
 group Worker is task "worker-*";

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lawful import core
-from lawful.events.event_kinds import opened
+from lawful.events.event_kinds import to_dict
 from lawful.events.writer import TraceWriter
 from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
@@ -593,7 +593,7 @@ def test_lines_say_what_events_say(side: str, program: ModuleType) -> None:
     briefs: list[Any] = []
     make: Callable[..., Any] = tracer_choice.choose().make
     tracer = make(wanted, briefs.extend, gone=True)
-    tracer.brief = True
+    tracer.lazy_events = True
     tracer.start()
     try:
         program.run(words)
@@ -602,8 +602,8 @@ def test_lines_say_what_events_say(side: str, program: ModuleType) -> None:
         tracer.stop()
     writer = TraceWriter(io.BytesIO())
     assert core.native is not None
-    lines = core.native.lines(briefs, writer.lines).splitlines()
-    events = [opened(each) for each in briefs]
+    lines = core.native.json_lines(briefs, writer.lines).splitlines()
+    events = [to_dict(each) for each in briefs]
     expected = writer.lines(events).splitlines()  # type: ignore[arg-type]
     assert len(lines) == len(events) > 1000
     assert [list(json.loads(line).items()) for line in lines] == [list(json.loads(line).items()) for line in expected]
@@ -612,12 +612,12 @@ def test_lines_say_what_events_say(side: str, program: ModuleType) -> None:
 def test_times_are_read_back_as_they_were(program: ModuleType) -> None:
     briefs: list[Any] = []
     tracer = tracer_of_values(program, briefs.extend, began=time.monotonic() / 7)
-    tracer.brief = True
+    tracer.lazy_events = True
     tracer.start()
     program.run([("values", 1)] * 3)
     tracer.stop()
     assert core.native is not None
-    lines = core.native.lines(briefs, TraceWriter(io.BytesIO()).lines).splitlines()
-    times = [opened(each)["time"] for each in briefs]
+    lines = core.native.json_lines(briefs, TraceWriter(io.BytesIO()).lines).splitlines()
+    times = [to_dict(each)["time"] for each in briefs]
     assert times[0] > 0 and times == sorted(times)
     assert [json.loads(line)["time"] for line in lines] == times

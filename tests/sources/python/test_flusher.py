@@ -8,29 +8,29 @@ import time
 
 import pytest
 
-from lawful.core import native
-from lawful.sources.python.flusher import Flusher, _Alarm
+from lawful.core import native_tracer
+from lawful.sources.python.flusher import Flusher, _Timer
 
-ALARMS = [_Alarm, *([native.Alarm] if native else [])]
+TIMERS = [_Timer, *([native_tracer.Timer] if native_tracer else [])]
 
 
-@pytest.mark.parametrize("make", ALARMS)
-def test_an_alarm_wakes_after_a_while_or_when_it_rings(make: type[_Alarm]) -> None:
-    alarm = make()
+@pytest.mark.parametrize("make", TIMERS)
+def test_a_timer_wakes_after_a_while_or_when_it_is_stopped(make: type[_Timer]) -> None:
+    timer = make()
     began = time.monotonic()
-    assert alarm.wait(0.02) is False
+    assert timer.wait(0.02) is False
     assert time.monotonic() - began >= 0.02
-    thread = threading.Timer(0.02, alarm.ring)
+    thread = threading.Timer(0.02, timer.stop)
     thread.start()
-    assert alarm.wait(60) is True
+    assert timer.wait(60) is True
     thread.join()
 
 
-@pytest.mark.skipif(native is None, reason="of the C core")
-def test_an_alarm_wants_a_number() -> None:
-    assert native is not None
+@pytest.mark.skipif(native_tracer is None, reason="of the C core")
+def test_a_timer_wants_a_number() -> None:
+    assert native_tracer is not None
     with pytest.raises(TypeError):
-        native.Alarm().wait("soon")
+        native_tracer.Timer().wait("soon")
 
 
 def test_it_gets_its_turn_while_the_program_gives_the_lock_away_for_moments() -> None:

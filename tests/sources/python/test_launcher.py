@@ -183,7 +183,7 @@ PROGRAMS = {
 
 # Addresses, and the depth of a recursion that went too deep.
 # Without the C core some frames of Lawful lie below the program's, and recursion ends a little earlier.
-_DEPTH = rb"" if core.native is not None else rb"|(?<=repeated )\d+(?= more)"
+_DEPTH = rb"" if core.native_tracer is not None else rb"|(?<=repeated )\d+(?= more)"
 _VARYING = re.compile(rb"0x[0-9a-f]+|(?<=started )\d+" + _DEPTH)
 
 

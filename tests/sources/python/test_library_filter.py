@@ -38,7 +38,7 @@ PROGRAM = """
 def close(door): door.close()
 """
 
-pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")
+pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
 
 
 class Counting(LawWatchPlanner):

@@ -23,10 +23,10 @@ NAMES += ["buy", "Till.buy", "script.buy", "script.Till.buy", "list.append", "no
 
 @pytest.fixture(params=["native", "python"])
 def core_used(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "native" and core.native is None:
+    if request.param == "native" and core.native_tracer is None:
         pytest.skip("no C core")
     if request.param == "python":
-        monkeypatch.setattr(core, "native", None)
+        monkeypatch.setattr(core, "native_tracer", None)
     return str(request.param)
 
 

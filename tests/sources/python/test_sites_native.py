@@ -56,7 +56,7 @@ MANY_NAMES = "\n".join(f"name{n}.attribute{n}(name{n}, k{n}={n})" for n in range
 PROGRAMS = [*map(code_of, MODULES), compile(OWN, "own", "exec"), compile(MANY_NAMES, "many", "exec")]
 
 
-@pytest.mark.skipif(core.native is None or not sites.SUPPORTED, reason="there is no C core for this bytecode")
+@pytest.mark.skipif(core.native_tracer is None or not sites.SUPPORTED, reason="there is no C core for this bytecode")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.co_filename.rpartition("/")[2])
 def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.MonkeyPatch) -> None:
     every = frozenset(Operation)
@@ -67,13 +67,13 @@ def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.Monkey
         (calls, MARKS._replace(name_unwanted=False, learner_only=True)),
     ]
     in_c = [sites.probes(code, *each) for code in codes(program) for each in wants]
-    monkeypatch.setattr(core, "native", None)
+    monkeypatch.setattr(core, "native_tracer", None)
     assert in_c == [sites.probes(code, *each) for code in codes(program) for each in wants]
     assert all(type(probe) is Probe for each in in_c for probe in each)
     assert any(in_c)
 
 
-@pytest.mark.skipif(core.native is None or not sites.SUPPORTED, reason="there is no C core for this bytecode")
+@pytest.mark.skipif(core.native_tracer is None or not sites.SUPPORTED, reason="there is no C core for this bytecode")
 def test_code_that_no_compiler_writes() -> None:
     def plain(a: int) -> object:
         return print(a, a)
@@ -90,14 +90,14 @@ def test_code_that_no_compiler_writes() -> None:
             sites.probes(spoiled, frozenset(Operation))
 
 
-@pytest.mark.skipif(core.native is None, reason="there is no C core")
+@pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
 def test_tables_of_another_size_are_refused() -> None:
-    assert core.native is not None
+    assert core.native_tracer is not None
     code = compile("", "", "exec")
     with pytest.raises(ValueError, match="a table has an entry for each instruction"):
-        core.native.walk_code(code, b"", b"", sites._TABLES, sites._MAKING, MARKS)
+        core.native_tracer.walk_code(code, b"", b"", sites._TABLES, sites._MAKING, MARKS)
     with pytest.raises(ValueError, match="this is no code"):
-        core.native.walk_code(code, b"a", bytes(256), sites._TABLES, sites._MAKING, MARKS)
+        core.native_tracer.walk_code(code, b"a", bytes(256), sites._TABLES, sites._MAKING, MARKS)
 
 
 @pytest.mark.skipif(not sites.SUPPORTED, reason="the bytecode is not known")

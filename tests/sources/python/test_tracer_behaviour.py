@@ -417,8 +417,7 @@ def test_stop_leaves_nothing(make: Make, prog: Run) -> None:
     tracer.start()
     module = prog(COUNT)
     module.work(2)
-    # The program cannot see the C core of 3.11.
-    assert (hooks() == before) == (tracer.name == "profile")
+    assert hooks() != before
     tracer.stop()
     assert hooks() == before
     count = len(events)
@@ -495,7 +494,7 @@ def test_a_thread_that_runs_already(make: Make, prog: Run) -> None:
     go.set()
     thread.join()
     tracer.stop()
-    reached = sys.version_info >= (3, 12) or tracer.name != "python"
+    reached = sys.version_info >= (3, 12)
     assert names(events) == ["func_pre prog.Thing.f"] * (2 if reached else 0)
 
 
@@ -651,7 +650,7 @@ def test_two_at_once(make: Make, prog: Run) -> None:
     second: list[Event] = []
     one = make(first.extend, calls={"list.append": PRE})
     two = make(second.extend, own={"prog.Thing.f": PRE})
-    if sys.version_info < (3, 12) and one.name == "python":
+    if sys.version_info < (3, 12):
         pytest.skip("here the one that started last must stop first")
     one.start()
     two.start()

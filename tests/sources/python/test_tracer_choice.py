@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import platform
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +13,7 @@ from lawful.errors import LawfulError
 from lawful.sources.python import tracer_choice
 from lawful.sources.python.pytracer import PythonTracer
 
-BEST = "monitoring" if sys.version_info >= (3, 12) else "profile"
+BEST = "monitoring"
 
 
 class Native:
@@ -22,6 +22,7 @@ class Native:
 
 def use(monkeypatch: pytest.MonkeyPatch, native: Any, refusal: str | None = None) -> None:
     monkeypatch.setattr(core, "native", native)
+    monkeypatch.setattr(core, "native_tracer", native if hasattr(native, "Tracer") else None)
     monkeypatch.setattr(core, "refusal", refusal)
 
 
@@ -30,15 +31,14 @@ def test_without_c(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = tracer_choice.choose()
     assert chosen.name == "python"
     assert chosen.make is PythonTracer
-    assert [name for name, _ in chosen.refusals] == ["monitoring", "profile"]
-    assert dict(chosen.refusals)[BEST] == "LAWFUL_CORE=python"
+    assert chosen.refusals == (("monitoring", "LAWFUL_CORE=python"),)
     assert tracer_choice.available() == ["python"]
     assert tracer_choice.describe().startswith("watching with python core")
     assert "LAWFUL_CORE=python" in tracer_choice.describe()
 
 
 def test_with_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, SimpleNamespace(Tracer=Native, tracer_core=BEST))
+    use(monkeypatch, SimpleNamespace(Tracer=Native))
     chosen = tracer_choice.choose()
     assert chosen.name == BEST
     assert chosen.make is Native
@@ -51,20 +51,19 @@ def test_c_without_a_tracer(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, SimpleNamespace())
     chosen = tracer_choice.choose()
     assert chosen.name == "python"
-    assert "without it" in dict(chosen.refusals)[BEST]
+    assert dict(chosen.refusals)[BEST] == (
+        f"the C tracer needs CPython 3.12 or 3.13, and this is {platform.python_version()}"
+    )
+    assert "needs CPython 3.12" in tracer_choice.describe()
+    with pytest.raises(LawfulError, match=r"needs CPython 3\.12") as caught:
+        tracer_choice.choose(BEST)
+    assert caught.value.slug == "core-missing"
 
 
 def test_wanted_but_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, None, "not built")
     with pytest.raises(LawfulError, match="not built") as caught:
         tracer_choice.choose(BEST)
-    assert caught.value.slug == "core-missing"
-
-
-def test_of_another_version() -> None:
-    other = "profile" if BEST == "monitoring" else "monitoring"
-    with pytest.raises(LawfulError) as caught:
-        tracer_choice.choose(other)
     assert caught.value.slug == "core-missing"
 
 

@@ -190,9 +190,9 @@ def use(things):
     assert [event["name"] for event in events] == ["list.append"] * 2
 
 
-@pytest.mark.skipif(core.native is None, reason="there is no C core here")
+@pytest.mark.skipif(core.native_tracer is None, reason="there is no C core here")
 def test_call_bare() -> None:
-    native: Any = core.native
+    native: Any = core.native_tracer
 
     def look() -> tuple[object, int]:
         depth = 0
@@ -202,11 +202,11 @@ def test_call_bare() -> None:
             depth += 1
         return frame.f_code, depth
 
-    code, depth = native.call_bare(look)
+    code, depth = native.call_without_frames(look)
     assert (code, depth) == (look.__code__, 0)
     assert look()[1] > 0
     with pytest.raises(ZeroDivisionError):
-        native.call_bare(lambda: 1 // 0)
+        native.call_without_frames(lambda: 1 // 0)
     assert look()[1] > 0
 
 

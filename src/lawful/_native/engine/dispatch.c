@@ -8,7 +8,7 @@
 #include <structmember.h>
 
 #include "engine/dispatch.h"
-#include "tracer/lazy_event.h"
+#include "events/lazy_event.h"
 #include "messages/inline_check.h"
 
 #define ROUTES 64 /* places for kinds and names that were met in a batch, by their hashes: a power of two */
@@ -125,7 +125,7 @@ static PyObject *look_up(PyObject *dict, PyObject *key) { /* borrowed; NULL: the
 
 /* The id of the object that an event happened to, borrowed; NULL: there is none, or an error. */
 static PyObject *target_of(PyObject *event) {
-    return is_brief(event) ? brief_target((Brief *)event) : look_up(event, text_target);
+    return is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, text_target);
 }
 
 static PyObject *part_of(PyObject *event, PyObject *key) { /* the same of fields that not all events have */
@@ -243,8 +243,8 @@ static int followed(PyObject *lives, PyObject *event) {
 
 static int give(const LawQueue *queue, PyObject *number, PyObject *event) {
     if (PyList_Append(queue->numbers, number) < 0) return -1;
-    if (queue->takes_lazy_events || !is_brief(event)) return PyList_Append(queue->events, event);
-    PyObject *made = brief_event(event);
+    if (queue->takes_lazy_events || !is_lazy_event(event)) return PyList_Append(queue->events, event);
+    PyObject *made = event_to_dict(event);
     int result = made == NULL ? -1 : PyList_Append(queue->events, made);
     Py_XDECREF(made);
     return result;
@@ -276,7 +276,7 @@ static int note_objects(PyObject *seen, PyObject *event, PyObject *laws);
 /* The laws that a strange event concerns, or one about an object that may not be followed. */
 static int dispatch_slowly(Dispatch *dispatch, PyObject *laws, PyObject *number, PyObject *event) { /* takes the reference to laws */
     if (laws != NULL && dispatch->admit != Py_None) {
-        PyObject *made = brief_event(event);
+        PyObject *made = event_to_dict(event);
         Py_SETREF(laws, made == NULL ? NULL : PyObject_CallFunctionObjArgs(dispatch->admit, made, laws, NULL));
         Py_XDECREF(made);
     }
@@ -294,8 +294,8 @@ static int dispatch_slowly(Dispatch *dispatch, PyObject *laws, PyObject *number,
 }
 
 static int note_thread(Dispatch *dispatch, PyObject *event) {
-    if (is_brief(event)) {
-        if (((Brief *)event)->thread > dispatch->brief_thread) dispatch->brief_thread = ((Brief *)event)->thread;
+    if (is_lazy_event(event)) {
+        if (((LazyEvent *)event)->thread > dispatch->brief_thread) dispatch->brief_thread = ((LazyEvent *)event)->thread;
         return 0;
     }
     PyObject *thread = look_up(event, text_thread);
@@ -335,8 +335,8 @@ static int note_object(PyObject *seen, PyObject *id, PyObject *laws) {
 }
 
 static int note_task(PyObject *seen, PyObject *event, PyObject *laws) {
-    if (is_brief(event) && ((Brief *)event)->task == 0) return 0;
-    PyObject *id = is_brief(event) ? PyLong_FromUnsignedLongLong(((Brief *)event)->task) : Py_XNewRef(look_up(event, text_task));
+    if (is_lazy_event(event) && ((LazyEvent *)event)->task == 0) return 0;
+    PyObject *id = is_lazy_event(event) ? PyLong_FromUnsignedLongLong(((LazyEvent *)event)->task) : Py_XNewRef(look_up(event, text_task));
     int failed = id == NULL ? (PyErr_Occurred() ? -1 : 0) : note_object(seen, id, laws);
     Py_XDECREF(id);
     return failed;
@@ -391,7 +391,7 @@ static int dispatch_end(Dispatch *dispatch, Route *route, PyObject *target, PyOb
 }
 
 static int dispatch_event(Dispatch *dispatch, PyObject *event, long long at) {
-    const Brief *brief = is_brief(event) ? (Brief *)event : NULL;
+    const LazyEvent *brief = is_lazy_event(event) ? (LazyEvent *)event : NULL;
     if (brief == NULL && !PyDict_Check(event)) {
         PyErr_Format(PyExc_TypeError, "an event is a dict, not %s", Py_TYPE(event)->tp_name);
         return -1;
@@ -511,7 +511,7 @@ static bool is_message(PyObject *kind) {
 
 /* An object is gone, and nobody will ask for its events any more. Returns what `keep_entry` returns. */
 static int forget_object(PyObject *event, PyObject *objects) {
-    PyObject *target = brief_target((Brief *)event);
+    PyObject *target = lazy_event_target((LazyEvent *)event);
     PyObject *events = target == NULL ? NULL : look_up(objects, target);
     if (events == NULL) return PyErr_Occurred() ? -1 : 0;
     return PyDict_DelItem(objects, target) < 0 ? -1 : 1;
@@ -519,7 +519,7 @@ static int forget_object(PyObject *event, PyObject *objects) {
 
 /* Makes room for an object that comes up for the first time in a lazy event, if `room` objects are not there yet. */
 static int add_object(PyObject *event, PyObject *objects, Py_ssize_t room) {
-    PyObject *target = brief_target((Brief *)event);
+    PyObject *target = lazy_event_target((LazyEvent *)event);
     if (target == NULL || PyDict_GET_SIZE(objects) >= room || look_up(objects, target) != NULL) return PyErr_Occurred() ? -1 : 0;
     PyObject *events = PyErr_Occurred() ? NULL : PyList_New(0);
     int result = events == NULL ? -1 : PyDict_SetItem(objects, target, events);
@@ -531,10 +531,10 @@ static int add_object(PyObject *event, PyObject *objects, Py_ssize_t room) {
 static int keep_entry(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most, bool keeps_gone, Py_ssize_t room) {
     PyObject *event = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
     bool letter = event != NULL && Py_IS_TYPE(event, &LetterType);
-    bool brief = event != NULL && is_brief(event);
+    bool brief = event != NULL && is_lazy_event(event);
     if (event == NULL || (!letter && !brief && !PyDict_Check(event))) return 0;
-    if (brief && !keeps_gone && ((Brief *)event)->kind == KIND_GONE) return forget_object(event, objects);
-    PyObject *kind = letter ? NULL : brief ? event_kinds[((Brief *)event)->kind] : look_up(event, text_event);
+    if (brief && !keeps_gone && ((LazyEvent *)event)->kind == KIND_GONE) return forget_object(event, objects);
+    PyObject *kind = letter ? NULL : brief ? event_kinds[((LazyEvent *)event)->kind] : look_up(event, text_event);
     if (!letter && (kind == NULL || !PyUnicode_CheckExact(kind))) return PyErr_Occurred() ? -1 : 0;
     int done = letter ? 0 : PySet_Contains(plain, kind);
     Found found = {.objects = objects};

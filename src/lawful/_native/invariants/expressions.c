@@ -91,7 +91,7 @@ static inline bool is_id(PyObject *object) { return PyLong_Check(object) || PyUn
 static inline bool is_compound(PyObject *object) { return PyDict_Check(object) || PyList_Check(object); }
 
 Field event_value(PyObject *event) {
-    PyObject *alone = is_brief(event) ? brief_result((Brief *)event) : NULL;
+    PyObject *alone = is_lazy_event(event) ? lazy_event_result((LazyEvent *)event) : NULL;
     if (alone != NULL) return (Field)alone;
     PyObject *id = event_part(event, key_result_id);
     if (id != NULL && id != Py_None) return is_id(id) ? (Field)id | 1 : UNKNOWN_FIELD;

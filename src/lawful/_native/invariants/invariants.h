@@ -2,7 +2,7 @@
 #ifndef LAWFUL_INVARIANT_H
 #define LAWFUL_INVARIANT_H
 
-#include "tracer/lazy_event.h"
+#include "events/lazy_event.h"
 #include "rml/rml.h"
 
 /* ---- values of fields ------------------------------------------------------------------------------------------ */

@@ -81,7 +81,7 @@ static int object_remove(InvariantTracker *self, const TrackedObject *object) {
 
 /* A new reference, or NULL. */
 static TrackedObject *object_find(InvariantTracker *self, PyObject *event, PyObject *id) {
-    Id number = is_brief(event) ? ((Brief *)event)->target : 0;
+    Id number = is_lazy_event(event) ? ((LazyEvent *)event)->target : 0;
     TrackedObject *object = *recent(self, number);
     if (number && object != NULL && object->number == number) return (TrackedObject *)Py_NewRef(object);
     object = (TrackedObject *)Py_XNewRef(look_up(self->objects, id));
@@ -178,7 +178,7 @@ static PyObject *step_tuple(InvariantTracker *self, const Step *step) {
     PyObject *all = replaced == NULL ? PyTuple_New(0) : PyTuple_Pack(1, replaced);
     Py_XDECREF(replaced);
     PyObject *values = all == NULL ? NULL : values_dict(self, step->object);
-    PyObject *event = values == NULL ? NULL : brief_event(step->event);
+    PyObject *event = values == NULL ? NULL : event_to_dict(step->event);
     PyObject *field = writes < 0 ? PyUnicode_FromString("") : Py_NewRef(self->names[writes]);
     PyObject *found = NULL;
     if (event != NULL && field != NULL)
@@ -239,7 +239,7 @@ static int report_violation(InvariantTracker *self, int expression, const Step *
 
 /* Takes the reference to the event. */
 static int report_overdue(InvariantTracker *self, PyObject *id, PyObject *asked, bool gone) {
-    PyObject *event = brief_event(asked);
+    PyObject *event = event_to_dict(asked);
     Py_DECREF(asked);
     if (event == NULL) return -1;
     int result = reported(self, PyObject_CallMethod(self->host, "overdue", "OOO", id, event, gone ? Py_True : Py_False));
@@ -250,8 +250,8 @@ static int report_overdue(InvariantTracker *self, PyObject *id, PyObject *asked,
 /* ---- events -------------------------------------------------------------------------------------------------------- */
 
 static bool time_of(PyObject *event, double *time) {
-    if (is_brief(event)) {
-        *time = ((Brief *)event)->time;
+    if (is_lazy_event(event)) {
+        *time = ((LazyEvent *)event)->time;
         return true;
     }
     PyObject *found = look_up(event, key_time);
@@ -299,9 +299,9 @@ static KeyPlan *plan_for(InvariantTracker *self, PyObject *kind, PyObject *name)
 }
 
 static KeyPlan *plan_of(InvariantTracker *self, PyObject *event) {
-    if (!is_brief(event)) return plan_for(self, look_up(event, key_event), look_up(event, key_name));
-    PyObject *name = ((Brief *)event)->name;
-    int kind = ((Brief *)event)->kind;
+    if (!is_lazy_event(event)) return plan_for(self, look_up(event, key_event), look_up(event, key_name));
+    PyObject *name = ((LazyEvent *)event)->name;
+    int kind = ((LazyEvent *)event)->kind;
     size_t home = (((uintptr_t)name >> 4) ^ ((uintptr_t)name >> 10) ^ (size_t)kind << 2) % RECENT;
     if (self->recent_names[home].name != name || self->recent_names[home].kind != kind) {
         self->recent_names[home].plan = plan_for(self, event_kinds[kind], name);
@@ -427,13 +427,13 @@ static int step_object(InvariantTracker *self, KeyPlan *plan, TrackedObject *obj
 
 /* The event in `at`. -1: error */
 static int take(InvariantTracker *self, PyObject *event) {
-    if (!PyDict_Check(event) && !is_brief(event)) {
+    if (!PyDict_Check(event) && !is_lazy_event(event)) {
         PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s", Py_TYPE(event)->tp_name);
         return -1;
     }
     if (self->within > 0 && pass_time(self, event) < 0) return -1;
     KeyPlan *plan = plan_of(self, event);
-    PyObject *target = plan == NULL ? NULL : is_brief(event) ? brief_target((Brief *)event) : look_up(event, key_target);
+    PyObject *target = plan == NULL ? NULL : is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, key_target);
     if (target == NULL) return PyErr_Occurred() ? -1 : 0;
     if (!PyLong_CheckExact(target) && !PyUnicode_CheckExact(target)) return 0;
     TrackedObject *object = object_find(self, event, target);
@@ -575,7 +575,7 @@ static PyObject *invariant_dump(InvariantTracker *self, PyObject *unused) {
     if (usable(self) < 0) return NULL;
     PyObject *objects = dump_objects(self), *obligations = objects == NULL ? NULL : PyDict_New();
     for (TrackedObject *object = self->first; obligations != NULL && object != NULL; object = object->later) {
-        PyObject *event = brief_event(object->asked);
+        PyObject *event = event_to_dict(object->asked);
         PyObject *obligation = event == NULL ? NULL : Py_BuildValue("(dN)", object->deadline, event);
         if (obligation == NULL || PyDict_SetItem(obligations, object->id, obligation) < 0) Py_CLEAR(obligations);
         Py_XDECREF(obligation);

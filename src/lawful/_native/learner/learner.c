@@ -115,7 +115,7 @@ static int automaton_fill(Automaton *automaton, PyObject *product) {
     return failed ? -1 : 0;
 }
 
-/* ---- life ----------------------------------------------------------------------------------------------------------------- */
+/* ---- lifetime ------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     static char *names[] = {"product", "size", "most_pairs", NULL};
@@ -132,7 +132,7 @@ static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     window->size = size;
     window->most_pairs = most_pairs;
     window->process = getpid();
-    window->memo.credit = -1; /* it begins as after a rest */
+    window->cache.credit = -1; /* it begins as after a rest */
     pthread_mutex_init(&window->lock, NULL);
     pthread_mutex_init(&window->gate, NULL);
     pthread_cond_init(&window->arrived, NULL);
@@ -178,7 +178,7 @@ static PyObject *window_feed(Window *window, PyObject *args) {
         int failed = 0;
         Py_BEGIN_ALLOW_THREADS
         pthread_mutex_lock(&window->lock);
-        memo_settle_in_time(window);
+        cache_settle_in_time(window);
         const uint32_t *name = names.buf, *site = sites.buf;
         const uint64_t *object = objects.buf;
         LearnEvent events[FED_AT_ONCE];
@@ -210,7 +210,7 @@ static PyObject *window_drain_method(Window *window, PyObject *unused) {
 /* ---- what is known ---------------------------------------------------------------------------------------------------------- */
 
 static PyObject *made_survey, *made_candidate, *made_pair, *made_ending, *made_example, *made_counts;
-static PyObject *made_life, *made_life_example;
+static PyObject *made_history, *made_history_example;
 
 static int model_types(void) {
     if (made_survey != NULL) return 0;
@@ -218,7 +218,7 @@ static int model_types(void) {
     if (model == NULL) return -1;
 #define TYPE(variable, name) if ((variable = PyObject_GetAttrString(model, name)) == NULL) goto failed;
     TYPE(made_candidate, "Candidate") TYPE(made_pair, "Pair") TYPE(made_ending, "Ending") TYPE(made_example, "Example")
-    TYPE(made_counts, "Counts") TYPE(made_life, "Life") TYPE(made_life_example, "LifeExample") TYPE(made_survey, "Survey")
+    TYPE(made_counts, "Counts") TYPE(made_history, "History") TYPE(made_history_example, "HistoryExample") TYPE(made_survey, "Survey")
 #undef TYPE
 failed:
     Py_DECREF(model);
@@ -364,7 +364,7 @@ static PyObject *window_pair(Window *window, PyObject *args) {
         return no_memory();
     }
     enter(window);
-    memo_settle(window);
+    cache_settle(window);
     const Pair *pair = pair_find(window, first, second);
     bool found = pair != NULL;
     if (found) {
@@ -411,7 +411,7 @@ static PyObject *window_counts(Window *window, PyObject *args) {
     uint64_t total = 0, satisfied[MOST_RULES], contexts[MOST_RULES];
     if (!PyArg_ParseTuple(args, "II", &first, &second) || model_types() < 0) return NULL;
     enter(window);
-    memo_settle(window);
+    cache_settle(window);
     const Pair *pair = pair_find(window, first, second);
     bool found = pair != NULL;
     if (found) survey_rules(window, pair, &total, satisfied, contexts);
@@ -425,32 +425,32 @@ static PyObject *window_counts(Window *window, PyObject *args) {
     return result;
 }
 
-/* All ways of life in one piece of memory: for each its count, names, examples, and order; for each example object, number
+/* All histories in one piece of memory: for each its count, names, examples, and order; for each example object, number
    of the last event, count and sites. */
-static uint64_t *lives_copy(const Lives *lives, size_t *length) {
+static uint64_t *histories_copy(const Histories *histories, size_t *length) {
     size_t size = 0;
-    for (uint32_t i = 0; i < lives->way_count; i++)
-        size += 3 + 2 * lives->ways[i].names + lives->ways[i].example_count * (3 + 2 * (size_t)lives->ways[i].names);
+    for (uint32_t i = 0; i < histories->ended_count; i++)
+        size += 3 + 2 * histories->ended[i].names + histories->ended[i].example_count * (3 + 2 * (size_t)histories->ended[i].names);
     uint64_t *copy = malloc((size + 1) * sizeof *copy), *to = copy;
     if (copy == NULL) return NULL;
-    for (uint32_t i = 0; i < lives->way_count; i++) {
-        const LifeWay *way = &lives->ways[i];
-        *to++ = way->count;
-        *to++ = way->names;
-        *to++ = way->example_count;
-        for (int j = 0; j < 2 * way->names; j++) *to++ = way->order[j];
-        for (int k = 0; k < way->example_count; k++) {
-            *to++ = way->examples[k].object;
-            *to++ = way->examples[k].seq;
-            *to++ = way->examples[k].count;
-            for (int j = 0; j < 2 * way->names; j++) *to++ = way->examples[k].sites[j];
+    for (uint32_t i = 0; i < histories->ended_count; i++) {
+        const EndedHistory *ended = &histories->ended[i];
+        *to++ = ended->count;
+        *to++ = ended->names;
+        *to++ = ended->example_count;
+        for (int j = 0; j < 2 * ended->names; j++) *to++ = ended->order[j];
+        for (int k = 0; k < ended->example_count; k++) {
+            *to++ = ended->examples[k].object;
+            *to++ = ended->examples[k].seq;
+            *to++ = ended->examples[k].count;
+            for (int j = 0; j < 2 * ended->names; j++) *to++ = ended->examples[k].sites[j];
         }
     }
     *length = size;
     return copy;
 }
 
-static PyObject *life_made(const uint64_t **from) {
+static PyObject *history_made(const uint64_t **from) {
     uint64_t count = (*from)[0];
     int names = (int)(*from)[1], examples = (int)(*from)[2];
     PyObject *order = tuple_of(*from += 3, 2 * names), *list = PyTuple_New(examples);
@@ -458,28 +458,28 @@ static PyObject *life_made(const uint64_t **from) {
     for (int i = 0; i < examples; i++, *from += 3 + 2 * names) {
         if (order == NULL || list == NULL) continue;
         PyObject *sites = tuple_of(*from + 3, 2 * names);
-        PyObject *example = sites ? PyObject_CallFunction(made_life_example, "KKKN", (*from)[0], (*from)[1], (*from)[2], sites) : NULL;
+        PyObject *example = sites ? PyObject_CallFunction(made_history_example, "KKKN", (*from)[0], (*from)[1], (*from)[2], sites) : NULL;
         if (example == NULL) Py_CLEAR(list);
         else PyTuple_SET_ITEM(list, i, example);
     }
-    PyObject *life = order && list ? PyObject_CallFunction(made_life, "OKO", order, count, list) : NULL;
+    PyObject *history = order && list ? PyObject_CallFunction(made_history, "OKO", order, count, list) : NULL;
     Py_XDECREF(order);
     Py_XDECREF(list);
-    return life;
+    return history;
 }
 
-static PyObject *window_lives(Window *window, PyObject *unused) {
+static PyObject *window_histories(Window *window, PyObject *unused) {
     size_t length = 0;
     if (model_types() < 0) return NULL;
     enter(window);
-    uint64_t *copy = lives_copy(&window->lives, &length);
+    uint64_t *copy = histories_copy(&window->histories, &length);
     leave(window);
     if (copy == NULL) return no_memory();
     PyObject *list = PyList_New(0);
     for (const uint64_t *from = copy; list != NULL && from < copy + length;) {
-        PyObject *life = life_made(&from);
-        if (life == NULL || PyList_Append(list, life) < 0) Py_CLEAR(list);
-        Py_XDECREF(life);
+        PyObject *history = history_made(&from);
+        if (history == NULL || PyList_Append(list, history) < 0) Py_CLEAR(list);
+        Py_XDECREF(history);
     }
     free(copy);
     return list;
@@ -568,7 +568,7 @@ static PyObject *window_stop(Window *window, PyObject *unused) {
 
 /* ---- attributes ----------------------------------------------------------------------------------------------------------------- */
 
-enum { SIZE, EVENTS, PAIRS, PRUNED, GIVEN_UP, GIVEN_UP_LIVES, PUSHED, WORKED, TICK_EVERY, THREAD };
+enum { SIZE, EVENTS, PAIRS, PRUNED, GIVEN_UP, GIVEN_UP_HISTORIES, PUSHED, WORKED, TICK_EVERY, THREAD };
 
 static PyObject *window_get(Window *window, void *which) {
     enter(window);
@@ -579,7 +579,7 @@ static PyObject *window_get(Window *window, void *which) {
     case PAIRS: value = window->pair_count; break;
     case PRUNED: value = window->pruned; break;
     case GIVEN_UP: value = window->given_up; break;
-    case GIVEN_UP_LIVES: value = window->lives.given_up; break;
+    case GIVEN_UP_HISTORIES: value = window->histories.given_up; break;
     case PUSHED: value = window->pushed; break;
     case WORKED: value = stream_worked(window); break;
     case TICK_EVERY: value = window->tick_every; break;
@@ -625,8 +625,8 @@ static PyGetSetDef attributes[] = {
     {"pairs", (getter)window_get, NULL, "Pairs that are kept.", (void *)PAIRS},
     {"pruned", (getter)window_get, NULL, "Pairs all of whose rules were dead.", (void *)PRUNED},
     {"given_up", (getter)window_get, NULL, "Times when a pair found no room.", (void *)GIVEN_UP},
-    {"given_up_lives", (getter)window_get, NULL, "Lives that were too rich, or too different from others.",
-     (void *)GIVEN_UP_LIVES},
+    {"given_up_histories", (getter)window_get, NULL, "Lives that were too dropped, or too different from others.",
+     (void *)GIVEN_UP_HISTORIES},
     {"pushed", (getter)window_get, NULL, "Events that came by the stream.", (void *)PUSHED},
     {"worked", (getter)window_get, NULL, "Those of them that were taken in, with the ticks that were due before them.",
      (void *)WORKED},
@@ -643,7 +643,7 @@ static PyMethodDef methods[] = {
     {"known", (PyCFunction)window_known, METH_NOARGS, "known()\n--\n\nAll pairs."},
     {"pair", (PyCFunction)window_pair, METH_VARARGS, "pair(first, second)\n--\n\nHow its scenarios ended."},
     {"counts", (PyCFunction)window_counts, METH_VARARGS, "counts(first, second)\n--\n\nThe counts of all its rules."},
-    {"lives", (PyCFunction)window_lives, METH_NOARGS, "lives()\n--\n\nAll lives that have ended."},
+    {"histories", (PyCFunction)window_histories, METH_NOARGS, "histories()\n--\n\nAll lives that have ended."},
     {"remember", (PyCFunction)window_remember, METH_VARARGS,
      "remember(first, second, endings, contexts)\n--\n\nAdd what earlier runs have counted."},
     {"start", (PyCFunction)window_start, METH_NOARGS, "start()\n--\n\nTake what is pushed in, in a thread of its own."},

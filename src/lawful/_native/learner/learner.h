@@ -12,8 +12,8 @@
    Scenarios in which only one event of a pair occurs are the most frequent ones by far, and an event has as many of them
    as it has partners. They are counted once, with the event; a pair has the difference: what was counted before it
    existed, and the runs that were part of a scenario with both events, are taken off. */
-#ifndef LAWFUL_LEARN_H
-#define LAWFUL_LEARN_H
+#ifndef LAWFUL_LEARNER_H
+#define LAWFUL_LEARNER_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -32,13 +32,13 @@
 #define FEW_USAGES 64
 #define ALL_USAGES 100000
 #define MOST_RULES 64
-#define MOST_LIFE_EVENTS 64
-#define MOST_LIFE_EXAMPLES 32
-#define ALL_LIFE_SITES 500000
-#define MOST_WAYS 10000
-#define MOST_LIVES 65536
-#define FEW_LIFE_EVENTS 6
-#define ALL_LIFE_EVENTS 1000000
+#define MOST_HISTORY_EVENTS 64
+#define MOST_HISTORY_EXAMPLES 32
+#define ALL_HISTORY_SITES 500000
+#define MOST_HISTORIES 10000
+#define MOST_OPEN_HISTORIES 65536
+#define FEW_HISTORY_EVENTS 6
+#define ALL_HISTORY_EVENTS 1000000
 enum { OP_COUNT, OP_RATIO, OP_CONTEXT, OP_JOIN, OP_MEET };
 enum { STATE_DEAD, STATE_LEARNING, STATE_ENFORCING };
 
@@ -148,64 +148,64 @@ typedef struct {
 /* ---- whole lives (object_histories.c) ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    uint32_t name, first, last; /* numbers in the life, from 1 */
+    uint32_t name, first, last; /* numbers in the history, from 1 */
     uint32_t sites[2];          /* of the first one and of the last one */
-} LifeEvent;
+} HistoryEvent;
 
 /* Two lines of the cache. */
-#define INLINE_LIFE_EVENTS 4
-#define LIFE_HINTS 16
+#define INLINE_HISTORY_EVENTS 4
+#define HISTORY_HINTS 16
 typedef struct {
     _Alignas(LINE) uint64_t object;
     uint64_t seq;
-    LifeEvent *list;            /* in the order in which they came up: those below, or, if they do not fit, memory of its own */
+    HistoryEvent *list;            /* in the order in which they came up: those below, or, if they do not fit, memory of its own */
     uint32_t events;
     uint8_t count, room;        /* of different events */
-    bool rich;                  /* there were too many: it has none any more */
-    uint8_t hints[LIFE_HINTS];  /* by the lower bits of a name: where its event may be */
-    LifeEvent inline_events[INLINE_LIFE_EVENTS];
-} Life;
+    bool dropped;                  /* there were too many: it has none any more */
+    uint8_t hints[HISTORY_HINTS];  /* by the lower bits of a name: where its event may be */
+    HistoryEvent inline_events[INLINE_HISTORY_EVENTS];
+} History;
 #define NO_NAME UINT32_MAX      /* of an event that there is not: a hint may lead to it */
 
-#define LIFE_BLOCK 1024
+#define HISTORY_BLOCK 1024
 
 /* What is asked of lives in turn lies apart from them, since most of them are not in the cache then. */
 enum {
-    LIFE_USED = 1,
-    LIFE_AWAKE = 2,             /* it is in the window */
-    LIFE_TOUCHED = 4            /* it was, since it was last asked whether it can be ended */
+    HISTORY_USED = 1,
+    HISTORY_IN_WINDOW = 2,             /* it is in the window */
+    HISTORY_TOUCHED = 4            /* it was, since it was last asked whether it can be ended */
 };
 
 typedef struct {
     uint64_t object, seq, count, hash; /* hash: of its places, which tells examples apart */
     uint32_t *sites;
-} LifeExample;
+} HistoryExample;
 
 typedef struct {
     uint64_t hash, count;
     uint32_t *order;            /* of twice as many as there are names: 2 * name, the first one; 2 * name + 1, the last one */
-    LifeExample *examples;
+    HistoryExample *examples;
     uint8_t names, example_count, example_room;
-} LifeWay;
+} EndedHistory;
 
 typedef struct {
     uint32_t number, tag;       /* from 1, or 0: the place is free; lower bits of the object */
-} LifeSlot;
+} HistorySlot;
 
 typedef struct {
-    Life **blocks;              /* of LIFE_BLOCK each */
+    History **blocks;              /* of HISTORY_BLOCK each */
     uint8_t *flags;
-    uint32_t count, room, used, hand;
+    uint32_t count, room, used, clock_hand;
     uint32_t spare;             /* one that is not in use, from 1; it has the next one for its object */
-    LifeSlot *at;               /* hash table by object */
+    HistorySlot *at;               /* hash table by object */
     size_t mask;
     uint64_t events;            /* different ones, of lives that have more than a few */
     uint64_t given_up, sites;
-    LifeWay *ways;
-    uint32_t way_count, way_room;
-    uint32_t *way_at;           /* hash table */
-    size_t way_mask;
-} Lives;
+    EndedHistory *ended;
+    uint32_t ended_count, ended_room;
+    uint32_t *ended_at;           /* hash table */
+    size_t ended_mask;
+} Histories;
 
 /* ---- the window (window.c) -------------------------------------------------------------------------------------------- */
 
@@ -228,11 +228,11 @@ typedef struct {
 /* An object with events in the window. */
 typedef struct Subject {
     uint64_t object;
-    Life *life;
-    uint32_t life_number;
+    History *history;
+    uint32_t history_number;
     uint32_t queued;
     uint32_t trailed;         /* events that left the window */
-    uint32_t state;           /* the number of what follows the trail, if the memo has it; 0: it is written out here */
+    uint32_t state;           /* the number of what follows the trail, if the cache has it; 0: it is written out here */
     uint32_t trail[MOST_TRAIL][2];
     int count, room;
     uint32_t *names;          /* of its events */
@@ -273,38 +273,38 @@ typedef struct {
     uint32_t effects;         /* the first of them */
     uint32_t name;
     uint32_t worth;           /* what is saved if it is known, as `credit` counts */
-} MemoStep;
+} CachedStep;
 
 /* Where steps are found. Those of events that come have neither places nor effects: it is all there is to them. */
 typedef struct {
     uint64_t from;            /* the state, and the name of the event; 0: the place is free */
     uint32_t site;            /* if it leaves */
     uint32_t number;          /* if it comes, of the state afterwards; if it leaves, of the step, from 1 */
-} MemoSlot;
+} StepSlot;
 
 typedef struct {
-    MemoSlot *slots;          /* hash table */
+    StepSlot *slots;          /* hash table */
     size_t mask;
     uint32_t count;
-} MemoTable;
+} StepTable;
 
 typedef struct {
     uint64_t hash;
     size_t at;                /* in `written` */
     uint32_t count;           /* of names */
-} MemoState;
+} CachedState;
 
 #define MOST_STEP_EFFECTS 64
 typedef struct {
-    MemoState *states;        /* the first one is that of nothing */
+    CachedState *states;        /* the first one is that of nothing */
     uint32_t state_count, state_room;
     uint32_t *state_at;       /* hash table */
     size_t state_mask;
     char *written;            /* states, written out: names, locals, scenarios */
     size_t written_size, written_room;
-    MemoStep *steps;
+    CachedStep *steps;
     uint32_t step_count, step_room;
-    MemoTable comes, leaves;
+    StepTable comes, leaves;
     Effect *effects;
     uint32_t effect_count, effect_room;
     uint64_t nowhere;         /* the `alone` of steps that end no run */
@@ -316,7 +316,7 @@ typedef struct {
     bool noting;              /* it can be known afterwards */
     int noted;
     Effect notes[MOST_STEP_EFFECTS];
-} WindowMemo;
+} StepCache;
 
 typedef struct LearnChunk {
     struct LearnChunk *next;
@@ -353,8 +353,8 @@ typedef struct Window {
     Trail *trails;
     uint32_t trail_count, trail_room, trail_spare; /* spare: a list through the counts of the first events */
     bool draining;
-    WindowMemo memo;
-    Lives lives;
+    StepCache cache;
+    Histories histories;
     /* the stream */
     LearnChunk *chunk;        /* being filled, under the interpreter lock */
     PyObject *wake;           /* is called once, when a chunk is full; or NULL */
@@ -386,80 +386,80 @@ void window_free(Window *window);
 
 int subject_room(Subject *subject, int count); /* for so many names. -1: no memory */
 
-static inline uint64_t memo_from(uint32_t state, uint32_t name) { return (uint64_t)state << 32 | name; }
+static inline uint64_t cache_from(uint32_t state, uint32_t name) { return (uint64_t)state << 32 | name; }
 
-static inline size_t memo_hash(uint64_t from, uint32_t site) {
+static inline size_t cache_hash(uint64_t from, uint32_t site) {
     return (size_t)((from ^ (uint64_t)site << 16) * UINT64_C(0x9E3779B97F4A7C15) >> 40);
 }
 
 /* The number of a step that was taken before; 0: it was not, or that is forgotten. */
-static inline uint32_t memo_find(const MemoTable *table, uint64_t from, uint32_t site) {
-    for (size_t at = memo_hash(from, site);; at++) {
-        const MemoSlot *slot = &table->slots[at & table->mask];
+static inline uint32_t cache_find(const StepTable *table, uint64_t from, uint32_t site) {
+    for (size_t at = cache_hash(from, site);; at++) {
+        const StepSlot *slot = &table->slots[at & table->mask];
         if (slot->from == from && slot->site == site) return slot->number;
         if (!slot->from) return 0;
     }
 }
 
-static inline bool memo_rests(WindowMemo *memo) { return memo->credit < 0 && ++memo->rested < memo->resting; }
+static inline bool cache_rests(StepCache *cache) { return cache->credit < 0 && ++cache->rested < cache->resting; }
 /* A step that is not known is to be taken: the subject is written out, and effects are noted from now on. -1: no memory. */
-int memo_begin(Window *window, Subject *subject);
-void memo_add_note(WindowMemo *memo, Effect effect);
-static inline void memo_note(WindowMemo *memo, Effect effect) {
-    if (memo->noting) memo_add_note(memo, effect);
+int cache_begin(Window *window, Subject *subject);
+void cache_add_note(StepCache *cache, Effect effect);
+static inline void cache_note(StepCache *cache, Effect effect) {
+    if (cache->noting) cache_add_note(cache, effect);
 }
-/* A step was taken from the state, and the memo does not rest. An event came; or one left, and if a run is over with that,
+/* A step was taken from the state, and the cache does not rest. An event came; or one left, and if a run is over with that,
    this is its position from 1, or else 0. The subject has a state afterwards, if there can be one. */
-void memo_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name);
-void memo_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run);
-int memo_write_out(Window *window, Subject *subject); /* nothing, if it is. -1: no memory */
+void cache_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name);
+void cache_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run);
+int cache_write_out(Window *window, Subject *subject); /* nothing, if it is. -1: no memory */
 /* A subject's names, and what it has of each, wherever that is; how many. */
-int memo_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals);
-void memo_settle(Window *window); /* all counts are right then */
+int cache_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals);
+void cache_settle(Window *window); /* all counts are right then */
 /* Before many events: a step counts in 32 bits. */
-static inline void memo_settle_in_time(Window *window) {
-    if (window->expired - window->memo.since > UINT32_MAX / 2) memo_settle(window);
+static inline void cache_settle_in_time(Window *window) {
+    if (window->expired - window->cache.since > UINT32_MAX / 2) cache_settle(window);
 }
-int memo_clear(Window *window);   /* all subjects are written out, and no pair is known here. -1: no memory */
-void memo_free(WindowMemo *memo);
+int cache_clear(Window *window);   /* all subjects are written out, and no pair is known here. -1: no memory */
+void cache_free(StepCache *cache);
 
 /* The life of an object that comes into the window; it stays where it is as long as the object is there. -1: no memory. */
-int life_enter(Lives *lives, uint64_t object, Subject *subject);
-static inline size_t life_home(const Lives *lives, uint32_t tag) {
-    return (size_t)((tag * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & lives->mask;
+int history_enter(Histories *histories, uint64_t object, Subject *subject);
+static inline size_t history_home(const Histories *histories, uint32_t tag) {
+    return (size_t)((tag * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & histories->mask;
 }
-static inline Life *life_at(const Lives *lives, uint32_t number) {
-    return &lives->blocks[number / LIFE_BLOCK][number % LIFE_BLOCK];
+static inline History *history_at(const Histories *histories, uint32_t number) {
+    return &histories->blocks[number / HISTORY_BLOCK][number % HISTORY_BLOCK];
 }
 
 /* An object will soon come into the window: what is needed then comes into the cache. First the one, then the other. */
 #define EVENTS_AHEAD 8
 #define EVENTS_SOON 4
-static inline void life_expect(const Lives *lives, uint64_t object) {
-    __builtin_prefetch(&lives->at[life_home(lives, (uint32_t)object)]);
+static inline void history_expect(const Histories *histories, uint64_t object) {
+    __builtin_prefetch(&histories->at[history_home(histories, (uint32_t)object)]);
 }
-static inline void life_expect_soon(const Lives *lives, uint64_t object) {
-    LifeSlot slot = lives->at[life_home(lives, (uint32_t)object)];
+static inline void history_expect_soon(const Histories *histories, uint64_t object) {
+    HistorySlot slot = histories->at[history_home(histories, (uint32_t)object)];
     if (!slot.number || slot.tag != (uint32_t)object) return;
-    const char *life = (const char *)life_at(lives, slot.number - 1);
-    __builtin_prefetch(life, 1);
-    __builtin_prefetch(life + LINE, 1);
+    const char *history = (const char *)history_at(histories, slot.number - 1);
+    __builtin_prefetch(history, 1);
+    __builtin_prefetch(history + LINE, 1);
 }
 
 /* An event in a life. -1: no memory. */
-int life_take_new(Lives *lives, Life *life, uint32_t name, uint32_t site);
-static inline int life_take(Lives *lives, Life *life, uint32_t name, uint32_t site, uint64_t seq) {
-    LifeEvent *event = &life->list[life->hints[name % LIFE_HINTS]];
-    life->seq = seq;
-    life->events++;
-    if (event->name != name) return life_take_new(lives, life, name, site);
-    event->last = life->events;
+int history_take_new(Histories *histories, History *history, uint32_t name, uint32_t site);
+static inline int history_take(Histories *histories, History *history, uint32_t name, uint32_t site, uint64_t seq) {
+    HistoryEvent *event = &history->list[history->hints[name % HISTORY_HINTS]];
+    history->seq = seq;
+    history->events++;
+    if (event->name != name) return history_take_new(histories, history, name, site);
+    event->last = history->events;
     event->sites[1] = site;
     return 0;
 }
-static inline void life_rest(Lives *lives, uint32_t number) { lives->flags[number] &= ~LIFE_AWAKE; } /* it left the window */
-int lives_end(Lives *lives); /* all of them; nothing is in the window */
-void lives_free(Lives *lives);
+static inline void history_rest(Histories *histories, uint32_t number) { histories->flags[number] &= ~HISTORY_IN_WINDOW; } /* it left the window */
+int histories_end(Histories *histories); /* all of them; nothing is in the window */
+void histories_free(Histories *histories);
 
 Name *name_make(Window *window, uint32_t number); /* NULL: no memory */
 static inline Name *name_at(Window *window, uint32_t number) {

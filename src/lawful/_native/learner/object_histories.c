@@ -16,171 +16,171 @@ static inline uint64_t mixed(uint64_t value) {
 
 /* ---- those that go on ----------------------------------------------------------------------------------------------------- */
 
-static int table_grow(Lives *lives) {
-    size_t size = lives->at ? 2 * (lives->mask + 1) : 64;
-    Lives larger = {.at = calloc(size, sizeof *larger.at), .mask = size - 1};
+static int table_grow(Histories *histories) {
+    size_t size = histories->at ? 2 * (histories->mask + 1) : 64;
+    Histories larger = {.at = calloc(size, sizeof *larger.at), .mask = size - 1};
     if (larger.at == NULL) return -1;
-    for (size_t i = 0; lives->at && i <= lives->mask; i++) {
-        if (!lives->at[i].number) continue;
-        size_t at = life_home(&larger, lives->at[i].tag);
+    for (size_t i = 0; histories->at && i <= histories->mask; i++) {
+        if (!histories->at[i].number) continue;
+        size_t at = history_home(&larger, histories->at[i].tag);
         while (larger.at[at].number) at = (at + 1) & larger.mask;
-        larger.at[at] = lives->at[i];
+        larger.at[at] = histories->at[i];
     }
-    free(lives->at);
-    lives->at = larger.at;
-    lives->mask = larger.mask;
+    free(histories->at);
+    histories->at = larger.at;
+    histories->mask = larger.mask;
     return 0;
 }
 
-static void table_drop(Lives *lives, uint32_t number) {
-    size_t mask = lives->mask, at = life_home(lives, (uint32_t)life_at(lives, number)->object);
-    while (lives->at[at].number != number + 1) at = (at + 1) & mask;
-    for (size_t next = (at + 1) & mask; lives->at[next].number; next = (next + 1) & mask) {
-        size_t home = life_home(lives, lives->at[next].tag);
+static void table_drop(Histories *histories, uint32_t number) {
+    size_t mask = histories->mask, at = history_home(histories, (uint32_t)history_at(histories, number)->object);
+    while (histories->at[at].number != number + 1) at = (at + 1) & mask;
+    for (size_t next = (at + 1) & mask; histories->at[next].number; next = (next + 1) & mask) {
+        size_t home = history_home(histories, histories->at[next].tag);
         if (((next - home) & mask) >= ((next - at) & mask)) {
-            lives->at[at] = lives->at[next];
+            histories->at[at] = histories->at[next];
             at = next;
         }
     }
-    lives->at[at].number = 0;
+    histories->at[at].number = 0;
 }
 
-static int life_end(Lives *lives, uint32_t number);
+static int history_end(Histories *histories, uint32_t number);
 
-/* Those after the hand may be in turn soon. */
-static inline void expect_next(const Lives *lives) {
-    if (lives->hand + EVENTS_AHEAD >= lives->count) return;
-    const char *life = (const char *)life_at(lives, lives->hand + EVENTS_AHEAD);
-    __builtin_prefetch(life, 1);
-    __builtin_prefetch(life + LINE, 1);
-    __builtin_prefetch(&lives->at[life_home(lives, (uint32_t)life_at(lives, lives->hand + EVENTS_SOON)->object)], 1);
+/* Those after the clock_hand may be in turn soon. */
+static inline void expect_next(const Histories *histories) {
+    if (histories->clock_hand + EVENTS_AHEAD >= histories->count) return;
+    const char *history = (const char *)history_at(histories, histories->clock_hand + EVENTS_AHEAD);
+    __builtin_prefetch(history, 1);
+    __builtin_prefetch(history + LINE, 1);
+    __builtin_prefetch(&histories->at[history_home(histories, (uint32_t)history_at(histories, histories->clock_hand + EVENTS_SOON)->object)], 1);
 }
 
 /* Lives are looked at in turn. What has not been in the window since it was last looked at is over. */
-static int make_room(Lives *lives) {
-    for (uint64_t i = 0; i < 2 * (uint64_t)lives->count; i++) {
-        if (++lives->hand >= lives->count) lives->hand = 0;
-        uint8_t *flags = &lives->flags[lives->hand];
-        if (!(*flags & LIFE_USED) || *flags & LIFE_AWAKE) continue;
-        if (!(*flags & LIFE_TOUCHED)) {
-            expect_next(lives);
-            table_drop(lives, lives->hand);
-            return life_end(lives, lives->hand);
+static int make_room(Histories *histories) {
+    for (uint64_t i = 0; i < 2 * (uint64_t)histories->count; i++) {
+        if (++histories->clock_hand >= histories->count) histories->clock_hand = 0;
+        uint8_t *flags = &histories->flags[histories->clock_hand];
+        if (!(*flags & HISTORY_USED) || *flags & HISTORY_IN_WINDOW) continue;
+        if (!(*flags & HISTORY_TOUCHED)) {
+            expect_next(histories);
+            table_drop(histories, histories->clock_hand);
+            return history_end(histories, histories->clock_hand);
         }
-        *flags &= ~LIFE_TOUCHED;
+        *flags &= ~HISTORY_TOUCHED;
     }
     return 0; /* all of them are in the window */
 }
 
 /* Another block: those that there are stay where they are. */
-static int lives_grow(Lives *lives) {
-    uint32_t block = lives->room / LIFE_BLOCK;
-    Life **blocks = realloc(lives->blocks, (block + 1) * sizeof *blocks);
+static int histories_grow(Histories *histories) {
+    uint32_t block = histories->room / HISTORY_BLOCK;
+    History **blocks = realloc(histories->blocks, (block + 1) * sizeof *blocks);
     if (blocks == NULL) return -1;
-    lives->blocks = blocks;
-    uint8_t *flags = realloc(lives->flags, lives->room + LIFE_BLOCK);
+    histories->blocks = blocks;
+    uint8_t *flags = realloc(histories->flags, histories->room + HISTORY_BLOCK);
     if (flags == NULL) return -1;
-    lives->flags = flags;
-    if ((blocks[block] = aligned_alloc(LINE, LIFE_BLOCK * sizeof(Life))) == NULL) return -1;
-    lives->room += LIFE_BLOCK;
+    histories->flags = flags;
+    if ((blocks[block] = aligned_alloc(LINE, HISTORY_BLOCK * sizeof(History))) == NULL) return -1;
+    histories->room += HISTORY_BLOCK;
     return 0;
 }
 
-int life_enter(Lives *lives, uint64_t object, Subject *subject) {
-    if ((lives->at == NULL || 2 * (size_t)(lives->used + 1) > lives->mask) && table_grow(lives) < 0) return -1;
+int history_enter(Histories *histories, uint64_t object, Subject *subject) {
+    if ((histories->at == NULL || 2 * (size_t)(histories->used + 1) > histories->mask) && table_grow(histories) < 0) return -1;
     uint32_t tag = (uint32_t)object;
-    size_t at = life_home(lives, tag);
-    for (uint32_t found; (found = lives->at[at].number); at = (at + 1) & lives->mask)
-        if (lives->at[at].tag == tag && life_at(lives, found - 1)->object == object) {
-            subject->life_number = found - 1;
-            subject->life = life_at(lives, found - 1);
-            lives->flags[found - 1] |= LIFE_AWAKE | LIFE_TOUCHED;
+    size_t at = history_home(histories, tag);
+    for (uint32_t found; (found = histories->at[at].number); at = (at + 1) & histories->mask)
+        if (histories->at[at].tag == tag && history_at(histories, found - 1)->object == object) {
+            subject->history_number = found - 1;
+            subject->history = history_at(histories, found - 1);
+            histories->flags[found - 1] |= HISTORY_IN_WINDOW | HISTORY_TOUCHED;
             return 0;
         }
-    if (lives->used >= MOST_LIVES) {
-        if (make_room(lives) < 0) return -1;
-        for (at = life_home(lives, tag); lives->at[at].number;) at = (at + 1) & lives->mask;
+    if (histories->used >= MOST_OPEN_HISTORIES) {
+        if (make_room(histories) < 0) return -1;
+        for (at = history_home(histories, tag); histories->at[at].number;) at = (at + 1) & histories->mask;
     }
-    if (!lives->spare) {
-        if (lives->count == lives->room && lives_grow(lives) < 0) return -1;
-        life_at(lives, lives->count)->object = 0;
-        lives->spare = ++lives->count;
+    if (!histories->spare) {
+        if (histories->count == histories->room && histories_grow(histories) < 0) return -1;
+        history_at(histories, histories->count)->object = 0;
+        histories->spare = ++histories->count;
     }
-    uint32_t number = subject->life_number = lives->spare - 1;
-    Life *life = subject->life = life_at(lives, number);
-    lives->spare = (uint32_t)life->object;
-    memset(life, 0, offsetof(Life, inline_events));
-    life->object = object;
-    life->list = life->inline_events;
-    life->room = INLINE_LIFE_EVENTS;
-    life->inline_events[0].name = NO_NAME; /* that is where all hints lead */
-    lives->flags[number] = LIFE_USED | LIFE_AWAKE | LIFE_TOUCHED;
-    lives->at[at] = (LifeSlot){number + 1, tag};
-    lives->used++;
+    uint32_t number = subject->history_number = histories->spare - 1;
+    History *history = subject->history = history_at(histories, number);
+    histories->spare = (uint32_t)history->object;
+    memset(history, 0, offsetof(History, inline_events));
+    history->object = object;
+    history->list = history->inline_events;
+    history->room = INLINE_HISTORY_EVENTS;
+    history->inline_events[0].name = NO_NAME; /* that is where all hints lead */
+    histories->flags[number] = HISTORY_USED | HISTORY_IN_WINDOW | HISTORY_TOUCHED;
+    histories->at[at] = (HistorySlot){number + 1, tag};
+    histories->used++;
     return 0;
 }
 
-static void list_free(Life *life) {
-    if (life->list != life->inline_events) free(life->list);
-    life->list = life->inline_events;
+static void list_free(History *history) {
+    if (history->list != history->inline_events) free(history->list);
+    history->list = history->inline_events;
 }
 
-static int enrich(Lives *lives, Life *life) {
-    lives->events -= life->count > FEW_LIFE_EVENTS ? life->count : 0;
-    list_free(life);
-    memset(life->hints, 0, sizeof life->hints);
-    life->inline_events[0].name = NO_NAME;
-    life->rich = true;
+static int drop_events(Histories *histories, History *history) {
+    histories->events -= history->count > FEW_HISTORY_EVENTS ? history->count : 0;
+    list_free(history);
+    memset(history->hints, 0, sizeof history->hints);
+    history->inline_events[0].name = NO_NAME;
+    history->dropped = true;
     return 0;
 }
 
 /* An event that is new to a life. -1: no memory. */
-static int add_kind(Lives *lives, Life *life, LifeEvent event) {
-    if (life->count >= FEW_LIFE_EVENTS) {
-        if (life->count == MOST_LIFE_EVENTS || lives->events >= ALL_LIFE_EVENTS) return enrich(lives, life);
-        lives->events += life->count == FEW_LIFE_EVENTS ? FEW_LIFE_EVENTS + 1 : 1;
+static int add_kind(Histories *histories, History *history, HistoryEvent event) {
+    if (history->count >= FEW_HISTORY_EVENTS) {
+        if (history->count == MOST_HISTORY_EVENTS || histories->events >= ALL_HISTORY_EVENTS) return drop_events(histories, history);
+        histories->events += history->count == FEW_HISTORY_EVENTS ? FEW_HISTORY_EVENTS + 1 : 1;
     }
-    if (life->count == life->room) {
-        int room = life->count + (life->count < 16 ? 4 : 8); /* there may be many lives: none has much that it does not need */
-        bool own = life->list != life->inline_events;
-        LifeEvent *list = realloc(own ? life->list : NULL, room * sizeof *list);
+    if (history->count == history->room) {
+        int room = history->count + (history->count < 16 ? 4 : 8); /* there may be many lives: none has much that it does not need */
+        bool own = history->list != history->inline_events;
+        HistoryEvent *list = realloc(own ? history->list : NULL, room * sizeof *list);
         if (list == NULL) return -1;
-        if (!own) memcpy(list, life->inline_events, sizeof life->inline_events);
-        life->list = list;
-        life->room = (uint8_t)room;
+        if (!own) memcpy(list, history->inline_events, sizeof history->inline_events);
+        history->list = list;
+        history->room = (uint8_t)room;
     }
-    life->hints[event.name % LIFE_HINTS] = life->count;
-    life->list[life->count++] = event;
+    history->hints[event.name % HISTORY_HINTS] = history->count;
+    history->list[history->count++] = event;
     return 0;
 }
 
 /* It is not where the hint leads. */
-int life_take_new(Lives *lives, Life *life, uint32_t name, uint32_t site) {
-    if (life->rich) return 0;
-    uint32_t now = life->events;
+int history_take_new(Histories *histories, History *history, uint32_t name, uint32_t site) {
+    if (history->dropped) return 0;
+    uint32_t now = history->events;
     int kind = 0;
-    while (kind < life->count && life->list[kind].name != name) kind++;
-    if (kind == life->count) return add_kind(lives, life, (LifeEvent){name, now, now, {site, site}});
-    life->hints[name % LIFE_HINTS] = (uint8_t)kind;
-    life->list[kind].last = now;
-    life->list[kind].sites[1] = site;
+    while (kind < history->count && history->list[kind].name != name) kind++;
+    if (kind == history->count) return add_kind(histories, history, (HistoryEvent){name, now, now, {site, site}});
+    history->hints[name % HISTORY_HINTS] = (uint8_t)kind;
+    history->list[kind].last = now;
+    history->list[kind].sites[1] = site;
     return 0;
 }
 
 /* ---- those that are over --------------------------------------------------------------------------------------------------- */
 
-static uint64_t order_of(const Life *life, const LifeEvent *events, uint32_t *order) {
+static uint64_t order_of(const History *history, const HistoryEvent *events, uint32_t *order) {
     /* The first ones are in order; the last ones are put into theirs. */
-    uint8_t lasts[MOST_LIFE_EVENTS];
-    for (int i = 0; i < life->count; i++) {
+    uint8_t lasts[MOST_HISTORY_EVENTS];
+    for (int i = 0; i < history->count; i++) {
         int at = i;
         for (; at && events[lasts[at - 1]].last > events[i].last; at--) lasts[at] = lasts[at - 1];
         lasts[at] = (uint8_t)i;
     }
     uint64_t hash = 0;
-    for (int i = 0, j = 0, n = 0; j < life->count; n++) {
-        const LifeEvent *last = &events[lasts[j]];
-        if (i < life->count && events[i].first <= last->last) {
+    for (int i = 0, j = 0, n = 0; j < history->count; n++) {
+        const HistoryEvent *last = &events[lasts[j]];
+        if (i < history->count && events[i].first <= last->last) {
             order[n] = 2 * events[i++].name;
         } else {
             order[n] = 2 * last->name + 1;
@@ -191,124 +191,124 @@ static uint64_t order_of(const Life *life, const LifeEvent *events, uint32_t *or
     return hash;
 }
 
-static int ways_grow(Lives *lives) {
-    uint32_t room = lives->way_room ? 2 * lives->way_room : 64;
-    LifeWay *ways = realloc(lives->ways, room * sizeof *ways);
-    if (ways == NULL) return -1;
-    lives->ways = ways;
+static int ended_grow(Histories *histories) {
+    uint32_t room = histories->ended_room ? 2 * histories->ended_room : 64;
+    EndedHistory *ended = realloc(histories->ended, room * sizeof *ended);
+    if (ended == NULL) return -1;
+    histories->ended = ended;
     uint32_t *table = calloc(2 * room, sizeof *table);
     if (table == NULL) return -1;
-    for (uint32_t i = 0; i < lives->way_count; i++) {
-        size_t at = ways[i].hash & (2 * room - 1);
+    for (uint32_t i = 0; i < histories->ended_count; i++) {
+        size_t at = ended[i].hash & (2 * room - 1);
         while (table[at]) at = (at + 1) & (2 * room - 1);
         table[at] = i + 1;
     }
-    free(lives->way_at);
-    lives->way_at = table;
-    lives->way_mask = 2 * room - 1;
-    lives->way_room = room;
+    free(histories->ended_at);
+    histories->ended_at = table;
+    histories->ended_mask = 2 * room - 1;
+    histories->ended_room = room;
     return 0;
 }
 
 /* NULL: there are too many, or `*failed`. */
-static LifeWay *way_for(Lives *lives, const uint32_t *order, int names, uint64_t hash, bool *failed) {
+static EndedHistory *ended_for(Histories *histories, const uint32_t *order, int names, uint64_t hash, bool *failed) {
     size_t size = 2 * names * sizeof *order;
-    if (lives->way_count == lives->way_room && lives->way_count < MOST_WAYS && ways_grow(lives) < 0) {
+    if (histories->ended_count == histories->ended_room && histories->ended_count < MOST_HISTORIES && ended_grow(histories) < 0) {
         *failed = true;
         return NULL;
     }
-    size_t at = hash & lives->way_mask;
-    for (uint32_t found; (found = lives->way_at[at]); at = (at + 1) & lives->way_mask) {
-        LifeWay *way = &lives->ways[found - 1];
-        if (way->hash == hash && way->names == names && memcmp(way->order, order, size) == 0) return way;
+    size_t at = hash & histories->ended_mask;
+    for (uint32_t found; (found = histories->ended_at[at]); at = (at + 1) & histories->ended_mask) {
+        EndedHistory *ended = &histories->ended[found - 1];
+        if (ended->hash == hash && ended->names == names && memcmp(ended->order, order, size) == 0) return ended;
     }
-    if (lives->way_count == MOST_WAYS) return NULL;
+    if (histories->ended_count == MOST_HISTORIES) return NULL;
     uint32_t *copy = malloc(size);
     if (copy == NULL) {
         *failed = true;
         return NULL;
     }
-    LifeWay *way = &lives->ways[lives->way_count++];
-    *way = (LifeWay){.hash = hash, .order = memcpy(copy, order, size), .names = (uint8_t)names};
-    lives->way_at[at] = lives->way_count;
-    return way;
+    EndedHistory *ended = &histories->ended[histories->ended_count++];
+    *ended = (EndedHistory){.hash = hash, .order = memcpy(copy, order, size), .names = (uint8_t)names};
+    histories->ended_at[at] = histories->ended_count;
+    return ended;
 }
 
-static int way_example(Lives *lives, LifeWay *way, const Life *life, const LifeEvent *events) {
-    uint32_t sites[2 * MOST_LIFE_EVENTS];
-    size_t size = 2 * way->names * sizeof *sites;
+static int ended_example(Histories *histories, EndedHistory *ended, const History *history, const HistoryEvent *events) {
+    uint32_t sites[2 * MOST_HISTORY_EVENTS];
+    size_t size = 2 * ended->names * sizeof *sites;
     uint64_t hash = 0;
-    for (int i = 0; i < life->count; i++) {
+    for (int i = 0; i < history->count; i++) {
         memcpy(&sites[2 * i], events[i].sites, sizeof events[i].sites);
         hash = mixed(hash ^ ((uint64_t)sites[2 * i] << 32 | sites[2 * i + 1]));
     }
-    for (int i = 0; i < way->example_count; i++)
-        if (way->examples[i].hash == hash) {
-            way->examples[i].count++;
+    for (int i = 0; i < ended->example_count; i++)
+        if (ended->examples[i].hash == hash) {
+            ended->examples[i].count++;
             return 0;
         }
-    if (way->example_count >= (lives->sites < ALL_LIFE_SITES ? MOST_LIFE_EXAMPLES : 1)) return 0;
-    if (way->example_count == way->example_room) {
-        int room = way->example_room ? 2 * way->example_room : 1;
-        LifeExample *examples = realloc(way->examples, room * sizeof *examples);
+    if (ended->example_count >= (histories->sites < ALL_HISTORY_SITES ? MOST_HISTORY_EXAMPLES : 1)) return 0;
+    if (ended->example_count == ended->example_room) {
+        int room = ended->example_room ? 2 * ended->example_room : 1;
+        HistoryExample *examples = realloc(ended->examples, room * sizeof *examples);
         if (examples == NULL) return -1;
-        way->examples = examples;
-        way->example_room = (uint8_t)room;
+        ended->examples = examples;
+        ended->example_room = (uint8_t)room;
     }
     uint32_t *copy = malloc(size);
     if (copy == NULL) return -1;
-    way->examples[way->example_count++] =
-        (LifeExample){.object = life->object, .seq = life->seq, .count = 1, .hash = hash, .sites = memcpy(copy, sites, size)};
-    lives->sites += 2 * way->names;
+    ended->examples[ended->example_count++] =
+        (HistoryExample){.object = history->object, .seq = history->seq, .count = 1, .hash = hash, .sites = memcpy(copy, sites, size)};
+    histories->sites += 2 * ended->names;
     return 0;
 }
 
 /* It is not in the table any more, or will not be. */
-static int life_end(Lives *lives, uint32_t number) {
-    Life *life = life_at(lives, number);
-    const LifeEvent *events = life->list;
+static int history_end(Histories *histories, uint32_t number) {
+    History *history = history_at(histories, number);
+    const HistoryEvent *events = history->list;
     bool failed = false;
-    LifeWay *way = NULL;
-    if (!life->rich) {
-        uint32_t order[2 * MOST_LIFE_EVENTS];
-        uint64_t hash = order_of(life, events, order);
-        way = way_for(lives, order, life->count, hash, &failed);
-        lives->events -= life->count > FEW_LIFE_EVENTS ? life->count : 0;
+    EndedHistory *ended = NULL;
+    if (!history->dropped) {
+        uint32_t order[2 * MOST_HISTORY_EVENTS];
+        uint64_t hash = order_of(history, events, order);
+        ended = ended_for(histories, order, history->count, hash, &failed);
+        histories->events -= history->count > FEW_HISTORY_EVENTS ? history->count : 0;
     }
-    if (way == NULL) {
-        lives->given_up++;
+    if (ended == NULL) {
+        histories->given_up++;
     } else {
-        way->count++;
-        failed = way_example(lives, way, life, events) < 0;
+        ended->count++;
+        failed = ended_example(histories, ended, history, events) < 0;
     }
-    lives->used--;
-    list_free(life);
-    lives->flags[number] = 0;
-    life->object = lives->spare;
-    lives->spare = number + 1;
+    histories->used--;
+    list_free(history);
+    histories->flags[number] = 0;
+    history->object = histories->spare;
+    histories->spare = number + 1;
     return failed ? -1 : 0;
 }
 
 /* Nothing is in the window. */
-int lives_end(Lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->flags[i] & LIFE_USED && life_end(lives, i) < 0) return -1;
-    if (lives->at) memset(lives->at, 0, (lives->mask + 1) * sizeof *lives->at);
+int histories_end(Histories *histories) {
+    for (uint32_t i = 0; i < histories->count; i++)
+        if (histories->flags[i] & HISTORY_USED && history_end(histories, i) < 0) return -1;
+    if (histories->at) memset(histories->at, 0, (histories->mask + 1) * sizeof *histories->at);
     return 0;
 }
 
-void lives_free(Lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->flags[i] & LIFE_USED) list_free(life_at(lives, i));
-    for (uint32_t i = 0; i < lives->way_count; i++) {
-        for (int j = 0; j < lives->ways[i].example_count; j++) free(lives->ways[i].examples[j].sites);
-        free(lives->ways[i].examples);
-        free(lives->ways[i].order);
+void histories_free(Histories *histories) {
+    for (uint32_t i = 0; i < histories->count; i++)
+        if (histories->flags[i] & HISTORY_USED) list_free(history_at(histories, i));
+    for (uint32_t i = 0; i < histories->ended_count; i++) {
+        for (int j = 0; j < histories->ended[i].example_count; j++) free(histories->ended[i].examples[j].sites);
+        free(histories->ended[i].examples);
+        free(histories->ended[i].order);
     }
-    for (uint32_t i = 0; i < lives->room / LIFE_BLOCK; i++) free(lives->blocks[i]);
-    free(lives->blocks);
-    free(lives->flags);
-    free(lives->at);
-    free(lives->ways);
-    free(lives->way_at);
+    for (uint32_t i = 0; i < histories->room / HISTORY_BLOCK; i++) free(histories->blocks[i]);
+    free(histories->blocks);
+    free(histories->flags);
+    free(histories->at);
+    free(histories->ended);
+    free(histories->ended_at);
 }

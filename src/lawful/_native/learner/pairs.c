@@ -124,7 +124,7 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
         spot->last = window->expired;
         spot->count++;
         name->unsettled = true;
-        memo_note(&window->memo, (Effect){.hash = usage->hash, .what = EFFECT_USED});
+        cache_note(&window->cache, (Effect){.hash = usage->hash, .what = EFFECT_USED});
         return 0;
     }
     if (name->usage_count >= (window->usage_count < ALL_USAGES ? MOST_USAGES : FEW_USAGES)) return 0;
@@ -142,7 +142,7 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
     made->example = example_of(window, subject, site, last_site);
     window->usage_count++;
     *spot = (UsageSpot){.hash = usage->hash, .last = window->expired, .count = 1, .number = ++name->usage_count};
-    memo_note(&window->memo, (Effect){.hash = usage->hash, .what = EFFECT_USED});
+    cache_note(&window->cache, (Effect){.hash = usage->hash, .what = EFFECT_USED});
     return 0;
 }
 
@@ -310,7 +310,7 @@ static void pair_free(Window *window, Pair *pair) {
 /* Forgets a pair for good; the caller closes the gap in the list. */
 int pair_prune(Window *window, size_t index) {
     Pair *pair = window->pairs[index];
-    if ((window->memo.states != NULL && memo_clear(window) < 0) || note_pruned(window, pair->first, pair->second) < 0)
+    if ((window->cache.states != NULL && cache_clear(window) < 0) || note_pruned(window, pair->first, pair->second) < 0)
         return no_memory(window);
     window_forget(window, pair);
     slot_drop(window, slot_of(window, key_of(pair->first, pair->second)));
@@ -397,10 +397,10 @@ int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subje
     if (scenario->letters != 3) {
         int letter = scenario->letters >> 1, at = letter * automaton->positions + automaton->alone_at[kind][letter];
         pair->alone[at]++;
-        memo_note(&window->memo, (Effect){.pair = pair, .number = (uint16_t)at, .what = 1});
+        cache_note(&window->cache, (Effect){.pair = pair, .number = (uint16_t)at, .what = 1});
         return 0;
     }
-    memo_note(&window->memo, (Effect){.pair = pair, .site = scenario->site, .number = (uint16_t)kind, .what = EFFECT_ENDED});
+    cache_note(&window->cache, (Effect){.pair = pair, .site = scenario->site, .number = (uint16_t)kind, .what = EFFECT_ENDED});
     int at = ending_of(window, pair, kind);
     if (at < 0) return no_memory(window);
     Ending *ending = &pair->endings[at];

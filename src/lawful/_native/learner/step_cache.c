@@ -48,23 +48,23 @@ static bool has_room(void **array, uint32_t count, uint32_t *room, size_t each) 
 }
 
 /* The hash table of states has twice as many places as there are. */
-static bool states_grow(WindowMemo *memo) {
-    if (memo->state_at != NULL && 2 * (size_t)(memo->state_count + 1) <= memo->state_mask) return true;
-    size_t size = memo->state_at ? 2 * (memo->state_mask + 1) : 1024;
+static bool states_grow(StepCache *cache) {
+    if (cache->state_at != NULL && 2 * (size_t)(cache->state_count + 1) <= cache->state_mask) return true;
+    size_t size = cache->state_at ? 2 * (cache->state_mask + 1) : 1024;
     uint32_t *larger = calloc(size, sizeof *larger);
     if (larger == NULL) return false;
-    for (uint32_t i = 0; i < memo->state_count; i++) {
-        size_t at = memo->states[i].hash & (size - 1);
+    for (uint32_t i = 0; i < cache->state_count; i++) {
+        size_t at = cache->states[i].hash & (size - 1);
         while (larger[at]) at = (at + 1) & (size - 1);
         larger[at] = i + 1;
     }
-    free(memo->state_at);
-    memo->state_at = larger;
-    memo->state_mask = size - 1;
+    free(cache->state_at);
+    cache->state_at = larger;
+    cache->state_mask = size - 1;
     return true;
 }
 
-static inline uint64_t stirred(uint64_t hash, const char *bytes) {
+static inline uint64_t hash_word(uint64_t hash, const char *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
     hash ^= word;
@@ -76,12 +76,12 @@ static uint64_t hash_of(const char *bytes, size_t size) {
     uint64_t one = size, two = 1, three = 2, four = 3;
     size_t i = 0;
     for (; i + 32 <= size; i += 32) {
-        one = stirred(one, bytes + i);
-        two = stirred(two, bytes + i + 8);
-        three = stirred(three, bytes + i + 16);
-        four = stirred(four, bytes + i + 24);
+        one = hash_word(one, bytes + i);
+        two = hash_word(two, bytes + i + 8);
+        three = hash_word(three, bytes + i + 16);
+        four = hash_word(four, bytes + i + 24);
     }
-    for (; i < size; i += 8) one = stirred(one, bytes + i);
+    for (; i < size; i += 8) one = hash_word(one, bytes + i);
     uint64_t hash = one + (two << 17 | two >> 47) + (three << 31 | three >> 33) + (four << 43 | four >> 21);
     return hash ^ hash >> 32;
 }
@@ -109,50 +109,50 @@ static void write_down(const Subject *subject, char *to) {
 }
 
 /* The number of the state that a subject is in; 0: there is no room for it. */
-static uint32_t state_of(WindowMemo *memo, const Subject *subject) {
+static uint32_t state_of(StepCache *cache, const Subject *subject) {
     size_t size = size_of(subject->count);
-    if (memo->written_size + size > MOST_WRITTEN || memo->state_count == MOST_STATES ||
-        !has_room((void **)&memo->states, memo->state_count, &memo->state_room, sizeof *memo->states) ||
-        !states_grow(memo))
+    if (cache->written_size + size > MOST_WRITTEN || cache->state_count == MOST_STATES ||
+        !has_room((void **)&cache->states, cache->state_count, &cache->state_room, sizeof *cache->states) ||
+        !states_grow(cache))
         return 0;
-    if (memo->written_size + size > memo->written_room) {
-        size_t room = memo->written_room ? 2 * memo->written_room : 1 << 16;
-        char *written = realloc(memo->written, room);
+    if (cache->written_size + size > cache->written_room) {
+        size_t room = cache->written_room ? 2 * cache->written_room : 1 << 16;
+        char *written = realloc(cache->written, room);
         if (written == NULL) return 0;
-        memo->written = written;
-        memo->written_room = room;
+        cache->written = written;
+        cache->written_room = room;
     }
-    char *own = memo->written + memo->written_size;
+    char *own = cache->written + cache->written_size;
     write_down(subject, own);
     uint64_t hash = hash_of(own, size);
-    size_t at = hash & memo->state_mask;
-    for (uint32_t number; (number = memo->state_at[at]); at = (at + 1) & memo->state_mask) {
-        const MemoState *state = &memo->states[number - 1];
-        if (state->hash == hash && state->count == (uint32_t)subject->count && memcmp(memo->written + state->at, own, size) == 0)
+    size_t at = hash & cache->state_mask;
+    for (uint32_t number; (number = cache->state_at[at]); at = (at + 1) & cache->state_mask) {
+        const CachedState *state = &cache->states[number - 1];
+        if (state->hash == hash && state->count == (uint32_t)subject->count && memcmp(cache->written + state->at, own, size) == 0)
             return number;
     }
-    memo->states[memo->state_count++] = (MemoState){hash, memo->written_size, subject->count};
-    memo->written_size += size;
-    return memo->state_at[at] = memo->state_count;
+    cache->states[cache->state_count++] = (CachedState){hash, cache->written_size, subject->count};
+    cache->written_size += size;
+    return cache->state_at[at] = cache->state_count;
 }
 
-int memo_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals) {
+int cache_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals) {
     if (!subject->state) {
         *names = subject->names;
         *locals = subject->locals;
         return subject->count;
     }
-    const MemoState *state = &window->memo.states[subject->state - 1];
-    const char *written = window->memo.written + state->at;
+    const CachedState *state = &window->cache.states[subject->state - 1];
+    const char *written = window->cache.written + state->at;
     *names = (const uint32_t *)written;
     *locals = (const Local *)(written + locals_at(state->count));
     return (int)state->count;
 }
 
-int memo_write_out(Window *window, Subject *subject) {
+int cache_write_out(Window *window, Subject *subject) {
     if (!subject->state) return 0;
-    const MemoState *state = &window->memo.states[subject->state - 1];
-    const char *written = window->memo.written + state->at;
+    const CachedState *state = &window->cache.states[subject->state - 1];
+    const char *written = window->cache.written + state->at;
     uint32_t count = state->count;
     if (subject_room(subject, (int)count) < 0) {
         window->broken = true;
@@ -170,18 +170,18 @@ int memo_write_out(Window *window, Subject *subject) {
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------ */
 
-static void slot_put(MemoTable *table, MemoSlot slot) {
-    size_t at = memo_hash(slot.from, slot.site) & table->mask;
+static void slot_put(StepTable *table, StepSlot slot) {
+    size_t at = cache_hash(slot.from, slot.site) & table->mask;
     while (table->slots[at].from) at = (at + 1) & table->mask;
     table->slots[at] = slot;
     table->count++;
 }
 
 /* For one more: it has twice as many places as there are steps. */
-static bool table_grow(MemoTable *table) {
+static bool table_grow(StepTable *table) {
     if (table->slots != NULL && 2 * (size_t)(table->count + 1) <= table->mask) return true;
     size_t size = table->slots ? 2 * (table->mask + 1) : 512;
-    MemoTable larger = {.slots = calloc(size, sizeof *larger.slots), .mask = size - 1};
+    StepTable larger = {.slots = calloc(size, sizeof *larger.slots), .mask = size - 1};
     if (larger.slots == NULL) return false;
     for (size_t i = 0; table->slots && i <= table->mask; i++)
         if (table->slots[i].from) slot_put(&larger, table->slots[i]);
@@ -191,137 +191,137 @@ static bool table_grow(MemoTable *table) {
 }
 
 /* false: there is no room. */
-static bool table_add(MemoTable *table, MemoSlot slot) {
+static bool table_add(StepTable *table, StepSlot slot) {
     if (table->count == MOST_STEPS || !table_grow(table)) return false;
     slot_put(table, slot);
     return true;
 }
 
-int memo_begin(Window *window, Subject *subject) {
-    window->memo.noting = true;
-    window->memo.noted = 0;
-    return memo_write_out(window, subject);
+int cache_begin(Window *window, Subject *subject) {
+    window->cache.noting = true;
+    window->cache.noted = 0;
+    return cache_write_out(window, subject);
 }
 
-void memo_add_note(WindowMemo *memo, Effect effect) {
+void cache_add_note(StepCache *cache, Effect effect) {
     if (effect.what < EFFECT_ENDED)
-        for (int i = 0; i < memo->noted; i++) {
-            Effect *known = &memo->notes[i];
+        for (int i = 0; i < cache->noted; i++) {
+            Effect *known = &cache->notes[i];
             if (known->what >= EFFECT_ENDED || known->pair != effect.pair || known->number != effect.number) continue;
-            if ((known->what += effect.what) == 0) *known = memo->notes[--memo->noted];
+            if ((known->what += effect.what) == 0) *known = cache->notes[--cache->noted];
             return;
         }
-    if (memo->noted < MOST_STEP_EFFECTS) memo->notes[memo->noted++] = effect;
-    else memo->noting = false;
+    if (cache->noted < MOST_STEP_EFFECTS) cache->notes[cache->noted++] = effect;
+    else cache->noting = false;
 }
 
 /* false: there is no room. */
-static bool add_step(WindowMemo *memo, uint64_t from, uint32_t site, MemoStep step) {
-    if (memo->effect_count + MOST_STEP_EFFECTS >= MOST_EFFECTS ||
-        !has_room((void **)&memo->steps, memo->step_count, &memo->step_room, sizeof *memo->steps))
+static bool add_step(StepCache *cache, uint64_t from, uint32_t site, CachedStep step) {
+    if (cache->effect_count + MOST_STEP_EFFECTS >= MOST_EFFECTS ||
+        !has_room((void **)&cache->steps, cache->step_count, &cache->step_room, sizeof *cache->steps))
         return false;
-    step.effects = memo->effect_count;
-    for (int i = 0; i <= memo->noted; i++) {
-        if (!has_room((void **)&memo->effects, memo->effect_count, &memo->effect_room, sizeof *memo->effects)) return false;
-        memo->effects[memo->effect_count++] = i < memo->noted ? memo->notes[i] : (Effect){.what = EFFECT_LAST};
+    step.effects = cache->effect_count;
+    for (int i = 0; i <= cache->noted; i++) {
+        if (!has_room((void **)&cache->effects, cache->effect_count, &cache->effect_room, sizeof *cache->effects)) return false;
+        cache->effects[cache->effect_count++] = i < cache->noted ? cache->notes[i] : (Effect){.what = EFFECT_LAST};
     }
-    memo->steps[memo->step_count++] = step;
-    return table_add(&memo->leaves, (MemoSlot){from, site, memo->step_count});
+    cache->steps[cache->step_count++] = step;
+    return table_add(&cache->leaves, (StepSlot){from, site, cache->step_count});
 }
 
 static void rest(Window *window) {
-    WindowMemo *memo = &window->memo;
-    bool useful = window->taken - memo->woken >= LONG_USE;
-    memo->resting = useful || !memo->resting ? FIRST_REST : memo->resting < LONGEST_REST ? 4 * memo->resting : LONGEST_REST;
-    memo->rested = 0;
-    memo_clear(window);
-    memo->credit = -1;
+    StepCache *cache = &window->cache;
+    bool useful = window->taken - cache->woken >= LONG_USE;
+    cache->resting = useful || !cache->resting ? FIRST_REST : cache->resting < LONGEST_REST ? 4 * cache->resting : LONGEST_REST;
+    cache->rested = 0;
+    cache_clear(window);
+    cache->credit = -1;
 }
 
 /* Nothing is done before the states of nothing can be had. */
 static bool is_ready(Window *window) {
-    WindowMemo *memo = &window->memo;
-    if (memo->states != NULL) return true;
+    StepCache *cache = &window->cache;
+    if (cache->states != NULL) return true;
     static const Subject nothing;
-    memo->since = window->expired;
-    return state_of(memo, &nothing) == NOTHING && table_grow(&memo->comes) && table_grow(&memo->leaves);
+    cache->since = window->expired;
+    return state_of(cache, &nothing) == NOTHING && table_grow(&cache->comes) && table_grow(&cache->leaves);
 }
 
 /* The state to which a step led that was not known; 0: there is none, and nothing is kept. */
 static uint32_t state_after(Window *window, Subject *subject) {
-    WindowMemo *memo = &window->memo;
+    StepCache *cache = &window->cache;
     if (subject->count > MOST_NAMES) return 0;
-    if (memo->credit < 0) { /* it has rested */
-        memo->credit = memo->resting ? TRIAL : MOST_CREDIT;
-        memo->woken = window->taken;
+    if (cache->credit < 0) { /* it has rested */
+        cache->credit = cache->resting ? TRIAL : MOST_CREDIT;
+        cache->woken = window->taken;
     }
-    memo->credit = (memo->credit < MOST_CREDIT ? memo->credit : MOST_CREDIT) - cost(subject->count);
-    if (memo->credit < 0) {
+    cache->credit = (cache->credit < MOST_CREDIT ? cache->credit : MOST_CREDIT) - cost(subject->count);
+    if (cache->credit < 0) {
         rest(window);
         return 0;
     }
-    uint32_t to = is_ready(window) ? state_of(memo, subject) : 0;
-    if (!to) memo_clear(window); /* it is full, or there is no memory: it begins anew */
+    uint32_t to = is_ready(window) ? state_of(cache, subject) : 0;
+    if (!to) cache_clear(window); /* it is full, or there is no memory: it begins anew */
     return to;
 }
 
-void memo_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name) {
-    WindowMemo *memo = &window->memo;
-    bool noted = memo->noting;
-    memo->noting = false;
+void cache_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name) {
+    StepCache *cache = &window->cache;
+    bool noted = cache->noting;
+    cache->noting = false;
     uint32_t to = state_after(window, subject);
     if (!to) return;
-    if (!noted || table_add(&memo->comes, (MemoSlot){memo_from(from, name), 0, to})) subject->state = to;
-    else memo_clear(window);
+    if (!noted || table_add(&cache->comes, (StepSlot){cache_from(from, name), 0, to})) subject->state = to;
+    else cache_clear(window);
 }
 
-void memo_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run) {
-    WindowMemo *memo = &window->memo;
-    bool noted = memo->noting;
-    memo->noting = false;
+void cache_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run) {
+    StepCache *cache = &window->cache;
+    bool noted = cache->noting;
+    cache->noting = false;
     uint32_t to = state_after(window, subject);
     if (!to) return;
-    uint64_t *alone = run ? &window->names[name].alone[run - 1] : &memo->nowhere;
-    MemoStep step = {.alone = alone, .to = to, .name = name, .worth = (uint32_t)worth(subject->count)};
-    if (!noted || add_step(memo, memo_from(from, name), site, step)) subject->state = to;
-    else memo_clear(window);
+    uint64_t *alone = run ? &window->names[name].alone[run - 1] : &cache->nowhere;
+    CachedStep step = {.alone = alone, .to = to, .name = name, .worth = (uint32_t)worth(subject->count)};
+    if (!noted || add_step(cache, cache_from(from, name), site, step)) subject->state = to;
+    else cache_clear(window);
 }
 
-void memo_settle(Window *window) {
-    WindowMemo *memo = &window->memo;
-    if (memo->since == window->expired) return; /* nothing has happened since */
-    for (uint32_t i = 0; i < memo->step_count; i++) {
-        MemoStep *step = &memo->steps[i];
+void cache_settle(Window *window) {
+    StepCache *cache = &window->cache;
+    if (cache->since == window->expired) return; /* nothing has happened since */
+    for (uint32_t i = 0; i < cache->step_count; i++) {
+        CachedStep *step = &cache->steps[i];
         if (!step->count) continue;
-        for (const Effect *effect = &memo->effects[step->effects]; effect->what != EFFECT_LAST; effect++) {
+        for (const Effect *effect = &cache->effects[step->effects]; effect->what != EFFECT_LAST; effect++) {
             if (effect->what == EFFECT_ENDED) ending_add(effect->pair, effect->number, effect->site, step->count);
             else if (effect->what == EFFECT_USED)
-                usage_add(window, step->name, effect->hash, step->count, memo->since + step->last);
+                usage_add(window, step->name, effect->hash, step->count, cache->since + step->last);
             else effect->pair->alone[effect->number] += (uint64_t)(int64_t)effect->what * step->count;
         }
         step->count = step->last = 0;
     }
-    memo->since = window->expired;
+    cache->since = window->expired;
 }
 
-int memo_clear(Window *window) {
-    memo_settle(window);
+int cache_clear(Window *window) {
+    cache_settle(window);
     int failed = 0;
     for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++)
-        if (window->subject_at[i].subject && memo_write_out(window, window->subject_at[i].subject) < 0) failed = -1;
-    WindowMemo *memo = &window->memo;
-    memo_free(memo);
-    *memo = (WindowMemo){.credit = memo->credit, .resting = memo->resting, .rested = memo->rested, .woken = memo->woken,
+        if (window->subject_at[i].subject && cache_write_out(window, window->subject_at[i].subject) < 0) failed = -1;
+    StepCache *cache = &window->cache;
+    cache_free(cache);
+    *cache = (StepCache){.credit = cache->credit, .resting = cache->resting, .rested = cache->rested, .woken = cache->woken,
                    .noting = false, .since = window->expired};
     return failed;
 }
 
-void memo_free(WindowMemo *memo) {
-    free(memo->states);
-    free(memo->state_at);
-    free(memo->written);
-    free(memo->steps);
-    free(memo->comes.slots);
-    free(memo->leaves.slots);
-    free(memo->effects);
+void cache_free(StepCache *cache) {
+    free(cache->states);
+    free(cache->state_at);
+    free(cache->written);
+    free(cache->steps);
+    free(cache->comes.slots);
+    free(cache->leaves.slots);
+    free(cache->effects);
 }

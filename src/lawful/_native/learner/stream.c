@@ -74,7 +74,7 @@ int stream_hand_over(Window *window, bool patient) {
 static bool work(Window *window, LearnChunk *chunk) {
     bool due = false;
     pthread_mutex_lock(&window->lock);
-    memo_settle_in_time(window);
+    cache_settle_in_time(window);
     /* Up to the next tick. */
     uint64_t every = window->tick_every, left = every ? every - window->taken % every : UINT64_MAX;
     uint32_t from = chunk->done, count = chunk->count - from < left ? chunk->count - from : (uint32_t)left;

@@ -131,7 +131,7 @@ int survey_all(Window *window, const Instruction *program, int length, bool prun
     uint64_t *by_kind = malloc(2 * automaton->kinds * sizeof *by_kind), *firsts = by_kind + automaton->kinds;
     if (by_kind == NULL) return -1;
     int failed = 0;
-    memo_settle(window);
+    cache_settle(window);
     size_t kept = 0, count = window->pair_count;
     for (size_t i = 0; i < count; i++) {
         Pair *pair = window->pairs[i];

@@ -51,8 +51,8 @@ static Subject *subject_enter(Window *window, uint64_t object) {
     subject->object = object;
     subject->queued = subject->trailed = 0;
     subject->count = 0;
-    subject->state = window->memo.states != NULL; /* the first one */
-    if (life_enter(&window->lives, object, subject) < 0) return NULL;
+    subject->state = window->cache.states != NULL; /* the first one */
+    if (history_enter(&window->histories, object, subject) < 0) return NULL;
     window->spare_subjects = subject->next;
     subject->next = NULL;
     slot_put(window->subject_at, window->subject_mask, (SubjectSlot){object, subject});
@@ -74,7 +74,7 @@ static void subject_leave(Window *window, Subject *subject) {
     slots[at].subject = NULL;
     subject->next = window->spare_subjects;
     window->spare_subjects = subject;
-    life_rest(&window->lives, subject->life_number);
+    history_rest(&window->histories, subject->history_number);
 }
 
 /* ---- its events ----------------------------------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static int begin(Window *window, Subject *subject, int i, int j) {
     int letter = letter_of(mine, other);
     bool created = false;
     Pair *pair = pair_for(window, letter ? other : mine, letter ? mine : other, &created);
-    if (pair == NULL || created) window->memo.noting = false; /* it will not be so again */
+    if (pair == NULL || created) window->cache.noting = false; /* it will not be so again */
     if (pair == NULL) return window->broken ? -1 : 0;
     Scenario *scenario = scenario_of(subject, i, j);
     if (pair == &pair_pruned) {
@@ -186,10 +186,10 @@ int window_interrupt_runs(Window *window, Pair *pair) {
         if (subject == NULL) continue;
         const uint32_t *names;
         const Local *locals;
-        int count = memo_locals(window, subject, &names, &locals);
+        int count = cache_locals(window, subject, &names, &locals);
         int first = find_name(names, count, pair->first), second = find_name(names, count, pair->second);
         if ((first < 0 || !locals[first].run) && (second < 0 || !locals[second].run)) continue;
-        if (memo_write_out(window, subject) < 0 || (first = local_enter(subject, pair->first)) < 0 ||
+        if (cache_write_out(window, subject) < 0 || (first = local_enter(subject, pair->first)) < 0 ||
             (second = local_enter(subject, pair->second)) < 0) {
             window->broken = true;
             return -1;
@@ -218,7 +218,7 @@ static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
         if (j == i || !is_open(scenario)) continue;
         int letter = letter_of(name, subject->names[j]), at = letter * window->automaton.positions + position;
         scenario->pair->alone[at]--;
-        memo_note(&window->memo, (Effect){.pair = scenario->pair, .number = (uint16_t)at, .what = -1});
+        cache_note(&window->cache, (Effect){.pair = scenario->pair, .number = (uint16_t)at, .what = -1});
         if (subject->locals[j].queued || scenario->letters & (2 >> letter)) {
             usage->touched[count++] = subject->names[j];
             hash += mixed(subject->names[j] + UINT64_C(0x100000001));
@@ -237,7 +237,7 @@ static int leave(Window *window, Subject *subject, Queued event) {
     const Automaton *automaton = &window->automaton;
     int failed = 0;
     uint32_t from = subject->state;
-    if (from && memo_begin(window, subject) < 0) return -1;
+    if (from && cache_begin(window, subject) < 0) return -1;
     int i = local_find(subject, event.name);
     bool over = --subject->locals[i].queued == 0;
     size_t known = window->pair_count;
@@ -283,7 +283,7 @@ static int leave(Window *window, Subject *subject, Queued event) {
     }
     if (!subject->queued) subject->count = 0;
     else if (over) subject_tidy(subject);
-    if (!memo_rests(&window->memo)) memo_keep_leave(window, subject, from, event.name, event.site, run);
+    if (!cache_rests(&window->cache)) cache_keep_leave(window, subject, from, event.name, event.site, run);
     return 0;
 }
 
@@ -295,15 +295,15 @@ static inline int expire(Window *window) {
     uint32_t *trail = subject->trail[subject->trailed++ % MOST_TRAIL];
     trail[0] = event.name;
     trail[1] = event.site;
-    WindowMemo *memo = &window->memo;
-    uint32_t known = subject->state ? memo_find(&memo->leaves, memo_from(subject->state, event.name), event.site) : 0;
+    StepCache *cache = &window->cache;
+    uint32_t known = subject->state ? cache_find(&cache->leaves, cache_from(subject->state, event.name), event.site) : 0;
     if (known) {
-        MemoStep *step = &memo->steps[known - 1];
+        CachedStep *step = &cache->steps[known - 1];
         subject->state = step->to;
         step->count++;
-        step->last = (uint32_t)(window->expired - memo->since);
+        step->last = (uint32_t)(window->expired - cache->since);
         ++*step->alone;
-        memo->credit += step->worth;
+        cache->credit += step->worth;
     } else if (leave(window, subject, event) < 0) {
         return -1;
     }
@@ -327,10 +327,10 @@ static int queue_grow(Window *window) {
 static int come(Window *window, Subject *subject, uint32_t name) {
     uint32_t from = subject->state;
     int at;
-    if (name_at(window, name) == NULL || (from && memo_begin(window, subject) < 0) || (at = local_enter(subject, name)) < 0)
+    if (name_at(window, name) == NULL || (from && cache_begin(window, subject) < 0) || (at = local_enter(subject, name)) < 0)
         return -1;
     subject->locals[at].queued++;
-    if (!memo_rests(&window->memo)) memo_keep_come(window, subject, from, name);
+    if (!cache_rests(&window->cache)) cache_keep_come(window, subject, from, name);
     return 0;
 }
 
@@ -338,12 +338,12 @@ static inline int take(Window *window, const LearnEvent *event) {
     if (window->taken - window->expired == window->queue_room && queue_grow(window) < 0) return -1;
     Subject *subject = subject_find(window, event->object);
     if (subject == NULL && (subject = subject_enter(window, event->object)) == NULL) return -1;
-    uint32_t to = subject->state ? memo_find(&window->memo.comes, memo_from(subject->state, event->name), 0) : 0;
+    uint32_t to = subject->state ? cache_find(&window->cache.comes, cache_from(subject->state, event->name), 0) : 0;
     if (to) subject->state = to;
     else if (come(window, subject, event->name) < 0) return -1;
     subject->queued++;
     window->queue[window->taken++ & (window->queue_room - 1)] = (Queued){event->name, event->site, subject};
-    if (life_take(&window->lives, subject->life, event->name, event->site, window->taken) < 0) return -1;
+    if (history_take(&window->histories, subject->history, event->name, event->site, window->taken) < 0) return -1;
     return window->taken - window->expired > window->size ? expire(window) : 0;
 }
 
@@ -351,9 +351,9 @@ int window_take(Window *window, const LearnEvent *events, size_t count, size_t s
     if (window->broken) return -1;
     if (window->subject_at == NULL && subjects_grow(window) < 0) window->broken = true;
     for (size_t i = 0; i < count && !window->broken; i++) {
-        if (i + EVENTS_AHEAD < seen && window->lives.at != NULL) {
-            life_expect(&window->lives, events[i + EVENTS_AHEAD].object);
-            life_expect_soon(&window->lives, events[i + EVENTS_SOON].object);
+        if (i + EVENTS_AHEAD < seen && window->histories.at != NULL) {
+            history_expect(&window->histories, events[i + EVENTS_AHEAD].object);
+            history_expect_soon(&window->histories, events[i + EVENTS_SOON].object);
         }
         if (take(window, &events[i]) < 0) window->broken = true;
     }
@@ -370,7 +370,7 @@ int window_drain(Window *window) {
     window->draining = true;
     int failed = shrink_to(window, 0);
     window->draining = false;
-    if (!failed && lives_end(&window->lives) < 0) {
+    if (!failed && histories_end(&window->histories) < 0) {
         window->broken = true;
         return -1;
     }
@@ -409,6 +409,6 @@ void window_free(Window *window) {
     }
     free(window->subject_at);
     free(window->queue);
-    memo_free(&window->memo);
-    lives_free(&window->lives);
+    cache_free(&window->cache);
+    histories_free(&window->histories);
 }

@@ -5,8 +5,6 @@
 #include "tracer/probe.h"
 #include "tracer/tasks.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 #define DEEPEST_CALL 200 /* frames among which who calls is looked for */
 #define KEPT 256         /* a power of two */
 
@@ -260,5 +258,3 @@ int crossing_start(Tracer *tracer, Post *post, CodeInfo *info, RunFrame *frame) 
     if (answer == POST_UNKNOWN && PyErr_Occurred()) PyErr_Clear(); /* whatever it was, Python meets it again */
     return answer;
 }
-
-#endif

@@ -5,8 +5,6 @@
 #include "messages/messages.h"
 #include "messages/routes.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 #define RECENT 256       /* entries of a table that were met last, by the addresses of their objects: a power of two */
 #define HITS 256         /* ways that were found last: a power of two */
 #define RECENT_NAMES 64  /* names of messages that were met last: a power of two */
@@ -101,12 +99,11 @@ static inline bool post_passes(Tracer *tracer, const PyObject *code) {
     if (code != post->take || post->sharing || post->rests || !tracer->running || tracer->broken) return false;
     RunFrame *frame = frame_current(frame_thread(tracer->interpreter));
     const PyObject *queue = frame->localsplus[0];
-    return queue != NULL && post_is_plain(post, TAKE, Py_TYPE(queue)) && post_is_called_by_get(post, frame) && !is_aside(tracer);
+    return queue != NULL && post_is_plain(post, TAKE, Py_TYPE(queue)) && post_is_called_by_get(post, frame) && !is_suspended(tracer);
 }
 
 /* A function of the program's own starts that may be a message. As post_start. */
 int crossing_start(Tracer *tracer, Post *post, CodeInfo *info, RunFrame *frame);
 void crossings_clear(Post *post);
 
-#endif
 #endif

@@ -8,8 +8,6 @@
 #include "tracer/fast_plain.h"
 #include "tracer/tasks.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 #include <structmember.h>
 
 static PyObject *text_args, *text_argIds, *text_kwargs, *text_alias, *text_maxsize, *text_queue, *zero;
@@ -154,7 +152,7 @@ PyTypeObject PostType = {
 
 /* What a table has of an object; borrowed; NULL: nothing. An entry stays as it is as long as its object lives. */
 PyObject *post_known(Post *post, int table, PyObject *key) {
-    size_t home = identity_home(key, RECENT - 1);
+    size_t home = identity_slot(key, RECENT - 1);
     PyObject *weak = post->recent[table][home].weak;
     if (weak != NULL && ((PyWeakReference *)weak)->wr_object == key) return post->recent[table][home].value;
     PyObject *number = PyLong_FromVoidPtr(key), *entry = number ? PyDict_GetItemWithError(post->tables[table], number) : NULL;
@@ -180,9 +178,7 @@ static bool is_plain(PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == &PyLong_Type) {
         int overflow;
-#if PY_VERSION_HEX >= 0x030C0000
         if (PyUnstable_Long_IsCompact((PyLongObject *)value)) return true;
-#endif
         PyLong_AsLongLongAndOverflow(value, &overflow);
         return !overflow;
     }
@@ -453,11 +449,7 @@ static bool has_telling_name(Post *post, PyObject *task) {
 }
 
 static PyCodeObject *coroutine_code(PyObject *coroutine) { /* a new reference */
-#if PY_VERSION_HEX >= 0x030C0000
     return PyGen_GetCode((PyGenObject *)coroutine);
-#else
-    return (PyCodeObject *)Py_NewRef(((PyCoroObject *)coroutine)->cr_code);
-#endif
 }
 
 /* An id as a number, mostly the same object as last time; a new reference, or NULL. */
@@ -634,7 +626,7 @@ static PyObject *values_of(Post *post, PyObject *item, PyObject *said_by, Way *w
 uint32_t post_place(Tracer *tracer, RunFrame *frame) {
     RunFrame *caller = frame_caller(frame);
     for (int i = 0; caller != NULL && i < 10; caller = frame_caller(caller), i++) {
-        uint32_t place = quick_place(tracer, caller);
+        uint32_t place = fast_caller_place(tracer, caller);
         if (place) return place;
         const CodeInfo *info = plan_find(tracer, frame_code(caller));
         if (info != NULL && info->own) break;
@@ -830,11 +822,9 @@ static NOT_INLINE int begin_slowly(Tracer *tracer, PyCodeObject *code, int which
 int post_begin(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
     Post *post = tracer->post;
     int which = which_of(post, code);
-    if (which == NONE_OF_THEM || !tracer->running || tracer->broken || post->rests || is_aside(tracer)) return POST_OTHER;
+    if (which == NONE_OF_THEM || !tracer->running || tracer->broken || post->rests || is_suspended(tracer)) return POST_OTHER;
     PyObject *queue = frame->localsplus[0];
     if (queue == NULL || !post_is_plain(post, which, Py_TYPE(queue))) return POST_OTHER;
     int answer = see(tracer, post, which, frame, queue);
     return answer == POST_UNKNOWN ? begin_slowly(tracer, code, which, frame) : answer;
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "tracer/tracer.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 typedef struct Post Post;
 extern PyTypeObject PostType, QueueReaderType, WayType;
 
@@ -17,5 +15,4 @@ int post_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
 #define POST_OTHER 3
 int post_begin(Tracer *tracer, PyCodeObject *code, RunFrame *frame);
 
-#endif
 #endif

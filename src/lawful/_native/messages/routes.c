@@ -3,8 +3,6 @@
 #include "messages/messages.h"
 #include "messages/routes.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 #include <structmember.h>
 
 static PyObject *text_args, *text_argIds, *text_task, *text_file, *text_line, *text_thread, *text_time, *zero;
@@ -169,5 +167,3 @@ int way_forms(Tracer *tracer, Way *way, Forms *forms, uint32_t place, Id task) {
     forms->task = task;
     return 0;
 }
-
-#endif

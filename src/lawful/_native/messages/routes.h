@@ -5,8 +5,6 @@
 #include "messages/inline_check.h"
 #include "tracer/tracer.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 typedef struct {
     PyObject_HEAD
     PyObject *task;     /* that read last: a weak reference, or None */
@@ -43,5 +41,4 @@ typedef struct {
 /* The forms, as they are at this place and in this task. */
 int way_forms(Tracer *tracer, Way *way, Forms *forms, uint32_t place, Id task);
 
-#endif
 #endif

@@ -11,13 +11,16 @@
    a property into its class under the name of such a field. */
 #include "tracer/probe.h"
 
-#ifdef LAWFUL_STEPS
+<<<<<<< HEAD
+=======
+#ifdef LAWFUL_FIELD_COUNTS
 #ifndef LAWFUL_NO_TRACER
 
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
 static int watcher = -1; /* the interpreter's number for it */
 static PyObject *text_dict;
 
-bool steps_possible(const Tracer *tracer) { return !tracer->steps_off; }
+bool field_counts_possible(const Tracer *tracer) { return !tracer->steps_off; }
 
 static bool is_number(PyObject *value) {
     return PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value);
@@ -57,7 +60,7 @@ static int empty_buffer(void *argument) {
 }
 
 static void tell(Tracer *tracer, CodeInfo *info, Probe *probe, const Sample *sample, PyObject *value) {
-    Callee *callee = plan_known_field(tracer, probe->last_answers, probe->name, Py_TYPE(sample->key));
+    Callee *callee = plan_known_field(tracer, probe->cached_callees, probe->name, Py_TYPE(sample->key));
     if (callee == NULL || callee->name == NULL || !(callee->wants & WANT_WRITE)) return;
     PyObject *payload = result_payload(tracer, callee, NULL, value);
     if (payload == NULL && PyErr_Occurred()) {
@@ -85,14 +88,14 @@ static void changes(Tracer *tracer, RunFrame *frame, PyObject *fields, PyObject 
 }
 
 static void timed_changes(Tracer *tracer, RunFrame *frame, PyObject *fields, PyObject *key, PyObject *value) {
-    if (--tracer->until) {
+    if (--tracer->until_timed) {
         changes(tracer, frame, fields, key, value);
         return;
     }
-    unsigned exacts = tracer->exacts;
+    unsigned measurements = tracer->measurements;
     int64_t began = cost_begin(tracer);
     changes(tracer, frame, fields, key, value);
-    cost_end(tracer, began, exacts);
+    cost_end(tracer, began, measurements);
 }
 
 static int on_change(PyDict_WatchEvent event, PyObject *fields, PyObject *key, PyObject *value) {
@@ -117,15 +120,15 @@ static int can_tell(Tracer *tracer, Group *group, PyTypeObject *type, PyObject *
     if (type->tp_setattro != PyObject_GenericSetAttr) return 0;
     PyObject *descriptor = _PyType_Lookup(type, name);
     if (descriptor != NULL && Py_TYPE(descriptor)->tp_descr_set != NULL) return 0;
-    LastAnswer answers[LAST_ANSWERS] = {{NULL}};
+    CachedCallee answers[CACHED_CALLEES] = {{NULL}};
     Callee *callee = plan_field(tracer, answers, name, type);
     if (callee == NULL) return -1;
     return callee->name == NULL || (callee->group == group && !(callee->wants & LEARN(WANT_WRITE)));
 }
 
-int steps_name(Tracer *tracer, PyObject *name) {
+int field_counts_add_name(Tracer *tracer, PyObject *name) {
     if (is_step_name(tracer, name)) return 0;
-    if (tracer->step_count == MOST_STEPS) return steps_give_up(tracer);
+    if (tracer->step_count == MOST_COUNTED_FIELDS) return field_counts_disable(tracer);
     tracer->step_names[tracer->step_count++] = Py_NewRef(name);
     for (Group *group = tracer->groups; group != NULL; group = group->next)
         if (group->unwatched) tracer->by_place |= group->bit;
@@ -141,7 +144,7 @@ int steps_name(Tracer *tracer, PyObject *name) {
     return 0;
 }
 
-int steps_give_up(Tracer *tracer) {
+int field_counts_disable(Tracer *tracer) {
     for (Group *group = tracer->groups; group != NULL; group = group->next)
         if (sample_by_place(tracer, group) < 0) return -1;
     tracer->steps_off = true;
@@ -163,9 +166,9 @@ static PyObject *own_fields(PyObject *object) {
     return fields;
 }
 
-PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object) {
+PyObject *field_counts_watch(Tracer *tracer, Group *group, PyObject *object) {
     if (tracer->steps_off || !group->bit || group->places || tracer->step_count == 0) return NULL;
-    int can = object_is_bare(object);
+    int can = object_has_no_dict(object);
     for (int i = 0; can > 0 && i < tracer->step_count; i++) can = can_tell(tracer, group, Py_TYPE(object), tracer->step_names[i]);
     if (can > 0 && watcher < 0 && (watcher = PyDict_AddWatcher(on_change)) < 0) {
         PyErr_Clear(); /* others have all of them */
@@ -185,7 +188,7 @@ PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object) {
     return NULL;
 }
 
-void steps_unwatch(PyObject *fields) {
+void field_counts_unwatch(PyObject *fields) {
     int several = -1;
     for (int i = 0; i < MOST_TRACERS; i++) several += identity_watcher(i) != NULL;
     if (several > 0) return; /* another one may want to know */
@@ -193,6 +196,3 @@ void steps_unwatch(PyObject *fields) {
     if (PyDict_Unwatch(watcher, fields) < 0) PyErr_Clear();
     PyErr_SetRaisedException(exception);
 }
-
-#endif
-#endif

@@ -2,8 +2,6 @@
    and what is switched off in the interpreter as long as there are none. */
 #include "tracer/tracer.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 #include <time.h>
 
 #define STACK 8      /* places that `born` has */
@@ -22,7 +20,7 @@ static uint64_t mixed(uint64_t value) {
 
 static uint64_t first_state(uint64_t seed, long number) { return mixed(seed + (uint64_t)number * GOLDEN); }
 
-static bool bears(const Group *group) { return group->rate > 0 && group->budget != 0; }
+static bool accepts_samples(const Group *group) { return group->rate > 0 && group->budget != 0; }
 
 /* ---- groups --------------------------------------------------------------------------------------------------------- */
 
@@ -70,24 +68,29 @@ void sample_forget(Tracer *tracer) {
 /* ---- steps ---------------------------------------------------------------------------------------------------------- */
 
 /* It tells of nothing itself from now on. */
+<<<<<<< HEAD
 static void let_be(Sample *sample) {
-#ifdef LAWFUL_STEPS
     if (sample->fields != NULL) steps_unwatch(sample->fields);
+=======
+static void stop_watching(Sample *sample) {
+#ifdef LAWFUL_FIELD_COUNTS
+    if (sample->fields != NULL) field_counts_unwatch(sample->fields);
 #endif
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     sample->fields = NULL;
 }
 
 /* A sample is one no more. */
-static void leaves(Tracer *tracer, Sample sample) {
+static void sample_left(Tracer *tracer, Sample sample) {
     Group *group = sample.group;
     if (sample.fields == NULL && group->unwatched > 0 && --group->unwatched == 0 && !group->places && !tracer->steps_off)
         tracer->by_place &= ~group->bit;
-    let_be(&sample);
+    stop_watching(&sample);
 }
 
 /* ---- sleep ---------------------------------------------------------------------------------------------------------- */
 
-void sample_sleeps(Tracer *tracer, CodeInfo *info) {
+void sample_add_sleeper(Tracer *tracer, CodeInfo *info) {
     if (info->slept) return;
     info->slept = true;
     info->sleeper_before = NULL;
@@ -115,7 +118,7 @@ void sample_cost(Tracer *tracer, CodeInfo *info, uint64_t groups) {
         if (group->bit & groups && !group->woken && group->patience < MOST_GUESSED) group->patience += waking_cost(info);
 }
 
-static bool bears_here(const CodeInfo *info, uint64_t groups) {
+static bool begins_here(const CodeInfo *info, uint64_t groups) {
     if (info->bears && info->groups & groups) return true;
     for (int i = 0; i < info->n_probes; i++)
         if (info->probes[i].bears && info->probes[i].groups & groups) return true;
@@ -139,7 +142,7 @@ static int wake(Tracer *tracer, uint64_t groups, bool births_only) {
     int64_t cost = 0;
     for (CodeInfo *info = tracer->sleepers, *next; info != NULL; info = next) {
         next = info->sleeper_after;
-        if (!(info->all_groups & slept) || !(births_only ? bears_here(info, slept) : wakes(tracer, info, slept))) continue;
+        if (!(info->all_groups & slept) || !(births_only ? begins_here(info, slept) : wakes(tracer, info, slept))) continue;
         sample_unlink(info);
         cost += waking_cost(info);
         if (delivery_wake(tracer, info) < 0) return -1;
@@ -149,7 +152,7 @@ static int wake(Tracer *tracer, uint64_t groups, bool births_only) {
         group->patience = cost;
         group->woken = true;
     }
-    return delivery_woken(tracer);
+    return 0;
 }
 
 int sample_by_place(Tracer *tracer, Group *group) {
@@ -158,7 +161,7 @@ int sample_by_place(Tracer *tracer, Group *group) {
     tracer->by_place |= group->bit;
     Samples *samples = &tracer->samples;
     for (size_t i = 0; samples->used && i <= samples->mask; i++)
-        if (samples->entries[i].key != NULL && samples->entries[i].group == group) let_be(&samples->entries[i]);
+        if (samples->entries[i].key != NULL && samples->entries[i].group == group) stop_watching(&samples->entries[i]);
     group->unwatched = group->alive;
     if (!(tracer->awake[0] & group->bit)) return 0;
     tracer->awake[0] &= ~group->bit;
@@ -168,7 +171,7 @@ int sample_by_place(Tracer *tracer, Group *group) {
 /* They sleep from their next visit on. */
 static void sleep_now(Tracer *tracer, Group *group) {
     tracer->awake[0] &= ~group->bit;
-    if (!bears(group)) tracer->awake[1] &= ~group->bit;
+    if (!accepts_samples(group)) tracer->awake[1] &= ~group->bit;
 }
 
 /* The next sample comes after 1 / rate births on average, however long one has waited: so it pays to sleep at once, or not
@@ -179,29 +182,29 @@ static void sleep_now(Tracer *tracer, Group *group) {
 
 static bool pays(const Group *group) { return group->visits > group->patience * group->rate * (group->births + 1); }
 
-void sample_drowse(Tracer *tracer, uint64_t groups) {
+void sample_idle_visit(Tracer *tracer, uint64_t groups) {
     if (groups & tracer->alive) return;
     for (Group *group = tracer->groups; group != NULL; group = group->next) {
         if (!(group->bit & groups & tracer->awake[0])) continue;
         group->visits++;
-        if (++group->fruitless > group->patience) sleep_now(tracer, group);
+        if (++group->idle_visits > group->patience) sleep_now(tracer, group);
     }
 }
 
-static void drowse(Tracer *tracer, Group *group) {
-    group->fruitless = 0;
+static void maybe_sleep(Tracer *tracer, Group *group) {
+    group->idle_visits = 0;
     group->sleeps++;
     if (group->births > 1e4 || group->visits > 1e6) { /* programs change */
         group->births /= 2;
         group->visits /= 2;
     }
-    if (!bears(group) || (group->sleeps > TRIALS && group->sleeps % TRY_AGAIN && pays(group))) sleep_now(tracer, group);
+    if (!accepts_samples(group) || (group->sleeps > TRIALS && group->sleeps % TRY_AGAIN && pays(group))) sleep_now(tracer, group);
 }
 
 int sample_set(Tracer *tracer, Group *group, double rate, int64_t budget) {
     group->rate = rate;
     group->budget = budget < 0 ? -1 : budget;
-    if (bears(group)) return wake(tracer, group->bit, true);
+    if (accepts_samples(group)) return wake(tracer, group->bit, true);
     if (group->alive == 0) sleep_now(tracer, group);
     else tracer->awake[1] |= group->bit;
     return 0;
@@ -210,7 +213,7 @@ int sample_set(Tracer *tracer, Group *group, double rate, int64_t budget) {
 /* ---- samples -------------------------------------------------------------------------------------------------------- */
 
 bool sample_flip(Tracer *tracer, Group *group) {
-    if (!bears(group)) return false;
+    if (!accepts_samples(group)) return false;
     group->born++;
     if (tracer->awake[0] & ~tracer->alive & group->bit) group->births++;
     group->coin += GOLDEN;
@@ -220,7 +223,7 @@ bool sample_flip(Tracer *tracer, Group *group) {
 #define FILTERED 256 /* samples: with more of them, all bits would be set anyway */
 
 static void put(Samples *samples, Sample sample) {
-    size_t i = identity_home(sample.key, samples->mask), bit = filter_bit(sample.key);
+    size_t i = identity_slot(sample.key, samples->mask), bit = filter_bit(sample.key);
     while (samples->entries[i].key != NULL) i = (i + 1) & samples->mask;
     samples->entries[i] = sample;
     samples->filter[bit / 64] |= UINT64_C(1) << bit % 64;
@@ -251,7 +254,7 @@ static int resize(Samples *samples, size_t room) {
 
 static void take_out(Samples *samples, size_t gap) {
     for (size_t i = (gap + 1) & samples->mask; samples->entries[i].key != NULL; i = (i + 1) & samples->mask) {
-        size_t wanted = identity_home(samples->entries[i].key, samples->mask);
+        size_t wanted = identity_slot(samples->entries[i].key, samples->mask);
         if (((i - wanted) & samples->mask) < ((i - gap) & samples->mask)) continue;
         samples->entries[gap] = samples->entries[i];
         gap = i;
@@ -266,14 +269,14 @@ void sample_release(Tracer *tracer, Group *group) {
         Sample sample = samples->entries[i];
         /* Another one may move into the gap; those that move to the beginning, from behind the end, were looked at. */
         if (sample.key != NULL && sample.group == group) {
-            leaves(tracer, sample);
+            sample_left(tracer, sample);
             take_out(samples, i);
         } else i++;
     }
     filter_anew(samples);
     group->alive = 0;
     tracer->alive &= ~group->bit;
-    if (!bears(group)) sleep_now(tracer, group);
+    if (!accepts_samples(group)) sleep_now(tracer, group);
 }
 
 static int add(Tracer *tracer, PyObject *object, Id id, Group *group, PyObject *fields) {
@@ -288,7 +291,7 @@ static int add(Tracer *tracer, PyObject *object, Id id, Group *group, PyObject *
     if (fields == NULL) group->unwatched++;
     group->taken++;
     group->alive++;
-    group->fruitless = 0;
+    group->idle_visits = 0;
     tracer->alive |= group->bit;
     if (group->budget > 0) group->budget--;
     return 0;
@@ -297,13 +300,13 @@ static int add(Tracer *tracer, PyObject *object, Id id, Group *group, PyObject *
 Group *sample_lost(Tracer *tracer, PyObject *object) {
     Samples *samples = &tracer->samples;
     if (samples->used == 0) return NULL;
-    size_t gap = identity_home(object, samples->mask);
+    size_t gap = identity_slot(object, samples->mask);
     while (samples->entries[gap].key != object) {
         if (samples->entries[gap].key == NULL) return NULL;
         gap = (gap + 1) & samples->mask;
     }
     Group *group = samples->entries[gap].group;
-    leaves(tracer, samples->entries[gap]);
+    sample_left(tracer, samples->entries[gap]);
     take_out(samples, gap);
     /* A small table is sooner looked at. Where there is no memory for it, it stays as it is. */
     if (samples->mask > 1024 && samples->used < samples->mask / 16) (void)resize(samples, (samples->mask + 1) / 4);
@@ -314,7 +317,7 @@ Group *sample_lost(Tracer *tracer, PyObject *object) {
 Sample *sample_find(Tracer *tracer, const PyObject *object) {
     Samples *samples = &tracer->samples;
     if (!sample_of(tracer, object)) return NULL;
-    size_t i = identity_home(object, samples->mask);
+    size_t i = identity_slot(object, samples->mask);
     while (samples->entries[i].key != object) i = (i + 1) & samples->mask;
     return &samples->entries[i];
 }
@@ -322,22 +325,22 @@ Sample *sample_find(Tracer *tracer, const PyObject *object) {
 void sample_gone(Tracer *tracer, Group *group) {
     if (group->alive == 0 || --group->alive > 0) return;
     tracer->alive &= ~group->bit;
-    drowse(tracer, group);
+    maybe_sleep(tracer, group);
 }
 
 void sample_clear(Tracer *tracer) {
     for (size_t i = 0; tracer->samples.used && i <= tracer->samples.mask; i++)
-        if (tracer->samples.entries[i].key != NULL) let_be(&tracer->samples.entries[i]);
+        if (tracer->samples.entries[i].key != NULL) stop_watching(&tracer->samples.entries[i]);
     free(tracer->samples.entries);
     tracer->samples = (Samples){.entries = NULL};
     tracer->alive = 0;
     while (tracer->sleepers != NULL) sample_unlink(tracer->sleepers);
     for (Group *group = tracer->groups; group != NULL; group = group->next) {
-        group->alive = group->fruitless = group->unwatched = 0;
+        group->alive = group->idle_visits = group->unwatched = 0;
         if (!group->places && !tracer->steps_off) tracer->by_place &= ~group->bit;
         tracer->awake[0] |= group->bit;
         tracer->awake[1] |= group->bit;
-        if (!bears(group)) sleep_now(tracer, group);
+        if (!accepts_samples(group)) sleep_now(tracer, group);
     }
 }
 
@@ -393,9 +396,13 @@ int sample_take(Tracer *tracer, Callee *callee, PyObject *object, uint32_t place
     Id number = identity_of(tracer, object);
     Callee *full = number && identity_name(tracer, object) == 0 ? plan_with_class(tracer, callee, Py_TYPE(object)) : NULL;
     PyObject *payload = full ? birth_payload(tracer, callee, frame) : NULL, *fields = NULL;
-#ifdef LAWFUL_STEPS
+<<<<<<< HEAD
     if (payload != NULL && (fields = steps_watch(tracer, group, object)) == NULL && PyErr_Occurred()) Py_CLEAR(payload);
+=======
+#ifdef LAWFUL_FIELD_COUNTS
+    if (payload != NULL && (fields = field_counts_watch(tracer, group, object)) == NULL && PyErr_Occurred()) Py_CLEAR(payload);
 #endif
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     if (payload == NULL || add(tracer, object, number, group, fields) < 0 || wake(tracer, group->bit, false) < 0) {
         Py_XDECREF(payload);
         tracer_fault(tracer);
@@ -414,16 +421,14 @@ int64_t cpu_time(void) {
 }
 
 int64_t cost_begin(Tracer *tracer) {
-    tracer->callbacks += tracer->period;
+    tracer->callbacks += tracer->timing_period;
     return ticks();
 }
 
-void cost_end(Tracer *tracer, int64_t began, unsigned exacts) {
+void cost_end(Tracer *tracer, int64_t began, unsigned measurements) {
     int64_t passed = ticks() - began;
     /* What was measured exactly does not count twice. */
-    if (tracer->exacts == exacts && passed > 0 && passed < LONGEST_CALLBACK) tracer->timed += (double)passed * tracer->period;
+    if (tracer->measurements == measurements && passed > 0 && passed < LONGEST_CALLBACK) tracer->timed_ticks += (double)passed * tracer->timing_period;
     /* Not always after the same number: programs have their rhythm. */
-    tracer->period = tracer->until = 48 + (uint32_t)(mixed(tracer->callbacks) & 31);
+    tracer->timing_period = tracer->until_timed = 48 + (uint32_t)(mixed(tracer->callbacks) & 31);
 }
-
-#endif

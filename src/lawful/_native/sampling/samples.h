@@ -1,6 +1,6 @@
 /* Which objects are told of (samples.c). A part of tracer/tracer.h. */
-#ifndef LAWFUL_SAMPLE_H
-#define LAWFUL_SAMPLE_H
+#ifndef LAWFUL_SAMPLES_H
+#define LAWFUL_SAMPLES_H
 
 typedef struct CodeInfo CodeInfo;
 
@@ -16,7 +16,7 @@ typedef struct Group {
     int64_t alive;         /* samples whose end was not told */
     int64_t unwatched;     /* samples that do not tell of their steps */
     bool places;           /* none ever does */
-    int64_t fruitless;     /* how often its places told of nothing, since the last sample died */
+    int64_t idle_visits;     /* how often its places told of nothing, since the last sample died */
     int64_t patience;      /* how often that may be: about what it cost to wake them last time, or a guess */
     bool woken;            /* it is no guess */
     double visits, births; /* how often that was, and how many were born meanwhile */
@@ -57,8 +57,8 @@ void sample_gone(Tracer *tracer, Group *group);               /* and this has be
 void sample_clear(Tracer *tracer);                            /* no object is a sample any more */
 void sample_forget(Tracer *tracer);                           /* everything */
 /* A place of these groups met no sample. Nobody's time is to be wasted. */
-void sample_drowse(Tracer *tracer, uint64_t groups);
-void sample_sleeps(Tracer *tracer, CodeInfo *info);           /* something in it is switched off */
+void sample_idle_visit(Tracer *tracer, uint64_t groups);
+void sample_add_sleeper(Tracer *tracer, CodeInfo *info);           /* something in it is switched off */
 void sample_unlink(CodeInfo *info);
 void sample_cost(Tracer *tracer, CodeInfo *info, uint64_t groups); /* it would have to be woken, too */
 /* The steps of this group's samples cannot be told by themselves: places do, for good. -1: an exception. */
@@ -68,16 +68,25 @@ int64_t cpu_time(void);                                       /* of this thread,
 
 /* ---- steps of samples (field_counts.c) ------------------------------------------------------------------------------------ */
 
-#define MOST_STEPS 16 /* names of fields */
+#define MOST_COUNTED_FIELDS 16 /* names of fields */
 
-#if PY_VERSION_HEX >= 0x030C0000
-#define LAWFUL_STEPS 1
+<<<<<<< HEAD
 bool steps_possible(const Tracer *tracer);
 int steps_name(Tracer *tracer, PyObject *name);               /* there is a place where such a field makes steps */
 /* An object becomes a sample: the dict that will tell of its steps, or NULL, perhaps with an exception. */
 PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object);
 void steps_unwatch(PyObject *fields);
 int steps_give_up(Tracer *tracer);                            /* of all groups */
+=======
+#if PY_VERSION_HEX >= 0x030C0000
+#define LAWFUL_FIELD_COUNTS 1
+bool field_counts_possible(const Tracer *tracer);
+int field_counts_add_name(Tracer *tracer, PyObject *name);               /* there is a place where such a field makes steps */
+/* An object becomes a sample: the dict that will tell of its steps, or NULL, perhaps with an exception. */
+PyObject *field_counts_watch(Tracer *tracer, Group *group, PyObject *object);
+void field_counts_unwatch(PyObject *fields);
+int field_counts_disable(Tracer *tracer);                            /* of all groups */
 #endif
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
 
 #endif

@@ -1,8 +1,6 @@
 /* What happens before a probed call: who is called, on whom, with what. */
 #include "tracer/fast_plain.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 static PyObject *text_call;
 
 int call_setup(void) {
@@ -155,13 +153,13 @@ int probe_begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, C
     }
     if (!failed && (unborn || callee->wants & (WANT_END | LEARN(WANT_NEW))) && probe->result >= 0) {
         Pending *pending = NULL;
-        probe->expects = true;
-        if (!probe->result_off || delivery_again(tracer, info) == 0)
+        probe->expects_result = true;
+        if (!probe->result_disabled || delivery_again(tracer, info) == 0)
             pending = pending_push(tracer, callee, frame, probe->offset, target, payload);
         if (pending == NULL) probe_fault(tracer);
         else if (call != NULL) {
             pending->type = call->type;
-            pending->asks = asks_for_type(call);
+            pending->asks_type = asks_for_type(call);
             pending->token = Py_XNewRef(token);
         }
     }
@@ -179,20 +177,20 @@ int probe_begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, C
 static int pass_over(Tracer *tracer, Probe *probe, const Call *call) {
     /* Where an attribute is called, the next object may be of another class, with a method of this name that matters.
        Through a variable anything may be called, once something that matters was put into one. */
-    if (probe->name == NULL) probe->off = probe->quiet && !tracer->escaped;
-    else if ((probe->by_global && call->receiver == NULL) || probe->quiet)
-        probe->off = called_by_name(probe, call->function);
-    else if (probe->habit && !probe->busy && ++probe->idle >= HABIT) {
-        probe->idle = HABIT;
-        probe->off = tracer->called == NULL || PySet_Contains(tracer->called, probe->name) == 0;
+    if (probe->name == NULL) probe->disabled = probe->name_unwanted && !tracer->escaped;
+    else if ((probe->by_global && call->receiver == NULL) || probe->name_unwanted)
+        probe->disabled = called_by_name(probe, call->function);
+    else if (probe->learner_only && !probe->matched && ++probe->unmatched >= MOST_UNMATCHED) {
+        probe->unmatched = MOST_UNMATCHED;
+        probe->disabled = tracer->called_names == NULL || PySet_Contains(tracer->called_names, probe->name) == 0;
     }
-    return !probe->off;
+    return !probe->disabled;
 }
 
 /* The first time that something that is wanted is called here. */
-static int gets_busy(Tracer *tracer, Probe *probe) {
-    probe->busy = true;
-    return probe->habit && probe->name != NULL ? plan_wanted_name(tracer, probe->name) : 0;
+static int first_match(Tracer *tracer, Probe *probe) {
+    probe->matched = true;
+    return probe->learner_only && probe->name != NULL ? plan_wanted_name(tracer, probe->name) : 0;
 }
 
 int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, PyObject **operands) {
@@ -201,12 +199,12 @@ int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, P
     if (passes(tracer, probe, call.receiver)) return unsampled(tracer, probe->groups);
     if (call.receiver != NULL) identity_prefetch(call.receiver);
     PyTypeObject *type = call.receiver ? receiver_type(call.receiver) : NULL;
-    Callee *callee = call.other ? plan_operation(tracer, probe->last_answers, text_call, Py_TYPE(call.function))
-                                : plan_call(tracer, probe->last_answers, call.function, call.key, type);
+    Callee *callee = call.other ? plan_operation(tracer, probe->cached_callees, text_call, Py_TYPE(call.function))
+                                : plan_call(tracer, probe->cached_callees, call.function, call.key, type);
     if (callee != NULL && callee->name != NULL && callee->wants & WANT_RECEIVER && call.receiver == NULL) {
         first_is_receiver(&call);
         if (call.receiver != NULL)
-            callee = plan_call(tracer, probe->last_answers, call.function, call.key, receiver_type(call.receiver));
+            callee = plan_call(tracer, probe->cached_callees, call.function, call.key, receiver_type(call.receiver));
     }
     if (callee == NULL) return probe_fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return pass_over(tracer, probe, &call);
@@ -215,8 +213,6 @@ int before_call(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, P
     if (callee->group != NULL && (is_birth(callee, &call) ? sample_asleep(tracer, callee->group->bit, true)
                                                           : call.receiver == NULL || !sample_of(tracer, call.receiver)))
         return unsampled(tracer, probe->groups);
-    if (!probe->busy && gets_busy(tracer, probe) < 0) return probe_fault(tracer);
+    if (!probe->matched && first_match(tracer, probe) < 0) return probe_fault(tracer);
     return probe_begin(tracer, info, probe, frame, callee, call.receiver, call_payload(tracer, callee, &call), &call);
 }
-
-#endif

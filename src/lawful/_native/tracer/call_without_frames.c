@@ -2,17 +2,13 @@
    is free. A program that Lawful runs looks at its stack, counts frames for warnings, and recurses as far as it can. */
 #include "tracer/tracer.h"
 
-#ifndef LAWFUL_NO_TRACER
-
-PyObject *call_bare(PyObject *module, PyObject *callable) {
+PyObject *call_without_frames(PyObject *module, PyObject *callable) {
     PyThreadState *thread = PyThreadState_Get();
     RunFrame **current = frame_slot(thread), *below = *current;
-    Depth depth = frame_depth(thread, BARE_DEPTH);
+    Depth depth = frame_depth(thread, EMPTY_STACK_DEPTH);
     *current = NULL;
     PyObject *result = PyObject_CallNoArgs(callable);
     *frame_slot(thread) = below;
     frame_depth(thread, depth);
     return result;
 }
-
-#endif

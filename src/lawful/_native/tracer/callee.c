@@ -2,8 +2,6 @@
    once, and the answer is kept as long as the function and the type live. */
 #include "tracer/plan.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 static PyObject *text_callee, *text_receiver_callee, *text_operation, *text_field, *text_class_name;
 static char class_names; /* its address is a key */
 
@@ -28,22 +26,22 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     callee->wants = wants;
     callee->group = group;
     bool plain = group == NULL && !(wants & (WANT_ON_CALL | WANT_ON_RETURN | WANT_LEARN | WANT_BIRTH | WANT_EXIT));
-    bool called = wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE | WANT_ARGS));
-    if (plain && !called && wants & (WANT_PRE | WANT_END) && !(wants & WANT_CALLEE_SIDE)) {
-        callee->plainly = PLAINLY_VALUED;
-        if (wants & WANT_RECEIVER) callee->plainly |= PLAINLY_RECEIVER;
+    bool called_names = wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE | WANT_ARGS));
+    if (plain && !called_names && wants & (WANT_PRE | WANT_END) && !(wants & WANT_CALLEE_SIDE)) {
+        callee->fast = FAST_CALLER_ARGS;
+        if (wants & WANT_RECEIVER) callee->fast |= FAST_WANTS_RECEIVER;
     }
-    if (plain && wants & WANT_ARGS && wants & (WANT_PRE | WANT_END)) callee->plainly |= PLAINLY_GIVEN;
+    if (plain && wants & WANT_ARGS && wants & (WANT_PRE | WANT_END)) callee->fast |= FAST_CALLEE_ARGS;
     if (plain && !(wants & WANT_ARGS)) {
-        callee->plainly |= PLAINLY_STARTS;
-        if (called) callee->plainly |= PLAINLY_CALLED;
-        if ((wants & (WANT_END | WANT_RESULT)) == WANT_POST) callee->plainly |= PLAINLY_ENDS;
-        if (wants & WANT_PRE) callee->plainly |= PLAINLY_PRE;
-        if (wants & (WANT_END | WANT_YIELD)) callee->plainly |= PLAINLY_END;
-        if (wants & WANT_RECEIVER) callee->plainly |= PLAINLY_RECEIVER;
+        callee->fast |= FAST_CALLEE_PLAIN;
+        if (called_names) callee->fast |= FAST_CALLER_PLAIN;
+        if ((wants & (WANT_END | WANT_RESULT)) == WANT_POST) callee->fast |= FAST_END_PLAIN;
+        if (wants & WANT_PRE) callee->fast |= FAST_WANTS_PRE;
+        if (wants & (WANT_END | WANT_YIELD)) callee->fast |= FAST_WANTS_END;
+        if (wants & WANT_RECEIVER) callee->fast |= FAST_WANTS_RECEIVER;
     }
     if (group == NULL && (wants & (WANT_TOLD | WANT_CALLEE_SIDE | LEARN(WANT_PRE | WANT_NEW))) == LEARN(WANT_PRE))
-        callee->plainly |= PLAINLY_LEARNED;
+        callee->fast |= FAST_LEARNED;
     callee->next = *bucket;
     *bucket = callee;
     return callee;
@@ -120,33 +118,33 @@ static inline Callee *known(const Tracer *tracer, const void *key, const PyTypeO
 }
 
 /* Where an answer that is asked for goes: in the place of one that is good no longer, or of some other. */
-static LastAnswer *answer_place(LastAnswer *last_answers, int count, const void *key, const PyTypeObject *type) {
+static CachedCallee *cache_slot(CachedCallee *cached_callees, int count, const void *key, const PyTypeObject *type) {
     for (int i = 0; i < count; i++)
-        if (last_answers[i].key == NULL || last_answers[i].deaths != plan_deaths) return &last_answers[i];
-    return &last_answers[((uintptr_t)type >> 5 ^ (uintptr_t)type >> 11 ^ (uintptr_t)key >> 4) % (size_t)count];
+        if (cached_callees[i].key == NULL || cached_callees[i].deaths != plan_deaths) return &cached_callees[i];
+    return &cached_callees[((uintptr_t)type >> 5 ^ (uintptr_t)type >> 11 ^ (uintptr_t)key >> 4) % (size_t)count];
 }
 
 /* The same where it is mostly asked for the same as last time. */
-static inline const LastAnswer *answer_again(const Tracer *tracer, LastAnswer *last_answers, int count, const void *key,
+static inline const CachedCallee *find_cached(const Tracer *tracer, CachedCallee *cached_callees, int count, const void *key,
                                              PyObject *qualname, PyTypeObject *type) {
     for (int i = 0; i < count; i++)
-        if (last_answers[i].key == key && last_answers[i].type == type && last_answers[i].deaths == plan_deaths)
-            return &last_answers[i];
+        if (cached_callees[i].key == key && cached_callees[i].type == type && cached_callees[i].deaths == plan_deaths)
+            return &cached_callees[i];
     const Slot *slot = find_slot(tracer, key, type);
     if (slot == NULL) return NULL;
-    uint16_t plainly = slot->callee->plainly;
+    uint16_t fast = slot->callee->fast;
     bool primitive = type != NULL && is_primitive(type);
     /* Where a class is called upon, the answer is for itself, not for its own class: fast_plain.h need not find that out. */
-    if ((type != NULL && PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS)) || slot->callee->number >> CALLEE_BITS) plainly = 0;
+    if ((type != NULL && PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS)) || slot->callee->number >> CALLEE_BITS) fast = 0;
     /* A start that tells of a value tells more than numbers. */
-    if (primitive && plainly & PLAINLY_RECEIVER) plainly &= ~PLAINLY_STARTS;
-    LastAnswer *last_answer = answer_place(last_answers, count, key, type);
-    *last_answer = (LastAnswer){key, type, qualname, slot->callee, plan_deaths, slot->callee->number, plainly, primitive};
-    return last_answer;
+    if (primitive && fast & FAST_WANTS_RECEIVER) fast &= ~FAST_CALLEE_PLAIN;
+    CachedCallee *cached_callee = cache_slot(cached_callees, count, key, type);
+    *cached_callee = (CachedCallee){key, type, qualname, slot->callee, plan_deaths, slot->callee->number, fast, primitive};
+    return cached_callee;
 }
 
-static inline Callee *known_again(const Tracer *tracer, LastAnswer *last_answers, const void *key, PyTypeObject *type) {
-    const LastAnswer *answer = answer_again(tracer, last_answers, LAST_ANSWERS, key, NULL, type);
+static inline Callee *find_cached_callee(const Tracer *tracer, CachedCallee *cached_callees, const void *key, PyTypeObject *type) {
+    const CachedCallee *answer = find_cached(tracer, cached_callees, CACHED_CALLEES, key, NULL, type);
     return answer ? answer->callee : NULL;
 }
 
@@ -218,13 +216,13 @@ static Callee *remember(Tracer *tracer, const void *key, PyObject *holder, PyTyp
 
 #define OR_NONE(type) ((type) ? (PyObject *)(type) : Py_None)
 
-const LastAnswer *plan_known_call(Tracer *tracer, LastAnswer *last_answers, const void *key, PyObject *qualname, PyTypeObject *receiver) {
-    return answer_again(tracer, last_answers, LAST_ANSWERS, key, qualname, receiver);
+const CachedCallee *plan_known_call(Tracer *tracer, CachedCallee *cached_callees, const void *key, PyObject *qualname, PyTypeObject *receiver) {
+    return find_cached(tracer, cached_callees, CACHED_CALLEES, key, qualname, receiver);
 }
 
-Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, PyObject *key, PyTypeObject *receiver) {
+Callee *plan_call(Tracer *tracer, CachedCallee *cached_callees, PyObject *function, PyObject *key, PyTypeObject *receiver) {
     PyObject *qualname = PyFunction_Check(function) && key != function ? ((PyCodeObject *)key)->co_qualname : NULL;
-    const LastAnswer *known = answer_again(tracer, last_answers, LAST_ANSWERS, key, qualname, receiver);
+    const CachedCallee *known = find_cached(tracer, cached_callees, CACHED_CALLEES, key, qualname, receiver);
     if (known != NULL) return known->callee;
     PyObject *answer = plan_ask_wanted(tracer, text_callee, function, OR_NONE(receiver));
     return remember(tracer, key, PyCFunction_Check(function) ? NULL : key, receiver, answer);
@@ -233,12 +231,12 @@ Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, 
 /* A code object is also the key of its function when it is called from a probed place: hence another key. */
 static inline const void *receiver_key(const CodeInfo *info) { return (const char *)info->code + 1; }
 
-const LastAnswer *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
-    return answer_again(tracer, info->last_answers, LAST_RECEIVERS, receiver_key(info), NULL, receiver);
+const CachedCallee *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
+    return find_cached(tracer, info->cached_callees, CACHED_RECEIVERS, receiver_key(info), NULL, receiver);
 }
 
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver) {
-    const LastAnswer *known = plan_known_receiver(tracer, info, receiver);
+    const CachedCallee *known = plan_known_receiver(tracer, info, receiver);
     if (known != NULL) return known->callee;
     PyObject *answer = plan_ask_wanted(tracer, text_receiver_callee, (PyObject *)info->code, (PyObject *)receiver);
     return remember(tracer, receiver_key(info), (PyObject *)info->code, receiver, answer);
@@ -257,8 +255,8 @@ static PyObject *real_operation(PyObject *name, PyTypeObject *owner) {
     return Py_NewRef(name);
 }
 
-Callee *plan_operation(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner) {
-    Callee *callee = known_again(tracer, last_answers, name, owner);
+Callee *plan_operation(Tracer *tracer, CachedCallee *cached_callees, PyObject *name, PyTypeObject *owner) {
+    Callee *callee = find_cached_callee(tracer, cached_callees, name, owner);
     if (callee != NULL) return callee;
     PyObject *real = real_operation(name, owner);
     if (real == NULL) return NULL;
@@ -267,16 +265,16 @@ Callee *plan_operation(Tracer *tracer, LastAnswer *last_answers, PyObject *name,
     return remember(tracer, name, name, owner, answer);
 }
 
-Callee *plan_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner) {
+Callee *plan_field(Tracer *tracer, CachedCallee *cached_callees, PyObject *name, PyTypeObject *owner) {
     const void *key = (const char *)name + 1; /* not the special method of this name */
-    Callee *callee = known_again(tracer, last_answers, key, owner);
+    Callee *callee = find_cached_callee(tracer, cached_callees, key, owner);
     if (callee != NULL) return callee;
     PyObject *answer = plan_ask_wanted(tracer, text_field, name, (PyObject *)owner);
     return remember(tracer, key, name, owner, answer);
 }
 
-Callee *plan_known_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner) {
-    return known_again(tracer, last_answers, (const char *)name + 1, owner);
+Callee *plan_known_field(Tracer *tracer, CachedCallee *cached_callees, PyObject *name, PyTypeObject *owner) {
+    return find_cached_callee(tracer, cached_callees, (const char *)name + 1, owner);
 }
 
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type) {
@@ -329,5 +327,3 @@ int callee_setup(void) {
 #undef TEXT
     return (note_death = PyCFunction_New(&noted_death_method, NULL)) == NULL ? -1 : 0;
 }
-
-#endif

@@ -12,18 +12,18 @@ struct Callee {
     uint32_t number;        /* from 1 */
     uint32_t words[4];      /* the learner's numbers of its events, from 1; see learner_feed.h */
     Group *group;           /* whose samples alone are told of; NULL: all is told */
-    uint16_t plainly;       /* when its numbers are all there is to tell (fast_plain.h) */
+    uint16_t fast;       /* when its numbers are all there is to tell (fast_plain.h) */
 };
 
 enum {
-    PLAINLY_STARTS = 1,
-    PLAINLY_CALLED = 2,     /* and nothing is told at its end */
-    PLAINLY_ENDS = 4,
+    FAST_CALLEE_PLAIN = 1,
+    FAST_CALLER_PLAIN = 2,     /* and nothing is told at its end */
+    FAST_END_PLAIN = 4,
     /* And what is wanted then: */
-    PLAINLY_PRE = 8, PLAINLY_END = 16, PLAINLY_RECEIVER = 32,
-    PLAINLY_VALUED = 64,    /* its numbers and values are all there is to tell of a call (fast_args_caller.c) */
-    PLAINLY_GIVEN = 256,    /* the same of a function that reports itself (fast_args_callee.c) */
-    PLAINLY_LEARNED = 128   /* the learner alone wants to know that it is called, and nothing else */
+    FAST_WANTS_PRE = 8, FAST_WANTS_END = 16, FAST_WANTS_RECEIVER = 32,
+    FAST_CALLER_ARGS = 64,    /* its numbers and values are all there is to tell of a call (fast_args_caller.c) */
+    FAST_CALLEE_ARGS = 256,    /* the same of a function that reports itself (fast_args_callee.c) */
+    FAST_LEARNED = 128   /* the learner alone wants to know that it is called, and nothing else */
 };
 
 /* An answer of the hash table, good until something dies that is in it. What is asked of the callee most often is here,
@@ -35,22 +35,22 @@ typedef struct {
     Callee *callee;
     unsigned deaths;
     uint32_t number;        /* of the callee */
-    uint16_t plainly;       /* as the callee's, as far as that is so with this type */
+    uint16_t fast;       /* as the callee's, as far as that is so with this type */
     bool primitive;         /* the type is one of values that have no ids */
-} LastAnswer;
+} CachedCallee;
 
-#define LAST_ANSWERS 4      /* that are kept of a place */
-#define LAST_RECEIVERS 8    /* the same, of functions: methods of a base class have objects of many */
+#define CACHED_CALLEES 4      /* that are kept of a place */
+#define CACHED_RECEIVERS 8    /* the same, of functions: methods of a base class have objects of many */
 
 /* Numbers of a place in the source, from 1: the tracer's and the learner's. */
 typedef struct {
     uint32_t place, site;
-} Spot;
+} PlaceNumbers;
 
 typedef struct {
     /* What is asked each time comes first. */
     uint64_t groups;        /* that all belongs to that is wanted here; 0: other things may be wanted */
-    Spot spot;
+    PlaceNumbers spot;
     int base;               /* from the frame's first variable */
     int value, owner;       /* the same, of what is there early */
     int offset, result;     /* in bytes; result may be -1 */
@@ -58,21 +58,21 @@ typedef struct {
     int count;
     unsigned char operation;
     bool early;             /* it is looked at one instruction before */
-    bool quiet;             /* nothing that is wanted has this name */
-    bool off;               /* the instruction is disabled, or could be */
-    bool result_off;        /* the instruction where its result is seen is disabled */
-    bool expects;           /* its result was asked for once */
-    bool habit;             /* it is left alone if it calls nothing that is wanted for a while */
-    bool busy;              /* it has called something that is wanted */
-    uint8_t idle;           /* how often it called something else */
+    bool name_unwanted;             /* nothing that is wanted has this name */
+    bool disabled;               /* the instruction is disabled, or could be */
+    bool result_disabled;        /* the instruction where its result is seen is disabled */
+    bool expects_result;           /* its result was asked for once */
+    bool learner_only;             /* it is left alone if it calls nothing that is wanted for a while */
+    bool matched;              /* it has called something that is wanted */
+    uint8_t unmatched;           /* how often it called something else */
     bool plain;             /* a call, and no samples */
-    bool valued;            /* of something that is called here more is told than numbers (fast_args_caller.c) */
+    bool has_values;            /* of something that is called here more is told than numbers (fast_args_caller.c) */
     bool bears;             /* objects of its groups may be told of here when they are new */
     bool by_global;         /* its name is no attribute's */
     bool steps;             /* a field makes steps, of which its object may tell by itself */
     PyObject *name;         /* or NULL */
     PyObject *keywords;     /* a tuple, or NULL */
-    LastAnswer last_answers[LAST_ANSWERS]; /* what was called here last */
+    CachedCallee cached_callees[CACHED_CALLEES]; /* what was called here last */
 } Probe;
 
 struct CodeInfo {
@@ -82,12 +82,12 @@ struct CodeInfo {
     uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
     uint64_t all_groups;            /* and its probes */
     bool plain;                     /* it reports itself; whatever it is called on is in its first variable */
-    bool odd;                       /* and one of these: */
+    bool special_first;                       /* and one of these: */
     bool in_cell;                   /* that is in a cell */
-    bool rests;                     /* it is a generator */
-    bool unseen;                    /* its next start is to be told to `WatchPlanner.on_seen` */
-    bool by_self;                   /* it bears nothing, and its first variable is the receiver */
-    bool apart;                     /* 3.12: its starts and ends are told to a tool of their own */
+    bool is_generator;                     /* it is a generator */
+    bool report_start;                    /* its next start is to be told to `WatchPlanner.on_seen` */
+    bool first_is_receiver;                   /* it bears nothing, and its first variable is the receiver */
+    bool on_second_tool;                     /* 3.12: its starts and ends are told to a tool of their own */
     bool own;
     int n_probes, units;
     Probe *probes;
@@ -96,19 +96,19 @@ struct CodeInfo {
         int16_t step;               /* the same, where the instruction itself makes a step */
         int16_t owner;              /* of an early probe about samples, and nothing else here: where its object lies; or -1 */
     } *at;                          /* by code unit */
-    LastAnswer last_answers[LAST_RECEIVERS]; /* the types of first arguments that it had last */
+    CachedCallee cached_callees[CACHED_RECEIVERS]; /* the types of first arguments that it had last */
     struct CodeInfo *before, *after; /* of the same tracer */
     PyCodeObject *code;             /* borrowed: the info dies with it */
     PyObject *file;                 /* as events have it; of own code only */
     Callee *callee;                 /* on the callee side */
     PyObject *keywords;             /* names of what it takes by keyword alone, a tuple, or NULL: not asked for yet */
-    Spot *spots;                    /* by code unit, or NULL */
+    PlaceNumbers *spots;                    /* by code unit, or NULL */
     PyObject **texts;               /* the same, of places in stacks */
     int toggles;
-    uint8_t idle;                   /* how often it started without an object to learn about */
-    bool busy;                      /* it started with one */
+    uint8_t unmatched;                   /* how often it started without an object to learn about */
+    bool matched;                      /* it started with one */
     bool bears;                     /* lives of objects of its groups may begin where it starts */
-    bool shared;                    /* 3.12: a tool of their own is told of its starts, too, which tell but that it runs */
+    bool shares_second_tool;                    /* 3.12: a tool of their own is told of its starts, too, which tell but that it runs */
     bool slept;                     /* something in it is switched off until one of its groups wakes */
     uint64_t probe_groups;          /* that all its probes belong to; 0: there are others */
     bool probes_bear;               /* one of them does */
@@ -127,22 +127,22 @@ int plan_setup(void);
 extern unsigned plan_deaths HIDDEN; /* how often something died that an answer rests on */
 /* Asks Python. NULL without an exception: it is of no interest. */
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals);
-int plan_seen(Tracer *tracer, CodeInfo *info); /* it starts, for the first time since it was asked for */
-Callee *plan_call(Tracer *tracer, LastAnswer *last_answers, PyObject *function, PyObject *key, PyTypeObject *receiver);
+int plan_report_start(Tracer *tracer, CodeInfo *info); /* it starts, for the first time since it was asked for */
+Callee *plan_call(Tracer *tracer, CachedCallee *cached_callees, PyObject *function, PyObject *key, PyTypeObject *receiver);
 Callee *plan_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
 /* What they would answer, if it is known. */
-const LastAnswer *plan_known_call(Tracer *tracer, LastAnswer *last_answers, const void *key, PyObject *qualname, PyTypeObject *receiver);
-const LastAnswer *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
-Callee *plan_operation(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
-Callee *plan_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner);
-Callee *plan_known_field(Tracer *tracer, LastAnswer *last_answers, PyObject *name, PyTypeObject *owner); /* or NULL */
+const CachedCallee *plan_known_call(Tracer *tracer, CachedCallee *cached_callees, const void *key, PyObject *qualname, PyTypeObject *receiver);
+const CachedCallee *plan_known_receiver(Tracer *tracer, CodeInfo *info, PyTypeObject *receiver);
+Callee *plan_operation(Tracer *tracer, CachedCallee *cached_callees, PyObject *name, PyTypeObject *owner);
+Callee *plan_field(Tracer *tracer, CachedCallee *cached_callees, PyObject *name, PyTypeObject *owner);
+Callee *plan_known_field(Tracer *tracer, CachedCallee *cached_callees, PyObject *name, PyTypeObject *owner); /* or NULL */
 PyObject *plan_class_name(Tracer *tracer, PyTypeObject *type);       /* a new reference */
 Callee *plan_with_class(Tracer *tracer, Callee *callee, PyTypeObject *type);
 void plan_forget(Tracer *tracer);                                    /* everything */
 void plan_forget_numbers(Tracer *tracer);                            /* the learner's */
 /* The numbers of a place; NULL with an exception. */
-Spot *plan_spot(Tracer *tracer, PyCodeObject *code, int offset);
-uint32_t plan_place(Tracer *tracer, Spot *spot, PyCodeObject *code, int offset); /* 0: there is no memory */
+PlaceNumbers *plan_place_numbers(Tracer *tracer, PyCodeObject *code, int offset);
+uint32_t plan_place(Tracer *tracer, PlaceNumbers *spot, PyCodeObject *code, int offset); /* 0: there is no memory */
 /* Calls a method with one argument or two. */
 PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second);
 /* Something is wanted that is called by this name: places where it is, and that were left alone, are looked at again. */

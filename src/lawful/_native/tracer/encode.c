@@ -3,10 +3,7 @@
    The specification is lawful/sources/python/encode.py. */
 #include "tracer/tracer.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 #include <math.h>
-
 
 static PyObject *text_args, *text_argIds, *text_kwargs, *text_kwargIds;
 PyObject *text_res, *text_resultId, *text_target;
@@ -146,5 +143,3 @@ int encode_value(Tracer *tracer, PyObject *payload, PyObject *object, PyObject *
     Py_DECREF(id);
     return failed;
 }
-
-#endif

@@ -1,11 +1,9 @@
 /* What calls with values (fast_args_caller.c) and functions with values (fast_args_callee.c) have in common: to write them down as words. */
-#ifndef LAWFUL_VALUED_H
-#define LAWFUL_VALUED_H
+#ifndef LAWFUL_FAST_ARGS_H
+#define LAWFUL_FAST_ARGS_H
 
 #include "tracer/fast_plain.h"
-#include "tracer/record_values.h"
-
-#if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX >= 0x030C0000
+#include "events/record_values.h"
 
 #include <math.h>
 
@@ -21,8 +19,8 @@ static inline uint64_t address_word(PyObject *object, uint64_t *shape) {
 
 /* The id of an object; 0: there is none, and no exception. */
 static inline Id id_of(Tracer *tracer, PyObject *object) {
-    Id id = identity_soon(tracer, object);
-    if (id == 0 && (id = identity_anew(tracer, object)) == 0) PyErr_Clear(); /* it will be asked for once more */
+    Id id = identity_get_fast(tracer, object);
+    if (id == 0 && (id = identity_create(tracer, object)) == 0) PyErr_Clear(); /* it will be asked for once more */
     return id;
 }
 
@@ -77,9 +75,9 @@ static inline void chunk_hold(RecordChunk *chunk, uint64_t word) {
 static inline void write_record(Tracer *tracer, RecordChunk *chunk, Record *record, const uint64_t *values, const uint64_t *result,
                                 bool holds) {
     size_t size = shape_size(values[0]), more = result ? value_size(*result) : 0;
-    record->valued = values[0] != 0 || result != NULL;
-    quick_record(tracer, chunk, record);
-    if (!record->valued) return;
+    record->has_values = values[0] != 0 || result != NULL;
+    fast_write(tracer, chunk, record);
+    if (!record->has_values) return;
     uint64_t *words = &chunk->words[chunk->count];
     words[0] = values[0];
     for (size_t i = 1; i <= size; i++) words[i] = values[i];
@@ -95,7 +93,7 @@ static inline void write_record(Tracer *tracer, RecordChunk *chunk, Record *reco
 }
 
 /* The receiver, if it has no id, and the arguments. false: they cannot be written down. */
-static inline bool take_values(Tracer *tracer, const QuickCall *call, bool args, bool target, uint64_t *values) {
+static inline bool take_values(Tracer *tracer, const FastCall *call, bool args, bool target, uint64_t *values) {
     size_t count = args ? (size_t)call->count : 0, at = 1, taken;
     size_t by_name = args && call->keywords ? (size_t)PyTuple_GET_SIZE(call->keywords) : 0;
     uint64_t shape = 0;
@@ -117,14 +115,14 @@ static inline bool take_values(Tracer *tracer, const QuickCall *call, bool args,
 
 /* The call that ends here, if it began in this way. The offset is that of its pending call. */
 static inline Pending *pending_here(Tracer *tracer, ThreadData *thread, RunFrame *frame, int offset) {
-    if (!quick_prepared(tracer) || thread == NULL || thread->depth == 0) return NULL;
+    if (!fast_prepared(tracer) || thread == NULL || thread->depth == 0) return NULL;
     Pending *pending = &thread->stack[thread->depth - 1];
-    return pending->valued && pending->frame == frame && pending->offset == offset ? pending : NULL;
+    return pending->has_values && pending->frame == frame && pending->offset == offset ? pending : NULL;
 }
 
 /* What its end must know. */
 static inline void pending_take(Pending *pending, const uint64_t *values, uint64_t begun) {
-    pending->valued = true;
+    pending->has_values = true;
     pending->begun = begun;
     size_t size = shape_size(values[0]);
     for (size_t i = 0; i <= size; i++) pending->values[i] = values[i];
@@ -146,5 +144,4 @@ static inline void write_end(Tracer *tracer, RecordChunk *chunk, Record *record,
     chunk_hold(chunk, result[0]);
 }
 
-#endif
 #endif

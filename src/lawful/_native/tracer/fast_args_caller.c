@@ -3,16 +3,14 @@
    asked. */
 #include "tracer/fast_args.h"
 
-#if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX >= 0x030C0000
-
 /* Is it clear where the end will be noted? */
 static inline bool can_end(const Probe *probe, const ThreadData *thread, RunFrame *frame) {
-    if (!probe->expects || probe->result_off || probe->result < 0 || thread->depth == thread->room) return false;
+    if (!probe->expects_result || probe->result_disabled || probe->result < 0 || thread->depth == thread->room) return false;
     const Pending *last = thread->depth ? &thread->stack[thread->depth - 1] : NULL;
     return last == NULL || last->frame != frame || last->offset < 0;
 }
 
-bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer *answer, const QuickCall *call) {
+bool fast_args_call(Tracer *tracer, Probe *probe, RunFrame *frame, const CachedCallee *answer, const FastCall *call) {
     Callee *callee = answer->callee;
     ThreadData *thread = thread_data(tracer);
     bool ends = callee->wants & WANT_END, primitive = call->receiver != NULL && answer->primitive;
@@ -23,7 +21,7 @@ bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer
     Id target = 0;
     if (call->receiver != NULL && !primitive && (target = id_of(tracer, call->receiver)) == 0) return false;
     if (callee->wants & WANT_PRE) {
-        RecordChunk *chunk = quick_room_for(tracer, thread, 1, MOST_WORDS + CALL_WORDS, &time);
+        RecordChunk *chunk = fast_room_now(tracer, thread, 1, MOST_WORDS + CALL_WORDS, &time);
         if (chunk == NULL || !can_hold(chunk)) return false;
         begun = chunk->start + chunk->count;
         write_record(tracer, chunk, &(Record){.target = target, .callee = callee->number, .place = probe->spot.place, .time = time,
@@ -35,12 +33,12 @@ bool valued_call(Tracer *tracer, Probe *probe, RunFrame *frame, const LastAnswer
     pending_take(pending, values, begun);
     if (PyType_Check(call->callable)) {
         pending->type = (PyTypeObject *)call->callable;
-        pending->asks = pending->type == &PyType_Type && call->count == 1 && call->keywords == NULL;
+        pending->asks_type = pending->type == &PyType_Type && call->count == 1 && call->keywords == NULL;
     }
     return true;
 }
 
-bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame) {
+bool fast_args_result(Tracer *tracer, Probe *probe, RunFrame *frame) {
     ThreadData *thread = thread_data(tracer);
     Pending *pending = pending_here(tracer, thread, frame, probe->offset);
     if (pending == NULL) return false;
@@ -48,7 +46,7 @@ bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame) {
     if (result == NULL) result = Py_None;
     Callee *callee = pending->callee, *made = NULL;
     uint64_t words[2], shape = 0;
-    bool told = callee->wants & WANT_POST, valued = told && callee->wants & WANT_RESULT;
+    bool told = callee->wants & WANT_POST, has_values = told && callee->wants & WANT_RESULT;
     Id id = 0;
     if (callee->wants & WANT_NEW && pending_made(pending, result)) {
         if ((id = id_of(tracer, result)) == 0) return false;
@@ -57,10 +55,10 @@ bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame) {
             return false;
         }
     }
-    if (valued && take_value(tracer, result, words, &shape) == 0) return false;
+    if (has_values && take_value(tracer, result, words, &shape) == 0) return false;
     if (pending->gone != NULL) return false; /* now at the latest that is known */
     uint32_t time;
-    RecordChunk *chunk = quick_room_for(tracer, thread, 2, 2 * (MOST_WORDS + CALL_WORDS + 2), &time);
+    RecordChunk *chunk = fast_room_now(tracer, thread, 2, 2 * (MOST_WORDS + CALL_WORDS + 2), &time);
     if (chunk == NULL || !can_hold(chunk)) return false;
     Record record = {.place = probe->spot.place, .time = time, .thread = thread->number};
     if (made != NULL) {
@@ -73,11 +71,9 @@ bool valued_result(Tracer *tracer, Probe *probe, RunFrame *frame) {
         record.kind = KIND_POST;
         record.target = pending->target;
         record.callee = callee->number;
-        write_end(tracer, chunk, &record, pending, valued ? words : NULL);
+        write_end(tracer, chunk, &record, pending, has_values ? words : NULL);
     }
     values_release(pending->values);
     thread->depth--;
     return true;
 }
-
-#endif

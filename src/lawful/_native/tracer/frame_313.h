@@ -1,7 +1,7 @@
-/* Frames of CPython 3.13. */
+/* The part of frame.h, which includes it, that is for CPython 3.13. */
 #define Py_BUILD_CORE 1
 #include "internal/pycore_ceval.h"
-#pragma GCC diagnostic push /* what it keeps for others, and nobody here asks for */
+#pragma GCC diagnostic push /* it has deprecated functions that nobody here calls */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include "internal/pycore_dict.h"
 #pragma GCC diagnostic pop
@@ -12,48 +12,32 @@
 #include "internal/pycore_tstate.h"
 #undef Py_BUILD_CORE
 
+#define LAWFUL_C_RECURSION_LIMIT Py_C_RECURSION_LIMIT
+
 typedef _PyInterpreterFrame RunFrame;
 
-static inline RunFrame *frame_past_shims(RunFrame *frame) {
-    while (frame != NULL && frame->owner == FRAME_OWNED_BY_CSTACK) frame = frame->previous;
-    return frame;
-}
+/* Where the interpreter keeps the frame that runs. */
+static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->current_frame; }
 
-static inline RunFrame *frame_current(PyThreadState *thread) { return frame_past_shims(thread->current_frame); }
-
-/* The thread that runs now: the one that has the lock. (The function for it is slower.) */
+/* The thread that runs now: the one that has the lock. PyThreadState_Get is slower. */
 static inline PyThreadState *frame_thread(PyInterpreterState *interpreter) {
     return _Py_atomic_load_ptr_relaxed(&interpreter->ceval.gil->last_holder);
 }
 
 static inline PyCodeObject *frame_code(RunFrame *frame) { return (PyCodeObject *)frame->f_executable; }
 
-static inline PyObject *frame_globals(RunFrame *frame) { return frame->f_globals; }
-
-static inline RunFrame *frame_caller(RunFrame *frame) { return frame_past_shims(frame->previous); }
-
-static inline RunFrame *frame_of_object(PyFrameObject *frame) { return frame->f_frame; }
-
-/* Where it stands, in bytes: in the instruction that is running, or in its caches. */
-static inline int frame_offset(RunFrame *frame) { return _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT); }
-
-/* The same as an address, which no other code has as long as this one lives. */
+/* Where it stands, as an address that no other code has as long as this one lives. */
 static inline const void *frame_at(RunFrame *frame) { return frame->instr_ptr; }
 
-/* A number that changes when another loop of asyncio's runs in a thread, or none. */
+/* A number that changes when another asyncio loop runs in a thread, or none. */
 static inline uint64_t loop_mark(const PyThreadState *thread) {
     return (uintptr_t)((const _PyThreadStateImpl *)thread)->asyncio_running_loop;
 }
 
-/* Where the interpreter keeps the frame that runs. */
-static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->current_frame; }
-
-/* Has it still no dict of its own, so that nobody can have seen it? */
-static inline bool object_is_bare(PyObject *object) {
+/* Does it have no dict yet, so that no code can have seen one? */
+static inline bool object_has_no_dict(PyObject *object) {
     return Py_TYPE(object)->tp_flags & Py_TPFLAGS_INLINE_VALUES && _PyObject_GetManagedDict(object) == NULL;
 }
-
-#define HAS_INLINE_FIELDS
 
 /* Which of the fields that objects of a class have in themselves has this name, an interned text; -1: none. */
 static inline int object_field_index(PyTypeObject *type, PyObject *name) {
@@ -65,13 +49,13 @@ static inline int object_field_index(PyTypeObject *type, PyObject *name) {
     return -1;
 }
 
-/* What it has there, borrowed; NULL: nobody knows. As long as the class stays the same. */
+/* Its value there, borrowed; NULL: unknown. It holds as long as the class stays the same. */
 static inline PyObject *object_field(PyObject *object, int index) {
     PyDictValues *values = _PyObject_InlineValues(object);
     return values->valid && index < values->capacity ? values->values[index] : NULL;
 }
 
-/* What a dict has of this key, borrowed, if it was put in last; or NULL. */
+/* The value of this key, borrowed, if it was put into the dict last; or NULL. */
 static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {
     PyDictKeysObject *keys = ((PyDictObject *)dict)->ma_keys;
     if (keys->dk_kind != DICT_KEYS_GENERAL || keys->dk_nentries == 0) return NULL;
@@ -79,27 +63,8 @@ static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {
     return entry->me_key == key ? entry->me_value : NULL;
 }
 
-/* The calls in progress, as the recursion limit counts them, and those of C, which have a limit of their own. */
-typedef struct {
-    int python, c;
-} Depth;
-
-/* Before a program starts. The call of the C function that starts it counts, too. */
-#define BARE_DEPTH ((Depth){0, -1})
-
-/* Sets the calls in progress; gives those before. */
-static inline Depth frame_depth(PyThreadState *thread, Depth depth) {
-    Depth before = {thread->py_recursion_limit - thread->py_recursion_remaining, Py_C_RECURSION_LIMIT - thread->c_recursion_remaining};
-    thread->py_recursion_remaining = thread->py_recursion_limit - depth.python;
-    thread->c_recursion_remaining = Py_C_RECURSION_LIMIT - depth.c;
-    return before;
-}
-
-/* Which thread runs the handlers of signals, between two instructions. */
-static inline unsigned long *signal_thread(void) { return &_PyRuntime.main_thread; }
-
-/* Has it look for signals: a request that it could not follow is forgotten. */
+/* Makes a thread look for signals and pending calls: a request that it could not follow is forgotten. */
 static inline void signals_again(PyThreadState *thread) {
     _Py_set_eval_breaker_bit(thread, _PY_SIGNALS_PENDING_BIT);
-    _Py_set_eval_breaker_bit(thread, _PY_CALLS_TO_DO_BIT); /* pending calls of the main thread were put off with them */
+    _Py_set_eval_breaker_bit(thread, _PY_CALLS_TO_DO_BIT); /* pending calls of the main thread were delayed with them */
 }

@@ -2,23 +2,21 @@
 #include "messages/messages.h"
 #include "tracer/probe.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 /* A generator that rests keeps what its beginning had, so that its end can tell it. One that never goes on leaves it here
    until another has its place. */
-static void rest(PyObject **resting, RunFrame *frame, PyObject *value) {
+static void rest(PyObject **generator_payloads, RunFrame *frame, PyObject *value) {
     if (value == NULL) return;
     PyObject *key = PyLong_FromVoidPtr(frame);
-    if (*resting == NULL) *resting = PyDict_New();
-    if (key == NULL || *resting == NULL || PyDict_SetItem(*resting, key, value) < 0) PyErr_Clear();
+    if (*generator_payloads == NULL) *generator_payloads = PyDict_New();
+    if (key == NULL || *generator_payloads == NULL || PyDict_SetItem(*generator_payloads, key, value) < 0) PyErr_Clear();
     Py_XDECREF(key);
 }
 
-static PyObject *wake(PyObject *resting, RunFrame *frame) {
-    if (resting == NULL || PyDict_GET_SIZE(resting) == 0) return NULL;
+static PyObject *wake(PyObject *generator_payloads, RunFrame *frame) {
+    if (generator_payloads == NULL || PyDict_GET_SIZE(generator_payloads) == 0) return NULL;
     PyObject *key = PyLong_FromVoidPtr(frame);
-    PyObject *value = key ? Py_XNewRef(PyDict_GetItemWithError(resting, key)) : NULL;
-    if (value != NULL) PyDict_DelItem(resting, key);
+    PyObject *value = key ? Py_XNewRef(PyDict_GetItemWithError(generator_payloads, key)) : NULL;
+    if (value != NULL) PyDict_DelItem(generator_payloads, key);
     Py_XDECREF(key);
     PyErr_Clear();
     return value;
@@ -132,13 +130,13 @@ static int look_at_function(Tracer *tracer, CodeInfo *info, RunFrame *frame, Cal
 
 /* The place that events of a function have, as a number; 0: there is none. */
 static uint32_t place_number(Tracer *tracer, PyCodeObject *code, int offset) {
-    Spot *spot = code ? plan_spot(tracer, code, offset) : NULL;
+    PlaceNumbers *spot = code ? plan_place_numbers(tracer, code, offset) : NULL;
     if (code != NULL && spot == NULL) probe_fault(tracer);
     return spot ? plan_place(tracer, spot, code, offset) : 0;
 }
 
 /* 1: the receiver is a sample, perhaps from now on; 0: nothing is told of it; -1: as ever. */
-static int begins_life(Tracer *tracer, RunFrame *frame, Callee *callee, PyObject *receiver, int kind) {
+static int sample_start(Tracer *tracer, RunFrame *frame, Callee *callee, PyObject *receiver, int kind) {
     if (receiver == NULL) return 0;
     if (sample_of(tracer, receiver)) return 1;
     if (!(callee->wants & WANT_BIRTH) || kind != KIND_PRE || !sample_flip(tracer, callee->group)) return 0;
@@ -153,8 +151,13 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     Callee *callee;
     PyObject *receiver, *payload = NULL;
     if (info->groups) {
-        if (info->apart && sample_asleep(tracer, info->groups, info->bears)) {
+<<<<<<< HEAD
+        if (info->on_second_tool && sample_asleep(tracer, info->groups, info->bears)) {
             sample_sleeps(tracer, info);
+=======
+        if (info->apart && sample_asleep(tracer, info->groups, info->bears)) {
+            sample_add_sleeper(tracer, info);
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
             return 0;
         }
         receiver = info->bears ? NULL : first_argument(frame);
@@ -165,19 +168,19 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     int found = look_at_function(tracer, info, frame, &callee, &receiver);
     if (found <= 0) return found < 0 ? probe_fault(tracer) : 1;
     if (callee->group != NULL) {
-        int sampled = begins_life(tracer, frame, callee, receiver, kind);
+        int sampled = sample_start(tracer, frame, callee, receiver, kind);
         if (sampled <= 0) return sampled < 0 ? -1 : unsampled(tracer, info->groups);
     }
     if (!(callee->wants & WANT_TOLD) && !learnable(callee, receiver)) {
         /* A function that has no object to learn about will hardly get one. */
-        if (info->idle < HABIT) info->idle++;
-        return info->idle < HABIT || info->busy;
+        if (info->unmatched < MOST_UNMATCHED) info->unmatched++;
+        return info->unmatched < MOST_UNMATCHED || info->matched;
     }
-    info->busy = true;
+    info->matched = true;
     PyObject *before = NULL, *token = NULL;
     if (info->code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
-        before = wake(tracer->resting, frame);
-        token = wake(tracer->resting_tokens, frame);
+        before = wake(tracer->generator_payloads, frame);
+        token = wake(tracer->generator_tokens, frame);
         if (kind == KIND_PRE) {
             Py_CLEAR(before);
             Py_CLEAR(token);
@@ -215,53 +218,59 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     Py_XDECREF(token);
     if (failed) return -1;
     if (kind != KIND_PRE || !(callee->wants & LEARN(WANT_PRE)) || target == 0 || code == NULL) return 1;
-    return sink_learn_at(tracer, WORD_PRE, callee, code, offset, target) < 0 ? probe_fault(tracer) : 1;
+    return learn_at(tracer, WORD_PRE, callee, code, offset, target) < 0 ? probe_fault(tracer) : 1;
 }
 
 /* Takes over the payload. */
 static int leave(Tracer *tracer, int kind, Pending *pending, PyObject *payload) {
     int failed = record_add(tracer, kind, pending->callee, pending->target, payload, pending->place);
-    pending_settle(tracer, pending);
+    pending_release(tracer, pending);
     return failed ? -1 : 1;
 }
 
 /* What ends here was not told of. Is the place left alone until there is a sample? */
+<<<<<<< HEAD
+static int untracked_end(Tracer *tracer, CodeInfo *info) {
+    if (!info->on_second_tool || !sample_asleep(tracer, info->groups, false)) return 1;
+    sample_sleeps(tracer, info);
+=======
 static int ends_unseen(Tracer *tracer, CodeInfo *info) {
     if (!info->apart || !sample_asleep(tracer, info->groups, false)) return 1;
-    sample_sleeps(tracer, info);
+    sample_add_sleeper(tracer, info);
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     return 0;
 }
 
 static int leave_with(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int wanted, PyObject *value) {
     Pending pending;
-    if (!pending_pop(tracer, frame, -1, &pending)) return ends_unseen(tracer, info);
+    if (!pending_pop(tracer, frame, -1, &pending)) return untracked_end(tracer, info);
     PyObject *payload = NULL;
     bool wants = pending.callee->wants & wanted;
     if (kind == KIND_POST && pending.callee->wants & WANT_NEW && pending.target) {
         /* The end of an `__init__` that stands for its class: the receiver is complete. */
         if (record_add(tracer, KIND_NEW, pending.callee, pending.target, Py_XNewRef(pending.payload), pending.place) < 0) {
-            pending_settle(tracer, &pending);
+            pending_release(tracer, &pending);
             return -1;
         }
     }
     if (kind == KIND_POST && ask_on_return(tracer, pending.token, value, NULL, pending.place) < 0) {
-        pending_settle(tracer, &pending);
+        pending_release(tracer, &pending);
         return -1;
     }
     if (kind == KIND_YIELD) {
-        rest(&tracer->resting, frame, pending.payload);
-        rest(&tracer->resting_tokens, frame, pending.token);
+        rest(&tracer->generator_payloads, frame, pending.payload);
+        rest(&tracer->generator_tokens, frame, pending.token);
         PyObject *target = pending.payload ? Py_XNewRef(PyDict_GetItemWithError(pending.payload, text_target)) : NULL;
         Py_CLEAR(pending.payload);
         if (target != NULL && (pending.payload = PyDict_New()) != NULL) PyDict_SetItem(pending.payload, text_target, target);
         Py_XDECREF(target);
     }
     if (wants && (payload = result_payload(tracer, pending.callee, &pending, value)) == NULL && PyErr_Occurred()) {
-        pending_settle(tracer, &pending);
+        pending_release(tracer, &pending);
         return probe_fault(tracer);
     }
     if (wants) return leave(tracer, kind, &pending, payload);
-    pending_settle(tracer, &pending);
+    pending_release(tracer, &pending);
     return 1;
 }
 
@@ -300,12 +309,12 @@ int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *p
     PyObject *name = pending.token && payload ? PyDict_GetItemWithError(payload, text_exception) : NULL;
     if (pending.token != NULL && ask_on_return(tracer, pending.token, NULL, name, pending.place) < 0) {
         Py_XDECREF(payload);
-        pending_settle(tracer, &pending);
+        pending_release(tracer, &pending);
         return -1;
     }
     if (!(pending.callee->wants & WANT_RAISE)) {
         Py_XDECREF(payload);
-        pending_settle(tracer, &pending);
+        pending_release(tracer, &pending);
         return 1;
     }
     PyObject *all = pending.payload ? PyDict_Copy(pending.payload) : NULL;
@@ -314,5 +323,3 @@ int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *p
     PyErr_Clear();
     return leave(tracer, KIND_RAISE, &pending, payload);
 }
-
-#endif

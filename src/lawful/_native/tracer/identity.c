@@ -8,8 +8,6 @@
    in there outlives them. Finalisers and deallocators are put back when nobody watches any more. */
 #include "tracer/tracer.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 /* ---- tables by address ---------------------------------------------------------------------------------------------- */
 
 /* What is known about a key beside its id lies apart: most questions are for the id, and few lines of memory must do. */
@@ -33,14 +31,14 @@ size_t identity_mask;
 
 static inline size_t table_find(const Table *table, const void *key) {
     if (table->entries == NULL) return NONE;
-    for (size_t i = identity_home(key, table->mask);; i = (i + 1) & table->mask) {
+    for (size_t i = identity_slot(key, table->mask);; i = (i + 1) & table->mask) {
         if (table->entries[i].key == key) return i;
         if (table->entries[i].key == NULL) return NONE;
     }
 }
 
 static size_t put(Table *table, void *key) {
-    size_t i = identity_home(key, table->mask);
+    size_t i = identity_slot(key, table->mask);
     while (table->entries[i].key != NULL) i = (i + 1) & table->mask;
     table->entries[i].key = key;
     return i;
@@ -93,7 +91,7 @@ static size_t table_add(Table *table, void *key) {
 
 static void table_remove(Table *table, size_t gap) {
     for (size_t i = (gap + 1) & table->mask; table->entries[i].key != NULL; i = (i + 1) & table->mask) {
-        size_t wanted = identity_home(table->entries[i].key, table->mask);
+        size_t wanted = identity_slot(table->entries[i].key, table->mask);
         if (((i - wanted) & table->mask) < ((i - gap) & table->mask)) continue;
         table->entries[gap] = table->entries[i];
         table->rests[gap] = table->rests[i];
@@ -294,11 +292,9 @@ static void unwatch_types(void) {
 /* Whether weak references tell of the deaths of its objects. */
 static bool tells(const PyTypeObject *type) {
     if (type->tp_weaklistoffset == 0) return false;
-#if PY_VERSION_HEX >= 0x030C0000
     /* `P.args` and `P.kwargs` take weak references, but are freed without a word to them. */
     if (type->tp_flags & Py_TPFLAGS_MANAGED_WEAKREF && type->tp_dealloc != class_dealloc)
         return strcmp(type->tp_name, "typing.ParamSpecArgs") != 0 && strcmp(type->tp_name, "typing.ParamSpecKwargs") != 0;
-#endif
     return true;
 }
 
@@ -308,7 +304,7 @@ static bool may_be_late(const PyTypeObject *type) {
 }
 
 /* Does its `__del__` run, and nothing will tell of its end? */
-static bool ends_unseen(PyObject *object) {
+static bool untracked_end(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     if (type->tp_dealloc != class_dealloc || type->tp_finalize == NULL || tells(type) || table_find(&objects, object) != NONE)
         return false;
@@ -372,7 +368,7 @@ failed:
 }
 
 /* An object of a class made in Python, whose finaliser is ours already, is only written down. */
-Id identity_simple(Tracer *tracer, PyObject *object) {
+Id identity_create_simple(Tracer *tracer, PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     if (type->tp_finalize != finaliser || type->tp_dealloc != class_dealloc || tracer->gone) return 0;
     if (PyObject_IS_GC(object) && PyObject_GC_IsFinalized(object)) return 0;
@@ -389,15 +385,15 @@ Id identity_simple(Tracer *tracer, PyObject *object) {
     return objects.entries[at].id = ++last;
 }
 
-Id identity_anew(Tracer *tracer, PyObject *object) {
-    if (ends_unseen(object)) return watch_type(tracer, Py_TYPE(object)) < 0 ? 0 : ++last; /* another one each time */
+Id identity_create(Tracer *tracer, PyObject *object) {
+    if (untracked_end(object)) return watch_type(tracer, Py_TYPE(object)) < 0 ? 0 : ++last; /* another one each time */
     size_t at = note(tracer, object);
     if (at == NONE) return 0;
     if (objects.entries[at].id == 0) {
         if (tracer->gone && objects.rests[at].name == NULL && identity_name(tracer, object) < 0) return 0;
         at = table_find(&objects, object);
-        Id brief = identity_brief(object);
-        objects.entries[at].id = brief ? brief : ++last;
+        Id lazy = identity_of_task(object);
+        objects.entries[at].id = lazy ? lazy : ++last;
     }
     return objects.entries[at].id;
 }
@@ -440,7 +436,7 @@ void identity_unwatch(Tracer *tracer) {
     if (--watching) return;
     unwatch_types();
     unwatch_generators();
-    identity_brief_end();
+    identity_forget_tasks();
     Table gone = objects;
     memset(&objects, 0, sizeof objects);
     identity_entries = NULL;
@@ -470,5 +466,3 @@ int identity_setup(void) {
     on_death = PyCFunction_New(&death_method, NULL);
     return on_death == NULL ? -1 : 0;
 }
-
-#endif

@@ -3,7 +3,7 @@
 #define LAWFUL_IDENTITY_H
 
 int identity_setup(void);
-Id identity_anew(Tracer *tracer, PyObject *object); /* of an object that may have none yet; 0 with an exception set */
+Id identity_create(Tracer *tracer, PyObject *object); /* of an object that may have none yet; 0 with an exception set */
 
 /* Values of these types stand for themselves. */
 static inline bool is_primitive(const PyTypeObject *type) {
@@ -22,47 +22,47 @@ extern IdEntry *identity_entries HIDDEN;
 extern size_t identity_mask HIDDEN;
 
 /* Objects that lie together, as those do that were made together, are together here, too. */
-static inline size_t identity_home(const void *key, size_t mask) {
+static inline size_t identity_slot(const void *key, size_t mask) {
     return (((uintptr_t)key >> 4) ^ ((uintptr_t)key >> 20) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & mask;
 }
 
 /* It will be asked for soon. */
 static inline void identity_prefetch(PyObject *object) {
 #if defined(__GNUC__)
-    if (identity_entries != NULL) __builtin_prefetch(&identity_entries[identity_home(object, identity_mask)]);
+    if (identity_entries != NULL) __builtin_prefetch(&identity_entries[identity_slot(object, identity_mask)]);
 #endif
 }
 
 /* 0 with an exception set. */
 static inline Id identity_of(Tracer *tracer, PyObject *object) {
     if (identity_entries != NULL) {
-        const IdEntry *entry = &identity_entries[identity_home(object, identity_mask)];
+        const IdEntry *entry = &identity_entries[identity_slot(object, identity_mask)];
         if (entry->key == object && entry->id) return entry->id;
     }
-    return identity_anew(tracer, object);
+    return identity_create(tracer, object);
 }
 
 /* 0: it has none yet. */
 static ALWAYS_INLINE Id identity_known(const PyObject *object) {
     if (identity_entries == NULL) return 0;
-    for (size_t i = identity_home(object, identity_mask);; i = (i + 1) & identity_mask) {
+    for (size_t i = identity_slot(object, identity_mask);; i = (i + 1) & identity_mask) {
         const IdEntry *entry = &identity_entries[i];
         if (entry->key == object) return entry->id;
         if (entry->key == NULL) return 0;
     }
 }
 
-Id identity_simple(Tracer *tracer, PyObject *object);
+Id identity_create_simple(Tracer *tracer, PyObject *object);
 
 /* Of an object that has one, or gets it in the simplest way; 0: that is not so, and no exception. */
-static inline Id identity_soon(Tracer *tracer, PyObject *object) {
+static inline Id identity_get_fast(Tracer *tracer, PyObject *object) {
     Id id = identity_known(object);
-    return id ? id : identity_simple(tracer, object);
+    return id ? id : identity_create_simple(tracer, object);
 }
 
 Id identity_next(void);                    /* a new one */
-Id identity_brief(const PyObject *object); /* that tasks.c has given it; 0: none */
-void identity_brief_end(void);             /* all of these are forgotten */
+Id identity_of_task(const PyObject *object); /* that tasks.c has given it; 0: none */
+void identity_forget_tasks(void);             /* all of these are forgotten */
 int identity_name(Tracer *tracer, PyObject *object); /* the death of an object that has an id will be told */
 void identity_base(Id base);               /* ids go on from here: a child process has its own */
 uint32_t identity_high(void);              /* the upper half of those that are given now */

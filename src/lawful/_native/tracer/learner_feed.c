@@ -2,11 +2,9 @@
    It gives the numbers itself, and is asked for each once. */
 #include "tracer/learner_feed.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 static PyObject *text_word, *text_site, *events[4];
 
-int sink_setup(void) {
+int learner_feed_setup(void) {
     static const char *const names[] = {"func_pre", "new", "field_write", "field_read"};
     if (text_word != NULL) return 0;
     for (int i = 0; i < 4; i++)
@@ -42,20 +40,18 @@ static int ask_site(Tracer *tracer, uint32_t place, uint32_t *site) {
     return failed;
 }
 
-int sink_ask(Tracer *tracer, int word, Callee *callee, Spot *spot, PyCodeObject *code, int offset) {
+int learner_feed_numbers(Tracer *tracer, int word, Callee *callee, PlaceNumbers *spot, PyCodeObject *code, int offset) {
     if (!callee->words[word] && ask_number(tracer, text_word, events[word], callee->name, &callee->words[word]) < 0) return -1;
     return spot->site ? 0 : ask_site(tracer, plan_place(tracer, spot, code, offset), &spot->site);
 }
 
-int sink_learn_at(Tracer *tracer, int word, Callee *callee, PyCodeObject *code, int offset, Id object) {
-    Spot *spot = plan_spot(tracer, code, offset);
+int learn_at(Tracer *tracer, int word, Callee *callee, PyCodeObject *code, int offset, Id object) {
+    PlaceNumbers *spot = plan_place_numbers(tracer, code, offset);
     if (spot == NULL) return -1;
-    Spot own = *spot;
+    PlaceNumbers own = *spot;
     if (learn(tracer, word, callee, &own, code, offset, object) < 0) return -1;
     if (spot->site || tracer->window == NULL) return 0;
-    if ((spot = plan_spot(tracer, code, offset)) == NULL) return -1;
+    if ((spot = plan_place_numbers(tracer, code, offset)) == NULL) return -1;
     *spot = own;
     return 0;
 }
-
-#endif

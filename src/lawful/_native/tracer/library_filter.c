@@ -2,7 +2,6 @@
    more than it runs: it is told by its file and a few names. `LawWatchPlanner` of watch_planner.py says which, and is asked about all else. */
 #include "tracer/library_filter.h"
 
-#include "tracer/code_extra.h"
 #include "tracer/name_resolution.h"
 
 #include <stddef.h>
@@ -13,11 +12,11 @@ typedef struct {
     PyObject *files;  /* a dict: True: a library's; None: Lawful's own, about which nothing is noted; else Python is asked */
     PyObject *names;  /* a set: functions with such names may report themselves */
     PyObject *loads;  /* a set: code that uses one of these names may be of interest for what it calls */
-    PyObject *ways;   /* a tuple: modules that Python is asked about, by how their names begin */
+    PyObject *prefixes;   /* a tuple: modules that Python is asked about, by how their names begin */
     PyObject *codes;  /* a set: ids of code that laws name, whatever it calls itself; true as long as the vigil says so */
-    PyObject *vigil;  /* or NULL */
+    PyObject *change_watch;  /* or NULL */
     uintptr_t serial; /* what is noted of code that was dismissed */
-} Sieve;
+} LibraryFilter;
 
 static Py_ssize_t mark_index = -1;
 static uintptr_t serials;
@@ -27,7 +26,7 @@ static int alive;
 
 static uintptr_t mark_of(PyCodeObject *code) {
     void *extra = NULL;
-    if (get_extra((PyObject *)code, mark_index, &extra) < 0) PyErr_Clear();
+    if (PyUnstable_Code_GetExtra((PyObject *)code, mark_index, &extra) < 0) PyErr_Clear();
     return (uintptr_t)extra;
 }
 
@@ -50,114 +49,114 @@ static int uses(PyObject *names, PyObject *set) {
     return 0;
 }
 
-static int is_named(const Sieve *sieve, PyCodeObject *code) {
+static int is_named(const LibraryFilter *library_filter, PyCodeObject *code) {
     if (!(code->co_flags & CO_OPTIMIZED)) return 0; /* the body of a module or a class */
-    int found = plainly_named(code) ? PySet_Contains(sieve->names, code->co_name) : 1;
+    int found = plainly_named(code) ? PySet_Contains(library_filter->names, code->co_name) : 1;
     if (found) return found;
     PyObject *address = PyLong_FromVoidPtr(code);
-    found = address == NULL ? -1 : PySet_Contains(sieve->codes, address);
+    found = address == NULL ? -1 : PySet_Contains(library_filter->codes, address);
     Py_XDECREF(address);
     return found;
 }
 
-static bool is_special(const Sieve *sieve, PyObject *module) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sieve->ways); i++)
-        if (PyUnicode_Tailmatch(module, PyTuple_GET_ITEM(sieve->ways, i), 0, PY_SSIZE_T_MAX, -1) != 0) return true;
+static bool is_special(const LibraryFilter *library_filter, PyObject *module) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(library_filter->prefixes); i++)
+        if (PyUnicode_Tailmatch(module, PyTuple_GET_ITEM(library_filter->prefixes, i), 0, PY_SSIZE_T_MAX, -1) != 0) return true;
     return false;
 }
 
-bool sieve_dismisses(PyObject *object, PyCodeObject *code, PyObject *module) {
-    const Sieve *sieve = (Sieve *)object;
-    PyObject *library = PyDict_GetItemWithError(sieve->files, code->co_filename);
+bool library_filter_dismisses(PyObject *object, PyCodeObject *code, PyObject *module) {
+    const LibraryFilter *library_filter = (LibraryFilter *)object;
+    PyObject *library = PyDict_GetItemWithError(library_filter->files, code->co_filename);
     if (library == Py_None) return true;
-    if (library != Py_True || sieve->vigil == NULL || !vigil_same(sieve->vigil) || is_special(sieve, module) ||
-        is_named(sieve, code) || uses(code->co_names, sieve->loads)) {
+    if (library != Py_True || library_filter->change_watch == NULL || !change_watch_unchanged(library_filter->change_watch) || is_special(library_filter, module) ||
+        is_named(library_filter, code) || uses(code->co_names, library_filter->loads)) {
         PyErr_Clear(); /* Python says what is wrong */
         return false;
     }
     uintptr_t mark = mark_of(code);
-    if (mark == sieve->serial) return true;
+    if (mark == library_filter->serial) return true;
     if (mark && alive > 1) return false; /* another one's note is there, which may still be asked for */
-    if (set_extra((PyObject *)code, mark_index, (void *)sieve->serial) == 0) return true;
+    if (PyUnstable_Code_SetExtra((PyObject *)code, mark_index, (void *)library_filter->serial) == 0) return true;
     PyErr_Clear();
     return false;
 }
 
-static PyObject *sieve_has(Sieve *sieve, PyObject *code) {
-    return PyBool_FromLong(PyCode_Check(code) && mark_of((PyCodeObject *)code) == sieve->serial);
+static PyObject *library_filter_dismissed(LibraryFilter *library_filter, PyObject *code) {
+    return PyBool_FromLong(PyCode_Check(code) && mark_of((PyCodeObject *)code) == library_filter->serial);
 }
 
-static PyObject *sieve_settle(Sieve *sieve, PyObject *args) {
-    PyObject *codes, *vigil;
-    if (!PyArg_ParseTuple(args, "O!O!:settle", &PySet_Type, &codes, &VigilType, &vigil)) return NULL;
-    Py_XSETREF(sieve->codes, Py_NewRef(codes));
-    Py_XSETREF(sieve->vigil, Py_NewRef(vigil));
+static PyObject *library_filter_set_named(LibraryFilter *library_filter, PyObject *args) {
+    PyObject *codes, *change_watch;
+    if (!PyArg_ParseTuple(args, "O!O!:set_named", &PySet_Type, &codes, &ChangeWatchType, &change_watch)) return NULL;
+    Py_XSETREF(library_filter->codes, Py_NewRef(codes));
+    Py_XSETREF(library_filter->change_watch, Py_NewRef(change_watch));
     Py_RETURN_NONE;
 }
 
 /* ---- the object ---------------------------------------------------------------------------------------------------------------- */
 
-static PyObject *sieve_new(PyTypeObject *type, PyObject *args, PyObject *named) {
-    PyObject *names, *loads, *ways;
-    if (!PyArg_ParseTuple(args, "O!O!O!:Sieve", &PyFrozenSet_Type, &names, &PyFrozenSet_Type, &loads, &PyTuple_Type, &ways)) return NULL;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(ways); i++)
-        if (!PyUnicode_Check(PyTuple_GET_ITEM(ways, i))) return PyErr_Format(PyExc_TypeError, "the name of a module is a text");
-    if (mark_index < 0 && (mark_index = request_extra(NULL)) < 0) return PyErr_Format(PyExc_RuntimeError, "no room for notes on code objects");
-    Sieve *sieve = (Sieve *)type->tp_alloc(type, 0);
-    if (sieve == NULL) return NULL;
+static PyObject *library_filter_new(PyTypeObject *type, PyObject *args, PyObject *named) {
+    PyObject *names, *loads, *prefixes;
+    if (!PyArg_ParseTuple(args, "O!O!O!:LibraryFilter", &PyFrozenSet_Type, &names, &PyFrozenSet_Type, &loads, &PyTuple_Type, &prefixes)) return NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(prefixes); i++)
+        if (!PyUnicode_Check(PyTuple_GET_ITEM(prefixes, i))) return PyErr_Format(PyExc_TypeError, "the name of a module is a text");
+    if (mark_index < 0 && (mark_index = PyUnstable_Eval_RequestCodeExtraIndex(NULL)) < 0) return PyErr_Format(PyExc_RuntimeError, "no room for notes on code objects");
+    LibraryFilter *library_filter = (LibraryFilter *)type->tp_alloc(type, 0);
+    if (library_filter == NULL) return NULL;
     alive++;
-    sieve->serial = ++serials;
-    sieve->names = Py_NewRef(names);
-    sieve->loads = Py_NewRef(loads);
-    sieve->ways = Py_NewRef(ways);
-    sieve->files = PyDict_New();
-    sieve->codes = PySet_New(NULL);
-    if (sieve->files == NULL || sieve->codes == NULL) Py_CLEAR(sieve);
-    return (PyObject *)sieve;
+    library_filter->serial = ++serials;
+    library_filter->names = Py_NewRef(names);
+    library_filter->loads = Py_NewRef(loads);
+    library_filter->prefixes = Py_NewRef(prefixes);
+    library_filter->files = PyDict_New();
+    library_filter->codes = PySet_New(NULL);
+    if (library_filter->files == NULL || library_filter->codes == NULL) Py_CLEAR(library_filter);
+    return (PyObject *)library_filter;
 }
 
-static int sieve_traverse(Sieve *sieve, visitproc visit, void *arg) {
-    Py_VISIT(sieve->vigil);
+static int library_filter_traverse(LibraryFilter *library_filter, visitproc visit, void *arg) {
+    Py_VISIT(library_filter->change_watch);
     return 0;
 }
 
-static int sieve_clear(Sieve *sieve) {
-    Py_CLEAR(sieve->vigil);
+static int library_filter_clear(LibraryFilter *library_filter) {
+    Py_CLEAR(library_filter->change_watch);
     return 0;
 }
 
-static void sieve_dealloc(Sieve *sieve) {
-    PyObject_GC_UnTrack(sieve);
+static void library_filter_dealloc(LibraryFilter *library_filter) {
+    PyObject_GC_UnTrack(library_filter);
     alive--;
-    Py_XDECREF(sieve->files);
-    Py_XDECREF(sieve->names);
-    Py_XDECREF(sieve->loads);
-    Py_XDECREF(sieve->ways);
-    Py_XDECREF(sieve->codes);
-    Py_XDECREF(sieve->vigil);
-    Py_TYPE(sieve)->tp_free((PyObject *)sieve);
+    Py_XDECREF(library_filter->files);
+    Py_XDECREF(library_filter->names);
+    Py_XDECREF(library_filter->loads);
+    Py_XDECREF(library_filter->prefixes);
+    Py_XDECREF(library_filter->codes);
+    Py_XDECREF(library_filter->change_watch);
+    Py_TYPE(library_filter)->tp_free((PyObject *)library_filter);
 }
 
-static PyMethodDef sieve_methods[] = {
-    {"has", (PyCFunction)sieve_has, METH_O, "has(code)\n--\n\nWas this code dismissed?"},
-    {"settle", (PyCFunction)sieve_settle, METH_VARARGS, "settle(codes, vigil)\n--\n\nThese are the ids of code that laws name, until the vigil says no."},
+static PyMethodDef library_filter_methods[] = {
+    {"dismissed", (PyCFunction)library_filter_dismissed, METH_O, "dismissed(code)\n--\n\nWas this code dismissed?"},
+    {"set_named", (PyCFunction)library_filter_set_named, METH_VARARGS, "set_named(codes, change_watch)\n--\n\nThe ids of code that laws name, valid until the change watch sees a change."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyMemberDef sieve_members[] = {
-    {"files", T_OBJECT_EX, offsetof(Sieve, files), READONLY, "Whose code a file has: True: a library's; None: ours; False: the program's."},
+static PyMemberDef library_filter_members[] = {
+    {"files", T_OBJECT_EX, offsetof(LibraryFilter, files), READONLY, "Whose code a file has: True: a library's; None: ours; False: the program's."},
     {NULL, 0, 0, 0, NULL},
 };
 
-PyTypeObject SieveType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Sieve",
-    .tp_doc = "Sieve(names, loads, ways)\n--\n\nDismisses code of libraries, except that which has or uses some names.",
-    .tp_basicsize = sizeof(Sieve),
+PyTypeObject LibraryFilterType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.LibraryFilter",
+    .tp_doc = "LibraryFilter(names, loads, prefixes)\n--\n\nDismisses code of libraries, except that which has or uses some names.",
+    .tp_basicsize = sizeof(LibraryFilter),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_new = sieve_new,
-    .tp_dealloc = (destructor)sieve_dealloc,
-    .tp_traverse = (traverseproc)sieve_traverse,
-    .tp_clear = (inquiry)sieve_clear,
-    .tp_methods = sieve_methods,
-    .tp_members = sieve_members,
+    .tp_new = library_filter_new,
+    .tp_dealloc = (destructor)library_filter_dealloc,
+    .tp_traverse = (traverseproc)library_filter_traverse,
+    .tp_clear = (inquiry)library_filter_clear,
+    .tp_methods = library_filter_methods,
+    .tp_members = library_filter_members,
 };

@@ -1,12 +1,12 @@
 /* Code of libraries in which nothing can be seen (library_filter.c). */
-#ifndef LAWFUL_SIEVE_H
-#define LAWFUL_SIEVE_H
+#ifndef LAWFUL_LIBRARY_FILTER_H
+#define LAWFUL_LIBRARY_FILTER_H
 
 #include "rml/rml.h"
 
-extern PyTypeObject SieveType;
+extern PyTypeObject LibraryFilterType;
 
 /* Is it known, without asking Python, that a function that starts for the first time is of no interest? Then that is noted. */
-bool sieve_dismisses(PyObject *sieve, PyCodeObject *code, PyObject *module);
+bool library_filter_dismisses(PyObject *library_filter, PyCodeObject *code, PyObject *module);
 
 #endif

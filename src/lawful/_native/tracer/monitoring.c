@@ -7,10 +7,6 @@
 #include "messages/message_cache.h"
 #include "tracer/fast_plain.h"
 
-#if !defined(LAWFUL_NO_TRACER) && PY_VERSION_HEX >= 0x030C0000
-
-const char delivery_name[] = "monitoring";
-
 enum {
     EVENT_PY_START = 1 << 0, EVENT_PY_RESUME = 1 << 1, EVENT_PY_RETURN = 1 << 2, EVENT_PY_YIELD = 1 << 3,
     EVENT_INSTRUCTION = 1 << 6, EVENT_RAISE = 1 << 10, EVENT_PY_UNWIND = 1 << 12, EVENT_PY_THROW = 1 << 13
@@ -62,18 +58,18 @@ static PyObject *new_callback(Tracer *tracer, vectorcallfunc function) {
     static PyObject *other_##name(PyObject *self, PyObject *const *args); \
     static NOT_INLINE PyObject *timed_##name(PyObject *self, PyObject *const *args) { \
         Tracer *tracer = TRACER; \
-        if (tracer->until) return other_##name(self, args); \
+        if (tracer->until_timed) return other_##name(self, args); \
         Py_INCREF(tracer); \
-        unsigned exacts = tracer->exacts; \
+        unsigned measurements = tracer->measurements; \
         int64_t began = cost_begin(tracer); \
         PyObject *answer = quickly(tracer, args) ? Py_NewRef(Py_None) : other_##name(self, args); \
-        cost_end(tracer, began, exacts); \
+        cost_end(tracer, began, measurements); \
         Py_DECREF(tracer); \
         return answer; \
     } \
     CALLBACK(name) { \
         Tracer *tracer = TRACER; \
-        if (--tracer->until && quickly(tracer, args)) Py_RETURN_NONE; \
+        if (--tracer->until_timed && quickly(tracer, args)) Py_RETURN_NONE; \
         return timed_##name(self, args); \
     } \
     static PyObject *other_##name(PyObject *self, PyObject *const *args)
@@ -97,7 +93,7 @@ static inline long offset_of(PyObject *number) {
 
 CALLBACK(on_anything) { Py_RETURN_NONE; }
 
-PyObject *delivery_nothing(void) {
+PyObject *delivery_empty_callback(void) {
     return PyType_Ready(&CallbackType) < 0 ? NULL : new_callback(NULL, on_anything);
 }
 
@@ -117,24 +113,24 @@ static PyObject *starts(Tracer *tracer, CodeInfo *info, PyCodeObject *code, RunF
             return keep(0);
         }
     }
-    if (info->unseen && plan_seen(tracer, info) < 0) tracer_fault(tracer);
+    if (info->report_start && plan_report_start(tracer, info) < 0) tracer_fault(tracer);
     if (info->callee == NULL) return keep(0);
-    if (!info->apart) return keep(second ? 0 : function_start(tracer, info, frame));
+    if (!info->on_second_tool) return keep(second ? 0 : function_start(tracer, info, frame));
     if (second) return keep(function_start(tracer, info, frame));
     return keep(first && function_start(tracer, info, frame) < 0 ? -1 : 0);
 }
 
 static PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, bool second) {
     if (!tracer->running || tracer->broken) return keep(0);
-    if (is_aside(tracer)) return keep(1);
+    if (is_suspended(tracer)) return keep(1);
     CodeInfo *info = plan_find(tracer, code);
-    if (info != NULL && info->plain && !info->unseen && !second && quick_prepared(tracer) &&
-        (quick_again(tracer, info, frame, true) || valued_start(tracer, info, frame)))
+    if (info != NULL && info->plain && !info->report_start && !second && fast_prepared(tracer) &&
+        (fast_start_lookup(tracer, info, frame, true) || fast_args_start(tracer, info, frame)))
         Py_RETURN_NONE;
     /* By far the most frequent case where objects are sampled: this one is none. */
-    if (info != NULL && info->groups & tracer->alive && info->by_self && !info->unseen && frame->localsplus[0] != NULL &&
+    if (info != NULL && info->groups & tracer->alive && info->first_is_receiver && !info->report_start && frame->localsplus[0] != NULL &&
         !sample_of(tracer, frame->localsplus[0]))
-        return keep(second || !info->apart);
+        return keep(second || !info->on_second_tool);
     HELD(starts(tracer, info, code, frame, second))
 }
 
@@ -145,9 +141,9 @@ static PyObject *posts(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
 
 static ALWAYS_INLINE bool start_noted(Tracer *tracer, PyObject *const *args, bool tasks) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (tracer->post != NULL || info == NULL || !info->plain || info->unseen || !quick_ready_alone(tracer, tasks) || !ticks_counted)
+    if (tracer->post != NULL || info == NULL || !info->plain || info->report_start || !fast_ready_unsuspended(tracer, tasks) || !ticks_counted)
         return false;
-    return quick_start(tracer, info, frame_here(tracer), true, processor_ticks(), tasks);
+    return fast_start_cached(tracer, info, frame_here(tracer), true, processor_ticks(), tasks);
 }
 
 static ALWAYS_INLINE bool starts_quickly(Tracer *tracer, PyObject *const *args) { return start_noted(tracer, args, false); }
@@ -167,9 +163,9 @@ TIMED_CALLBACK(on_second_start, never) {
     return begins(tracer, (PyCodeObject *)args[0], frame_here(tracer), true);
 }
 
-/* Signals that have waited for us strike in front of the instruction: it may wait itself, and be woken only by signals
+/* Signals that have waited for us run_waiting_signals in front of the instruction: it may wait itself, and be woken only by signals
    that come then. What their handlers do is the program's doing, and is seen. */
-static int strike(int answer) {
+static int run_waiting_signals(int answer) {
     if (!signals_waited || answer < 0 || *signal_thread() != PyThread_get_thread_ident()) return answer;
     signals_waited = false;
     PyThreadState *thread = PyThreadState_Get();
@@ -180,34 +176,34 @@ static int strike(int answer) {
 }
 
 /* Where a call ends and another one begins. */
-static NOT_INLINE bool quickly(Tracer *tracer, Probe *probe, RunFrame *frame) { return quick_event(tracer, probe, frame); }
+static NOT_INLINE bool quickly(Tracer *tracer, Probe *probe, RunFrame *frame) { return fast_event(tracer, probe, frame); }
 
 /* An instruction that fast_plain.h has nothing to say of. Apart, so that what it needs is not made ready for the others. */
 static NOT_INLINE PyObject *other_instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame, int before, int after) {
     int answer = 0;
     if (after) {
         Probe *probe = &info->probes[after - 1];
-        answer = valued_result(tracer, probe, frame) ? 1 : probe_result(tracer, info, probe, frame);
+        answer = fast_args_result(tracer, probe, frame) ? 1 : probe_result(tracer, info, probe, frame);
     }
     if (before && answer >= 0) {
         Probe *probe = &info->probes[before - 1];
-        tracer->slow += !probe->early;
+        tracer->slow_callbacks += !probe->early;
         int other = after && quickly(tracer, probe, frame) ? 1 : probe_before(tracer, info, probe, frame);
         answer = other < 0 ? -1 : answer | other;
     }
-    return keep(strike(answer));
+    return keep(run_waiting_signals(answer));
 }
 
 static ALWAYS_INLINE bool call_noted(Tracer *tracer, PyObject *const *args, bool tasks) {
-    if (!quick_ready(tracer, tasks) || tracer->window != NULL || !ticks_counted || signals_waited) return false;
+    if (!fast_ready(tracer, tasks) || tracer->window != NULL || !ticks_counted || signals_waited) return false;
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
     unsigned long unit = (unsigned long)small_offset(args[1]) / 2;
     if (info == NULL || info->n_probes == 0 || unit >= (unsigned long)info->units) return false;
     int before = info->at[unit].probe;
     if (!before || info->at[unit].result || info->at[unit].owner >= 0) return false;
     const Probe *probe = &info->probes[before - 1];
-    if (!quick_call(tracer, probe, frame_here(tracer), processor_ticks(), tasks)) return false;
-    tracer->slow += !probe->early;
+    if (!fast_call_cached(tracer, probe, frame_here(tracer), processor_ticks(), tasks)) return false;
+    tracer->slow_callbacks += !probe->early;
     return true;
 }
 
@@ -228,10 +224,10 @@ TIMED_CALLBACK(on_instruction, calls_quickly) {
     if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
         info->probes[before - 1].groups & tracer->alive && !probe_asleep(tracer, &info->probes[before - 1]))
         Py_RETURN_NONE;
-    if (before && !after && quick_event(tracer, &info->probes[before - 1], frame)) {
-        tracer->slow += !info->probes[before - 1].early;
+    if (before && !after && fast_event(tracer, &info->probes[before - 1], frame)) {
+        tracer->slow_callbacks += !info->probes[before - 1].early;
         if (!signals_waited) Py_RETURN_NONE;
-        return keep(strike(1));
+        return keep(run_waiting_signals(1));
     }
     HELD(other_instruction(tracer, info, frame, before, after))
 }
@@ -244,7 +240,7 @@ TIMED_CALLBACK(on_instruction, calls_quickly) {
     RunFrame *frame = frame_here(tracer);
 
 static ALWAYS_INLINE bool end_noted(Tracer *tracer, bool tasks) {
-    return quick_ready(tracer, tasks) && ticks_counted && quick_end(tracer, frame_here(tracer), processor_ticks(), false, tasks);
+    return fast_ready(tracer, tasks) && ticks_counted && fast_end(tracer, frame_here(tracer), processor_ticks(), false, tasks);
 }
 
 static ALWAYS_INLINE bool ends_quickly(Tracer *tracer, PyObject *const *args) { return end_noted(tracer, false); }
@@ -252,12 +248,12 @@ static ALWAYS_INLINE bool ends_quickly(Tracer *tracer, PyObject *const *args) { 
 TIMED_CALLBACK(on_return, ends_quickly) {
     if (end_noted(TRACER, true)) Py_RETURN_NONE;
     WITH_INFO
-    if (quick_prepared(tracer) && (quick_end(tracer, frame, ticks(), true, tracer->tasks) || valued_return(tracer, frame, args[2]))) Py_RETURN_NONE;
+    if (fast_prepared(tracer) && (fast_end(tracer, frame, ticks(), true, tracer->tasks) || fast_args_return(tracer, frame, args[2]))) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2])))
 }
 
 static ALWAYS_INLINE bool yields_quickly(Tracer *tracer, PyObject *const *args) {
-    return quick_ready(tracer, tracer->tasks) && quick_yield(tracer, frame_here(tracer));
+    return fast_ready(tracer, tracer->tasks) && fast_yield(tracer, frame_here(tracer));
 }
 
 TIMED_CALLBACK(on_yield, yields_quickly) {
@@ -267,13 +263,13 @@ TIMED_CALLBACK(on_yield, yields_quickly) {
 
 static ALWAYS_INLINE bool resumes_quickly(Tracer *tracer, PyObject *const *args) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (info == NULL || !info->plain || tracer->post != NULL || !quick_ready(tracer, tracer->tasks)) return false;
-    return quick_start(tracer, info, frame_here(tracer), false, 0, tracer->tasks);
+    if (info == NULL || !info->plain || tracer->post != NULL || !fast_ready(tracer, tracer->tasks)) return false;
+    return fast_start_cached(tracer, info, frame_here(tracer), false, 0, tracer->tasks);
 }
 
 TIMED_CALLBACK(on_resume, resumes_quickly) {
     WITH_INFO
-    if (info->plain && quick_ready(tracer, tracer->tasks) && quick_again(tracer, info, frame, false)) Py_RETURN_NONE;
+    if (info->plain && fast_ready(tracer, tracer->tasks) && fast_start_lookup(tracer, info, frame, false)) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame)))
 }
 
@@ -397,16 +393,16 @@ static int events_of(CodeInfo *info) {
     return events;
 }
 
-static int first_events(CodeInfo *info) { return events_of(info) & (info->apart ? EVENT_INSTRUCTION : ~0); }
+static int first_events(CodeInfo *info) { return events_of(info) & (info->on_second_tool ? EVENT_INSTRUCTION : ~0); }
 
-static int second_events(CodeInfo *info) { return info->apart ? events_of(info) & ~EVENT_INSTRUCTION : 0; }
+static int second_events(CodeInfo *info) { return info->on_second_tool ? events_of(info) & ~EVENT_INSTRUCTION : 0; }
 
 /* Which tools want an instruction is noted for each of them only where several tools have asked for an event. If another one
    comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any, and instructions tell
    nothing any more. So another tool asks first: our second one, if it will be told of starts, or else one that leaves
    again, for whoever else may come. `sys.settrace` is a tool, too. */
 static bool shares(Tracer *tracer, CodeInfo *info) {
-    return tracer->tells_seen && info->own && info->n_probes && info->callee == NULL && second_tool(tracer) >= 0;
+    return tracer->reports_starts && info->own && info->n_probes && info->callee == NULL && second_tool(tracer) >= 0;
 }
 
 /* Exceptions are told of everywhere or nowhere, and each future of asyncio that somebody waits for ends with one that
@@ -416,16 +412,16 @@ static int ask_everywhere(Tracer *tracer, CodeInfo *info) {
     if (local & EVENT_INSTRUCTION) events |= EVENT_RAISE;
     if (local & EVENT_PY_RETURN) events |= EVENT_PY_UNWIND;
     if (local & EVENT_PY_RESUME) events |= EVENT_PY_THROW;
-    if ((tracer->everywhere & events) == events) return 0;
-    tracer->everywhere |= events;
-    return tracer->asked ? call("set_events", "(ii)", tracer->tool, tracer->everywhere) : 0;
+    if ((tracer->global_events & events) == events) return 0;
+    tracer->global_events |= events;
+    return tracer->global_events_set ? call("set_events", "(ii)", tracer->tool, tracer->global_events) : 0;
 }
 
 int delivery_plan(Tracer *tracer, CodeInfo *info) {
     if (ask_everywhere(tracer, info) < 0) return -1;
-    info->apart = info->callee != NULL && info->groups && second_tool(tracer) >= 0;
-    info->shared = shares(tracer, info);
-    int first = first_events(info), second = info->shared ? EVENT_PY_START : second_events(info);
+    info->on_second_tool = info->callee != NULL && info->groups && second_tool(tracer) >= 0;
+    info->shares_second_tool = shares(tracer, info);
+    int first = first_events(info), second = info->shares_second_tool ? EVENT_PY_START : second_events(info);
     if (second && set_local(tracer->second_tool, info, second) < 0) return -1;
     if (!(first & EVENT_INSTRUCTION)) return first ? set_local(tracer->tool, info, first) : 0;
     int guest = take_tool(); /* see `shares` */
@@ -438,31 +434,29 @@ int delivery_plan(Tracer *tracer, CodeInfo *info) {
 
 /* Switching off and on makes the interpreter forget what was disabled. */
 static int toggle_probes(Tracer *tracer, CodeInfo *info) {
-    for (int i = 0; i < info->n_probes; i++) info->probes[i].off = info->probes[i].result_off = false;
+    for (int i = 0; i < info->n_probes; i++) info->probes[i].disabled = info->probes[i].result_disabled = false;
     int events = first_events(info);
     if (set_local(tracer->tool, info, events & ~EVENT_INSTRUCTION) < 0) return -1;
     return set_local(tracer->tool, info, events);
 }
 
 int delivery_wake(Tracer *tracer, CodeInfo *info) {
-    bool off = false;
+    bool disabled = false;
     for (int i = 0; i < info->n_probes; i++)
-        off |= info->probes[i].groups && (info->probes[i].off || info->probes[i].result_off);
-    if (off && toggle_probes(tracer, info) < 0) return -1;
-    if (!info->apart) return 0;
+        disabled |= info->probes[i].groups && (info->probes[i].disabled || info->probes[i].result_disabled);
+    if (disabled && toggle_probes(tracer, info) < 0) return -1;
+    if (!info->on_second_tool) return 0;
     if (set_local(tracer->second_tool, info, 0) < 0) return -1;
     return set_local(tracer->second_tool, info, second_events(info));
 }
 
-int delivery_woken(Tracer *tracer) { return 0; }
-
 int delivery_rearm(Tracer *tracer, CodeInfo *info) {
-    if (info->callee != NULL && !info->apart) return 0; /* its starts are told anyway */
+    if (info->callee != NULL && !info->on_second_tool) return 0; /* its starts are told anyway */
     int tool = second_tool(tracer), events = second_events(info);
     if (tool < 0) return call("restart_events", "()");
     if (set_local(tool, info, events & ~EVENT_PY_START) < 0 || set_local(tool, info, events | EVENT_PY_START) < 0) return -1;
-    if (info->apart || info->shared || !info->n_probes) return 0;
-    info->shared = true; /* there was no second tool when it was planned */
+    if (info->on_second_tool || info->shares_second_tool || !info->n_probes) return 0;
+    info->shares_second_tool = true; /* there was no second tool when it was planned */
     return toggle_probes(tracer, info);
 }
 
@@ -470,7 +464,7 @@ int delivery_again(Tracer *tracer, CodeInfo *info) {
     /* Where that happens again and again, what could be disabled stays on. */
     info->toggles++;
     for (int i = 0; i < info->n_probes; i++)
-        if (info->toggles > 8) info->probes[i].expects = true;
+        if (info->toggles > 8) info->probes[i].expects_result = true;
     return toggle_probes(tracer, info);
 }
 
@@ -483,30 +477,28 @@ int delivery_begin(Tracer *tracer) {
 int delivery_start(Tracer *tracer) {
     if (register_callbacks(tracer, tracer->tool, ~0, false) < 0) return -1;
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
-        for (int i = 0; i < info->n_probes; i++) info->probes[i].off = info->probes[i].result_off = false;
+        for (int i = 0; i < info->n_probes; i++) info->probes[i].disabled = info->probes[i].result_disabled = false;
         if (delivery_plan(tracer, info) < 0) return -1;
     }
-    tracer->everywhere |= EVENT_PY_START;
-    tracer->asked = true;
-    if (call("set_events", "(ii)", tracer->tool, tracer->everywhere) < 0) return -1;
+    tracer->global_events |= EVENT_PY_START;
+    tracer->global_events_set = true;
+    if (call("set_events", "(ii)", tracer->tool, tracer->global_events) < 0) return -1;
     /* What an earlier tool of this number had disabled is still disabled. And there may be two tools only now: see `shares`. */
     return call("restart_events", "()");
 }
 
 int delivery_stop(Tracer *tracer) {
     if (tracer->tool < 0) return 0;
-    tracer->asked = false;
-    tracer->everywhere = 0;
+    tracer->global_events_set = false;
+    tracer->global_events = 0;
     int failed = call("set_events", "(ii)", tracer->tool, 0);
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
         if (first_events(info)) failed |= set_local(tracer->tool, info, 0);
-        if (tracer->second_tool >= 0 && (info->apart || info->own)) failed |= set_local(tracer->second_tool, info, 0);
-        info->apart = info->shared = false;
+        if (tracer->second_tool >= 0 && (info->on_second_tool || info->own)) failed |= set_local(tracer->second_tool, info, 0);
+        info->on_second_tool = info->shares_second_tool = false;
     }
     failed |= give_back_tool(tracer->tool, ~0);
     if (tracer->second_tool >= 0) failed |= give_back_tool(tracer->second_tool, SECOND_EVENTS);
     tracer->tool = tracer->second_tool = -1;
     return failed ? -1 : 0;
 }
-
-#endif

@@ -1,10 +1,10 @@
 /* Whether names still stand for what they stood for (name_resolution.c). */
-#ifndef LAWFUL_STANDING_H
-#define LAWFUL_STANDING_H
+#ifndef LAWFUL_NAME_RESOLUTION_H
+#define LAWFUL_NAME_RESOLUTION_H
 
-extern PyTypeObject VigilType;
+extern PyTypeObject ChangeWatchType;
 
 /* Is it certain that nothing has changed since it was last asked? */
-bool vigil_same(PyObject *vigil);
+bool change_watch_unchanged(PyObject *change_watch);
 
 #endif

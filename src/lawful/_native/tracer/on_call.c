@@ -1,11 +1,9 @@
 /* Objects of a call that are handed over themselves, to `WatchPlanner.on_call`, and the events that come back. */
 #include "tracer/probe.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 static PyObject *text_on_call, *text_on_return;
 
-int hand_setup(void) {
+int on_call_setup(void) {
     if (text_on_call == NULL && (text_on_call = PyUnicode_InternFromString("on_call")) == NULL) return -1;
     if (text_on_return == NULL && (text_on_return = PyUnicode_InternFromString("on_return")) == NULL) return -1;
     return 0;
@@ -16,7 +14,7 @@ static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, P
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
     Depth depth = frame_depth(thread, NO_DEPTH);
-    Held held = hold_signals();
+    HeldSignals held = hold_signals();
     int64_t began = ticks();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -30,9 +28,9 @@ static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, P
         Py_XDECREF(trace);
     }
     int64_t passed = ticks() - began; /* the thread's own time would be dearer than most of what is measured */
-    if (passed < LONGEST_CALLBACK) tracer->exact += (int64_t)((double)passed * tracer->tick);
-    tracer->exacts++;
-    let_signals(held);
+    if (passed < LONGEST_CALLBACK) tracer->measured += (int64_t)((double)passed * tracer->tick);
+    tracer->measurements++;
+    release_signals(held);
     frame_depth(thread, depth);
     if (collecting) PyGC_Enable();
     return answer;
@@ -61,5 +59,3 @@ int ask_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *e
     Py_DECREF(answer);
     return failed;
 }
-
-#endif

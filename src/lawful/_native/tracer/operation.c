@@ -1,8 +1,6 @@
 /* What happens before other probed instructions: `with`, `for`, `in`, `[]`, operators, and fields. */
 #include "tracer/probe.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 const OperationShape operation_shapes[OPERATIONS] = {
     [OP_CALL] = {.result = 0},
     [OP_CALL_EX] = {.result = 0},
@@ -59,7 +57,7 @@ int before_exit(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, P
     }
     if (receiver == NULL) return 1;
     if (passes(tracer, probe, receiver)) return unsampled(tracer, probe->groups);
-    Callee *callee = plan_operation(tracer, probe->last_answers, probe->name, receiver_type(receiver));
+    Callee *callee = plan_operation(tracer, probe->cached_callees, probe->name, receiver_type(receiver));
     if (callee == NULL) return probe_fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return 1;
     if (callee->group != NULL && !sample_of(tracer, receiver)) return unsampled(tracer, probe->groups);
@@ -75,7 +73,7 @@ int before_operation(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *fra
     PyObject *receiver = operands[(int)operation_shapes[probe->operation].receiver];
     if (receiver == NULL || probe->name == NULL) return 1;
     if (passes(tracer, probe, receiver)) return unsampled(tracer, probe->groups);
-    Callee *callee = plan_operation(tracer, probe->last_answers, probe->name, Py_TYPE(receiver));
+    Callee *callee = plan_operation(tracer, probe->cached_callees, probe->name, Py_TYPE(receiver));
     if (callee == NULL) return probe_fault(tracer);
     if (callee->name == NULL || callee->wants & WANT_CALLEE_SIDE) return 1;
     if (callee->group != NULL && !sample_of(tracer, receiver)) return unsampled(tracer, probe->groups);
@@ -101,7 +99,7 @@ int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
     if (owner == NULL || probe->name == NULL) return 1;
     if (passes(tracer, probe, owner)) return unsampled(tracer, probe->groups);
     if (!identity_needed(owner)) return 1;
-    Callee *callee = plan_field(tracer, probe->last_answers, probe->name, receiver_type(owner));
+    Callee *callee = plan_field(tracer, probe->cached_callees, probe->name, receiver_type(owner));
     if (callee == NULL) return probe_fault(tracer);
     int wanted = probe->operation == OP_GET_FIELD ? WANT_READ : WANT_WRITE;
     if (callee->name == NULL || !(callee->wants & (wanted | LEARN(wanted)))) return 1;
@@ -111,8 +109,8 @@ int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
     if (target == 0) return probe_fault(tracer);
     if (callee->wants & WANT_READ && probe->operation == OP_GET_FIELD && callee->wants & WANT_RESULT && probe->result >= 0) {
         /* It is told with the value that was read, when that is known. */
-        probe->expects = true;
-        if (probe->result_off && delivery_again(tracer, info) < 0) return probe_fault(tracer);
+        probe->expects_result = true;
+        if (probe->result_disabled && delivery_again(tracer, info) < 0) return probe_fault(tracer);
         return pending_push(tracer, callee, frame, probe->offset, target, NULL) == NULL ? probe_fault(tracer) : 1;
     }
     if (callee->wants & wanted) {
@@ -128,5 +126,3 @@ int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
     int word = probe->operation == OP_GET_FIELD ? WORD_READ : WORD_WRITE;
     return learn(tracer, word, callee, &probe->spot, info->code, probe->origin, target) < 0 ? probe_fault(tracer) : 1;
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* What the events of an end have beside its numbers: results and exceptions, and what the beginning had. */
 #include "tracer/probe.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 static PyObject *text_excId;
 PyObject *text_exception;
 
@@ -41,5 +39,3 @@ PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *ex
     Py_XDECREF(id);
     return payload;
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* Calls that have begun and not ended, in each thread: what their ends must know of their beginnings. */
 #include "tracer/probe.h"
-#include "tracer/record_values.h"
-
-#ifndef LAWFUL_NO_TRACER
+#include "events/record_values.h"
 
 _Thread_local ThreadData lawful_threads[MOST_TRACERS];
 static pthread_key_t thread_key;
@@ -12,7 +10,7 @@ static void thread_ends(void *data) {
     ThreadData *all = data;
     for (int i = 0; i < MOST_TRACERS; i++) {
         PyMem_RawFree(all[i].stack);
-        PyMem_RawFree(all[i].seen);
+        PyMem_RawFree(all[i].task_cache);
         memset(&all[i], 0, sizeof all[i]);
     }
 }
@@ -22,38 +20,37 @@ int pending_setup(void) {
     return 0;
 }
 
-ThreadData *thread_data_anew(Tracer *tracer) {
+ThreadData *thread_data_reset(Tracer *tracer) {
     ThreadData *data = &lawful_threads[tracer->slot];
     data->serial = tracer->serial;
     data->depth = 0;
-    data->aside = false;
-    data->exceptions = NULL;
+    data->suspended = false;
     thread_forget_task(data);
-    ThreadData *before = tracer->before_slot < 0 ? NULL : &lawful_threads[tracer->before_slot];
-    data->number = before && before->serial == tracer->before_serial ? before->number : ++tracer->threads;
+    ThreadData *before = tracer->previous_slot < 0 ? NULL : &lawful_threads[tracer->previous_slot];
+    data->number = before && before->serial == tracer->previous_serial ? before->number : ++tracer->threads;
     data->word = data->number >> THREAD_BITS ? 0 : (uint64_t)data->number << THREAD_BIT;
     return data;
 }
 
 /* What it has is freed when the thread ends. */
-static void outlive_nothing(void) {
+static void free_at_thread_end(void) {
     if (has_thread_key) pthread_setspecific(thread_key, lawful_threads);
 }
 
-TaskSeen *thread_seen(ThreadData *thread) {
-    if (thread->seen == NULL && (thread->seen = PyMem_RawMalloc(sizeof(TaskSeen))) != NULL) {
-        outlive_nothing();
+TaskCache *thread_task_cache(ThreadData *thread) {
+    if (thread->task_cache == NULL && (thread->task_cache = PyMem_RawMalloc(sizeof(TaskCache))) != NULL) {
+        free_at_thread_end();
         thread_forget_task(thread);
     }
-    return thread->seen;
+    return thread->task_cache;
 }
 
 void thread_forget_task(ThreadData *thread) {
-    if (thread->seen != NULL) *thread->seen = (TaskSeen){.of_loop = UINT64_MAX, .of_task = UINT64_MAX};
+    if (thread->task_cache != NULL) *thread->task_cache = (TaskCache){.of_loop = UINT64_MAX, .of_task = UINT64_MAX};
 }
 
-void pending_settle(Tracer *tracer, Pending *pending) {
-    if (pending->valued) values_release(pending->values);
+void pending_release(Tracer *tracer, Pending *pending) {
+    if (pending->has_values) values_release(pending->values);
     Py_XDECREF(pending->payload);
     Py_XDECREF(pending->token);
     if (pending->gone == NULL) return;
@@ -62,14 +59,14 @@ void pending_settle(Tracer *tracer, Pending *pending) {
 }
 
 /* What is to end in the long way has its values as that wants them. */
-static void open_values(Tracer *tracer, Pending *pending) {
-    if (!pending->valued) return;
+static void expand_values(Tracer *tracer, Pending *pending) {
+    if (!pending->has_values) return;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* it may end by an exception */
     pending->payload = values_payload(pending->values, NULL);
     if (pending->payload == NULL && PyErr_Occurred()) tracer_fault(tracer);
     values_release(pending->values);
-    pending->valued = false;
+    pending->has_values = false;
     PyErr_Restore(type, value, trace);
 }
 
@@ -98,7 +95,7 @@ static void drop_of_frame(Tracer *tracer, ThreadData *data, const RunFrame *fram
         if (data->stack[i].frame != frame || data->stack[i].offset < 0) continue;
         Pending pending = data->stack[i];
         take_out(data, i);
-        pending_settle(tracer, &pending);
+        pending_release(tracer, &pending);
     }
 }
 
@@ -113,7 +110,7 @@ static void drop_dead(Tracer *tracer, ThreadData *data) {
             first = frame; /* what lies below is of this frame or its callers */
             data->stack[--live] = data->stack[i];
         } else {
-            pending_settle(tracer, &data->stack[i]);
+            pending_release(tracer, &data->stack[i]);
             memset(&data->stack[i], 0, sizeof(Pending)); /* another death must not find it */
         }
     }
@@ -127,7 +124,7 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
     if (data == NULL) return &nobody;
     /* A frame is in the middle of one instruction only. */
     while (offset >= 0 && data->depth && data->stack[data->depth - 1].frame == frame && data->stack[data->depth - 1].offset >= 0)
-        pending_settle(tracer, &data->stack[--data->depth]);
+        pending_release(tracer, &data->stack[--data->depth]);
     if (greenlets && offset >= 0) drop_of_frame(tracer, data, frame);
     if (data->depth == data->room && data->room && (data->room >= MOST_PENDING || !has_greenlets())) drop_dead(tracer, data);
     if (data->depth == data->room) {
@@ -137,7 +134,7 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
             PyErr_NoMemory();
             return NULL;
         }
-        if (data->stack == NULL) outlive_nothing();
+        if (data->stack == NULL) free_at_thread_end();
         data->stack = stack;
         data->room = room;
     }
@@ -159,9 +156,9 @@ bool pending_pop(Tracer *tracer, RunFrame *frame, int offset, Pending *found) {
         } else {
             int depth = data->depth;
             data->depth = i;
-            for (int j = i + 1; j < depth; j++) pending_settle(tracer, &data->stack[j]);
+            for (int j = i + 1; j < depth; j++) pending_release(tracer, &data->stack[j]);
         }
-        open_values(tracer, found);
+        expand_values(tracer, found);
         return true;
     }
     return false;
@@ -173,5 +170,3 @@ int pending_offset(Tracer *tracer, RunFrame *frame) {
         if (data->stack[i].frame == frame) return data->stack[i].offset;
     return -1;
 }
-
-#endif

@@ -1,13 +1,11 @@
 /* Places in the source, as numbers: of the code that is known, and of some that is not. */
 #include "tracer/plan.h"
 
-#ifndef LAWFUL_NO_TRACER
-
-Spot *plan_spot(Tracer *tracer, PyCodeObject *code, int offset) {
+PlaceNumbers *plan_place_numbers(Tracer *tracer, PyCodeObject *code, int offset) {
     CodeInfo *info = plan_find(tracer, code);
     int unit = offset / 2;
     if (info != NULL && unit >= 0 && unit < info->units) {
-        if (info->spots == NULL && (info->spots = PyMem_RawCalloc(info->units, sizeof(Spot))) == NULL) {
+        if (info->spots == NULL && (info->spots = PyMem_RawCalloc(info->units, sizeof(PlaceNumbers))) == NULL) {
             PyErr_NoMemory();
             return NULL;
         }
@@ -17,7 +15,7 @@ Spot *plan_spot(Tracer *tracer, PyCodeObject *code, int offset) {
     if (tracer->spots[at].code != code || tracer->spots[at].offset != offset) {
         Py_XSETREF(tracer->spots[at].code, (PyCodeObject *)Py_NewRef((PyObject *)code));
         tracer->spots[at].offset = offset;
-        tracer->spots[at].spot = (Spot){0, 0};
+        tracer->spots[at].spot = (PlaceNumbers){0, 0};
     }
     return &tracer->spots[at].spot;
 }
@@ -46,7 +44,7 @@ done:
     return failed;
 }
 
-uint32_t plan_place(Tracer *tracer, Spot *spot, PyCodeObject *code, int offset) {
+uint32_t plan_place(Tracer *tracer, PlaceNumbers *spot, PyCodeObject *code, int offset) {
     if (spot->place) return spot->place;
     CodeInfo *info = plan_find(tracer, code);
     PyObject *type, *value, *trace;
@@ -65,5 +63,3 @@ void place_forget(Tracer *tracer) {
     tracer->place_count = tracer->place_room = 0;
     Py_CLEAR(tracer->place_numbers);
 }
-
-#endif

@@ -2,10 +2,7 @@
    as the code lives. */
 #include "tracer/plan.h"
 
-#include "tracer/code_extra.h"
 #include "tracer/library_filter.h"
-
-#ifndef LAWFUL_NO_TRACER
 
 Py_ssize_t plan_index = PY_SSIZE_T_MAX;
 static PyObject *text_plan, *text_dunder_name, *text_on_seen;
@@ -45,7 +42,7 @@ static void free_infos(void *extra) {
 
 static CodeInfo *infos_of(PyCodeObject *code) {
     void *extra = NULL;
-    if (get_extra((PyObject *)code, plan_index, &extra) < 0) {
+    if (PyUnstable_Code_GetExtra((PyObject *)code, plan_index, &extra) < 0) {
         PyErr_Clear();
         return NULL;
     }
@@ -58,7 +55,7 @@ static void remove_info(CodeInfo *info) {
         /* Setting it would free what was there: the chain goes on without this one. */
         CodeInfo *rest = info->other;
         if (rest == NULL) {
-            set_extra((PyObject *)info->code, plan_index, NULL);
+            PyUnstable_Code_SetExtra((PyObject *)info->code, plan_index, NULL);
             return;
         }
         /* Exchange contents would move a CodeInfo that others point to: mark it as nobody's instead. */
@@ -96,21 +93,19 @@ static int read_groups(Tracer *tracer, PyObject *numbers, uint64_t *groups) {
 static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t units) {
     PyObject *name, *keywords, *groups, *early;
     int operation, line;
-    int quiet, habit, bears, by_global, steps;
+    int name_unwanted, learner_only, bears, by_global, steps;
     if (!PyArg_ParseTuple(item, "iiiiOO!iippO!pO!pp", &probe->offset, &operation, &probe->base, &probe->count, &name,
-                          &PyTuple_Type, &keywords, &probe->result, &line, &quiet, &habit, &PyTuple_Type, &groups, &bears,
+                          &PyTuple_Type, &keywords, &probe->result, &line, &name_unwanted, &learner_only, &PyTuple_Type, &groups, &bears,
                           &PyTuple_Type, &early, &by_global, &steps) ||
         read_groups(tracer, groups, &probe->groups) < 0)
         return -1;
     probe->origin = probe->offset;
-#if PY_VERSION_HEX >= 0x030C0000
     if (PyTuple_GET_SIZE(early)) {
         if (!PyArg_ParseTuple(early, "iii", &probe->offset, &probe->value, &probe->owner)) return -1;
         probe->early = true;
     }
-#endif
-    probe->quiet = quiet;
-    probe->habit = habit;
+    probe->name_unwanted = name_unwanted;
+    probe->learner_only = learner_only;
     probe->bears = bears;
     if (probe->offset < 0 || probe->offset / 2 >= units || probe->result / 2 >= units || operation < 0 ||
         operation >= OPERATIONS) {
@@ -122,10 +117,15 @@ static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t u
     if (probe->name != NULL) PyUnicode_InternInPlace(&probe->name);
     probe->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
     probe->by_global = by_global;
-#ifdef LAWFUL_STEPS
+<<<<<<< HEAD
     probe->steps = steps && probe->groups && !probe->bears && probe->name != NULL && steps_possible(tracer);
     if (probe->steps) return steps_name(tracer, probe->name);
+=======
+#ifdef LAWFUL_FIELD_COUNTS
+    probe->steps = steps && probe->groups && !probe->bears && probe->name != NULL && field_counts_possible(tracer);
+    if (probe->steps) return field_counts_add_name(tracer, probe->name);
 #endif
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     return 0;
 }
 
@@ -178,9 +178,9 @@ PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *
     PyThreadState *thread = PyThreadState_Get();
     Depth depth = frame_depth(thread, NO_DEPTH);
     int collecting = PyGC_Disable();
-    Held held = hold_signals();
+    HeldSignals held = hold_signals();
     PyObject *answer = PyObject_CallMethodObjArgs(whom, method, first, second, NULL);
-    let_signals(held);
+    release_signals(held);
     if (collecting) PyGC_Enable();
     frame_depth(thread, depth);
     if (answer == NULL) {
@@ -196,14 +196,14 @@ PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *
 PyObject *plan_ask_wanted(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further) {
     int64_t began = cpu_time();
     PyObject *answer = plan_ask(tracer->wanted, method, subject, further);
-    tracer->exact += cpu_time() - began;
-    tracer->exacts++;
+    tracer->measured += cpu_time() - began;
+    tracer->measurements++;
     return answer;
 }
 
-int plan_seen(Tracer *tracer, CodeInfo *info) {
-    info->unseen = false;
-    if (!tracer->tells_seen) return 0;
+int plan_report_start(Tracer *tracer, CodeInfo *info) {
+    info->report_start = false;
+    if (!tracer->reports_starts) return 0;
     PyObject *answer = plan_ask_wanted(tracer, text_on_seen, (PyObject *)info->code, NULL);
     Py_XDECREF(answer);
     return answer == NULL ? -1 : 0;
@@ -214,22 +214,22 @@ static int rearm(Tracer *tracer) {
     if (tracer->escaped) return 0;
     tracer->escaped = true;
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
-        bool off = false;
-        for (int i = 0; i < info->n_probes; i++) off |= info->probes[i].off && info->probes[i].name == NULL;
-        if (off && delivery_again(tracer, info) < 0) return -1;
+        bool disabled = false;
+        for (int i = 0; i < info->n_probes; i++) disabled |= info->probes[i].disabled && info->probes[i].name == NULL;
+        if (disabled && delivery_again(tracer, info) < 0) return -1;
     }
     return 0;
 }
 
 int plan_wanted_name(Tracer *tracer, PyObject *name) {
-    if (tracer->called == NULL && (tracer->called = PySet_New(NULL)) == NULL) return -1;
-    int known = PySet_Contains(tracer->called, name);
+    if (tracer->called_names == NULL && (tracer->called_names = PySet_New(NULL)) == NULL) return -1;
+    int known = PySet_Contains(tracer->called_names, name);
     if (known) return known < 0 ? -1 : 0;
-    if (PySet_Add(tracer->called, name) < 0) return -1;
+    if (PySet_Add(tracer->called_names, name) < 0) return -1;
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
-        bool off = false;
-        for (int i = 0; i < info->n_probes; i++) off |= info->probes[i].off && info->probes[i].name == name;
-        if (off && delivery_again(tracer, info) < 0) return -1;
+        bool disabled = false;
+        for (int i = 0; i < info->n_probes; i++) disabled |= info->probes[i].disabled && info->probes[i].name == name;
+        if (disabled && delivery_again(tracer, info) < 0) return -1;
     }
     return 0;
 }
@@ -237,24 +237,23 @@ int plan_wanted_name(Tracer *tracer, PyObject *name) {
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR) && !tracer->tasks) {
         tracer->tasks = true;
-#ifdef LAWFUL_STEPS
+<<<<<<< HEAD
         if (steps_give_up(tracer) < 0) return NULL; /* it takes Python code to know the task */
+=======
+#ifdef LAWFUL_FIELD_COUNTS
+        if (field_counts_disable(tracer) < 0) return NULL; /* it takes Python code to know the task */
 #endif
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     }
     PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
     PyObject *text = module != NULL && PyUnicode_CheckExact(module) ? module : text_dunder_name;
     if (PyErr_Occurred()) return NULL;
-    bool dismissed = tracer->sieve != NULL && sieve_dismisses(tracer->sieve, code, text);
+    bool dismissed = tracer->library_filter != NULL && library_filter_dismisses(tracer->library_filter, code, text);
     PyObject *plan = dismissed ? Py_NewRef(Py_None) : plan_ask_wanted(tracer, text_plan, (PyObject *)code, text);
     if (plan == NULL) return NULL;
     if (plan == Py_None) {
-#if PY_VERSION_HEX >= 0x030C0000
         Py_DECREF(plan);
         return NULL;
-#else /* nobody turns events off there: that there is nothing to be seen is remembered, too */
-        Py_SETREF(plan, Py_BuildValue("(O()Oii()i)", Py_None, code->co_filename, 0, 0, 0));
-        if (plan == NULL) return NULL;
-#endif
     }
     PyObject *callee, *probes, *file, *groups;
     int own, escapes, bears;
@@ -277,13 +276,13 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     info->bears = bears;
     if (read_groups(tracer, groups, &info->groups) < 0) goto failed;
     info->all_groups = info->groups;
-    info->by_self = !bears && code->co_argcount && !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
+    info->first_is_receiver = !bears && code->co_argcount && !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
     if (callee != Py_None && (info->callee = callee_read(tracer, callee, NULL)) == NULL) goto failed;
     info->plain = info->callee != NULL && !info->groups && code->co_argcount &&
                   !(code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR));
     info->in_cell = info->plain && PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND;
-    info->rests = code->co_flags & CO_GENERATOR;
-    info->odd = info->in_cell || info->rests;
+    info->is_generator = code->co_flags & CO_GENERATOR;
+    info->special_first = info->in_cell || info->is_generator;
     if (read_probes(info, probes) < 0) goto failed;
     info->other = infos_of(code);
     /* The interpreter frees what it replaces: the chain is taken out first. */
@@ -291,11 +290,11 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
         CodeInfo *first = info->other;
         info->other = first->other;
         first->other = info;
-    } else if (set_extra((PyObject *)code, plan_index, info) < 0) {
+    } else if (PyUnstable_Code_SetExtra((PyObject *)code, plan_index, info) < 0) {
         goto failed;
     }
     if (info->all_groups) sample_cost(tracer, info, info->all_groups);
-    info->unseen = own;
+    info->report_start = own;
     goto done;
 failed:
     free_info(info);
@@ -308,7 +307,7 @@ done:
 /* ---- beginning and end -------------------------------------------------------------------------------------------------- */
 
 void plan_forget(Tracer *tracer) {
-    Py_CLEAR(tracer->called);
+    Py_CLEAR(tracer->called_names);
     place_forget(tracer);
     while (tracer->infos != NULL) remove_info(tracer->infos);
     callee_forget(tracer);
@@ -332,7 +331,7 @@ int plan_setup(void) {
 #undef TEXT
     if (callee_setup() < 0) return -1;
     if ((text_dunder_name = PyUnicode_InternFromString("__name__")) == NULL) return -1;
-    Py_ssize_t index = request_extra(free_infos);
+    Py_ssize_t index = PyUnstable_Eval_RequestCodeExtraIndex(free_infos);
     if (index < 0) {
         PyErr_SetString(PyExc_RuntimeError, "no room for notes on code objects");
         return -1;
@@ -340,5 +339,3 @@ int plan_setup(void) {
     plan_index = index;
     return 0;
 }
-
-#endif

@@ -8,8 +8,6 @@
 
 #include "tracer/tracer.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 /* Asks `WatchPlanner`. The further argument may be NULL. */
 PyObject *plan_ask_wanted(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further);
 
@@ -31,5 +29,4 @@ static inline int make_room(void **items, uint32_t *room, uint32_t count, size_t
     return 0;
 }
 
-#endif
 #endif

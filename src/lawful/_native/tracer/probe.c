@@ -2,10 +2,8 @@
    up, and records made. */
 #include "tracer/probe.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 int probe_setup(void) {
-    return pending_setup() < 0 || payload_setup() < 0 || hand_setup() < 0 || call_setup() < 0 ? -1 : 0;
+    return pending_setup() < 0 || payload_setup() < 0 || on_call_setup() < 0 || call_setup() < 0 ? -1 : 0;
 }
 
 int probe_fault(Tracer *tracer) {
@@ -15,8 +13,13 @@ int probe_fault(Tracer *tracer) {
 
 int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
     if (probe_asleep(tracer, probe)) {
-        probe->off = true;
+<<<<<<< HEAD
+        probe->disabled = true;
         sample_sleeps(tracer, info);
+=======
+        probe->off = true;
+        sample_add_sleeper(tracer, info);
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
         return 0;
     }
     PyObject **operands = frame->localsplus + probe->base;
@@ -50,7 +53,7 @@ static int constructed(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pe
 }
 
 bool pending_made(const Pending *pending, PyObject *object) {
-    if (pending->asks || !identity_needed(object)) return false;
+    if (pending->asks_type || !identity_needed(object)) return false;
     return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
 }
 
@@ -60,7 +63,7 @@ static bool is_new(const Pending *pending, PyObject *object) {
 }
 
 /* An object comes out of a call whose callee has a group. 1: it is a sample; 0: nothing is told of it; -1: as ever. */
-static int comes_out(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *object) {
+static int sample_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *object) {
     Callee *callee = pending->callee;
     if (!pending_made(pending, object)) return 0;
     if (sample_of(tracer, object)) return 1;
@@ -73,7 +76,7 @@ static int comes_out(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *fra
 static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *result) {
     int kind = probe->operation == OP_GET_FIELD ? KIND_READ : KIND_POST;
     if (pending->callee->group != NULL && pending->target == 0) {
-        int sampled = comes_out(tracer, info, probe, frame, pending, result);
+        int sampled = sample_result(tracer, info, probe, frame, pending, result);
         if (sampled <= 0) return sampled;
     }
     if (kind == KIND_POST) {
@@ -91,9 +94,9 @@ static int ended(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
 
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
     Pending pending;
-    if (!probe->expects || !pending_pop(tracer, frame, probe->offset, &pending)) {
-        if (probe->expects && !probe->off) return 1;
-        probe->result_off = true;
+    if (!probe->expects_result || !pending_pop(tracer, frame, probe->offset, &pending)) {
+        if (probe->expects_result && !probe->disabled) return 1;
+        probe->result_disabled = true;
         return 0;
     }
     int slot = operation_shapes[probe->operation].result;
@@ -102,7 +105,7 @@ int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) 
     if (probe->operation == OP_CONTAINS && probe->count && PyBool_Check(result))
         result = result == Py_True ? Py_False : Py_True; /* `not in`: what `__contains__` said is the contrary */
     int failed = ended(tracer, info, probe, frame, &pending, result);
-    pending_settle(tracer, &pending);
+    pending_release(tracer, &pending);
     return failed < 0 ? -1 : 1;
 }
 
@@ -127,8 +130,6 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
         failed = payload == NULL ? probe_fault(tracer)
                                  : record_add(tracer, KIND_RAISE, pending.callee, pending.target, payload, place_of(tracer, info, probe));
     }
-    pending_settle(tracer, &pending);
+    pending_release(tracer, &pending);
     return failed;
 }
-
-#endif

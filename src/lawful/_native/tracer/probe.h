@@ -12,14 +12,12 @@
 
 #include "tracer/learner_feed.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 int pending_setup(void);
 int payload_setup(void);
-int hand_setup(void);
+int on_call_setup(void);
 int call_setup(void);
 
-#define HABIT 32 /* calls of nothing that is wanted, after which a place is left alone */
+#define MOST_UNMATCHED 32 /* calls of nothing that is wanted, after which a place is left alone */
 
 int probe_fault(Tracer *tracer); /* something of ours failed: the program goes on without being watched; 0 */
 
@@ -31,7 +29,7 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
    it. */
 bool pending_pop(Tracer *tracer, RunFrame *frame, int offset, Pending *found);
 /* The references of a pending call are given back, and the death of its receiver is told. */
-void pending_settle(Tracer *tracer, Pending *pending);
+void pending_release(Tracer *tracer, Pending *pending);
 /* The offset of the instruction that a frame is in the middle of, or -1. */
 int pending_offset(Tracer *tracer, RunFrame *frame);
 
@@ -76,7 +74,7 @@ int ask_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *e
 
 /* Nothing is told of this object, or of what is met here. */
 static inline int unsampled(Tracer *tracer, uint64_t groups) {
-    if (groups && !(groups & tracer->alive)) sample_drowse(tracer, groups);
+    if (groups && !(groups & tracer->alive)) sample_idle_visit(tracer, groups);
     return 1;
 }
 
@@ -108,7 +106,6 @@ static inline bool learnable(const Callee *callee, PyObject *receiver) {
     return callee->wants & LEARN(WANT_PRE) && receiver != NULL && identity_needed(receiver);
 }
 
-
 /* What is common to all that has a before and an after. Takes over the payload. */
 int probe_begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Callee *callee, PyObject *receiver,
                 PyObject *payload, const Call *call);
@@ -123,5 +120,4 @@ typedef struct {
 } OperationShape;
 extern const OperationShape operation_shapes[OPERATIONS];
 
-#endif
 #endif

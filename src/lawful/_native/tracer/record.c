@@ -1,9 +1,7 @@
 /* The buffer of compact records, and the events that are made from them when somebody wants them. */
-#include "tracer/lazy_event.h"
+#include "events/lazy_event.h"
 #include "tracer/tasks.h"
-#include "tracer/record_values.h"
-
-#ifndef LAWFUL_NO_TRACER
+#include "events/record_values.h"
 
 #include <math.h>
 #include <sys/mman.h>
@@ -19,7 +17,7 @@ int record_setup(void) {
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
     TEXT(file) TEXT(line) TEXT(thread) TEXT(task) TEXT(time) TEXT(process)
 #undef TEXT
-    return brief_setup() < 0 ? -1 : values_setup();
+    return lazy_event_setup() < 0 ? -1 : values_setup();
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------------- */
@@ -123,21 +121,21 @@ static int add_payload(RecordChunk *chunk, PyObject *payload) {
 
 /* In which task it happened stands in the chunk, once for all records of a thread that follow. Ends of objects have none, and
    events from elsewhere have their own. */
-static inline bool tells_task(int kind) { return kind != KIND_GONE && kind != KIND_EMIT; }
+static inline bool kind_has_task(int kind) { return kind != KIND_GONE && kind != KIND_EMIT; }
 
-static inline void note_task(RecordChunk *chunk, ThreadData *thread) {
-    TaskSeen *seen = thread->seen;
-    if (seen == NULL || seen->noted == chunk->start) return;
+static inline void write_task(RecordChunk *chunk, ThreadData *thread) {
+    TaskCache *task_cache = thread->task_cache;
+    if (task_cache == NULL || task_cache->noted == chunk->start) return;
     chunk->words[chunk->count++] = record_word(WORDS_TASK, false, false, thread->number, 0);
-    chunk->words[chunk->count++] = seen->task;
-    seen->noted = chunk->start;
+    chunk->words[chunk->count++] = task_cache->task;
+    task_cache->noted = chunk->start;
 }
 
 void record_prepare(Tracer *tracer) {
     tasks_here(tracer);
     ThreadData *thread = thread_data(tracer);
     RecordChunk *chunk = tracer->last_chunk;
-    if (thread != NULL && chunk != NULL && chunk->count + TASK_WORDS <= chunk->room) note_task(chunk, thread);
+    if (thread != NULL && chunk != NULL && chunk->count + TASK_WORDS <= chunk->room) write_task(chunk, thread);
 }
 
 /* Takes over the reference to payload. */
@@ -157,10 +155,10 @@ static inline void push(Tracer *tracer, int kind, uint32_t callee, Id target, Py
     }
     if (payload != NULL && add_payload(chunk, payload) < 0) goto dropped;
     ThreadData *thread = thread_data(tracer);
-    if (tracer->tasks && thread != NULL && tells_task(kind)) note_task(chunk, thread);
+    if (tracer->tasks && thread != NULL && kind_has_task(kind)) write_task(chunk, thread);
     tracer->count++;
     Record record = {.target = target, .callee = callee, .place = place, .time = (uint32_t)passed,
-                     .thread = thread ? thread->number : 0, .kind = kind, .loaded = payload != NULL};
+                     .thread = thread ? thread->number : 0, .kind = kind, .has_payload = payload != NULL};
     chunk->count += record_pack(&chunk->words[chunk->count], &record, chunk->high);
     return;
 dropped:
@@ -183,12 +181,12 @@ static PyObject *with_task(Tracer *tracer, PyObject *event) {
     return extended;
 }
 
-static bool take_turn(Tracer *tracer, bool wait);
+static bool become_deliverer(Tracer *tracer, bool wait);
 static int deliver_all(Tracer *tracer);
 
 /* Where each event is judged at once, a thread takes its turn first: otherwise another thread could find the event, and what
    comes of it would be raised there. */
-#define BEGIN_ADDING bool turn = tracer->synchronous && take_turn(tracer, true);
+#define BEGIN_ADDING bool turn = tracer->synchronous && become_deliverer(tracer, true);
 #define END_ADDING \
     if (turn) return deliver_all(tracer); \
     return !tracer->synchronous && tracer->count >= tracer->flush_at ? record_flush(tracer, false) : 0;
@@ -332,25 +330,25 @@ static PyObject *emitted(Tracer *tracer, const Record *record, PyObject *payload
 
 static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payload, Id task, int64_t tick) {
     if (record->kind == KIND_EMIT) return emitted(tracer, record, payload, tick);
-    Brief brief = {.kind = record->kind, .target = record->target, .thread = record->thread, .process = tracer->process,
+    LazyEvent lazy = {.kind = record->kind, .target = record->target, .thread = record->thread, .process = tracer->process,
                    .time = time_of(tracer, tick), .line = -1};
     if (record->kind == KIND_GONE) {
-        brief.name = payload;
+        lazy.name = payload;
     } else {
         const Callee *callee = tracer->callee_list[record->callee - 1];
         /* A birth has the name of its class, whoever tells of it. */
-        brief.name = record->kind == KIND_BORN ? callee->class_name : callee->name;
-        brief.class_name = record->target ? callee->class_name : NULL;
-        brief.payload = payload;
-        brief.task = task;
-        brief.values = record->values;
-        brief.result = record->result;
+        lazy.name = record->kind == KIND_BORN ? callee->class_name : callee->name;
+        lazy.class_name = record->target ? callee->class_name : NULL;
+        lazy.payload = payload;
+        lazy.task = task;
+        lazy.values = record->values;
+        lazy.result = record->result;
     }
     if (record->place) {
-        brief.file = tracer->place_list[record->place - 1].file;
-        brief.line = tracer->place_list[record->place - 1].line;
+        lazy.file = tracer->place_list[record->place - 1].file;
+        lazy.line = tracer->place_list[record->place - 1].line;
     }
-    return tracer->brief ? brief_new(&brief) : brief_dict(&brief);
+    return tracer->lazy_events ? lazy_event_new(&lazy) : lazy_event_dict(&lazy);
 }
 
 /* How far a chunk has been delivered. */
@@ -387,14 +385,14 @@ static PyObject *some_events(Tracer *tracer, const RecordChunk *chunk, Progress 
             at->word += 2;
             continue;
         }
-        if ((words[0] & ((1 << LOADED_BIT) - 1)) == WORDS_TASK) {
+        if ((words[0] & ((1 << PAYLOAD_BIT) - 1)) == WORDS_TASK) {
             if (move_to_task(at, words[0] >> CALLEE_BIT, words[1]) < 0) Py_CLEAR(events);
             at->word += TASK_WORDS;
             continue;
         }
         Record record;
         at->word += record_unpack(words, &record, chunk->high);
-        PyObject *payload = record.loaded ? chunk->payloads[at->payload++] : NULL;
+        PyObject *payload = record.has_payload ? chunk->payloads[at->payload++] : NULL;
         Id task = record.thread < at->threads ? at->tasks[record.thread] : 0;
         PyObject *event = event_of(tracer, &record, payload, task, at->epoch + (int64_t)record.time * TICKS);
         if (event == NULL || PyList_Append(events, event) < 0) Py_CLEAR(events);
@@ -408,13 +406,13 @@ static int deliver(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
     int collecting = PyGC_Disable();
     PyThreadState *thread = PyThreadState_Get();
     Depth depth = frame_depth(thread, NO_DEPTH); /* the program may be at the end of its recursion limit */
-    Held held = hold_signals();
+    HeldSignals held = hold_signals();
     measure_ticks(tracer);
     PyObject *events = some_events(tracer, chunk, at);
     PyObject *result = events == NULL ? NULL : PyObject_CallOneArg(tracer->deliver, events);
     Py_XDECREF(events);
     Py_XDECREF(result);
-    let_signals(held);
+    release_signals(held);
     frame_depth(thread, depth);
     if (collecting) PyGC_Enable();
     if (result != NULL) return 0;
@@ -439,7 +437,7 @@ static int deliver(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
 #endif
 
 /* Is this thread the one that delivers now? Not if it does already, or if another does and it need not wait for that. */
-static bool take_turn(Tracer *tracer, bool wait) {
+static bool become_deliverer(Tracer *tracer, bool wait) {
     unsigned long me = PyThread_get_thread_ident();
     if (tracer->deliverer == me) return false;
     if (!PyThread_acquire_lock(tracer->delivering, NOWAIT_LOCK)) {
@@ -456,7 +454,7 @@ static bool take_turn(Tracer *tracer, bool wait) {
 
 int record_flush(Tracer *tracer, bool wait) {
     /* Who waits wants all to be judged, also what another thread has taken out and delivers just now. */
-    if ((tracer->count == 0 && !wait) || !take_turn(tracer, wait || tracer->synchronous)) return 0;
+    if ((tracer->count == 0 && !wait) || !become_deliverer(tracer, wait || tracer->synchronous)) return 0;
     return deliver_all(tracer);
 }
 
@@ -482,11 +480,9 @@ static int deliver_all(Tracer *tracer) {
     } else {
         PyErr_Restore(type, value, trace);
     }
-    tracer->exact += cpu_time() - began;
-    tracer->exacts++;
+    tracer->measured += cpu_time() - began;
+    tracer->measurements++;
     tracer->deliverer = 0;
     PyThread_release_lock(tracer->delivering);
     return failed;
 }
-
-#endif

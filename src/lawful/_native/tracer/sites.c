@@ -307,7 +307,7 @@ typedef struct {
     PyObject *binaries, *comparisons;    /* by argument: names of special methods */
     int comparison_shift, event_at_prefix;
     PyObject *callers;                   /* a set: under which names something is called that is wanted */
-    int quiet, habit;                    /* can calls be so? */
+    int name_unwanted, learner_only;                    /* can calls be so? */
     PyObject *names, *constants;         /* of the code */
 } Making;
 
@@ -397,8 +397,8 @@ static PyObject *new_probe(const Walk *walk, const Making *making, int unit, int
     SET(P_KEYWORDS, call ? Py_NewRef(keywords) : PyTuple_New(0));
     SET(P_RESULT, PyLong_FromLong(2L * next_of(walk, unit)));
     SET(P_LINE, PyLong_FromLong(line));
-    SET(P_QUIET, PyBool_FromLong(call && making->quiet && !wanted));
-    SET(P_HABIT, PyBool_FromLong(call && making->habit && name != Py_None && !wanted));
+    SET(P_QUIET, PyBool_FromLong(call && making->name_unwanted && !wanted));
+    SET(P_HABIT, PyBool_FromLong(call && making->learner_only && name != Py_None && !wanted));
     SET(P_GROUPS, PyTuple_New(0));
     SET(P_BEARS, Py_NewRef(Py_False));
     SET(P_EARLY, PyTuple_New(0));
@@ -493,7 +493,7 @@ PyObject *walk_code(PyObject *module, PyObject *args) {
                           tables + 5, sizes + 5, tables + 6, sizes + 6, &walk.shape, &walk.null_first, &walk.attr_flag,
                           &PyType_Type, &making.type, &PyTuple_Type, &making.operations, &PyTuple_Type, &making.methods,
                           &PyTuple_Type, &making.binaries, &PyTuple_Type, &making.comparisons, &making.comparison_shift,
-                          &making.event_at_prefix, &PyFrozenSet_Type, &making.callers, &making.quiet, &making.habit))
+                          &making.event_at_prefix, &PyFrozenSet_Type, &making.callers, &making.name_unwanted, &making.learner_only))
         return NULL;
     for (int i = 0; i < 7; i++)
         if (sizes[i] != 256) return PyErr_Format(PyExc_ValueError, "a table has an entry for each instruction");

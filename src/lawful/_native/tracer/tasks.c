@@ -2,8 +2,6 @@
    where there is a shorter one. */
 #include "tracer/tasks.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 static PyObject *text_get_coro, *text_get_name;
 
 static int setup(void) {
@@ -37,28 +35,28 @@ static bool meet_asyncio(Tracer *tracer) {
         }
     }
     if (tracer->get_loop == NULL) {
-        Py_XSETREF(tracer->switches, asyncio == NULL ? Py_NewRef(modules) : NULL);
+        Py_XSETREF(tracer->task_switches, asyncio == NULL ? Py_NewRef(modules) : NULL);
         return false;
     }
     tracer->running_tasks = running_tasks(asyncio);
     /* Only the function that is made in C leaves a mark. */
     bool known = tracer->running_tasks != NULL && PyCFunction_CheckExact(tracer->get_loop);
-    Py_XSETREF(tracer->switches, known ? Py_NewRef(tracer->running_tasks) : NULL);
+    Py_XSETREF(tracer->task_switches, known ? Py_NewRef(tracer->running_tasks) : NULL);
     return true;
 }
 
 /* The loop that runs in this thread, a new reference, or NULL. It is not asked for again as long as that must be the same:
    some versions ask the system for the number of the process each time. */
 static PyObject *loop_here(Tracer *tracer) {
-    ThreadData *thread = tracer->switches ? thread_data(tracer) : NULL;
-    TaskSeen *seen = thread ? thread_seen(thread) : NULL;
+    ThreadData *thread = tracer->task_switches ? thread_data(tracer) : NULL;
+    TaskCache *task_cache = thread ? thread_task_cache(thread) : NULL;
     uint64_t mark = loop_mark(PyThreadState_Get());
-    if (seen != NULL && seen->of_loop == mark) return Py_XNewRef(seen->loop);
+    if (task_cache != NULL && task_cache->of_loop == mark) return Py_XNewRef(task_cache->loop);
     PyObject *loop = PyObject_CallNoArgs(tracer->get_loop);
     if (loop == Py_None) Py_CLEAR(loop);
-    if (seen != NULL) {
-        seen->loop = loop;
-        seen->of_loop = mark;
+    if (task_cache != NULL) {
+        task_cache->loop = loop;
+        task_cache->of_loop = mark;
     }
     return loop;
 }
@@ -80,19 +78,19 @@ PyObject *tasks_current(Tracer *tracer) {
 
 Id tasks_here(Tracer *tracer) {
     ThreadData *thread = thread_data(tracer);
-    if (thread != NULL && task_is_same(tracer, thread->seen)) return thread->seen->task;
+    if (thread != NULL && task_is_same(tracer, thread->task_cache)) return thread->task_cache->task;
     PyObject *task = tasks_current(tracer);
-    uint64_t of_task = dict_version(tracer->switches), of_loop = loop_mark(PyThreadState_Get());
+    uint64_t of_task = dict_version(tracer->task_switches), of_loop = loop_mark(PyThreadState_Get());
     Id id = task ? identity_of(tracer, task) : 0;
     Py_XDECREF(task);
     if (PyErr_Occurred()) PyErr_Clear();
     thread = thread_data(tracer); /* another one may have stopped the tracer meanwhile */
-    TaskSeen *seen = thread ? thread_seen(thread) : NULL;
-    if (seen == NULL) return id;
-    if (seen->task != id) seen->noted = 0;
-    seen->task = id;
-    seen->of_task = of_task;
-    seen->of_loop = of_loop;
+    TaskCache *task_cache = thread ? thread_task_cache(thread) : NULL;
+    if (task_cache == NULL) return id;
+    if (task_cache->task != id) task_cache->noted = 0;
+    task_cache->task = id;
+    task_cache->of_task = of_task;
+    task_cache->of_loop = of_loop;
     return id;
 }
 
@@ -160,55 +158,55 @@ typedef struct {
     PyObject *task; /* only compared; NULL: free */
     PyObject *weak; /* a strong reference */
     Id id;
-} BriefId;
+} TaskId;
 
-static BriefId *briefs;
-static size_t brief_mask, brief_count;
+static TaskId *task_ids;
+static size_t task_id_mask, task_id_count;
 
-static bool is_of(const BriefId *brief, const PyObject *task) { return ((PyWeakReference *)brief->weak)->wr_object == task; }
+static bool is_of(const TaskId *brief, const PyObject *task) { return ((PyWeakReference *)brief->weak)->wr_object == task; }
 
 /* Where a task is, or could be. */
-static BriefId *brief_at(const PyObject *task) {
-    size_t i = identity_home(task, brief_mask);
-    while (briefs[i].task != NULL && briefs[i].task != task) i = (i + 1) & brief_mask;
-    return &briefs[i];
+static TaskId *task_id_at(const PyObject *task) {
+    size_t i = identity_slot(task, task_id_mask);
+    while (task_ids[i].task != NULL && task_ids[i].task != task) i = (i + 1) & task_id_mask;
+    return &task_ids[i];
 }
 
 /* Room for more, and those that are gone are thrown away. */
-static int brief_room(void) {
-    if (briefs != NULL && 2 * (brief_count + 1) <= brief_mask + 1) return 0;
-    BriefId *old = briefs;
-    size_t size = old ? brief_mask + 1 : 0, alive = 0;
+static int task_id_room(void) {
+    if (task_ids != NULL && 2 * (task_id_count + 1) <= task_id_mask + 1) return 0;
+    TaskId *old = task_ids;
+    size_t size = old ? task_id_mask + 1 : 0, alive = 0;
     for (size_t i = 0; i < size; i++) alive += old[i].task != NULL && is_of(&old[i], old[i].task);
     size_t room = 256;
     while (room < 4 * (alive + 1)) room *= 2;
-    BriefId *made = PyMem_Calloc(room, sizeof(BriefId));
+    TaskId *made = PyMem_Calloc(room, sizeof(TaskId));
     if (made == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    briefs = made;
-    brief_mask = room - 1;
-    brief_count = alive;
+    task_ids = made;
+    task_id_mask = room - 1;
+    task_id_count = alive;
     for (size_t i = 0; i < size; i++) {
         if (old[i].task == NULL) continue;
-        if (is_of(&old[i], old[i].task)) *brief_at(old[i].task) = old[i];
+        if (is_of(&old[i], old[i].task)) *task_id_at(old[i].task) = old[i];
         else Py_DECREF(old[i].weak);
     }
     PyMem_Free(old);
     return 0;
 }
 
-Id identity_brief(const PyObject *object) {
-    const BriefId *brief = briefs ? brief_at(object) : NULL;
+Id identity_of_task(const PyObject *object) {
+    const TaskId *brief = task_ids ? task_id_at(object) : NULL;
     return brief != NULL && brief->task != NULL && is_of(brief, object) ? brief->id : 0;
 }
 
-void identity_brief_end(void) {
-    BriefId *old = briefs;
-    size_t size = old ? brief_mask + 1 : 0;
-    briefs = NULL;
-    brief_mask = brief_count = 0;
+void identity_forget_tasks(void) {
+    TaskId *old = task_ids;
+    size_t size = old ? task_id_mask + 1 : 0;
+    task_ids = NULL;
+    task_id_mask = task_id_count = 0;
     for (size_t i = 0; i < size; i++) Py_XDECREF(old[i].weak);
     PyMem_Free(old);
 }
@@ -216,21 +214,19 @@ void identity_brief_end(void) {
 /* Objects of classes made in Python must not get a weak reference: it would show. */
 Id tasks_id(Tracer *tracer, PyObject *task) {
     Id id = identity_known(task);
-    if (id == 0) id = identity_brief(task);
+    if (id == 0) id = identity_of_task(task);
     if (id) return id;
     if (tracer->gone || coroutines.type != Py_TYPE(task)) return identity_of(tracer, task);
     PyObject *weak = PyWeakref_NewRef(task, NULL);
-    if (weak == NULL || brief_room() < 0) {
+    if (weak == NULL || task_id_room() < 0) {
         Py_XDECREF(weak);
         return 0;
     }
-    BriefId *brief = brief_at(task);
+    TaskId *brief = task_id_at(task);
     PyObject *before = brief->weak; /* of one that is gone */
-    brief_count += brief->task == NULL;
-    *brief = (BriefId){task, weak, identity_next()};
+    task_id_count += brief->task == NULL;
+    *brief = (TaskId){task, weak, identity_next()};
     id = brief->id;
     Py_XDECREF(before);
     return id;
 }
-
-#endif

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define PATIENCE 0.001 /* seconds that the main thread waits at the most */
+#define LONGEST_YIELD 0.001 /* seconds that the main thread waits at the most */
 
 #if defined(__linux__)
 #  define CLOCK CLOCK_MONOTONIC
@@ -47,8 +47,8 @@ static int wanting;  /* threads that want the lock */
 static bool asked;   /* the main thread will give way: it is asked once at a time, there is not much room for such wishes */
 
 /* The main thread does that, between two instructions. */
-static int give_way(void *unused) {
-    struct timespec until = seconds_from_now(PATIENCE);
+static int yield_lock(void *unused) {
+    struct timespec until = seconds_from_now(LONGEST_YIELD);
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&gate);
     asked = false;
@@ -61,7 +61,7 @@ static int give_way(void *unused) {
 static void ask_for_lock(void) {
     pthread_mutex_lock(&gate);
     wanting++;
-    if (!asked) asked = Py_AddPendingCall(give_way, NULL) == 0;
+    if (!asked) asked = Py_AddPendingCall(yield_lock, NULL) == 0;
     pthread_mutex_unlock(&gate);
 }
 
@@ -72,7 +72,7 @@ static void have_lock(void) {
 }
 
 /* A child process has no such threads, and what was asked for is forgotten there. */
-static void begin_anew(void) {
+static void reset_after_fork(void) {
     pthread_mutex_init(&gate, NULL);
     make_condition(&taken);
     wanting = 0;
@@ -86,23 +86,23 @@ typedef struct {
     pthread_mutex_t mutex;
     pthread_cond_t rang;
     bool ringing;
-} Alarm;
+} Timer;
 
-static PyObject *alarm_new(PyTypeObject *type, PyObject *args, PyObject *named) {
+static PyObject *timer_new(PyTypeObject *type, PyObject *args, PyObject *named) {
     static bool prepared;
     if (!prepared) {
         prepared = true;
         make_condition(&taken);
-        pthread_atfork(NULL, NULL, begin_anew);
+        pthread_atfork(NULL, NULL, reset_after_fork);
     }
-    Alarm *self = (Alarm *)type->tp_alloc(type, 0);
+    Timer *self = (Timer *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     pthread_mutex_init(&self->mutex, NULL);
     make_condition(&self->rang);
     return (PyObject *)self;
 }
 
-static PyObject *alarm_wait(Alarm *self, PyObject *number) {
+static PyObject *timer_wait(Timer *self, PyObject *number) {
     double seconds = PyFloat_AsDouble(number);
     if (seconds == -1 && PyErr_Occurred()) return NULL;
     struct timespec until = seconds_from_now(seconds);
@@ -118,7 +118,7 @@ static PyObject *alarm_wait(Alarm *self, PyObject *number) {
     return PyBool_FromLong(ringing);
 }
 
-static PyObject *alarm_ring(Alarm *self, PyObject *unused) {
+static PyObject *timer_stop(Timer *self, PyObject *unused) {
     pthread_mutex_lock(&self->mutex);
     self->ringing = true;
     pthread_cond_broadcast(&self->rang);
@@ -126,18 +126,18 @@ static PyObject *alarm_ring(Alarm *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyMethodDef alarm_methods[] = {
-    {"wait", (PyCFunction)alarm_wait, METH_O, "wait(seconds)\n--\n\nSleep for so long; true at once if it rings."},
-    {"ring", (PyCFunction)alarm_ring, METH_NOARGS, "ring()\n--\n\nWake whoever waits, now and later."},
+static PyMethodDef timer_methods[] = {
+    {"wait", (PyCFunction)timer_wait, METH_O, "wait(seconds)\n--\n\nSleep for so long; true at once if it was stopped."},
+    {"stop", (PyCFunction)timer_stop, METH_NOARGS, "stop()\n--\n\nWake whoever waits, now and later."},
     {NULL, NULL, 0, NULL},
 };
 
 /* Neither mutex nor condition is destroyed: after a fork somebody may seem to wait for them, and they hold nothing. */
-PyTypeObject AlarmType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Alarm",
-    .tp_basicsize = sizeof(Alarm),
+PyTypeObject TimerType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Timer",
+    .tp_basicsize = sizeof(Timer),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Alarm()\n--\n\nWakes a thread after a while, or at once.",
-    .tp_new = alarm_new,
-    .tp_methods = alarm_methods,
+    .tp_doc = "Timer()\n--\n\nWakes a thread after a while, or at once.",
+    .tp_new = timer_new,
+    .tp_methods = timer_methods,
 };

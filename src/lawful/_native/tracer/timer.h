@@ -1,9 +1,9 @@
 /* When threads of ours wake up (timer.c). */
-#ifndef LAWFUL_ALARM_H
-#define LAWFUL_ALARM_H
+#ifndef LAWFUL_TIMER_H
+#define LAWFUL_TIMER_H
 
 #include <Python.h>
 
-extern PyTypeObject AlarmType;
+extern PyTypeObject TimerType;
 
 #endif

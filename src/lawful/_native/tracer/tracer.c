@@ -3,8 +3,6 @@
 #include "tracer/library_filter.h"
 #include "tracer/learner_feed.h"
 
-#ifndef LAWFUL_NO_TRACER
-
 static unsigned long serials;
 
 bool signals_waited = false;
@@ -42,7 +40,7 @@ int tracer_plan_frames(Tracer *tracer) {
                     tracer_fault(tracer); /* of the plan */
                     failed = 0;
                 }
-                if (info != NULL && info->unseen && plan_seen(tracer, info) < 0) tracer_fault(tracer);
+                if (info != NULL && info->report_start && plan_report_start(tracer, info) < 0) tracer_fault(tracer);
             }
             Py_DECREF(code);
             Py_DECREF(globals);
@@ -63,19 +61,18 @@ static PyObject *tracer_start(Tracer *self, PyObject *unused) {
         PyErr_SetString(PyExc_RuntimeError, "this tracer is running already");
         return NULL;
     }
-    if (self->before_slot < 0) self->threads = 0;
+    if (self->previous_slot < 0) self->threads = 0;
     if (self->slot < 0 && identity_watch(self) < 0) return NULL;
     self->serial = ++serials;
     self->running = true;
-    self->only_groups = -1;
     PyObject *on_seen = PyObject_GetAttrString(self->wanted, "on_seen");
     if (on_seen == NULL) PyErr_Clear();
-    self->tells_seen = on_seen != NULL && on_seen != Py_None;
+    self->reports_starts = on_seen != NULL && on_seen != Py_None;
     Py_XDECREF(on_seen);
-    PyObject *sieve = PyObject_GetAttrString(self->wanted, "library_filter");
-    if (sieve == NULL) PyErr_Clear();
-    Py_XSETREF(self->sieve, sieve != NULL && PyObject_TypeCheck(sieve, &SieveType) ? Py_NewRef(sieve) : NULL);
-    Py_XDECREF(sieve);
+    PyObject *library_filter = PyObject_GetAttrString(self->wanted, "library_filter");
+    if (library_filter == NULL) PyErr_Clear();
+    Py_XSETREF(self->library_filter, library_filter != NULL && PyObject_TypeCheck(library_filter, &LibraryFilterType) ? Py_NewRef(library_filter) : NULL);
+    Py_XDECREF(library_filter);
     sample_clear(self);
     if (delivery_begin(self) < 0 || tracer_plan_frames(self) < 0 || delivery_start(self) < 0) {
         PyObject *type, *value, *trace;
@@ -106,8 +103,8 @@ static PyObject *tracer_take_over(Tracer *self, PyObject *other) {
     }
     Tracer *before = (Tracer *)other;
     if (identity_watch(self) < 0) return NULL;
-    self->before_slot = before->slot;
-    self->before_serial = before->serial;
+    self->previous_slot = before->slot;
+    self->previous_serial = before->serial;
     self->threads = before->threads;
     self->process = before->process;
     self->began = before->began;
@@ -149,21 +146,21 @@ static PyObject *tracer_after_fork(Tracer *self, PyObject *process) {
     if (self->delivering == NULL) return PyErr_NoMemory();
     ThreadData *data = thread_data(self);
     if (data != NULL) thread_forget_task(data); /* asyncio has no loop that runs here */
-    self->asides = data != NULL && data->aside;
+    self->suspended_threads = data != NULL && data->suspended;
     Py_RETURN_NONE;
 }
 
-static PyObject *set_aside(Tracer *self, bool aside) {
+static PyObject *set_suspended(Tracer *self, bool suspended) {
     ThreadData *data = thread_data(self);
-    if (data != NULL && data->aside != aside) {
-        data->aside = aside;
-        self->asides += aside ? 1 : -1;
+    if (data != NULL && data->suspended != suspended) {
+        data->suspended = suspended;
+        self->suspended_threads += suspended ? 1 : -1;
     }
     Py_RETURN_NONE;
 }
 
-static PyObject *tracer_suspend(Tracer *self, PyObject *unused) { return set_aside(self, true); }
-static PyObject *tracer_resume(Tracer *self, PyObject *unused) { return set_aside(self, false); }
+static PyObject *tracer_suspend(Tracer *self, PyObject *unused) { return set_suspended(self, true); }
+static PyObject *tracer_resume(Tracer *self, PyObject *unused) { return set_suspended(self, false); }
 
 /* ---- samples --------------------------------------------------------------------------------------------------------------- */
 
@@ -206,23 +203,23 @@ static PyObject *tracer_seed(Tracer *self, PyObject *number) {
 }
 
 static PyObject *tracer_rearm(Tracer *self, PyObject *unused) {
-    if (!self->tells_seen) Py_RETURN_NONE;
+    if (!self->reports_starts) Py_RETURN_NONE;
     for (CodeInfo *info = self->infos; info != NULL; info = info->after) {
-        if (!info->own || info->unseen) continue;
-        info->unseen = true;
+        if (!info->own || info->report_start) continue;
+        info->report_start = true;
         if (self->running && delivery_rearm(self, info) < 0) return NULL;
     }
     Py_RETURN_NONE;
 }
 
-static uint64_t callbacks(const Tracer *self) { return self->callbacks + self->period - self->until; }
+static uint64_t callbacks(const Tracer *self) { return self->callbacks + self->timing_period - self->until_timed; }
 
 static PyObject *get_callbacks(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(callbacks(self)); }
 
 static PyObject *get_cost(Tracer *self, void *unused) {
     measure_ticks(self);
-    double nanoseconds = (double)self->exact + self->timed * self->tick + (double)callbacks(self) * PER_CALLBACK +
-                         (double)self->slow * PER_SLOW;
+    double nanoseconds = (double)self->measured + self->timed_ticks * self->tick + (double)callbacks(self) * PER_CALLBACK +
+                         (double)self->slow_callbacks * PER_SLOW;
     return PyFloat_FromDouble(nanoseconds * 1e-9);
 }
 
@@ -275,7 +272,7 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
                                      &gone, &limit, &began, &learner))
         return NULL;
     if (identity_setup() < 0 || encode_setup() < 0 || record_setup() < 0 || plan_setup() < 0 || probe_setup() < 0 ||
-        delivery_setup() < 0 || sink_setup() < 0)
+        delivery_setup() < 0 || learner_feed_setup() < 0)
         return NULL;
     Tracer *self = (Tracer *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
@@ -286,13 +283,15 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     self->synchronous = synchronous;
     self->gone = gone;
     self->plain = !synchronous && !limit;
+<<<<<<< HEAD
+    self->slot = self->previous_slot = self->tool = self->second_tool = -1;
+    self->timing_period = self->until_timed = 64;
+=======
     self->slot = self->before_slot = self->tool = self->second_tool = -1;
     self->period = self->until = 64;
-#ifdef LAWFUL_STEPS
+#ifdef LAWFUL_FIELD_COUNTS
+>>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     self->steps_off = synchronous;
-#else
-    self->steps_off = true;
-#endif
     self->by_place = self->steps_off ? ~UINT64_C(0) : 0;
     self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);
     self->first_tick = ticks();
@@ -312,7 +311,7 @@ static int tracer_traverse(Tracer *self, visitproc visit, void *arg) {
     Py_VISIT(self->deliver);
     Py_VISIT(self->fault);
     Py_VISIT(self->learner);
-    Py_VISIT(self->sieve);
+    Py_VISIT(self->library_filter);
     Py_VISIT(self->window);
     Py_VISIT(self->post);
     return 0;
@@ -323,7 +322,7 @@ static int tracer_clear(Tracer *self) {
     Py_CLEAR(self->deliver);
     Py_CLEAR(self->fault);
     Py_CLEAR(self->learner);
-    Py_CLEAR(self->sieve);
+    Py_CLEAR(self->library_filter);
     Py_CLEAR(self->window);
     Py_CLEAR(self->post);
     return 0;
@@ -343,16 +342,16 @@ static void tracer_dealloc(Tracer *self) {
     Py_CLEAR(self->get_loop);
     Py_CLEAR(self->get_task);
     Py_CLEAR(self->running_tasks);
-    Py_CLEAR(self->switches);
-    Py_CLEAR(self->resting);
-    Py_CLEAR(self->resting_tokens);
+    Py_CLEAR(self->task_switches);
+    Py_CLEAR(self->generator_payloads);
+    Py_CLEAR(self->generator_tokens);
     tracer_clear(self);
     if (self->delivering != NULL) PyThread_free_lock(self->delivering);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
 static PyObject *get_fault(Tracer *self, void *unused) { return Py_NewRef(self->fault ? self->fault : Py_None); }
-static PyObject *get_name(Tracer *self, void *unused) { return PyUnicode_FromString(delivery_name); }
+static PyObject *get_name(Tracer *self, void *unused) { return PyUnicode_FromString("monitoring"); }
 static PyObject *get_dropped(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->dropped); }
 static PyObject *get_events(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->taken + (uint64_t)self->count); }
 static PyObject *get_pending(Tracer *self, void *unused) { return PyLong_FromSsize_t(self->count); }
@@ -384,16 +383,16 @@ static int set_flush_at(Tracer *self, PyObject *value, void *unused) {
     return 0;
 }
 
-static PyObject *get_brief(Tracer *self, void *unused) { return PyBool_FromLong(self->brief); }
-static int set_brief(Tracer *self, PyObject *value, void *unused) {
-    int brief = value == NULL ? -1 : PyObject_IsTrue(value);
-    if (brief >= 0) self->brief = brief;
-    else if (value == NULL) PyErr_SetString(PyExc_TypeError, "brief cannot be deleted");
-    return brief < 0 ? -1 : 0;
+static PyObject *get_lazy_events(Tracer *self, void *unused) { return PyBool_FromLong(self->lazy_events); }
+static int set_lazy_events(Tracer *self, PyObject *value, void *unused) {
+    int lazy = value == NULL ? -1 : PyObject_IsTrue(value);
+    if (lazy >= 0) self->lazy_events = lazy;
+    else if (value == NULL) PyErr_SetString(PyExc_TypeError, "lazy_events cannot be deleted");
+    return lazy < 0 ? -1 : 0;
 }
 
 static PyGetSetDef properties[] = {
-    {"brief", (getter)get_brief, (setter)set_brief, "Are events delivered in brief, as objects that make them when asked?", NULL},
+    {"lazy_events", (getter)get_lazy_events, (setter)set_lazy_events, "Are events delivered as objects that make their dicts when asked?", NULL},
     {"flush_at", (getter)get_flush_at, (setter)set_flush_at, "How many events are gathered before they are delivered.", NULL},
     {"name", (getter)get_name, NULL, "Which core this is.", NULL},
     {"fault", (getter)get_fault, NULL, "What stopped it, if something inside Lawful failed.", NULL},
@@ -421,5 +420,3 @@ PyTypeObject TracerType = {
     .tp_methods = methods,
     .tp_getset = properties,
 };
-
-#endif

@@ -16,7 +16,6 @@
    fast_args_caller.c     calls with values, as far as they are frequent
    fast_args_callee.c      functions that report themselves with values
    monitoring.c delivery by sys.monitoring (3.12 and newer)
-   profile.c    delivery by PyEval_SetProfile and PyEval_SetTrace (3.11)
    messages/messages.c   messages in queues, as far as nothing new is to be found out about them
    messages/routes.c       what Python has found out about these, once for many
    tasks.c      asyncio's tasks
@@ -31,9 +30,7 @@
 #include <pthread.h>
 
 #include "tracer/frame.h"
-#include "tracer/record.h"
-
-#ifndef LAWFUL_NO_TRACER
+#include "events/record.h"
 
 /* Numbers that lawful/sources/python/tracer_protocol.py knows: Operation, */
 enum {
@@ -106,10 +103,10 @@ int record_setup(void);
 /* Handlers of signals that ran now would run inside Lawful: what they do would not be seen, and what they raise would be
    taken for a fault of ours. They are put off: as long as this thread does not count as the one that runs them, they stay
    pending. (Blocking signals is not enough: another thread of the program takes them.) */
-typedef unsigned long Held;
+typedef unsigned long HeldSignals;
 
-static inline Held hold_signals(void) {
-    Held thread = *signal_thread();
+static inline HeldSignals hold_signals(void) {
+    HeldSignals thread = *signal_thread();
     if (thread != PyThread_get_thread_ident()) return 0;
     *signal_thread() = 0;
     return thread;
@@ -117,7 +114,7 @@ static inline Held hold_signals(void) {
 
 extern bool signals_waited HIDDEN; /* some may have come meanwhile */
 
-static inline void let_signals(Held held) {
+static inline void release_signals(HeldSignals held) {
     if (!held) return;
     *signal_thread() = held;
     signals_waited = true;
@@ -150,9 +147,9 @@ typedef struct {
     Group *gone_group;     /* if it was a sample */
     uint32_t place;        /* that callee-side events have */
     int offset;            /* of the probe; callee side: -1 */
-    bool asks;             /* it makes no object, though a class is called */
+    bool asks_type;             /* it makes no object, though a class is called */
     bool plain;            /* its numbers are all there is to tell at its end; not if the receiver has died */
-    bool valued;           /* its numbers and values are all there is to tell, unless the receiver dies */
+    bool has_values;           /* its numbers and values are all there is to tell, unless the receiver dies */
     uint64_t values[CALL_WORDS]; /* if it is valued: what its beginning had, in place of the payload */
 } Pending;
 
@@ -163,7 +160,7 @@ static inline void pending_clear(Pending *pending, Callee *callee, RunFrame *fra
     pending->payload = pending->token = pending->gone = NULL;
     pending->type = NULL;
     pending->gone_group = NULL;
-    pending->asks = pending->plain = pending->valued = false;
+    pending->asks_type = pending->plain = pending->has_values = false;
     pending->target = target;
     pending->begun = 0;
     pending->place = 0;
@@ -176,7 +173,7 @@ typedef struct {
     Id task;               /* 0: none; as long as that holds, and `switches` has the version `of_task` */
     uint64_t of_loop, of_task;
     uint64_t noted;        /* the chunk that was told this task, by its start; 0: none */
-} TaskSeen;
+} TaskCache;
 
 typedef struct {
     unsigned long serial;  /* of the tracer it belongs to */
@@ -184,13 +181,12 @@ typedef struct {
     int depth, room;
     uint64_t word;         /* its number, where records of two words have it; 0: it does not fit */
     uint16_t number;       /* from 1, in order of appearance */
-    bool aside;            /* it does Lawful's own work */
-    TaskSeen *seen;        /* NULL: nobody has asked yet */
-    PyObject *exceptions;  /* 3.11: what is known about the last one of each frame, as `exception_payload` gives it; or NULL */
+    bool suspended;            /* it does Lawful's own work */
+    TaskCache *task_cache;        /* NULL: nobody has asked yet */
 } ThreadData;
 
-ThreadData *thread_data_anew(Tracer *tracer);
-TaskSeen *thread_seen(ThreadData *thread); /* made, if need be; NULL: there is no memory, and no exception */
+ThreadData *thread_data_reset(Tracer *tracer);
+TaskCache *thread_task_cache(ThreadData *thread); /* made, if need be; NULL: there is no memory, and no exception */
 void thread_forget_task(ThreadData *thread);
 
 int probe_setup(void);
@@ -209,16 +205,14 @@ int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame);
 
 /* ---- delivery (monitoring.c or profile.c) -------------------------------------------------------------------------- */
 
-extern const char delivery_name[];
 int delivery_setup(void);
-PyObject *delivery_nothing(void);                    /* a callback that is empty, to measure what that costs; or None */
+PyObject *delivery_empty_callback(void);             /* to measure what a callback costs */
 int delivery_begin(Tracer *tracer);                  /* before any code is planned */
 int delivery_start(Tracer *tracer);
 int delivery_stop(Tracer *tracer);
 int delivery_plan(Tracer *tracer, CodeInfo *info);   /* events of this code object are wanted from now on */
 int delivery_again(Tracer *tracer, CodeInfo *info);  /* what was switched off in it is wanted again */
 int delivery_wake(Tracer *tracer, CodeInfo *info);   /* the same, for what slept */
-int delivery_woken(Tracer *tracer);                  /* some groups are awake that were not */
 int delivery_rearm(Tracer *tracer, CodeInfo *info);  /* its next start is to be told */
 
 /* ---- the tracer (tracer.c) ------------------------------------------------------------------------------------------ */
@@ -234,16 +228,16 @@ struct Tracer {
     bool running, broken;
     bool plain;                /* records are kept until there are enough of them, however many that is */
     bool tasks;                /* a coroutine was seen */
-    int32_t asides;            /* threads that do Lawful's own work */
+    int32_t suspended_threads;            /* threads that do Lawful's own work */
     int slot;                  /* among the running tracers, -1 if it does not run */
-    uint32_t until, period;    /* one callback of so many is timed, the one after so many more */
+    uint32_t until_timed, timing_period;    /* one callback of so many is timed, the one after so many more */
     unsigned long serial;
     RecordChunk *last_chunk;   /* the newest */
     Py_ssize_t count, flush_at;
     struct Post *post;         /* knows messages in queues, or NULL */
     PyInterpreterState *interpreter;
-    PyObject *switches;        /* a dict that changes with every task that begins or ends to run; NULL: nobody knows one */
-    uint64_t slow;             /* callbacks before instructions that are slower for it */
+    PyObject *task_switches;        /* a dict that changes with every task that begins or ends to run; NULL: nobody knows one */
+    uint64_t slow_callbacks;             /* callbacks before instructions that are slower for it */
     uint64_t alive;            /* groups that have samples alive, as a mask */
     PyObject *wanted, *deliver;
     PyObject *fault;           /* an exception, or NULL */
@@ -254,14 +248,14 @@ struct Tracer {
     uint64_t position;         /* no chunk that was begun later starts before this */
     uint64_t dropped;
     bool synchronous, gone;
-    bool brief;                /* events are delivered in brief: no dicts are made (lazy_event.h) */
+    bool lazy_events;                /* events are delivered in brief: no dicts are made (lazy_event.h) */
     bool escaped;              /* what is wanted may be called through variables */
-    PyObject *called;          /* by which names something was called that is wanted, or NULL */
+    PyObject *called_names;          /* by which names something was called that is wanted, or NULL */
     int64_t first_tick, first_time; /* ticks, and nanoseconds since `began`, at the start */
     double tick;               /* its length in nanoseconds */
     double last_time;          /* of the last event that was delivered, in nanoseconds */
-    int before_slot;           /* of the tracer that this one follows, or -1 */
-    unsigned long before_serial;
+    int previous_slot;           /* of the tracer that this one follows, or -1 */
+    unsigned long previous_serial;
     int64_t began;
     int process;               /* 0: the one that was started */
     uint16_t threads;
@@ -289,41 +283,40 @@ struct Tracer {
     struct {
         PyCodeObject *code;    /* a strong reference, or NULL */
         int offset;
-        Spot spot;
+        PlaceNumbers spot;
     } spots[SPOTS];            /* of code that is not planned */
     PyObject *get_loop, *get_task;
     PyObject *running_tasks;   /* asyncio's own, or NULL */
-    PyObject *resting;         /* what the beginnings of suspended generators had, by frame */
-    PyObject *resting_tokens;  /* the same, of tokens */
+    PyObject *generator_payloads;         /* what the beginnings of suspended generators had, by frame */
+    PyObject *generator_tokens;  /* the same, of tokens */
     int tool;                  /* of sys.monitoring */
     int second_tool;           /* for starts and ends that sleep, or -1 */
-    int everywhere;            /* events that are asked for in all code */
-    bool asked;                /* the interpreter knows of these */
+    int global_events;            /* events that are asked for in all code */
+    bool global_events_set;                /* the interpreter knows of these */
     /* Samples: */
     Samples samples;
     Group *groups;
     uint64_t seed;
-    int only_groups;           /* nothing is wanted beside them; -1: not asked yet */
     uint64_t awake[2];         /* groups whose places are awake: all places; those that bear */
     CodeInfo *sleepers;
     uint64_t by_place;         /* groups whose samples do not tell of their steps themselves */
-    PyObject *step_names[MOST_STEPS];
+    PyObject *step_names[MOST_COUNTED_FIELDS];
     int step_count;
     bool steps_off;            /* no sample tells of its steps */
     bool flushing;             /* the interpreter was asked to empty the buffer */
-    bool tells_seen;           /* `wanted` wants to know which code starts */
-    PyObject *sieve;           /* knows which code is of no interest, or NULL */
+    bool reports_starts;           /* `wanted` wants to know which code starts */
+    PyObject *library_filter;           /* knows which code is of no interest, or NULL */
     /* What it costs: */
-    int64_t exact;             /* nanoseconds in deliveries and in Python code of ours */
-    unsigned exacts;           /* how often there were any */
+    int64_t measured;             /* nanoseconds in deliveries and in Python code of ours */
+    unsigned measurements;           /* how often there were any */
     uint64_t callbacks;        /* until the last that was timed */
-    double timed;              /* ticks, times the periods */
+    double timed_ticks;              /* ticks, times the periods */
 };
 
 extern Py_ssize_t plan_index HIDDEN; /* of notes on code objects */
 
 static inline CodeInfo *plan_find(Tracer *tracer, PyCodeObject *code) {
-    CodeInfo *info = code_note(code, plan_index);
+    CodeInfo *info = code_extra(code, plan_index);
     while (info != NULL && info->tracer != tracer) info = info->other;
     return info;
 }
@@ -335,7 +328,7 @@ extern _Thread_local ThreadData lawful_threads[MOST_TRACERS]
 static inline ThreadData *thread_data(Tracer *tracer) {
     if (tracer->slot < 0) return NULL;
     ThreadData *data = &lawful_threads[tracer->slot];
-    return data->serial == tracer->serial ? data : thread_data_anew(tracer);
+    return data->serial == tracer->serial ? data : thread_data_reset(tracer);
 }
 
 /* The same, of a tracer that runs; NULL: this thread was not met yet. Calls nothing. */
@@ -348,23 +341,23 @@ static ALWAYS_INLINE ThreadData *thread_known(const Tracer *tracer) {
 }
 
 /* Is this thread in the same task, or in none, as when that was asked last? */
-static ALWAYS_INLINE bool task_is_same(const Tracer *tracer, const TaskSeen *seen) {
-    return seen != NULL && tracer->switches != NULL && seen->of_task == dict_version(tracer->switches) &&
-           seen->of_loop == loop_mark(frame_thread(tracer->interpreter));
+static ALWAYS_INLINE bool task_is_same(const Tracer *tracer, const TaskCache *task_cache) {
+    return task_cache != NULL && tracer->task_switches != NULL && task_cache->of_task == dict_version(tracer->task_switches) &&
+           task_cache->of_loop == loop_mark(frame_thread(tracer->interpreter));
 }
 
 /* Does this thread do Lawful's own work, so that what starts is not the program's doing? */
-static inline bool is_aside(Tracer *tracer) {
-    if (!tracer->asides) return false;
+static inline bool is_suspended(Tracer *tracer) {
+    if (!tracer->suspended_threads) return false;
     const ThreadData *data = thread_data(tracer);
-    return data != NULL && data->aside;
+    return data != NULL && data->suspended;
 }
 
 /* The id of a sample; 0: it is none. */
 static inline Id sample_of(const Tracer *tracer, const PyObject *object) {
     size_t bit = filter_bit(object);
     if (!(tracer->samples.filter[bit / 64] >> bit % 64 & 1)) return 0;
-    for (size_t i = identity_home(object, tracer->samples.mask);; i = (i + 1) & tracer->samples.mask) {
+    for (size_t i = identity_slot(object, tracer->samples.mask);; i = (i + 1) & tracer->samples.mask) {
         const Sample *sample = &tracer->samples.entries[i];
         if (sample->key == object) return sample->id;
         if (sample->key == NULL) return 0;
@@ -386,9 +379,15 @@ static inline bool probe_asleep(const Tracer *tracer, const Probe *probe) {
 #define LONGEST_CALLBACK 200000 /* ticks: beyond this something else has run */
 
 int64_t cost_begin(Tracer *tracer);
-void cost_end(Tracer *tracer, int64_t began, unsigned exacts);
+void cost_end(Tracer *tracer, int64_t began, unsigned measurements);
 
 extern PyTypeObject TracerType;
+PyObject *call_without_frames(PyObject *module, PyObject *callable); /* call_without_frames.c */
+
+#define TRACER_METHODS                                                                                                 \
+    {"call_without_frames", call_without_frames, METH_O,                                                               \
+     "call_without_frames(callable)\n--\n\nCall a function with an empty stack below it, and the whole depth of recursion."},
+
 int64_t tracer_now(void);                       /* nanoseconds of the monotonic clock */
 extern bool ticks_counted HIDDEN;               /* the processor counts them, at a constant rate */
 
@@ -408,5 +407,4 @@ void measure_ticks(Tracer *tracer);
 void tracer_fault(Tracer *tracer);
 int tracer_plan_frames(Tracer *tracer);         /* code that is running already will not start again */
 
-#endif
 #endif

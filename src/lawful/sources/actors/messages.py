@@ -183,10 +183,6 @@ class Exchange:
         """There is no filter: any code may send messages."""
 
     @property
-    def only_groups(self) -> bool:
-        return False
-
-    @property
     def warnings(self) -> list[str]:
         """What the user should know at the end."""
         found = self.groups_of.unseen(self.specs.groups)

@@ -196,10 +196,6 @@ class ProcessWatchPlanner:
     def on_seen(self) -> Callable[[CodeType], object] | None:
         return self._wanted.on_seen
 
-    @property
-    def only_groups(self) -> bool:
-        return not self._exits and not self._messages and self._wanted.only_groups
-
     def callee(self, function: object, receiver: type | None) -> Callee | None:
         callee = self._wanted.callee(function, receiver)
         found = self._of_processes(function)

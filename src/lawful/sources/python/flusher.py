@@ -7,7 +7,7 @@ from _thread import LockType, allocate_lock, get_native_id, start_new_thread
 from collections.abc import Callable
 from time import sleep
 
-from lawful.core import native
+from lawful.core import native_tracer
 from lawful.pristine_os import clock, exists
 from lawful.sources.python import self_exclusion
 
@@ -17,7 +17,7 @@ INTERVAL = 0.1
 _PATIENCE = 1.0
 
 
-class _Alarm:
+class _Timer:
     """What wakes a thread after a while, or at once; the twin of the C core's."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class _Alarm:
     def wait(self, seconds: float, /) -> bool:
         return self._silence.acquire(timeout=seconds)
 
-    def ring(self) -> None:
+    def stop(self) -> None:
         self._silence.release()
 
 
@@ -41,7 +41,7 @@ class Flusher:
         self._flush = flush
         self._interval = interval
         self._ready = ready
-        self._stop: _Alarm | None = None
+        self._stop: _Timer | None = None
         self._stopped = allocate_lock()
         self._native: int | None = None
 
@@ -53,7 +53,7 @@ class Flusher:
         """Begin; nothing happens if it has begun, or if the system allows no more threads."""
         if self._stop is not None:
             return
-        stop: _Alarm = native.Alarm() if native else _Alarm()
+        stop: _Timer = native_tracer.Timer() if native_tracer else _Timer()
         stopped = allocate_lock()
         stopped.acquire()
         self._native = None
@@ -67,7 +67,7 @@ class Flusher:
         """End, and wait until the thread is gone; not if the caller itself is what the thread may be waiting for."""
         if self._stop is None:
             return
-        self._stop.ring()
+        self._stop.stop()
         self._stop = None
         if not wait:
             return
@@ -78,7 +78,7 @@ class Flusher:
         """In a child process the thread does not exist."""
         self._stop = None
 
-    def _loop(self, stop: _Alarm, stopped: LockType) -> None:
+    def _loop(self, stop: _Timer, stopped: LockType) -> None:
         self._native = get_native_id()
         self_exclusion.block_signals()
         try:

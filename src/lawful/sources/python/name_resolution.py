@@ -156,9 +156,8 @@ class ResolvedNames:
         """What was kept of places where something else lies now."""
         if self._change_watch is None:
             kept = [*self._kept.values()]
-            self._change_watch = (
-                _ChangeWatch(kept, MISSING) if core.native is None else core.native.Vigil(kept, MISSING)
-            )
+            native = core.native_tracer
+            self._change_watch = _ChangeWatch(kept, MISSING) if native is None else native.ChangeWatch(kept, MISSING)
         changed: list[_Kept] = self._change_watch.changed()
         return changed
 

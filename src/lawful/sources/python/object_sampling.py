@@ -31,7 +31,7 @@ class Coin:
         return (_mixed(self._state) >> 11) * 2.0**-53 < rate
 
 
-class Group:
+class GroupState:
     """Objects that are sampled by one coin."""
 
     def __init__(self, coin: Coin) -> None:
@@ -50,20 +50,20 @@ class Group:
         return self.rate > 0 and self.budget != 0
 
 
-class Sampler:
+class ObjectSampler:
     """All groups, and the objects that are samples, by their ids."""
 
     def __init__(self) -> None:
-        self._groups: dict[int, Group] = {}
-        self._samples: dict[int, Group] = {}
+        self._groups: dict[int, GroupState] = {}
+        self._samples: dict[int, GroupState] = {}
         self._seed = 0
         self.wake: Callable[[frozenset[int], bool], None] = _nothing
         """Called when groups wake that slept; True: only where objects are born."""
 
-    def group(self, number: int) -> Group:
+    def group(self, number: int) -> GroupState:
         found = self._groups.get(number)
         if found is None:
-            found = self._groups[number] = Group(Coin(self._seed, number))
+            found = self._groups[number] = GroupState(Coin(self._seed, number))
         return found
 
     def set(self, number: int, rate: float, budget: int) -> None:

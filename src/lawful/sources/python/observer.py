@@ -30,7 +30,7 @@ from lawful.sources.python.encode import (
 )
 from lawful.sources.python.frames import MISSING, Read, stack_bottom
 from lawful.sources.python.identity import Identity, IdentityCache, is_a
-from lawful.sources.python.object_sampling import Sampler
+from lawful.sources.python.object_sampling import ObjectSampler
 from lawful.sources.python.sites import RESULT_ABOVE_BASE
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Probe, Want, WatchPlanner, told
 
@@ -100,7 +100,7 @@ class Observer:
         emit_all: Callable[[list[Event], Event], None],
         flush: Callable[[], None],
         read: Read | None,
-        sampler: Sampler,
+        sampler: ObjectSampler,
     ) -> None:
         self._wanted = wanted
         self.sampler = sampler

@@ -28,7 +28,7 @@ from typing import Protocol
 from lawful.pristine_os import clock
 from lawful.sources.python import frames
 from lawful.sources.python.identity import Identity
-from lawful.sources.python.object_sampling import Sampler
+from lawful.sources.python.object_sampling import ObjectSampler
 from lawful.sources.python.observer import Observer, current_task
 from lawful.sources.python.tracer_protocol import Deliver, Event, LearnerFeed, WatchPlanner
 
@@ -131,7 +131,7 @@ class PythonTracer:
         self._over = False  # what comes now comes too late
         self._tells_gone = gone
         self._identity = Identity(self._gone)
-        self.sampler = Sampler()
+        self.sampler = ObjectSampler()
         self._spent = 0.0
         read, self.refusal = frames.reader()
         self.observer = Observer(

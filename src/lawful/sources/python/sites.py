@@ -180,7 +180,7 @@ def probes(code: CodeType, operations: frozenset[Operation], marks: CallMarks = 
     ops = bytecode[::2]
     if pattern is None or not pattern.search(ops):
         return ()
-    native = core.native
+    native = core.native_tracer
     try:
         if native is None:
             found, met = _probes(code, bytecode, wanted, marks)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+import platform
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from lawful import core
 from lawful.errors import LawfulError
@@ -12,7 +12,7 @@ from lawful.sources.python.tracer_protocol import Tracer
 
 Factory = Callable[..., Tracer]
 
-NAMES = ("monitoring", "profile", "python")
+NAMES = ("monitoring", "python")
 """Best first."""
 
 
@@ -64,13 +64,8 @@ def _try(name: str) -> tuple[Factory | None, str]:
         from lawful.sources.python.pytracer import PythonTracer  # not needed beside the C core
 
         return PythonTracer, ""
-    if name == "monitoring" and sys.version_info < (3, 12):
-        return None, "needs CPython 3.12"
-    if name == "profile" and sys.version_info >= (3, 12):
-        return None, "only for CPython 3.11"
-    native: Any = core.native
-    if native is None:
+    if core.native is None:
         return None, core.refusal or "not built"
-    if getattr(native, "Tracer", None) is None or getattr(native, "tracer_core", None) != name:
-        return None, f"the C core was built without it, for CPython {sys.version_info[0]}.{sys.version_info[1]}"
-    return cast(Factory, native.Tracer), ""
+    if core.native_tracer is None:
+        return None, f"the C tracer needs CPython 3.12 or 3.13, and this is {platform.python_version()}"
+    return cast(Factory, core.native_tracer.Tracer), ""

@@ -190,11 +190,6 @@ class WatchPlanner(Protocol):
         ...
 
     @property
-    def only_groups(self) -> bool:
-        """Is there nothing to see while all `groups` are off? (3.11: the interpreter is left alone then.)"""
-        ...
-
-    @property
     def on_seen(self) -> Callable[[CodeType], object] | None:
         """Called when own code starts for the first time, and for the first time after each `Tracer.rearm`.
 
@@ -240,10 +235,6 @@ class PlannerDefaults:
     groups: frozenset[int] = frozenset()
     on_seen: Callable[[CodeType], object] | None = None
     library_filter: Any = None
-
-    @property
-    def only_groups(self) -> bool:
-        return False
 
     def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
         """There is no filter."""
@@ -302,7 +293,7 @@ class Tracer(Protocol):
     A coin is a splitmix64 sequence for each group, so that the n-th birth of a group has the same fate on every core.
     """
 
-    name: str  # "monitoring", "profile" or "python"
+    name: str  # "monitoring" or "python"
     fault: BaseException | None
     dropped: int  # events that found the buffer full, if it is not to be emptied by the program's own threads
     flush_at: int  # how many events are gathered before they are delivered

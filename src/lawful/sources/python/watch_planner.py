@@ -161,9 +161,10 @@ class LawWatchPlanner(PlannerDefaults):
         Otherwise the C core does not ask about code of libraries in which there is nothing to be seen.
         """
         every = self.scope.public or self._learn or self.groups or self._makers  # more than names is to be looked at
-        if core.native is not None and not every:
+        if core.native_tracer is not None and not every:
             names = frozenset(point.last for point in self._points.functions)
-            self.library_filter = self._points.library_filter = core.native.Sieve(names, loads | {"_exit"}, modules)
+            self.library_filter = core.native_tracer.LibraryFilter(names, loads | {"_exit"}, modules)
+            self._points.library_filter = self.library_filter
 
     @property
     def warnings(self) -> list[str]:
@@ -173,15 +174,6 @@ class LawWatchPlanner(PlannerDefaults):
         others = len(self._unreadable) - 1
         more = f" and {others} other function{'s' if others > 1 else ''}" if others else ""
         return [f"not all that {self._unreadable[0]}{more} did was seen: the bytecode is not that of Python's compiler"]
-
-    @property
-    def only_groups(self) -> bool:
-        """Is there nothing to be seen while all groups are off?"""
-        if not self.groups or self.on_seen is not None or self.unnamed or self._points.any_next:
-            return False
-        self._points.settle()
-        wanted = [point for point in self._points.by_name.values() if point.wants & _EVENTS]
-        return self._points.groups_of(wanted) is not None
 
     # -- code that starts -------------------------------------------------------------------------
 
@@ -308,9 +300,8 @@ class LawWatchPlanner(PlannerDefaults):
 
     def _was_planned(self, code: CodeType) -> _Known | None:
         found = self._planned.get(code)
-        return (
-            _DISMISSED if found is None and self.library_filter is not None and self.library_filter.has(code) else found
-        )
+        library = self.library_filter
+        return _DISMISSED if found is None and library is not None and library.dismissed(code) else found
 
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
         self._points.settle()

@@ -185,7 +185,7 @@ class WatchedNames:
                     self._called_class.setdefault(id(point.place.entry), point)
         if self.library_filter is not None and self._told is not self._standing.change_watch:
             self._told = self._standing.change_watch
-            self.library_filter.settle({*self._by_code}, self._told)
+            self.library_filter.set_named({*self._by_code}, self._told)
         return changes
 
     def means(self, name: str, kind: type) -> bool:

@@ -72,7 +72,6 @@ def test_groups_of_callees() -> None:
     assert alone is not None
     assert alone.callee is not None
     assert (alone.callee.group, alone.groups) == (0, ())
-    assert not wanted.only_groups
 
 
 def test_what_others_want_too_is_told_of_all_objects() -> None:
@@ -88,8 +87,6 @@ def test_what_others_want_too_is_told_of_all_objects() -> None:
     assert up is not None
     assert field is not None
     assert (up.group, field.group) == (0, 4)
-    assert not wanted.only_groups
-    assert watched(sampled, sampling=SAMPLING).only_groups
 
 
 @pytest.mark.parametrize(

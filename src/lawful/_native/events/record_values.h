@@ -1,14 +1,14 @@
 /* Receivers, arguments and results in records, as words (record.h): numbers stand for themselves, objects for their ids, and
    strings are held. Nothing else is: what the program makes dies when it would die otherwise. */
-#ifndef LAWFUL_VALUES_H
-#define LAWFUL_VALUES_H
+#ifndef LAWFUL_RECORD_VALUES_H
+#define LAWFUL_RECORD_VALUES_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "tracer/record.h"
+#include "events/record.h"
 
 int values_setup(void);
 /* What an event has of them is added to it. One of both may be NULL. */

@@ -1,8 +1,8 @@
 /* Events in brief as lines of JSON: what a trace is made of. Where a brief has something unusual in it, its dict is written by
    Python. */
-#include "tracer/lazy_event.h"
-#include "tracer/json_lines.h"
-#include "tracer/record_values.h"
+#include "events/lazy_event.h"
+#include "events/json_lines.h"
+#include "events/record_values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -230,48 +230,48 @@ static bool put_values(Text *text, const uint64_t *values, const uint64_t *resul
 
 /* ---- events -------------------------------------------------------------------------------------------------------------- */
 
-static bool put_payload(Text *text, const Brief *brief) {
-    if (brief->values != NULL || brief->result != NULL) return put_values(text, brief->values, brief->result);
-    if (brief->payload == NULL) return true;
-    if (brief->target) PUT(",\"res\":");
+static bool put_payload(Text *text, const LazyEvent *lazy) {
+    if (lazy->values != NULL || lazy->result != NULL) return put_values(text, lazy->values, lazy->result);
+    if (lazy->payload == NULL) return true;
+    if (lazy->target) PUT(",\"res\":");
     else PUT(",\"target\":");
-    return put_object(text, brief->payload);
+    return put_object(text, lazy->payload);
 }
 
 /* false: it is unusual, or an exception. */
-static bool put_brief(Text *text, const Brief *brief) {
+static bool put_lazy_event(Text *text, const LazyEvent *lazy) {
     PUT("{\"event\":");
-    if (!put_string(text, event_kinds[brief->kind])) return false;
+    if (!put_string(text, event_kinds[lazy->kind])) return false;
     PUT(",\"name\":");
-    if (!put_string(text, brief->name)) return false;
-    if (brief->class_name != NULL) {
+    if (!put_string(text, lazy->name)) return false;
+    if (lazy->class_name != NULL) {
         PUT(",\"class\":");
-        if (!put_string(text, brief->class_name)) return false;
+        if (!put_string(text, lazy->class_name)) return false;
     }
-    if (brief->target) {
+    if (lazy->target) {
         PUT(",\"targetId\":");
-        put_natural(text, brief->target);
+        put_natural(text, lazy->target);
     }
-    if (!put_payload(text, brief)) return false;
-    if (brief->file != NULL) {
+    if (!put_payload(text, lazy)) return false;
+    if (lazy->file != NULL) {
         PUT(",\"file\":");
-        if (!put_string(text, brief->file)) return false;
-        if (brief->line >= 0) {
+        if (!put_string(text, lazy->file)) return false;
+        if (lazy->line >= 0) {
             PUT(",\"line\":");
-            put_natural(text, (uint64_t)brief->line);
+            put_natural(text, (uint64_t)lazy->line);
         }
     }
     PUT(",\"thread\":");
-    put_natural(text, (uint64_t)brief->thread);
-    if (brief->task) {
+    put_natural(text, (uint64_t)lazy->thread);
+    if (lazy->task) {
         PUT(",\"task\":");
-        put_natural(text, brief->task);
+        put_natural(text, lazy->task);
     }
     PUT(",\"time\":");
-    if (!put_time(text, brief->time)) return false;
-    if (brief->process) {
+    if (!put_time(text, lazy->time)) return false;
+    if (lazy->process) {
         PUT(",\"process\":");
-        put_natural(text, (uint64_t)brief->process);
+        put_natural(text, (uint64_t)lazy->process);
     }
     PUT("}\n");
     return true;
@@ -293,33 +293,33 @@ static int put_asked(Text *text, PyObject *unusual, PyObject *ask) {
 }
 
 static int add_unusual(PyObject *unusual, PyObject *event) {
-    PyObject *dict = brief_event(event);
+    PyObject *dict = event_to_dict(event);
     int failed = dict == NULL ? -1 : PyList_Append(unusual, dict);
     Py_XDECREF(dict);
     return failed;
 }
 
 static int put_event(Text *text, PyObject *event, PyObject *unusual, PyObject *ask) {
-    if (!is_brief(event)) return add_unusual(unusual, event);
+    if (!is_lazy_event(event)) return add_unusual(unusual, event);
     size_t before = text->size;
     if (PyList_GET_SIZE(unusual) == 0) {
-        if (put_brief(text, (Brief *)event)) return 0;
+        if (put_lazy_event(text, (LazyEvent *)event)) return 0;
         text->size = before;
         return PyErr_Occurred() ? -1 : add_unusual(unusual, event);
     }
     /* Only if its own text can be had, that of those before it must come now. */
     Text own = {NULL, 0, 0, false};
     int failed = 0;
-    if (!put_brief(&own, (Brief *)event)) failed = PyErr_Occurred() ? -1 : add_unusual(unusual, event);
+    if (!put_lazy_event(&own, (LazyEvent *)event)) failed = PyErr_Occurred() ? -1 : add_unusual(unusual, event);
     else if ((failed = put_asked(text, unusual, ask)) == 0) put(text, own.bytes, own.size);
     text->failed |= own.failed;
     free(own.bytes);
     return failed;
 }
 
-PyObject *lines_of(PyObject *module, PyObject *args) {
+PyObject *json_lines(PyObject *module, PyObject *args) {
     PyObject *events, *ask, *all = NULL;
-    if (!PyArg_ParseTuple(args, "O!O:lines", &PyList_Type, &events, &ask)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O:json_lines", &PyList_Type, &events, &ask)) return NULL;
     Text text = {NULL, 0, 0, false};
     PyObject *unusual = PyList_New(0);
     int failed = unusual == NULL ? -1 : 0;

@@ -12,7 +12,7 @@ from lawful.events.event_kinds import EVENT_KINDS
 from lawful.learning.window_protocol import Site, Word
 
 JOINS = ("result", "arguments", "family")
-"""How an event can also be one of other objects than its receiver. See `Intake`."""
+"""How an event can also be one of other objects than its receiver. See `EventNumbering`."""
 
 PASSED_OVER = frozenset({"func_post", "func_raise", "gone", "yield", "resume", "iter_next"})
 """Kinds of events that tell how something ended, or go on with it: nothing new happens to an object."""
@@ -41,7 +41,7 @@ class Numbers(NamedTuple):
     objects: array[int]
 
 
-class Intake:
+class EventNumbering:
     """Takes events in, in batches, and numbers their words and places, both from 0.
 
     An event happens to its receiver, `targetId`. With joins it happens to others too, as another word:

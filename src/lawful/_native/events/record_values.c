@@ -1,5 +1,5 @@
 /* Events get the values that their records have: as encode.c puts them there, which is the long way. */
-#include "tracer/record_values.h"
+#include "events/record_values.h"
 
 static PyObject *text_target, *text_args, *text_argIds, *text_kwargs, *text_kwargIds, *text_res, *text_resultId;
 

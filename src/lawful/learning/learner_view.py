@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lawful.learning.window_protocol import Counts, Product, Rule, Site, State, Window, Word
+from lawful.learning.window_protocol import Counts, Product, Rule, RuleState, Site, Window, Word
 
-Judge = Callable[[int, int, int], State]  # of the numbers of satisfied scenarios, of all scenarios, and of contexts
+Judge = Callable[[int, int, int], RuleState]  # of the numbers of satisfied scenarios, of all scenarios, and of contexts
 
 
 @dataclass(slots=True)
-class Past:
+class EarlierRuns:
     """What earlier runs tell of the present one.
 
     Only if they were runs of the same program do they tell what is new in it: that is seen from its files.
@@ -23,7 +23,7 @@ class Past:
     """By pair and place: the rules that scenarios with both events kept which began there, as bits."""
     broken: dict[tuple[int, int], dict[int, int]] = field(default_factory=dict)
     """The same of rules that were broken, in one run or another."""
-    restless: set[int] = field(default_factory=set)
+    unstable: set[int] = field(default_factory=set)
     """Events to which something new happened in some of the earlier runs, too: that is chance, as with threads."""
 
     def news(self, file: str | None, events: Iterable[int], before: int, alike: int) -> bool | None:
@@ -33,11 +33,11 @@ class Past:
         """
         if not before or file not in self.files:
             return None
-        return False if alike else True if self.restless.isdisjoint(events) else None
+        return False if alike else True if self.unstable.isdisjoint(events) else None
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class LearnerView:
     """A learner as those see it who read its rules and anomalies. Nothing is copied: it is the present."""
 
     window: Window
@@ -48,13 +48,13 @@ class View:
     judge: Judge
     raising: Mapping[tuple[int, int], Sequence[int]] = field(default_factory=dict)
     """By word and place: the last objects whose call there ended in an exception, as far as the events tell."""
-    lived: Mapping[int, Collection[int]] = field(default_factory=dict)
+    events_of: Mapping[int, Collection[int]] = field(default_factory=dict)
     """By object: the words it met in its life, if that is over, and as far as it is kept as an example."""
     met: Mapping[int, Sequence[Collection[int]]] = field(default_factory=dict)
     """By word: for all ways of life with it, the words that are in them. Nothing, if some lives are not known."""
-    finals: frozenset[int] = frozenset()
+    final_events: frozenset[int] = frozenset()
     """Words of events that end lives."""
-    past: Past = field(default_factory=lambda: Past())
+    past: EarlierRuns = field(default_factory=lambda: EarlierRuns())
     doubt: float = 0.0
     """From 0 to 1: how much less a broken rule is worth of which no name says that something begins or ends."""
 

@@ -40,8 +40,8 @@ typedef struct {
     uint32_t time;         /* in units of TICKS, since the last epoch */
     uint16_t thread;
     uint8_t kind;
-    bool loaded;           /* there is a payload */
-    bool valued;           /* there are values behind the numbers (record_values.h) */
+    bool has_payload;           /* there is a payload */
+    bool has_values;           /* there are values behind the numbers (record_values.h) */
     const uint64_t *values, *result; /* where these lie, or NULL; the result of a call may lie apart */
 } Record;
 
@@ -51,8 +51,8 @@ typedef struct {
 
 /* The first word: kind, whether it is loaded or valued, callee (or how far it is to the beginning), time.
    The second: the lower half of the target, place, thread. */
-#define LOADED_BIT 4
-#define VALUED_BIT 5
+#define PAYLOAD_BIT 4
+#define VALUES_BIT 5
 #define CALLEE_BIT 6
 #define CALLEE_BITS 26
 #define TIME_BIT 32
@@ -61,8 +61,8 @@ typedef struct {
 #define THREAD_BIT 52
 #define THREAD_BITS 12
 
-static ALWAYS_INLINE uint64_t record_word(unsigned kind, bool loaded, bool valued, uint64_t callee, uint32_t time) {
-    return kind | (uint64_t)loaded << LOADED_BIT | (uint64_t)valued << VALUED_BIT | callee << CALLEE_BIT | (uint64_t)time << TIME_BIT;
+static ALWAYS_INLINE uint64_t record_word(unsigned kind, bool has_payload, bool has_values, uint64_t callee, uint32_t time) {
+    return kind | (uint64_t)has_payload << PAYLOAD_BIT | (uint64_t)has_values << VALUES_BIT | callee << CALLEE_BIT | (uint64_t)time << TIME_BIT;
 }
 
 /* Do these fit into the second word? The thread is where it belongs already; 0: it does not fit. `high` is the upper half of
@@ -80,11 +80,11 @@ static ALWAYS_INLINE size_t record_pack(uint64_t *words, const Record *record, u
     bool fits = !(record->callee >> CALLEE_BITS | record->place >> PLACE_BITS | record->thread >> THREAD_BITS) &&
                 (record->target == 0 || (record->target >> 32 == high && (uint32_t)record->target != 0));
     if (fits) {
-        words[0] = record_word(record->kind, record->loaded, record->valued, record->callee, record->time);
+        words[0] = record_word(record->kind, record->has_payload, record->has_values, record->callee, record->time);
         words[1] = record_second_word(record->target, record->place, (uint64_t)record->thread << THREAD_BIT);
         return 2;
     }
-    words[0] = record_word(WORDS_WIDE, record->loaded, record->valued, 0, record->time);
+    words[0] = record_word(WORDS_WIDE, record->has_payload, record->has_values, 0, record->time);
     words[1] = record->target;
     words[2] = record->callee | (uint64_t)record->place << 32;
     words[3] = record->thread | (uint64_t)record->kind << 32;
@@ -123,18 +123,18 @@ static inline size_t value_size(uint64_t word) { return (word & VALUE_MASK) == V
 /* How many words it takes, with its values. Not for an epoch. */
 static inline size_t record_unpack(const uint64_t *words, Record *record, uint32_t high) {
     uint64_t first = words[0];
-    unsigned kind = first & ((1 << LOADED_BIT) - 1);
-    bool valued = first >> VALUED_BIT & 1;
+    unsigned kind = first & ((1 << PAYLOAD_BIT) - 1);
+    bool has_values = first >> VALUES_BIT & 1;
     if (kind == WORDS_END) {
         record_unpack(words - (uint32_t)(first >> CALLEE_BIT & ((1 << CALLEE_BITS) - 1)), record, high);
         record->kind = KIND_POST;
-        record->loaded = false;
+        record->has_payload = false;
         record->time = (uint32_t)(first >> TIME_BIT);
-        if (!valued) return 1;
+        if (!has_values) return 1;
         record->result = &words[1];
         return 1 + value_size(words[1]);
     }
-    record->loaded = first >> LOADED_BIT & 1;
+    record->has_payload = first >> PAYLOAD_BIT & 1;
     record->time = (uint32_t)(first >> TIME_BIT);
     size_t size = 2;
     if (kind == WORDS_WIDE) {
@@ -151,10 +151,10 @@ static inline size_t record_unpack(const uint64_t *words, Record *record, uint32
         record->place = (uint32_t)(words[1] >> PLACE_BIT & ((1 << PLACE_BITS) - 1));
         record->thread = (uint16_t)(words[1] >> THREAD_BIT);
     }
-    record->valued = valued;
-    record->values = valued ? &words[size] : NULL;
+    record->has_values = has_values;
+    record->values = has_values ? &words[size] : NULL;
     record->result = NULL;
-    return valued ? size + 1 + shape_size(words[size]) : size;
+    return has_values ? size + 1 + shape_size(words[size]) : size;
 }
 
 #endif

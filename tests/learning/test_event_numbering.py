@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lawful.errors import LawfulError
-from lawful.learning.intake import MOST_RECENT, NO_OBJECT, Intake, Recent
+from lawful.learning.event_numbering import MOST_RECENT, NO_OBJECT, EventNumbering, Recent
 from lawful.learning.window_protocol import Site, Word
 
 Event = dict[str, Any]
@@ -20,35 +20,35 @@ def call(name: str, target: object = 1, kind: str = "func_pre", **more: object) 
     return event if target is None else event | {"targetId": target}
 
 
-def read(intake: Intake) -> list[tuple[str, str, int | str]]:
+def read(numbering: EventNumbering) -> list[tuple[str, str, int | str]]:
     """What was added, in words."""
     return [
-        (intake.words[name].label, str(intake.sites[site]), intake.original(number))
-        for name, site, number in zip(*intake.take(), strict=True)
+        (numbering.words[name].label, str(numbering.sites[site]), numbering.original(number))
+        for name, site, number in zip(*numbering.take(), strict=True)
     ]
 
 
 def labels(events: list[Event], *joins: str) -> list[tuple[str, int | str]]:
-    intake = Intake(joins)
-    intake.add(events)
-    return [(label, number) for label, _, number in read(intake)]
+    numbering = EventNumbering(joins)
+    numbering.add(events)
+    return [(label, number) for label, _, number in read(numbering)]
 
 
 def test_an_event_is_its_name_its_place_and_its_object() -> None:
-    intake = Intake()
-    intake.add(
+    numbering = EventNumbering()
+    numbering.add(
         [
             call("open", 7, file="a.py", line=3),
             call("close", 7, file="a.py", line=4),
             call("open", 8, file="b.py", line=3),
         ]
     )
-    numbers = intake.take()
+    numbers = numbering.take()
     assert [column.typecode for column in numbers] == ["I", "I", "Q"]
     assert [list(column) for column in numbers] == [[0, 1, 0], [0, 1, 2], [7, 7, 8]]
-    assert intake.words == [Word("func_pre", "open"), Word("func_pre", "close")]
-    assert intake.sites == [Site("a.py", 3), Site("a.py", 4), Site("b.py", 3)]
-    assert not intake.take().names
+    assert numbering.words == [Word("func_pre", "open"), Word("func_pre", "close")]
+    assert numbering.sites == [Site("a.py", 3), Site("a.py", 4), Site("b.py", 3)]
+    assert not numbering.take().names
 
 
 def test_reading_a_field_is_told_from_writing_it() -> None:
@@ -84,45 +84,45 @@ def test_a_trace_of_others_need_not_know_kinds() -> None:
 )
 @pytest.mark.parametrize("joins", [(), ("result", "arguments", "family")])
 def test_an_event_without_a_name_is_an_error_that_says_where(event: Event, joins: tuple[str, ...]) -> None:
-    intake = Intake(joins)
-    intake.add([call("a")] * 3, "t.jsonl")
+    numbering = EventNumbering(joins)
+    numbering.add([call("a")] * 3, "t.jsonl")
     with pytest.raises(LawfulError) as caught:
-        intake.add([call("a"), event, call("a")], "t.jsonl")
+        numbering.add([call("a"), event, call("a")], "t.jsonl")
     assert (caught.value.slug, caught.value.where) == ("learn-event-without-name", "t.jsonl: event 5")
-    assert len(read(intake)) == 4  # all before it
+    assert len(read(numbering)) == 4  # all before it
     with pytest.raises(LawfulError) as caught:
-        intake.add([event], lambda index: f"t.jsonl:{index + 70}")
+        numbering.add([event], lambda index: f"t.jsonl:{index + 70}")
     assert caught.value.where == "t.jsonl:70"
     with pytest.raises(LawfulError) as caught:
-        intake.add([event])
+        numbering.add([event])
     assert caught.value.where is None
 
 
 def test_another_trace_counts_its_own_events() -> None:
-    intake = Intake()
-    intake.add([call("a")] * 3, "one.jsonl")
+    numbering = EventNumbering()
+    numbering.add([call("a")] * 3, "one.jsonl")
     with pytest.raises(LawfulError) as caught:
-        intake.add([{}], "two.jsonl")
+        numbering.add([{}], "two.jsonl")
     assert caught.value.where == "two.jsonl: event 1"
 
 
 @pytest.mark.parametrize("joins", [(), ("arguments",)])
 def test_what_is_passed_over_is_counted_by_reason(joins: tuple[str, ...]) -> None:
-    intake = Intake(joins)
+    numbering = EventNumbering(joins)
     kinds = ["func_post", "func_raise", "gone", "yield", "resume", "iter_next"]
-    intake.add([call("f", kind=kind) for kind in kinds] + [{"event": "gone", "targetId": 1}])
-    intake.add([call("f", None), call("g", None), call("h", 5), call("h", 1.5), call("h", True), call("h", [1])])
-    assert read(intake) == [("h", "app.py:1", 5)]
-    assert intake.passed == dict.fromkeys(kinds, 1) | {"gone": 2, NO_OBJECT: 5}
-    assert (intake.read, intake.taken) == (13, 1)
+    numbering.add([call("f", kind=kind) for kind in kinds] + [{"event": "gone", "targetId": 1}])
+    numbering.add([call("f", None), call("g", None), call("h", 5), call("h", 1.5), call("h", True), call("h", [1])])
+    assert read(numbering) == [("h", "app.py:1", 5)]
+    assert numbering.passed == dict.fromkeys(kinds, 1) | {"gone": 2, NO_OBJECT: 5}
+    assert (numbering.read, numbering.taken) == (13, 1)
 
 
 def test_places_may_be_unknown_or_nonsense() -> None:
-    intake = Intake()
+    numbering = EventNumbering()
     odd: list[Event] = [{}, {"file": "a.py"}, {"line": 3}, {"file": 3, "line": "x"}, {"file": ["a"], "line": {}}]
-    intake.add([{"event": "func_pre", "name": "f", "targetId": 1, **each} for each in odd])
-    assert [place for _, place, _ in read(intake)] == ["?", "a.py", "?", "?", "?"]
-    assert intake.sites == [Site(None, None), Site("a.py", None), Site(None, 3)]
+    numbering.add([{"event": "func_pre", "name": "f", "targetId": 1, **each} for each in odd])
+    assert [place for _, place, _ in read(numbering)] == ["?", "a.py", "?", "?", "?"]
+    assert numbering.sites == [Site(None, None), Site("a.py", None), Site(None, 3)]
 
 
 @given(
@@ -130,26 +130,26 @@ def test_places_may_be_unknown_or_nonsense() -> None:
     st.integers(1, 7),
 )
 def test_objects_are_the_same_if_their_ids_are(ids: list[int | str], size: int) -> None:
-    intake = Intake()
+    numbering = EventNumbering()
     for start in range(0, len(ids), size):
-        intake.add([call("f", each) for each in ids[start : start + size]])
-    numbers = list(intake.take().objects)
-    assert [intake.original(number) for number in numbers] == ids
+        numbering.add([call("f", each) for each in ids[start : start + size]])
+    numbers = list(numbering.take().objects)
+    assert [numbering.original(number) for number in numbers] == ids
     for one, number in zip(ids, numbers, strict=True):
         assert [other == one for other in ids] == [other == number for other in numbers]
 
 
 def test_odd_ids_do_not_pile_up() -> None:
-    intake = Intake()
-    objects = intake.take().objects
+    numbering = EventNumbering()
+    objects = numbering.take().objects
     for start in range(0, 300_000, 10_000):
-        intake.add([call("f", f"o{start + number}") for number in range(10_000)])
-        objects = intake.take().objects
-        assert len(intake._ids) <= 2 * MOST_RECENT
-    assert intake.original(objects[-1]) == "o299999"
-    assert intake.original(1 << 63) == "o0"
-    intake.add([call("f", "o290000"), call("f", "o0")])
-    again = intake.take().objects
+        numbering.add([call("f", f"o{start + number}") for number in range(10_000)])
+        objects = numbering.take().objects
+        assert len(numbering._ids) <= 2 * MOST_RECENT
+    assert numbering.original(objects[-1]) == "o299999"
+    assert numbering.original(1 << 63) == "o0"
+    numbering.add([call("f", "o290000"), call("f", "o0")])
+    again = numbering.take().objects
     assert again[0] == objects[0]
     assert again[1] not in objects  # forgotten, and not mistaken for another one
 
@@ -179,16 +179,20 @@ def test_what_was_used_last_is_remembered(steps: list[tuple[str, int]]) -> None:
 
 
 def test_words_and_places_can_be_asked_for_from_outside() -> None:
-    intake = Intake()
-    assert (intake.word("func_pre", "a"), intake.word("new", "B"), intake.word("func_post", "a", "result")) == (0, 1, 2)
-    assert (intake.word("func_pre", "a"), intake.site("x.py", 3), intake.site("x.py", 3)) == (0, 0, 0)
-    intake.add([call("a", file="x.py", line=3)])
-    assert [list(column) for column in intake.take()] == [[0], [0], [1]]
+    numbering = EventNumbering()
+    assert (
+        numbering.word("func_pre", "a"),
+        numbering.word("new", "B"),
+        numbering.word("func_post", "a", "result"),
+    ) == (0, 1, 2)
+    assert (numbering.word("func_pre", "a"), numbering.site("x.py", 3), numbering.site("x.py", 3)) == (0, 0, 0)
+    numbering.add([call("a", file="x.py", line=3)])
+    assert [list(column) for column in numbering.take()] == [[0], [0], [1]]
 
 
 def test_calls_that_raise_are_known_by_their_objects() -> None:
-    intake = Intake()
-    intake.add(
+    numbering = EventNumbering()
+    numbering.add(
         [
             call("f", 1),
             call("f", 1, "func_raise"),
@@ -197,10 +201,10 @@ def test_calls_that_raise_are_known_by_their_objects() -> None:
             call("f", None, "func_raise"),
         ]
     )
-    assert intake.raising == {(0, 0): [1]}
-    intake.add([call("f", number, "func_raise") for number in range(2, 100)])
-    assert len(intake.raising[0, 0]) == 16
-    assert intake.raising[0, 0][-1] == 99
+    assert numbering.raising == {(0, 0): [1]}
+    numbering.add([call("f", number, "func_raise") for number in range(2, 100)])
+    assert len(numbering.raising[0, 0]) == 16
+    assert numbering.raising[0, 0][-1] == 99
 
 
 # -- joins --------------------------------------------------------------------------------------------
@@ -307,19 +311,19 @@ def test_a_child_that_is_gone_is_forgotten() -> None:
 
 
 def test_children_do_not_pile_up() -> None:
-    intake = Intake(["family"])
+    numbering = EventNumbering(["family"])
     for start in range(0, 4 * MOST_RECENT, 10_000):
-        intake.add([made("Conn.cursor", 1, 2 + start + number) for number in range(10_000)])
-        intake.take()
-    assert len(intake._parents) <= 2 * MOST_RECENT
+        numbering.add([made("Conn.cursor", 1, 2 + start + number) for number in range(10_000)])
+        numbering.take()
+    assert len(numbering._parents) <= 2 * MOST_RECENT
 
 
 def test_another_trace_has_other_objects() -> None:
-    intake = Intake(["family"])
-    intake.add([made("Conn.cursor", "a", 2)])
-    intake.part()
-    intake.add([call("Cur.execute", 2), call("Conn.close", "a")])
-    assert read(intake) == [("Cur.execute", "app.py:1", 2), ("Conn.close", "app.py:1", "a")]
+    numbering = EventNumbering(["family"])
+    numbering.add([made("Conn.cursor", "a", 2)])
+    numbering.part()
+    numbering.add([call("Cur.execute", 2), call("Conn.close", "a")])
+    assert read(numbering) == [("Cur.execute", "app.py:1", 2), ("Conn.close", "app.py:1", "a")]
 
 
 @given(st.lists(st.sampled_from(["func_pre", "func_post", "new", "gone", "field_read", "own"]), max_size=30), st.data())
@@ -330,7 +334,7 @@ def test_without_joins_the_other_way_gives_the_same(kinds: list[str], data: st.D
         call(data.draw(st.sampled_from("fg")), data.draw(ids), kind, line=data.draw(st.integers(1, 3)))
         for kind in kinds
     ]
-    plain, joined = Intake(), Intake(["arguments"])
+    plain, joined = EventNumbering(), EventNumbering(["arguments"])
     plain.add(events)
     joined.add(events)
     assert (plain.passed, plain.read, plain.taken) == (joined.passed, joined.read, joined.taken)
@@ -338,12 +342,12 @@ def test_without_joins_the_other_way_gives_the_same(kinds: list[str], data: st.D
 
 
 def test_what_makes_an_object_is_a_new_one_although_the_call_comes_first() -> None:
-    intake = Intake()
-    intake.add(
+    numbering = EventNumbering()
+    numbering.add(
         [
             {"event": "func_pre", "name": "shop.Cart", "args": []},
             {"event": "new", "name": "shop.Cart", "targetId": 1},
             {"event": "func_pre", "name": "shop.Cart.add", "targetId": 1},
         ]
     )
-    assert {word.label: word.event for word in intake.words} == {"shop.Cart": "new", "shop.Cart.add": "func_pre"}
+    assert {word.label: word.event for word in numbering.words} == {"shop.Cart": "new", "shop.Cart.add": "func_pre"}

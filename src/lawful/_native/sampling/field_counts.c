@@ -11,12 +11,6 @@
    a property into its class under the name of such a field. */
 #include "tracer/probe.h"
 
-<<<<<<< HEAD
-=======
-#ifdef LAWFUL_FIELD_COUNTS
-#ifndef LAWFUL_NO_TRACER
-
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
 static int watcher = -1; /* the interpreter's number for it */
 static PyObject *text_dict;
 

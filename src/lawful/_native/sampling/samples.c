@@ -68,15 +68,8 @@ void sample_forget(Tracer *tracer) {
 /* ---- steps ---------------------------------------------------------------------------------------------------------- */
 
 /* It tells of nothing itself from now on. */
-<<<<<<< HEAD
-static void let_be(Sample *sample) {
-    if (sample->fields != NULL) steps_unwatch(sample->fields);
-=======
 static void stop_watching(Sample *sample) {
-#ifdef LAWFUL_FIELD_COUNTS
     if (sample->fields != NULL) field_counts_unwatch(sample->fields);
-#endif
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     sample->fields = NULL;
 }
 
@@ -396,13 +389,7 @@ int sample_take(Tracer *tracer, Callee *callee, PyObject *object, uint32_t place
     Id number = identity_of(tracer, object);
     Callee *full = number && identity_name(tracer, object) == 0 ? plan_with_class(tracer, callee, Py_TYPE(object)) : NULL;
     PyObject *payload = full ? birth_payload(tracer, callee, frame) : NULL, *fields = NULL;
-<<<<<<< HEAD
-    if (payload != NULL && (fields = steps_watch(tracer, group, object)) == NULL && PyErr_Occurred()) Py_CLEAR(payload);
-=======
-#ifdef LAWFUL_FIELD_COUNTS
     if (payload != NULL && (fields = field_counts_watch(tracer, group, object)) == NULL && PyErr_Occurred()) Py_CLEAR(payload);
-#endif
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     if (payload == NULL || add(tracer, object, number, group, fields) < 0 || wake(tracer, group->bit, false) < 0) {
         Py_XDECREF(payload);
         tracer_fault(tracer);

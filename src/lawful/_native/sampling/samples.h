@@ -70,23 +70,11 @@ int64_t cpu_time(void);                                       /* of this thread,
 
 #define MOST_COUNTED_FIELDS 16 /* names of fields */
 
-<<<<<<< HEAD
-bool steps_possible(const Tracer *tracer);
-int steps_name(Tracer *tracer, PyObject *name);               /* there is a place where such a field makes steps */
-/* An object becomes a sample: the dict that will tell of its steps, or NULL, perhaps with an exception. */
-PyObject *steps_watch(Tracer *tracer, Group *group, PyObject *object);
-void steps_unwatch(PyObject *fields);
-int steps_give_up(Tracer *tracer);                            /* of all groups */
-=======
-#if PY_VERSION_HEX >= 0x030C0000
-#define LAWFUL_FIELD_COUNTS 1
 bool field_counts_possible(const Tracer *tracer);
 int field_counts_add_name(Tracer *tracer, PyObject *name);               /* there is a place where such a field makes steps */
 /* An object becomes a sample: the dict that will tell of its steps, or NULL, perhaps with an exception. */
 PyObject *field_counts_watch(Tracer *tracer, Group *group, PyObject *object);
 void field_counts_unwatch(PyObject *fields);
 int field_counts_disable(Tracer *tracer);                            /* of all groups */
-#endif
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
 
 #endif

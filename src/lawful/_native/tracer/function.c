@@ -151,13 +151,8 @@ static int enter(Tracer *tracer, CodeInfo *info, RunFrame *frame, int kind, int 
     Callee *callee;
     PyObject *receiver, *payload = NULL;
     if (info->groups) {
-<<<<<<< HEAD
         if (info->on_second_tool && sample_asleep(tracer, info->groups, info->bears)) {
-            sample_sleeps(tracer, info);
-=======
-        if (info->apart && sample_asleep(tracer, info->groups, info->bears)) {
             sample_add_sleeper(tracer, info);
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
             return 0;
         }
         receiver = info->bears ? NULL : first_argument(frame);
@@ -229,15 +224,9 @@ static int leave(Tracer *tracer, int kind, Pending *pending, PyObject *payload) 
 }
 
 /* What ends here was not told of. Is the place left alone until there is a sample? */
-<<<<<<< HEAD
 static int untracked_end(Tracer *tracer, CodeInfo *info) {
     if (!info->on_second_tool || !sample_asleep(tracer, info->groups, false)) return 1;
-    sample_sleeps(tracer, info);
-=======
-static int ends_unseen(Tracer *tracer, CodeInfo *info) {
-    if (!info->apart || !sample_asleep(tracer, info->groups, false)) return 1;
     sample_add_sleeper(tracer, info);
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     return 0;
 }
 

@@ -117,15 +117,8 @@ static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t u
     if (probe->name != NULL) PyUnicode_InternInPlace(&probe->name);
     probe->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
     probe->by_global = by_global;
-<<<<<<< HEAD
-    probe->steps = steps && probe->groups && !probe->bears && probe->name != NULL && steps_possible(tracer);
-    if (probe->steps) return steps_name(tracer, probe->name);
-=======
-#ifdef LAWFUL_FIELD_COUNTS
     probe->steps = steps && probe->groups && !probe->bears && probe->name != NULL && field_counts_possible(tracer);
     if (probe->steps) return field_counts_add_name(tracer, probe->name);
-#endif
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     return 0;
 }
 
@@ -237,13 +230,7 @@ int plan_wanted_name(Tracer *tracer, PyObject *name) {
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR) && !tracer->tasks) {
         tracer->tasks = true;
-<<<<<<< HEAD
-        if (steps_give_up(tracer) < 0) return NULL; /* it takes Python code to know the task */
-=======
-#ifdef LAWFUL_FIELD_COUNTS
         if (field_counts_disable(tracer) < 0) return NULL; /* it takes Python code to know the task */
-#endif
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     }
     PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
     PyObject *text = module != NULL && PyUnicode_CheckExact(module) ? module : text_dunder_name;

@@ -13,13 +13,8 @@ int probe_fault(Tracer *tracer) {
 
 int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) {
     if (probe_asleep(tracer, probe)) {
-<<<<<<< HEAD
         probe->disabled = true;
-        sample_sleeps(tracer, info);
-=======
-        probe->off = true;
         sample_add_sleeper(tracer, info);
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
         return 0;
     }
     PyObject **operands = frame->localsplus + probe->base;

@@ -283,14 +283,8 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     self->synchronous = synchronous;
     self->gone = gone;
     self->plain = !synchronous && !limit;
-<<<<<<< HEAD
     self->slot = self->previous_slot = self->tool = self->second_tool = -1;
     self->timing_period = self->until_timed = 64;
-=======
-    self->slot = self->before_slot = self->tool = self->second_tool = -1;
-    self->period = self->until = 64;
-#ifdef LAWFUL_FIELD_COUNTS
->>>>>>> 1a87a8c (Give the learner and the sampling plain names)
     self->steps_off = synchronous;
     self->by_place = self->steps_off ? ~UINT64_C(0) : 0;
     self->began = began < 0 ? tracer_now() : (int64_t)(began * 1e9);

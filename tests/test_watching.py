@@ -503,8 +503,8 @@ def test_watching_imports_neither_click_nor_rich(tmp_path: Path) -> None:
     ("target", "name"),
     [
         ("lawful.engine.session.Session", "_watch_no_more"),
-        ("lawful.engine.live.LiveRun", "_judge"),
-        ("lawful.engine.live.LiveRun", "_judge_end"),
+        ("lawful.engine.run.LawRun", "_judge"),
+        ("lawful.engine.run.LawRun", "_judge_end"),
         ("lawful.sources.python.watch_planner.LawWatchPlanner", "plan"),
         ("lawful.sources.python.emitting", "_made"),
     ],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Union, overload
 
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.violations import OnViolation
 from lawful.errors import LawfulError
 
@@ -54,7 +54,7 @@ class Watch:
         self._settings = settings
         self._on_finding = on_finding
         self._session: Session | None = None
-        self._live = LiveRun(laws)
+        self._live = LawRun(laws)
         self._store: str | None = None
         self._learner: Learner | None = None  # of earlier watches
         self._before = 0  # events of these
@@ -139,7 +139,7 @@ class Watch:
         state = "not begun" if self._session is None else "ended" if self._live.ended else "at work"
         return f"<lawful.watch {state}: {len(self._live.findings)} findings in {self._live.events} events>"
 
-    def _run(self) -> LiveRun:
+    def _run(self) -> LawRun:
         if self._session is not None and not self._live.ended:
             self._session.tracer.flush()
             if self._session.learner is not None:
@@ -396,7 +396,7 @@ class Watched:
         self._lock = threading.Lock()
         self._depth = 0
         self._watch: Watch | None = None
-        self._total = LiveRun([])
+        self._total = LawRun([])
         self._total.processes = 0
         self._anomalies: list[Finding] = []  # as they are after the last call
         self.learner: Learner | None = None

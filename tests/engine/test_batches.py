@@ -11,7 +11,7 @@ from lawful import core, invariant
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand
 from lawful.engine.evidence import RecentEvents
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.sample_tracking import SampleTracking
 from lawful.laws.protocol import Law
 
@@ -67,7 +67,7 @@ def run(seed: int, sampled: bool) -> list[Any]:
     """All that a run says after each batch, and what it keeps of the events."""
     demand = Demand(0.9, 0.1, policies.named("taper(2)") if seed % 2 else policies.named("off"), seed)
     tracking = SampleTracking(LAWS, demand) if sampled else None
-    live = LiveRun(LAWS, history=2, tracking=tracking)
+    live = LawRun(LAWS, history=2, tracking=tracking)
     live._recollection = RecentEvents(2, objects=6, others=5)
     log: list[Any] = []
     for batch in batches(seed):

@@ -6,7 +6,7 @@ from typing import Any
 
 import lawful
 from lawful.engine.evidence import RecentEvents
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 
 Event = dict[str, Any]
 INVARIANT = lawful.invariant("app.A", always="o.x >= 0")
@@ -33,7 +33,7 @@ def test_who_is_gone_is_remembered_only_if_somebody_may_ask() -> None:
 
 
 def test_invariants_do_not_ask_for_those_that_are_gone() -> None:
-    run = LiveRun([INVARIANT])
+    run = LawRun([INVARIANT])
     assert not run._recollection.keeps_gone
     run.add([RML])  # which may say at the end what it misses
     assert run._recollection.keeps_gone

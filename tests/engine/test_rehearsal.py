@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.session import Session
 from lawful.engine.watch_settings import Settings
 from lawful.laws import catalog
@@ -28,8 +28,8 @@ CLOSED = [event(kind, "io.TextIOWrapper.close", 7, 1) for kind in ("func_pre", "
 USED = event("func_pre", "io.TextIOWrapper.read", 7, 2)
 
 
-def a_run() -> LiveRun:
-    return LiveRun([load_law(catalog.find(NAME), name=NAME)])
+def a_run() -> LawRun:
+    return LawRun([load_law(catalog.find(NAME), name=NAME)])
 
 
 def test_it_changes_nothing_but_what_is_known_of_the_law() -> None:

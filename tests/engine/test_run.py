@@ -1,246 +1,612 @@
-"""One trace and several laws: one pass, and who is decided when."""
+"""A running program's events and several laws: what is found, counted, remembered, raised, merged."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
+import random
+import signal
 import threading
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from lawful.engine import Case, Settings, TraceRun
-from lawful.events import TraceReader
-from lawful.laws.protocol import Verdict
-from lawful.laws.rml import compile
+from lawful.engine.routing import Routes
+from lawful.engine.run import LawRun
+from lawful.engine.violations import Stop, Violation
+from lawful.events import TraceWriter
+from lawful.laws.rml import RmlLaw, compile
+from laws.rml.cores import CORES, using
+from oracle.random_rml import random_case
+from oracle.rml import Oracle
 
 Event = dict[str, Any]
-HEAD = "a matches {e:'a'};\nb matches {e:'b'};\nc(x) matches {e:'c', x:x};\n"
-A, B = {"e": "a"}, {"e": "b"}
-LONG = 30_000  # events, more than one batch
+
+FILES = compile(
+    """
+    open(f) matches {event:'func_post', name:'open', resultId:f};
+    write(f) matches {event:'func_pre', name:'F.write', targetId:f};
+    close(f) matches {event:'func_pre', name:'F.close', targetId:f};
+    relevant matches open(_) | write(_) | close(_);
+    Main = relevant >> Files;
+    Files = {let f; open(f) (Files | (write(f)* close(f)))}?;
+    """,
+    name="files.rml",
+)
+LOCKS = compile(
+    """
+    take(l) matches {event:'func_pre', name:'L.take', targetId:l};
+    give(l) matches {event:'func_pre', name:'L.give', targetId:l};
+    Main = {let l; take(l) give(l) Main}?;
+    """,
+    name="locks.rml",
+)
+LEFT = compile(
+    """
+    open(f) matches {event:'func_post', name:'open', resultId:f};
+    close(f) matches {event:'func_pre', name:'F.close', targetId:f};
+    gone(f) matches {event:'gone', name:'F', targetId:f};
+    relevant matches open(_) | close(_) | gone(_);
+    Main = relevant >> Files;
+    Files = {let f; open(f) (Files | (close(f)+ gone(f)))}?;
+    """,
+    name="left.rml",
+)
+LAST = compile("a matches {event:'a'}; b matches {event:'b'}; Main = a b;", name="last.rml")
 
 
-def run(tmp_path: Path, laws: Sequence[str], events: Iterable[Event], **settings: Any) -> TraceRun:
-    path = tmp_path / "t.jsonl"
-    path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    result = TraceRun([compile(HEAD + law) for law in laws], str(path), Settings(**settings))
-    result.run()
-    return result
+def event(kind: str, name: str, line: int, **parts: Any) -> Event:
+    return {"event": kind, "name": name, **parts, "file": "app.py", "line": line, "thread": 1, "time": line / 100}
 
 
-def states(result: TraceRun) -> list[tuple[bool | None, Verdict]]:
-    return [(case.accepted, case.verdict) for case in result.cases]
+def opened(number: int, line: int = 1) -> Event:
+    return event("func_post", "open", line, resultId=number)
 
 
-def test_every_law_gets_its_own_answer(tmp_path: Path) -> None:
-    laws = ["Main = a b;", "Main = a*;", "Main = a b a;", "Main = a all;"]
-    result = run(tmp_path, laws, [A, B])
-    assert states(result) == [
-        (True, Verdict.CURRENTLY_TRUE),
-        (False, Verdict.FALSE),
-        (False, Verdict.CURRENTLY_FALSE),
-        (True, Verdict.TRUE),
+def wrote(number: int, line: int = 2) -> Event:
+    return event("func_pre", "F.write", line, targetId=number)
+
+
+def closed(number: int, line: int = 3) -> Event:
+    return event("func_pre", "F.close", line, targetId=number)
+
+
+def gone(number: int) -> Event:
+    return {"event": "gone", "name": "F", "targetId": number, "thread": 1, "time": 1.5}
+
+
+def judged(laws: list[RmlLaw], events: list[Event], **options: Any) -> LawRun:
+    run = LawRun(laws, **options)
+    run.deliver(events)
+    run.end()
+    return run
+
+
+def places(run: LawRun) -> list[tuple[str, str | None, int | None, int]]:
+    return [(each.law, each.file, each.line, each.count) for each in run.findings]
+
+
+# -- what is found ---------------------------------------------------------------------------------
+
+
+def test_nothing_is_found_in_a_good_program() -> None:
+    run = judged([FILES, LOCKS], [opened(1), wrote(1), closed(1)])
+    assert run.findings == []
+    assert (run.events, run.threads, run.violations, run.fault) == (3, 1, 0, None)
+
+
+def test_the_law_goes_on_after_a_violation() -> None:
+    events = [opened(1), closed(1), wrote(1, 10), opened(2), wrote(2), wrote(1, 11), closed(2), wrote(2, 12)]
+    run = judged([FILES], events)
+    assert places(run) == [("files.rml", "app.py", line, 1) for line in (10, 11, 12)]
+    assert [each.rejected_at for each in run.findings] == [3, 6, 8]
+
+
+def test_findings_at_one_place_are_one() -> None:
+    events = [wrote(1, 10), wrote(2, 10), wrote(3, 11), wrote(1, 10)]
+    run = judged([FILES], events)
+    assert places(run) == [("files.rml", "app.py", 10, 3), ("files.rml", "app.py", 11, 1)]
+    assert run.violations == 4
+    assert run.findings[0].event is events[0]
+
+
+def test_findings_without_a_place_are_told_apart_by_names() -> None:
+    events = [{"event": "func_pre", "name": name, "targetId": 1} for name in ("F.write", "F.close", "F.write")]
+    assert [(each.count, each.file) for each in judged([FILES], events).findings] == [(2, None), (1, None)]
+
+
+def test_times_of_the_first_and_the_last() -> None:
+    first, second = wrote(1, 10), wrote(1, 10)
+    second["time"] = 7.5
+    finding = judged([FILES], [first, second]).findings[0]
+    assert (finding.first_time, finding.last_time) == (0.1, 7.5)
+
+
+def test_a_law_sees_only_what_it_can_match() -> None:
+    """Laws without a filter reject what they don't know; here they must not meet it because of another law."""
+    run = judged([LOCKS, FILES], [opened(1), event("func_pre", "L.take", 5, targetId=9), closed(1)])
+    assert [(each.law, each.rejected_at) for each in run.findings] == [("locks.rml", "end")]
+
+
+def test_a_law_about_everything_sees_everything() -> None:
+    law = compile("a matches {event:'a'}; Main = a*;")
+    assert law.watches is not None
+    everything = compile("a matches {event:'a'}; other not matches a; Main = a* other;")
+    run = judged([law, everything], [{"event": "a"}, {"event": "b"}])
+    assert run.findings == []
+
+
+def test_what_is_lost_is_found_once_and_then_left() -> None:
+    law = compile(r"a matches {event:'a'}; b matches {event:'b'}; Main = a none \/ b;", name="lost.rml")
+    run = judged([law], [{"event": "a", "line": 4, "file": "x.py"}, {"event": "b"}, {"event": "b"}])
+    assert [(each.doomed_at, each.rejected_at, each.line) for each in run.findings] == [(1, None, 4)]
+    assert run.findings[0].doomed_event is not None
+
+
+def test_what_is_lost_before_it_begins() -> None:
+    run = judged([compile("Main = none;", name="never.rml")], [{"event": "a"}])
+    assert [(each.doomed_at, each.rejected_at, each.file) for each in run.findings] == [(0, None, None)]
+
+
+def test_a_law_that_is_true_for_good_is_left() -> None:
+    law = compile("a matches {event:'a'}; Main = a all;")
+    run = judged([law], [{"event": "a"}, {"event": "a"}])
+    run.deliver([{"event": "a"}])
+    assert run.findings == []
+    assert run.laws[0].over
+
+
+@pytest.mark.parametrize("which", CORES)
+@pytest.mark.parametrize("seed", range(200))
+def test_batches_of_any_size_find_what_the_oracle_rejects(seed: int, which: str) -> None:
+    text, events = random_case(seed)
+    oracle = Oracle(text)
+    rejected = []
+    for number, each in enumerate(events, 1):
+        if oracle.can_step(each):
+            oracle.step(each)
+        else:
+            rejected.append(number)
+    events = [{**each, "file": "f", "line": number} for number, each in enumerate(events, 1)]
+    law = compile(text, name="r")
+    routes = Routes([(0, law)])
+    if not all(routes.find(e.get("event"), e.get("name")) for e in events):
+        pytest.skip("the law never meets some of these")
+    at = 0
+    sizes = random.Random(seed)
+    with using(which):
+        run = LawRun([law])
+        while at < len(events):
+            size = sizes.randint(1, 4)
+            run.deliver(events[at : at + size])
+            at += size
+    found = [each.rejected_at for each in run.findings if each.rejected_at is not None]
+    lost = [each.doomed_at for each in run.findings if each.doomed_at is not None]
+    assert run.fault is None
+    if lost:
+        assert found == [number for number in rejected if number < (lost[0] or 0)]
+    else:
+        assert found == rejected
+
+
+def test_very_many_places_are_counted_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lawful.engine.run._MOST_FINDINGS", 3)
+    run = judged([FILES], [wrote(1, line) for line in (1, 2, 3, 4, 5, 1)])
+    assert (len(run.findings), run.omitted, run.violations) == (3, 2, 6)
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+def test_each_object_left_open_is_found_where_it_began() -> None:
+    events = [opened(1, 10), opened(2, 20), opened(3, 10), opened(4, 30), wrote(1), closed(4)]
+    run = judged([FILES], events)
+    assert places(run) == [("files.rml", "app.py", 10, 2), ("files.rml", "app.py", 20, 1)]
+    first = run.findings[0]
+    assert (first.rejected_at, first.event) == ("end", None)
+    assert first.expectation.bindings == {"f": 1} or first.expectation.bindings == {"f": 3}
+
+
+def test_the_end_of_a_law_without_objects() -> None:
+    run = judged([LAST], [{"event": "a", "file": "x.py", "line": 3}])
+    assert [(each.rejected_at, each.expectation.expected) for each in run.findings] == [("end", ("b",))]
+    assert places(run) == [("last.rml", "x.py", 3, 1)]
+
+
+def test_the_end_without_any_event() -> None:
+    assert places(judged([LAST], [])) == [("last.rml", None, None, 1)]
+
+
+def test_a_child_does_not_judge_the_end() -> None:
+    run = LawRun([FILES])
+    run.deliver([opened(1)])
+    run.end(verdict=False)
+    assert run.findings == []
+    run.deliver([wrote(7)])
+    assert run.events == 1
+
+
+def test_the_end_is_not_judged_if_events_were_dropped() -> None:
+    run = LawRun([FILES])
+    run.deliver([opened(1)])
+    run.dropped = 3
+    run.end()
+    assert run.findings == []
+
+
+# -- evidence --------------------------------------------------------------------------------------
+
+
+def history(run: LawRun, number: int = 0) -> list[int]:
+    return [each.number for each in run.findings[number].history]
+
+
+def test_the_events_of_the_object_are_shown() -> None:
+    events = [opened(1), opened(2), wrote(2), wrote(1), closed(1), wrote(2), wrote(1, 10), closed(2), wrote(1, 11)]
+    run = judged([FILES], events)
+    assert history(run) == [1, 4, 5]
+    assert history(run, 1) == [1, 4, 5, 7]
+    assert run.findings[0].history[0].event is events[0]
+
+
+def test_the_first_and_the_last_events_stay_however_many_there_are() -> None:
+    run = LawRun([FILES], history=4)
+    run.deliver([opened(1)])
+    for start in range(0, 5000, 100):
+        run.deliver([each for number in range(start, start + 100) for each in (opened(number + 10), wrote(1))])
+    run.deliver([closed(1), wrote(1, 10)])
+    assert history(run) == [1, 9999, 10001, 10002]
+
+
+def test_events_after_the_violation_in_its_batch_do_not_push_out_those_before() -> None:
+    events = [opened(1), closed(1), wrote(1, 10), *[wrote(1, 11)] * 500]
+    assert history(judged([FILES], events, history=3)) == [1, 2]
+
+
+@pytest.mark.parametrize("history", [0, 1, 10])
+@pytest.mark.parametrize("size", [1, 3, 100])  # of the batches
+def test_the_end_of_an_object_is_told_where_the_object_began(size: int, history: int) -> None:
+    events = [opened(1, 10), opened(2, 20), opened(3, 20), opened(4, 30), closed(4, 31), gone(4)]
+    events += [gone(1), gone(3), gone(2), opened(5, 10), gone(5), opened(6, 40)]
+    run = LawRun([LEFT], history=history)
+    for start in range(0, len(events), size):
+        run.deliver(events[start : start + size])
+    assert places(run) == [("left.rml", "app.py", 10, 2), ("left.rml", "app.py", 20, 2)]
+    assert [each.first_time for each in run.findings] == [1.5, 1.5]
+    run.end()
+    assert places(run)[2:] == [
+        ("left.rml", "app.py", 10, 2),
+        ("left.rml", "app.py", 20, 2),
+        ("left.rml", "app.py", 40, 1),
     ]
-    places = [case.finding and case.finding.rejected_at for case in result.cases]
-    assert places == [None, 2, "end", None]
-    assert (result.events, result.complete) == (2, True)
+    total = LawRun([LEFT])
+    total.merge(json.loads(json.dumps(run.snapshot())))
+    assert places(total) == places(run)
+    assert [each.key for each in total.findings] == [each.key for each in run.findings]
 
 
-def test_a_law_is_fed_until_it_is_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fed: dict[int, int] = {}
-    feed = Case.feed
-
-    def counted(case: Case, events: list[Event], numbers: Sequence[int]) -> bool:
-        fed[id(case)] = fed.get(id(case), 0) + len(events)
-        return feed(case, events, numbers)
-
-    monkeypatch.setattr(Case, "feed", counted)
-    result = run(tmp_path, ["Main = a*;", "Main = b;", "Main = a all;"], [A] * LONG)
-    assert [case.accepted for case in result.cases] == [True, False, True]
-    all_events, *others = (fed[id(case)] for case in result.cases)
-    assert all_events == result.events == LONG
-    assert all(events < LONG for events in others)
+def test_no_history_if_none_is_wanted() -> None:
+    run = judged([FILES], [opened(1), closed(1), wrote(1, 10)], history=0)
+    assert run.findings[0].history == ()
 
 
-def test_reading_stops_when_all_is_decided(tmp_path: Path) -> None:
-    result = run(tmp_path, ["Main = b;", "Main = a all;"], [A] * LONG)
-    assert states(result) == [(False, Verdict.FALSE), (True, Verdict.TRUE)]
-    assert not result.complete
-    assert result.events < LONG
+def test_memory_is_bounded_and_says_so() -> None:
+    from lawful.engine.evidence import RecentEvents
+    from lawful.engine.findings import Numbered
+
+    kept = RecentEvents(2, objects=100, others=10)
+    number = 0
+    for target in range(1000):
+        for _ in range(10):
+            number += 1
+            kept.add([Numbered(number, wrote(target))])
+        number += 1
+        kept.add([Numbered(number, wrote(0))])
+        assert len(kept) <= 100
+    assert kept.forgot
+    monitor = FILES.monitor()
+    # What is used all the time is never forgotten.
+    assert [each.number for each in kept.about(monitor, [0], number + 1)] == [1, number]
+    assert [each.event["targetId"] for each in kept.about(monitor, [999], number + 1)] == [999, 999]
 
 
-def test_fail_fast_leaves_the_others_undecided(tmp_path: Path) -> None:
-    result = run(tmp_path, ["Main = b;", "Main = a*;"], [A] * LONG, fail_fast=True)
-    assert states(result) == [(False, Verdict.FALSE), (None, Verdict.CURRENTLY_TRUE)]
-    assert not result.complete
+def test_what_is_gone_is_forgotten_first() -> None:
+    from lawful.engine.evidence import RecentEvents
+    from lawful.engine.findings import Numbered
+
+    kept = RecentEvents(2, objects=20)
+    kept.add([Numbered(1, wrote(1))])
+    for number in range(2, 500):
+        kept.add([Numbered(number, wrote(number)), Numbered(number, {"event": "gone", "targetId": number})])
+    assert not kept.forgot
+    assert [each.number for each in kept.about(FILES.monitor(), [1], 1000)] == [1]
 
 
-def test_the_place_is_right_in_later_batches(tmp_path: Path) -> None:
-    result = run(tmp_path, ["Main = a* b;"], [*[A] * LONG, {"e": "b", "mark": 1}, A, A], history=2)
-    finding = result.cases[0].finding
-    assert finding is not None
-    assert (finding.rejected_at, finding.event) == (LONG + 2, A)
-    assert [number for number, _ in finding.history] == [LONG, LONG + 1]
+def test_objects_are_found_by_keyword_and_by_fields_of_own_events() -> None:
+    law = compile("a(x) matches {event:'a', userId:x}; b(x) matches {event:'b', userId:x}; Main = {let x; a(x) b(x)};")
+    run = judged([law], [{"event": "a", "userId": 4}, {"event": "a", "userId": 4, "line": 2, "file": "f"}])
+    assert history(run) == [1]
 
 
-def test_a_fault_keeps_what_was_decided(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_text('{"e":"a"}\n{"e":"b"}\noops\n')
-    result = TraceRun(
-        [compile(HEAD + law) for law in ("Main = b;", "Main = any*;", "Main = a all;")], str(path), Settings()
-    )
-    result.run()
-    assert [case.accepted for case in result.cases] == [False, None, True]
-    assert result.error is not None and result.error.slug == "trace-bad-json"
-    assert not result.complete
+# -- contexts --------------------------------------------------------------------------------------
 
 
-def test_a_trace_that_cannot_be_opened_is_a_fault(tmp_path: Path) -> None:
-    result = TraceRun([compile(HEAD + "Main = a;")], str(tmp_path / "none"), Settings())
-    result.run()
-    assert result.error is not None and result.error.slug == "trace-not-found"
-    assert result.cases[0].accepted is None
+def test_findings_know_the_tests_they_come_from() -> None:
+    run = LawRun([FILES])
+    for context in ("one", "two", "one"):
+        run.context = context
+        run.deliver([wrote(1, 10)])
+    run.context = None
+    run.deliver([wrote(1, 10)])
+    assert run.findings[0].contexts == {"one": 2, "two": 1}
+    assert run.findings[0].count == 4
 
 
-def test_a_pipe_is_a_stream(tmp_path: Path) -> None:
-    path = str(tmp_path / "pipe")
-    os.mkfifo(path)
-    told: list[tuple[Any, int]] = []
-
-    def tell(case: Case) -> None:
-        assert case.finding is not None
-        told.append((case.finding.rejected_at, len(case.finding.history)))
-
-    result = TraceRun([compile(HEAD + "Main = {let x; c(x) c(x)*};")], path, Settings(), on_finding=tell)
-    writer = threading.Thread(
-        target=lambda: Path(path).write_text('{"e":"c","x":1}\n{"e":"c","x":1}\n{"e":"c","x":2}\n')
-    )
-    writer.start()
-    result.run()
-    writer.join()
-    assert told == [(3, 2)]
+# -- raising and stopping --------------------------------------------------------------------------
 
 
-def test_an_interruption_can_be_concluded(tmp_path: Path) -> None:
-    def watched(reader: TraceReader) -> Iterable[list[Event]]:
-        yield from reader.batches()
+def test_raise_in_front_of_a_call() -> None:
+    run = LawRun([FILES], on_violation="raise")
+    run.deliver([opened(1)])
+    run.deliver([closed(1)])
+    for _ in range(2):
+        with pytest.raises(Violation, match=r"files\.rml: F\.write on object 1 is not allowed here") as caught:
+            run.deliver([wrote(1, 10)])
+        assert caught.value.finding is run.findings[0]
+    assert run.findings[0].count == 2
+    run.deliver([opened(2)])
+    run.end()
+    assert len(run.findings) == 2
+
+
+def test_what_has_happened_is_only_reported() -> None:
+    law = compile("a matches {event:'func_post', name:'f'}; Main = a;")
+    run = LawRun([law], on_violation="raise")
+    run.deliver([event("func_post", "f", 1)])
+    run.deliver([event("func_post", "f", 2)])
+    assert len(run.findings) == 1
+
+
+def test_stop_ends_each_thread_once() -> None:
+    run = LawRun([FILES], on_violation="stop")
+    with pytest.raises(Stop) as caught:
+        run.deliver([wrote(1, 10)])
+    assert isinstance(caught.value, SystemExit)
+    assert caught.value.code == 1
+    run.deliver([opened(1)])  # what is cleaned up on the way out
+    ended = []
+
+    def other() -> None:
+        try:
+            run.deliver([{"event": "gone", "targetId": 5}])
+            run.deliver([opened(2)])
+        except Stop as stop:
+            ended.append(stop.finding)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert ended == [run.findings[0]]
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+def broken_feed(events: object, numbers: object) -> None:
+    raise ZeroDivisionError("oops")
+
+
+@pytest.mark.parametrize("on_violation", ["raise", "stop"])
+def test_a_fault_never_reaches_a_program_that_is_told_at_once(
+    on_violation: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = LawRun([FILES], on_violation=on_violation)
+    monkeypatch.setattr(run.laws[0].monitor, "feed", broken_feed)
+    # Whoever raises it here is a file of tests: no frame of it would be there in a real fault.
+    monkeypatch.setattr("lawful.engine.run.is_programs", lambda error: False)
+    run.deliver([opened(1)])
+    run.deliver([wrote(7)])
+    run.end()
+    assert isinstance(run.fault, ZeroDivisionError)
+    assert run.findings == []
+    assert run.faults == [run.faults[0]]
+    assert run.faults[0].startswith("a fault in Lawful: ZeroDivisionError: oops (test_live.py:")
+
+
+def test_a_fault_stops_a_tracer_that_gathers(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = LawRun([FILES])
+    monkeypatch.setattr(run.laws[0].monitor, "feed", broken_feed)
+    with pytest.raises(ZeroDivisionError):
+        run.deliver([opened(1)])
+    run.deliver([wrote(1)])
+    assert run.events == 1
+
+
+def test_events_that_are_none_are_a_fault_and_no_more() -> None:
+    run = LawRun([FILES], on_violation="raise")
+    run.deliver([None])  # type: ignore[list-item]
+    assert run.fault is not None
+
+
+@pytest.mark.parametrize("odd", [{}, {"event": []}, {"event": {"a": 1}, "name": [2]}, {"event": "a", "thread": "x"}])
+def test_odd_events_do_no_harm(odd: Event) -> None:
+    everything = compile("Main = all;")
+    run = judged([FILES, everything], [odd, wrote(1, 10)])
+    assert run.fault is None
+    assert len(run.findings) == 1
+    last = compile("a matches {event:'a'}; other not matches a; Main = other* a other;")
+    assert judged([last], [odd, odd]).fault is None
+
+
+def test_a_signal_handler_in_the_middle_of_the_judging() -> None:
+    """What it raises goes on into the program, and what it does is judged after the batch."""
+
+    class Timeout(Exception):
+        pass
+
+    run = LawRun([FILES], on_violation="raise")
+    monitor = run.laws[0].monitor
+    feed = monitor.feed
+
+    def interrupted(events: list[Event], numbers: list[int]) -> Any:
+        signal.raise_signal(signal.SIGUSR1)
+        return feed(events, numbers)
+
+    monitor.feed = interrupted  # type: ignore[method-assign]
+    calls = []
+
+    def quiet(*_: object) -> None:
+        calls.append(1)
+        if len(calls) < 3:
+            run.deliver([opened(len(calls))])
+
+    def loud(*_: object) -> None:
+        raise Timeout
+
+    before = signal.signal(signal.SIGUSR1, quiet)
+    try:
+        run.deliver([opened(9)])
+        assert run.events == 3
+        assert run.fault is None
+        signal.signal(signal.SIGUSR1, loud)
+        with pytest.raises(Timeout):
+            run.deliver([opened(10)])
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert isinstance(run.fault, Timeout)
+
+
+def test_an_interrupt_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = LawRun([FILES])
+
+    def interrupted(events: object, numbers: object) -> None:
         raise KeyboardInterrupt
 
-    path = tmp_path / "t.jsonl"
-    path.write_text('{"e":"a"}\n{"e":"b"}\n')
-    result = TraceRun([compile(HEAD + law) for law in ("Main = b;", "Main = any*;")], str(path), Settings())
+    monkeypatch.setattr(run.laws[0].monitor, "feed", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        result.run(watched)
-    result.conclude()
-    first, second = result.cases
-    assert first.finding is not None and first.finding.rejected_at == 1
-    assert (second.accepted, second.verdict, result.events) == (None, Verdict.CURRENTLY_TRUE, 2)
+        run.deliver([opened(1)])
+    assert run.faults == ["interrupted by KeyboardInterrupt while events were being judged"]
 
 
-def test_standard_input_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    stdin = io.TextIOWrapper(io.BytesIO(b'{"e":"a"}\n'))
-    monkeypatch.setattr("sys.stdin", stdin)
-    result = TraceRun([compile(HEAD + "Main = a;")], "-", Settings())
-    result.run()
-    assert (result.name, result.events, result.cases[0].accepted) == ("<stdin>", 1, True)
+def test_warnings_of_laws_and_others() -> None:
+    law = compile("a(x) matches {event:'a', x:x} with x > 3; Main = a(_)?;", name="guard.rml")
+    run = LawRun([law])
+    run.deliver([{"event": "a", "x": "text"}])
+    run.warn("something else")
+    run.warn("something else")
+    assert len(run.warnings) == 2
+    assert run.warnings[0].startswith("guard.rml: ")
+    assert run.warnings[1] == "something else"
 
 
-# -- laws that pass over what they do not name -----------------------------------------------------
+def test_many_threads() -> None:
+    run = LawRun([FILES])
 
-NAMES = "abcdefgh"
-SELECTIVE = [
-    f"x matches {{event: 'e', name: '{one}'}};\ny matches {{name: '{two}'}};\nxy matches x | y;\n{main}"
-    for one, two in pairwise(NAMES)
-    for main in ("Main = xy >> (x y)*;", "Main = xy >> x none \\/ y*;", "Main = y >> y y;")
-]
-OTHERS = ["a matches {name: 'a'};\nMain = a*;", "Main = any*;", "a matches {name: 'a'};\nMain = a >> a : any*;"]
+    def work(thread: int) -> None:
+        for number in range(200):
+            target = thread * 1000 + number
+            events = [opened(target), wrote(target), closed(target), wrote(target, thread)]
+            run.deliver([{**each, "thread": thread} for each in events])
 
-
-def random_events(random: Random) -> list[Event]:
-    odd: list[Event] = [{}, {"event": "e"}, {"name": "b"}, {"event": ["e"], "name": "c"}, {"event": "e", "name": {}}]
-    names = random.sample(NAMES, random.randint(1, len(NAMES)))
-    return [
-        random.choice(odd) if random.random() < 0.1 else {"event": "e", "name": random.choice(names)}
-        for _ in range(random.randint(0, 8))
-    ]
-
-
-@pytest.mark.parametrize("batch", [1, 3, 100])
-def test_who_gets_an_event_changes_no_answer(tmp_path: Path, batch: int) -> None:
-    random = Random(batch)
-    laws = [compile(text, name=str(number)) for number, text in enumerate([*SELECTIVE, *OTHERS])]
-    assert [law.selective for law in laws] == [True] * len(SELECTIVE) + [False] * len(OTHERS)
-    seen = set()
-    for _ in range(60):
-        events = random_events(random)
-        path = tmp_path / "t.jsonl"
-        path.write_text("".join(json.dumps(event) + "\n" for event in events))
-        result = TraceRun(laws, str(path), Settings())
-
-        def pieces(reader: TraceReader) -> Iterable[list[Event]]:
-            found = list(reader)
-            return (found[at : at + batch] for at in range(0, len(found), batch))
-
-        result.run(pieces)
-        for case in result.cases:
-            wanted = case.law.check(events)
-            finding = case.finding
-            assert case.accepted is wanted.accepted
-            assert (case.verdict is Verdict.FALSE) is (wanted.verdict is Verdict.FALSE)
-            assert (finding.rejected_at if finding else None) == wanted.rejected_at
-            assert (finding.doomed_at if finding else None) == wanted.doomed_at
-            if finding is not None:
-                at, lost = wanted.rejected_at, wanted.doomed_at
-                assert finding.event == (events[at - 1] if isinstance(at, int) else None)
-                assert finding.doomed_event == (events[lost - 1] if lost else None)
-            seen.add((wanted.rejected_at, wanted.doomed_at))
-    assert len(seen) > 10
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(1, 9)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    run.end()
+    assert (run.events, run.threads, run.fault) == (6400, 8, None)
+    assert sorted((each.line, each.count) for each in run.findings) == [(thread, 200) for thread in range(1, 9)]
 
 
-def test_a_law_is_given_only_what_it_can_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fed: dict[str, list[int]] = {}
-    feed = Case.feed
+# -- on_finding, writer ----------------------------------------------------------------------------
 
-    def noted(case: Case, events: list[Event], numbers: Sequence[int]) -> bool:
-        fed.setdefault(case.law.name, []).extend(numbers)
-        return feed(case, events, numbers)
 
-    monkeypatch.setattr(Case, "feed", noted)
+def test_each_finding_is_told_once() -> None:
+    told: list[Any] = []
+    run = LawRun([FILES], on_finding=told.append)
+    run.deliver([opened(1), wrote(2, 10), wrote(2, 10), wrote(2, 11)])
+    assert [each.line for each in told] == [10, 11]
+    run.deliver([wrote(2, 10)])
+    run.end()
+    assert told == run.findings
+    assert told[0].history is not None
+
+
+def test_the_trace_is_written(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    path.write_text("".join(json.dumps({"event": "e", "name": name}) + "\n" for name in "abbca"))
-    laws = [compile(f"x matches {{name: '{name}'}};\nMain = x >> x*;", name=name) for name in NAMES]
-    TraceRun([*laws, compile("Main = any*;", name="all")], str(path), Settings()).run()
-    assert fed == {"a": [1, 5], "b": [1, 2, 3], "c": [1, 4], **{name: [1] for name in "defgh"}, "all": [1, 2, 3, 4, 5]}
+    events = [opened(1), wrote(1), {"event": "x"}]
+    with TraceWriter(path) as writer:
+        run = LawRun([FILES], writer=writer)
+        run.deliver(events[:2])
+        assert len(path.read_text().splitlines()) == 2
+        run.deliver(events[2:])
+    assert [json.loads(line) for line in path.read_text().splitlines()] == events
 
 
-def test_warnings_have_the_number_in_the_trace(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    events = [{"name": "a", "v": 1}] * 9 + [{"name": "b", "v": "x"}, {"name": "b", "v": 1}]
-    path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    laws = [compile(f"x matches {{name: '{name}', v: v}} with v > 0;\nMain = x >> x*;") for name in NAMES]
-    result = TraceRun(laws, str(path), Settings())
-    result.run()
-    texts = [text for case in result.cases for text in case.monitor.warnings()]
-    assert len(texts) == 1
-    assert texts[0].endswith("(at event 10)")
-    assert laws[1].check(events).accepted
+def test_a_full_disk_does_not_end_the_judging() -> None:
+    class Full(io.BytesIO):
+        def write(self, data: object, /) -> int:
+            raise OSError(28, "No space left on device")
+
+    run = LawRun([FILES], writer=TraceWriter(Full()))
+    run.deliver([opened(1)])
+    run.deliver([wrote(2, 10)])
+    assert len(run.findings) == 1
+    assert run.fault is None
+    assert len(run.faults) == 1
+    assert "No space left on device" in run.faults[0]
 
 
-def test_a_law_in_parts_is_judged_by_each(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_text("".join(json.dumps(event) + "\n" for event in [B, A, B, A]))
-    text = HEAD + "Main = One /\\ Two /\\ Three;\nOne = a >> a;\nTwo = b >> b*;\nThree = b >> b;\n"
-    whole = compile(text, name="r")
-    apart = compile("// judged: each part alone\n" + text, name="r")
-    found = []
-    for law in (whole, apart):
-        result = TraceRun([law], str(path), Settings())
-        result.run()
-        found.append({case.law.name: case.finding and case.finding.rejected_at for case in result.cases})
-        assert {case.whole for case in result.cases} == {law}
-    assert found == [{"r": 3}, {"r: One": 4, "r: Two": None, "r: Three": 3}]
+# -- several processes -----------------------------------------------------------------------------
+
+
+def test_snapshots_are_json_and_merge() -> None:
+    one = judged([FILES, LOCKS], [opened(1), closed(1), wrote(1, 10), wrote(1, 11), opened(2, 30)])
+    two = judged([FILES, LOCKS], [wrote(1, 10), wrote(5, 12), opened(3, 30), {"event": "x", "thread": 2}])
+    two.warn("careful")
+    two.faults.append("broken")
+    two.dropped = 4
+    total = LawRun([FILES, LOCKS])
+    for each in (one, two):
+        total.merge(json.loads(json.dumps(each.snapshot())))
+    assert sorted(places(total)) == sorted(
+        ("files.rml", "app.py", line, count) for line, count in ((10, 2), (11, 1), (12, 1), (30, 2))
+    )
+    assert (total.events, total.threads, total.processes, total.dropped) == (9, 3, 3, 4)
+    assert (total.warnings, total.faults) == (["careful"], ["broken"])
+    assert [each.number for each in total.findings[0].history] == [1, 2]
+
+
+def test_merging_a_snapshot_into_nothing_is_the_snapshot() -> None:
+    run = LawRun([FILES, LAST])
+    run.context = "t"
+    run.deliver([opened(1), wrote(2, 10), wrote(2, 10), {"event": "b", "line": 3, "file": "y"}])
+    run.end()
+    other = LawRun([FILES, LAST])
+    other.processes = 0
+    other.merge(run.snapshot())
+    assert other.snapshot() == run.snapshot()
+
+
+def test_a_forked_child_begins_with_nothing_found_and_all_that_was_seen() -> None:
+    run = LawRun([FILES])
+    run.deliver([opened(1), wrote(9, 10)])
+    run.before_fork()
+    run.after_fork_in_child()
+    assert (run.findings, run.events) == ([], 0)
+    run.deliver([closed(1), wrote(9, 10), wrote(1, 11)])
+    assert [(each.line, each.count) for each in run.findings] == [(10, 1), (11, 1)]
+    assert history(run, 1) == [1, 3]
+
+
+def test_no_thread_judges_while_another_forks() -> None:
+    run = LawRun([FILES])
+    run.before_fork()
+    thread = threading.Thread(target=run.deliver, args=([opened(1)],))
+    thread.start()
+    thread.join(0.05)
+    assert thread.is_alive()
+    run.after_fork_in_parent()
+    thread.join()
+    assert run.events == 1

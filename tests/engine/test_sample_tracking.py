@@ -13,7 +13,7 @@ from lawful.confidence import policies
 from lawful.confidence.engine import Demand, Tally
 from lawful.confidence.policy_automaton import Policy, PolicyRun
 from lawful.config import SamplingConfig
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.sample_tracking import ConfidenceHistory, SampleTracking, demand
 from lawful.errors import LawfulError
 
@@ -36,12 +36,12 @@ def asked(error_rate: float = 0.1, confidence: float = 0.9, policy: Policy | Non
     return Demand(confidence, error_rate, policy or policies.off(), seed)
 
 
-def live_run(demand: Demand, **options: Any) -> LiveRun:
+def live_run(demand: Demand, **options: Any) -> LawRun:
     made = laws()
-    return LiveRun(made, tracking=SampleTracking(made, demand), **options)
+    return LawRun(made, tracking=SampleTracking(made, demand), **options)
 
 
-def confidence_of(run: LiveRun) -> Any:
+def confidence_of(run: LawRun) -> Any:
     assert run.tracking is not None
     return run.tracking.confidence
 
@@ -180,7 +180,7 @@ def test_a_life_that_cannot_be_judged_counts_for_nothing() -> None:
 def test_a_law_that_is_not_about_single_objects_is_judged_on_all_events() -> None:
     rml = lawful.rml.compile("tick matches {event:'t'};\nMain = tick tick;", name="two")
     made = [*laws(), rml]
-    run = LiveRun(made, tracking=SampleTracking(made, asked(policy=_none())))
+    run = LawRun(made, tracking=SampleTracking(made, asked(policy=_none())))
     run.deliver([{"event": "t"}, {"event": "t"}, {"event": "t"}])
     assert [finding.law for finding in run.findings] == ["two"]
     assert run.tracking is not None and run.tracking.whole == ["two"]
@@ -303,7 +303,7 @@ def test_what_makes_no_sense_is_refused(asked: SamplingConfig, slug: str) -> Non
 # -- from run to run --------------------------------------------------------------------------------------------------
 
 
-def _tracking(run: LiveRun, first: int, count: int, value: int = 0) -> None:
+def _tracking(run: LawRun, first: int, count: int, value: int = 0) -> None:
     for target in range(first, first + count):
         run.deliver(
             [
@@ -337,7 +337,7 @@ def test_a_law_whose_text_has_changed_begins_anew(tmp_path: Any) -> None:
     _tracking(run, 1, 3)
     ConfidenceHistory(path, laws()).keep(confidence_of(run))
     changed = [lawful.invariant(CLASS, always="o.rc >= 1", name=STATE), laws()[1]]
-    again = LiveRun(changed, tracking=SampleTracking(changed, asked()))
+    again = LawRun(changed, tracking=SampleTracking(changed, asked()))
     ConfidenceHistory(path, changed).recall(confidence_of(again))
     (group,) = confidence_of(again).groups.values()
     assert (group.total(STATE).clean, group.total(STEP).clean) == (0, 3)
@@ -411,7 +411,7 @@ def test_what_an_rml_law_misses_at_the_end_was_no_clean_life() -> None:
         "Main = relevant >> As;\nAs = {let a; made(a) (close(a) | As)}?;\n",
         name="closed",
     )
-    run = LiveRun([law], tracking=SampleTracking([law], asked(error_rate=0.001)))
+    run = LawRun([law], tracking=SampleTracking([law], asked(error_rate=0.001)))
     for target in range(1, 11):
         run.deliver([{"event": "new", "name": "app.A", "targetId": target}])
         if target % 2:
@@ -466,7 +466,7 @@ def test_odd_ids_disturb_nobody() -> None:
 
 def test_an_object_that_owes_something_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     law = lawful.invariant(CLASS, when="new.rc > 0", then="new.rc == 0", within="30s", name="leak")
-    run = LiveRun([law], tracking=SampleTracking([law], asked(error_rate=0.1, confidence=0.9)))
+    run = LawRun([law], tracking=SampleTracking([law], asked(error_rate=0.1, confidence=0.9)))
     confidence = confidence_of(run)
     (group,) = confidence.groups.values()
     clock = [0.0]

@@ -6,7 +6,7 @@ from typing import Any
 
 from lawful import grammar
 from lawful.config import SamplingConfig
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.sample_tracking import SampleTracking, demand
 
 LAW = grammar.compile(
@@ -32,17 +32,17 @@ def life(group: int, *, wrong: bool = False, cut: bool = False) -> list[Event]:
     return [*messages[: 1 if wrong else 3], *rest, {"event": "gone", "name": "app.Group", "targetId": group}]
 
 
-def judged(events: list[Event], **asked: Any) -> LiveRun:
+def judged(events: list[Event], **asked: Any) -> LawRun:
     tracking = SampleTracking(
         [LAW], demand(SamplingConfig(**{"confidence": 0.9, "error_rate": 0.1, "seed": 3} | asked))
     )
-    run = LiveRun([LAW], tracking=tracking)
+    run = LawRun([LAW], tracking=tracking)
     run.deliver(events)
     run.end()
     return run
 
 
-def counts(run: LiveRun) -> tuple[str, int, int]:
+def counts(run: LawRun) -> tuple[str, int, int]:
     assert run.tracking is not None
     (summary,) = run.tracking.confidence.summary()
     (law,) = summary.laws
@@ -75,7 +75,7 @@ def test_what_a_group_lacks_at_the_end_takes_its_clean_sample_back():
 
 def test_only_groups_on_which_the_coin_falls_are_judged():
     tracking = SampleTracking([LAW], demand(SamplingConfig(confidence=0.9, error_rate=0.1, seed=3, policy="taper(8)")))
-    run = LiveRun([LAW], tracking=tracking)
+    run = LawRun([LAW], tracking=tracking)
     for group in range(1, 201):
         run.deliver(life(group, wrong=group > 100))
     (summary,) = tracking.confidence.summary()

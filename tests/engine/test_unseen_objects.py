@@ -9,7 +9,7 @@ import pytest
 
 from lawful import core, rml
 from lawful.engine.law_judge import LawJudge
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.laws import catalog
 from lawful.laws.loader import load_law
 from lawful.laws.protocol import Verdict
@@ -82,7 +82,7 @@ def events(seed: int) -> list[Event]:
 
 
 def found_by(seed: int, *, told_all: bool) -> tuple[list[Any], list[str], int]:
-    live = LiveRun([rml.compile(text, name=name) for name, text in LAWS.items()])
+    live = LawRun([rml.compile(text, name=name) for name, text in LAWS.items()])
     if told_all:
         live._seen = None
     source = random.Random(seed)
@@ -122,7 +122,7 @@ def test_a_variable_that_is_reckoned_with_under_another_name() -> None:
 
 def test_ends_of_strangers_come_to_no_law_of_the_catalogue() -> None:
     names = ["sockets/left-open", "threads/start-once", "files/use-after-close"]
-    live = LiveRun([load_law(catalog.find(name), name=name) for name in names])
+    live = LawRun([load_law(catalog.find(name), name=name) for name in names])
     live.deliver([{"event": "gone", "name": "app.A", "targetId": 1}])
     assert all(each.queue.ignores_unseen_end for each in live.laws)
     live.deliver([{"event": "gone", "name": "app.A", "targetId": number} for number in range(2, 500)])
@@ -131,7 +131,7 @@ def test_ends_of_strangers_come_to_no_law_of_the_catalogue() -> None:
 
 
 def test_what_was_seen_is_forgotten_with_the_object() -> None:
-    live = LiveRun([rml.compile(CLOSED, name="closed")])
+    live = LawRun([rml.compile(CLOSED, name="closed")])
     for number in range(1, 50):
         live.deliver([{"event": "func_post", "name": "app.open", "resultId": number}])
         assert live._seen is not None
@@ -142,7 +142,7 @@ def test_what_was_seen_is_forgotten_with_the_object() -> None:
 
 def test_an_object_that_was_seen_in_an_event_with_an_odd_name() -> None:
     law = CLOSED.replace("name: 'app.open', resultId", "resultId")
-    live = LiveRun([rml.compile(law, name="closed")])
+    live = LawRun([rml.compile(law, name="closed")])
     live.deliver([{"event": "gone", "name": "app.A", "targetId": 9}])
     live.deliver([{"event": "func_post", "name": 5, "resultId": 1}, {"event": "gone", "name": "app.A", "targetId": 8}])
     assert live.laws[0].queue.ignores_unseen_end
@@ -151,7 +151,7 @@ def test_an_object_that_was_seen_in_an_event_with_an_odd_name() -> None:
 
 
 def test_ends_that_no_law_is_about() -> None:
-    live = LiveRun([rml.compile("a matches {event: 'func_pre', name: 'app.a'}; Main = a >> a*;", name="a")])
+    live = LawRun([rml.compile("a matches {event: 'func_pre', name: 'app.a'}; Main = a >> a*;", name="a")])
     live.deliver([{"event": "func_pre", "name": "app.a", "targetId": number} for number in range(100)])
     assert live.events == 100
     live.deliver([{"event": "gone", "name": "app.A", "targetId": number} for number in range(100)])

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 import lawful.cli.run
-import lawful.engine.live
+import lawful.engine.run
 import lawful.laws.loader
 import lawful.laws.rml
 import lawful.reports.live

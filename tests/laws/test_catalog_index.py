@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.laws import catalog, rml
 from lawful.laws.catalog import index
 from lawful.laws.loader import find_laws, load_law, load_laws
@@ -88,7 +88,7 @@ def test_the_same_is_found_as_by_a_law_that_was_read(name: str) -> None:
     assert watches is not None
     for seed in range(3):
         events = some_events(watches, seed)
-        runs = [LiveRun([law]) for law in (unread(name), read(name))]
+        runs = [LawRun([law]) for law in (unread(name), read(name))]
         for run in runs:
             dice = random.Random(seed)
             rest = list(events)
@@ -104,7 +104,7 @@ def test_the_same_is_found_as_by_a_law_that_was_read(name: str) -> None:
 
 def test_the_end_of_strangers_makes_nobody_read_a_law() -> None:
     laws = load_laws(find_laws("std"))
-    run = LiveRun(laws)
+    run = LawRun(laws)
     run.deliver([{"event": "gone", "name": "list", "targetId": each} for each in range(1, 50)])
     run.deliver([{"event": "func_pre", "name": "app.f", "targetId": 3}])
     assert [law.name for law in laws if is_read(law)] == []  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from lawful import rml
 from lawful.cli.main import main
 from lawful.engine import Settings as TraceSettings
 from lawful.engine import TraceRun
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.laws.loader import load_law
 from lawful.learning import templates, window
 from lawful.learning.event_numbering import EventNumbering
@@ -284,7 +284,7 @@ def test_thirty_rules_in_a_file_do_not_hide_each_other(tmp_path: Path, capsys: p
     assert out.count("BROKEN") == 5
     assert "25 of 30 parts" in " ".join(out.split())
 
-    run = LiveRun([load_law(tmp_path / "rules.rml", name="rules.rml")])
+    run = LawRun([load_law(tmp_path / "rules.rml", name="rules.rml")])
     run.deliver(events)
     run.end()
     live = {each.law: each.event["targetId"] if each.event else each.expectation.bindings["o"] for each in run.findings}
@@ -303,7 +303,7 @@ def test_the_rules_of_a_file_fail_where_the_learner_says_so(tmp_path: Path) -> N
         events = pump(1) + woven(random, *rows)
         broken = {f"rules.rml: {name}" for name in failed_rules(events)}
         assert {part.name for part in compiled.parts if not part.check(events).accepted} == broken
-        run = LiveRun([compiled])
+        run = LawRun([compiled])
         run.deliver(events)
         run.end()
         assert {each.law for each in run.findings} == broken
@@ -468,7 +468,7 @@ def test_what_is_gone_is_forgotten() -> None:
 
 
 def test_what_is_gone_and_broke_the_rule_is_told_once() -> None:
-    run = LiveRun([law(rule("ab"))])
+    run = LawRun([law(rule("ab"))])
     run.deliver([event("a", 1), event("a", 2), gone(1), event("b", 2), gone(2)])
     assert run.findings == []
     run.end()
@@ -482,7 +482,7 @@ def test_fields_that_are_read_may_be_told_late() -> None:
 
 
 def test_a_live_law_goes_on_after_a_violation() -> None:
-    run = LiveRun([law(rule("ab"))])
+    run = LawRun([law(rule("ab"))])
     run.deliver([event("a", 1), event("b", 2), event("b", 1), event("a", 3), event("a", 3), event("b", 3)])
     run.end()
     assert [(finding.event, finding.count) for finding in run.findings] == [(event("b", 2), 2)]  # one place

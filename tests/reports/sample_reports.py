@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lawful.engine import Settings, TraceRun
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.laws.protocol import Law
 from lawful.laws.rml import compile
 from lawful.learning.learner import Learner
@@ -66,9 +66,9 @@ def files(name: str = "laws/files.rml") -> Law:
     return compile(FILES, name=name)
 
 
-def a_run(shift: int = 0, law: str = "laws/files.rml") -> LiveRun:
+def a_run(shift: int = 0, law: str = "laws/files.rml") -> LawRun:
     """A run of the program, whose lines are moved down by so many."""
-    run = LiveRun([files(law), compile("a matches {event:'a'}; Main = a?;", name="kept.rml")])
+    run = LawRun([files(law), compile("a matches {event:'a'}; Main = a?;", name="kept.rml")])
     run.deliver([opened(1, 2 + shift), wrote(1, 3 + shift), closed(1, 4 + shift)])
     run.context = "tests/test_app.py::test_work"
     run.deliver([wrote(1, 6 + shift, "b"), wrote(1, 6 + shift, "c")])
@@ -93,7 +93,7 @@ def evil_report(folder: Path) -> Report:
     law = compile(
         "a(f) matches {event:'func_pre', targetId:f}; Main = {let f; a(f)}?;", name=f"{ENDING}{EVIL}\n::error::x.rml"
     )
-    run = LiveRun([law])
+    run = LawRun([law])
     run.context = f"{EVIL}::test\r\n::stop-commands::x"
     for number in (1, 2):
         run.deliver(

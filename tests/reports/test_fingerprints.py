@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lawful.engine.findings import Finding
-from lawful.engine.live import LiveRun
 from lawful.engine.live_learning import as_finding
+from lawful.engine.run import LawRun
 from lawful.laws.protocol import Expectation
 from lawful.reports.fingerprints import Fingerprinter, marks
 from lawful.reports.sources import SourceLines
@@ -82,7 +82,7 @@ def test_a_marker_numbers_as_they_come() -> None:
 def test_what_was_left_open_does_not_depend_on_how_much_history_is_shown(tmp_path: Path) -> None:
     found = []
     for history in (0, 1, 10):
-        run = LiveRun([files()], history=history)
+        run = LawRun([files()], history=history)
         run.deliver([opened(1, 2), *(wrote(1, 3) for _ in range(20))])
         run.end()
         found.append(marks(run.findings, project(tmp_path)))

@@ -22,7 +22,7 @@ from cli.gold_files import assert_gold
 from lawful.confidence.statistics import Claim
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
 from lawful.engine import Settings, TraceRun
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.laws.loader import load_law
 from lawful.laws.rml import compile
 from lawful.reports import gather, html
@@ -178,7 +178,7 @@ def test_places_in_a_law(tmp_path: Path) -> None:
         ({"event": "c", "args": []}, ["c"]),
         ({"event": "c", "args": [1]}, []),
     ):
-        run = LiveRun([compile("z matches {}; Main = z >> empty;", name="x.rml")])
+        run = LawRun([compile("z matches {}; Main = z >> empty;", name="x.rml")])
         run.deliver([event])
         spans = places.of(run.findings[0])
         assert spans is not None
@@ -224,7 +224,7 @@ def test_everything_can_be_reached_and_read_aloud(tmp_path: Path) -> None:
 
 
 def test_a_run_that_found_nothing(tmp_path: Path) -> None:
-    run = LiveRun([files()])
+    run = LawRun([files()])
     run.end()
     text = html.render(gather.of_live(run, SourceLines(tmp_path)))
     assert "Nothing was found." in text

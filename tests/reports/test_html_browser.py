@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.laws.rml import compile
 from lawful.reports import gather, html
 from lawful.reports.core import Report
@@ -75,7 +75,7 @@ def shows(page: Any, text: str) -> None:
 def many(number: int, tmp_path: Path) -> Report:
     """A law that is broken at so many places."""
     law = compile("use matches {event:'func_pre'}; Main = use >> empty;", name="never.rml")
-    run = LiveRun([law], history=0)
+    run = LawRun([law], history=0)
     run._by_law["never.rml"] = -number  # there is a limit
     for at in range(1, number + 1):
         run.deliver([{"event": "func_pre", "name": f"f{at}", "targetId": at, "file": "a.py", "line": at}])

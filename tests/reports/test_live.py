@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.gold_files import assert_gold
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.wording import describe
 from lawful.laws.rml import compile
 from lawful.reports.live import finding_lines, render_json, render_text, report_lines
@@ -58,8 +58,8 @@ def closed(number: int, line: int) -> dict[str, Any]:
     return event("func_pre", "io.TextIOWrapper.close", line, targetId=number, args=[])
 
 
-def a_run() -> LiveRun:
-    run = LiveRun([FILES, LOST])
+def a_run() -> LawRun:
+    run = LawRun([FILES, LOST])
     run.deliver([opened(1, 2, "a.txt"), wrote(1, 3, "a"), closed(1, 4)])
     run.context = "tests/test_app.py::test_work"
     run.deliver([wrote(1, 6, "b"), wrote(1, 6, "c")])
@@ -85,7 +85,7 @@ def test_json(folder: Path) -> None:
 
 
 def test_nothing_found() -> None:
-    run = LiveRun([FILES])
+    run = LawRun([FILES])
     run.deliver([opened(1, 2, "a"), closed(1, 3)])
     run.end()
     assert render_text(run) == "0 findings in 1 law, 2 events, 1 thread\n"
@@ -121,7 +121,7 @@ def test_colours_change_no_text(folder: Path) -> None:
 
 def test_hostile_text_is_made_harmless(tmp_path: Path) -> None:
     (tmp_path / "e\x1bvil.py").write_text("x = '\x1b[2J'\n")
-    run = LiveRun([FILES])
+    run = LawRun([FILES])
     bad = wrote(1, 1, "\x1b]0;title\x07")
     bad["file"] = "e\x1bvil.py"
     run.deliver([bad])

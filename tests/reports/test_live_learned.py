@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lawful.engine.findings import Finding
-from lawful.engine.live import LiveRun
 from lawful.engine.live_learning import LiveLearner
+from lawful.engine.run import LawRun
 from lawful.laws.rml import compile
 from lawful.learning.parameters import Parameters
 from lawful.learning.reported_before import ReportedBefore, ReportKey
@@ -28,7 +28,7 @@ def call(name: str, target: int, line: int, file: str = "app.py") -> dict[str, A
 
 def a_run(
     *, slips: bool = True, laws: bool = False, file: str = "app.py", earlier: ReportedBefore | None = None, **told: Any
-) -> LiveRun:
+) -> LawRun:
     live = LiveLearner(Parameters(**told))
     live.learner.reported_before = earlier
     for number in range(40):
@@ -36,7 +36,7 @@ def a_run(
         used = [call("Lock.acquire", number, place + 1, file), call("Lock.release", number, place + 2, file)]
         live.feed([*used, call("Lock.acquire", 99, 61, file)] if slips and number == 20 else used)
     live.finish()
-    run = LiveRun([LAW] if laws else [])
+    run = LawRun([LAW] if laws else [])
     run.end()
     run.learned(live)
     return run
@@ -90,10 +90,10 @@ def test_few_events_and_none() -> None:
     live = LiveLearner(Parameters())
     live.feed([call("Lock.acquire", 1, 1)])
     live.finish()
-    run = LiveRun([])
+    run = LawRun([])
     run.learned(live)
     assert render_text(run) == "nothing unusual in 1 event; no rules learned yet\n"
-    nothing = LiveRun([])
+    nothing = LawRun([])
     nothing.learned(LiveLearner(Parameters()))
     nothing.warn("a warning")
     assert render_text(nothing).splitlines() == [
@@ -134,7 +134,7 @@ def test_a_finding_with_an_anomaly_travels(tmp_path: Path) -> None:
     assert again == finding
     assert again.anomaly is not None and again.anomaly.rule.state is finding.anomaly.rule.state  # type: ignore[union-attr]
     assert again.key == finding.key == ("learned", "Lock.acquire Lock.release")
-    other = LiveRun([])
+    other = LawRun([])
     other.merge(a_run().snapshot())
     other.merge(a_run().snapshot())
     assert [each.count for each in other.findings] == [2]

@@ -11,7 +11,7 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.engine import Case, TraceRun
-    from lawful.engine.live import LiveRun
+    from lawful.engine.run import LawRun
     from lawful.reports.sequence import Diagram
 
 _SUFFIXES = (".svg", ".mmd", ".md")
@@ -50,7 +50,7 @@ class Diagrams:
 
         return violated_view.MOST if self._most is None else self._most
 
-    def draw_live(self, run: LiveRun, program: str) -> int:
+    def draw_live(self, run: LawRun, program: str) -> int:
         """Draw the violations of views in a running program, each into its file; how many there are."""
         from lawful.reports import violated_view
 

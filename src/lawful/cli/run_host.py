@@ -27,7 +27,7 @@ from lawful.sources.python import launcher
 from lawful.sources.python.scope import Scope, find_project
 
 if TYPE_CHECKING:
-    from lawful.engine.live import LiveRun
+    from lawful.engine.run import LawRun
     from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
     from lawful.reports.baseline import KnownFindings
@@ -406,7 +406,7 @@ def write_report(
         _write_report_text(file, live.render_text(run, folder=folder, details=details, known=earlier))
 
 
-def _apply_baseline(known: KnownFindings, run: LiveRun) -> None:
+def _apply_baseline(known: KnownFindings, run: LawRun) -> None:
     """Hide what is known, or write it down."""
     try:
         written = known.apply_to_run(run)

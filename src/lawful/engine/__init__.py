@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding, Numbered
-    from lawful.engine.live import LiveRun
-    from lawful.engine.run import Case, Settings, TraceRun
+    from lawful.engine.run import LawRun
+    from lawful.engine.trace_run import Case, Settings, TraceRun
 
-__all__ = ["Case", "Finding", "LiveRun", "Numbered", "Settings", "TraceRun"]
+__all__ = ["Case", "Finding", "LawRun", "Numbered", "Settings", "TraceRun"]
 
 # A program that is watched must not wait for what only traces need.
 _HOMES = {
-    "Case": "run",
+    "Case": "trace_run",
     "Finding": "findings",
-    "LiveRun": "live",
+    "LawRun": "run",
     "Numbered": "findings",
-    "Settings": "run",
-    "TraceRun": "run",
+    "Settings": "trace_run",
+    "TraceRun": "trace_run",
 }
 
 

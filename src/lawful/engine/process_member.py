@@ -16,8 +16,8 @@ from lawful.pristine_os import clock
 from lawful.sources.python import children
 
 if TYPE_CHECKING:
-    from lawful.engine.live import LiveRun
     from lawful.engine.live_learning import LiveLearner
+    from lawful.engine.run import LawRun
     from lawful.engine.tracer_setup import Lookout
     from lawful.sources.python.flusher import Flusher
     from lawful.sources.python.tracer_protocol import Event
@@ -39,7 +39,7 @@ class Membership:
     """Number 0 is the first process, which gathers what the others hand in."""
 
     def __init__(
-        self, live: LiveRun, learner: LiveLearner | None, lookout: Lookout, flusher: Flusher, *, at_once: bool
+        self, live: LawRun, learner: LiveLearner | None, lookout: Lookout, flusher: Flusher, *, at_once: bool
     ) -> None:
         """`at_once`: each event is handed in by itself, without waiting for others."""
         self._live = live

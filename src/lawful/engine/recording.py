@@ -8,7 +8,7 @@ from lawful.engine.descriptors import opener
 from lawful.errors import TraceError
 
 if TYPE_CHECKING:
-    from lawful.engine.live import LiveRun
+    from lawful.engine.run import LawRun
     from lawful.engine.tracer_setup import Lookout
     from lawful.events.writer import TraceWriter
     from lawful.sources.python.tracer_protocol import Tracer
@@ -31,7 +31,7 @@ class Recording:
         """Is there a tracer for the trace alone?"""
         return self._tracer is not None
 
-    def begin(self, path: str, live: LiveRun, lookout: Lookout, *, apart: bool) -> None:
+    def begin(self, path: str, live: LawRun, lookout: Lookout, *, apart: bool) -> None:
         """Write from now on. `apart`: what is seen never becomes events, and another tracer must tell of it."""
         self.writer = trace_writer(path)
         if apart:
@@ -40,7 +40,7 @@ class Recording:
         else:
             live.record(self.writer)
 
-    def end(self, live: LiveRun) -> None:
+    def end(self, live: LawRun) -> None:
         """Write no more."""
         if self._tracer is None:
             live.record(None)
@@ -50,7 +50,7 @@ class Recording:
         self.close(live)
         self.writer = None
 
-    def close(self, live: LiveRun) -> None:
+    def close(self, live: LawRun) -> None:
         if self.writer is not None:
             try:
                 self.writer.close()

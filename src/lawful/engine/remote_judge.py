@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lawful.engine.findings import Event, Finding
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.violations import Stop, Violation
 from lawful.sources.actors import remote_judge
 
@@ -17,7 +17,7 @@ _UNJUDGED = "messages of other processes went out without being judged: the firs
 class Client:
     """In a process that sees a part: raises what the first process has against a message."""
 
-    def __init__(self, live: LiveRun, folder: Callable[[], str]) -> None:
+    def __init__(self, live: LawRun, folder: Callable[[], str]) -> None:
         self._live = live
         self._folder = folder
         self._stopped: set[int] = set()  # threads that were told so
@@ -46,7 +46,7 @@ class Client:
 class Server:
     """In the first process."""
 
-    def __init__(self, live: LiveRun, folder: str) -> None:
+    def __init__(self, live: LawRun, folder: str) -> None:
         self._live = live
         self._stopping: Finding | None = None
         self._counsel = remote_judge.Counsel(folder, self._judge)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lawful.engine.findings import time_of
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.sample_tracking import SampleTracking
 from lawful.errors import TraceError
 from lawful.events.reader import open_trace
@@ -26,7 +26,7 @@ class SampledTraces:
         self._history = history
         tracking = SampleTracking(laws, demand)
         self.confidence = tracking.confidence
-        self.total = LiveRun(laws, history=history, tracking=tracking)
+        self.total = LawRun(laws, history=history, tracking=tracking)
         """What was found in all of them."""
         self.total.processes = 0
         self.errors: list[TraceError] = []
@@ -37,7 +37,7 @@ class SampledTraces:
     def judge(self, source: str) -> None:
         """Read a trace to its end. A fault of it is kept in `errors`; what was found before it stays found."""
         before = self.confidence.counted()
-        run = LiveRun(
+        run = LawRun(
             self._laws,
             history=self._history,
             tracking=SampleTracking(self._laws, self._demand, confidence=self.confidence),
@@ -65,7 +65,7 @@ class SampledTraces:
         after = self.confidence.counted()
         self.counted[source] = {key: tally.without(before[key]) for key, tally in after.items()}
 
-    def _add(self, run: LiveRun) -> None:
+    def _add(self, run: LawRun) -> None:
         snapshot = run.snapshot()
         del snapshot["samples"]  # which is counted already
         self.total.merge(snapshot)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from lawful.engine.live import LiveRun
 from lawful.engine.process_member import Membership
 from lawful.engine.recording import Recording
+from lawful.engine.run import LawRun
 from lawful.engine.suppressions import Suppressions
 from lawful.engine.tracer_setup import Lookout
 from lawful.engine.watch_settings import Settings
@@ -58,7 +58,7 @@ class Session:
         self.core = tracer_choice.choose(settings.core or "")
         self.lookout = self._look_out()
         self._suppressions = Suppressions(settings.ignore, settings.scope.project, in_tests=settings.tests)
-        self.live = LiveRun(
+        self.live = LawRun(
             self.laws if settings.judge else (),
             history=settings.history,
             on_violation=settings.on_violation,

@@ -15,7 +15,7 @@ from lawful.reports.sources import SourceLines
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
-    from lawful.engine.live import LiveRun
+    from lawful.engine.run import LawRun
 
 _KEY = "lawful-baseline"
 _VERSION = 1
@@ -40,7 +40,7 @@ class Baseline:
         """Those of the findings that are known."""
         return [each for each, mark in zip(findings, marks(findings, source), strict=True) if self.knows(mark)]
 
-    def hide(self, run: LiveRun, source: SourceLines) -> None:
+    def hide(self, run: LawRun, source: SourceLines) -> None:
         """Let a run keep only the findings that are new."""
         run.hide(self.known(run.findings, source))
 
@@ -152,7 +152,7 @@ class KnownFindings:
         elif path is not None:
             self.baseline = load(path)
 
-    def apply_to_run(self, run: LiveRun) -> int | None:
+    def apply_to_run(self, run: LawRun) -> int | None:
         """Write the baseline, if that is asked for, and hide what is known. Says how many findings were written."""
         written = self.settle(marks([*run.findings, *run.hidden], self.source))
         if self.baseline is not None:

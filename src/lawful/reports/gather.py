@@ -12,8 +12,8 @@ from lawful.reports.fingerprints import Fingerprinter, Mark, marks
 if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary
     from lawful.engine.findings import Finding
-    from lawful.engine.live import LiveRun
-    from lawful.engine.run import Case, TraceRun
+    from lawful.engine.run import LawRun
+    from lawful.engine.trace_run import Case, TraceRun
     from lawful.learning.learner import AnomalyReport, Learner
     from lawful.reports.baseline import Baseline
     from lawful.reports.sequence import Diagram
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def of_live(
-    run: LiveRun, source: SourceLines, *, command: str = "run", baseline: str | None = None, pictures: bool = False
+    run: LawRun, source: SourceLines, *, command: str = "run", baseline: str | None = None, pictures: bool = False
 ) -> Report:
     """The report on a program under watch; with `pictures`, violations of views come with their messages."""
     learner = None if run.learner is None else run.learner.learner
@@ -56,7 +56,7 @@ def of_live(
     )
 
 
-def _diagram(run: LiveRun, finding: Finding) -> Diagram | None:
+def _diagram(run: LawRun, finding: Finding) -> Diagram | None:
     if finding.rejection is None and not finding.messages:
         return None
     from lawful.reports.violated_view import violated_live  # few need it, and it takes a while
@@ -64,12 +64,12 @@ def _diagram(run: LiveRun, finding: Finding) -> Diagram | None:
     return violated_live(run, finding)
 
 
-def marks_of(run: LiveRun, source: SourceLines) -> list[Mark]:
+def marks_of(run: LawRun, source: SourceLines) -> list[Mark]:
     """The marks of a run's findings. Those that are hidden are counted, too, so that all keep their numbers."""
     return all_marks(run, source)[: len(run.findings)]
 
 
-def all_marks(run: LiveRun, source: SourceLines) -> list[Mark]:
+def all_marks(run: LawRun, source: SourceLines) -> list[Mark]:
     """The marks of the findings, then of those that are hidden."""
     return marks([*run.findings, *run.hidden], source)
 

@@ -15,7 +15,7 @@ from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled, pl
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding, Numbered
-    from lawful.engine.live import LiveRun
+    from lawful.engine.run import LawRun
     from lawful.learning.learner import Learner
     from lawful.learning.window_protocol import Anomaly
 
@@ -27,7 +27,7 @@ _INDENT = 4
 
 
 def render_text(
-    run: LiveRun,
+    run: LawRun,
     *,
     width: int = WIDTH,
     folder: str | os.PathLike[str] = ".",
@@ -39,7 +39,7 @@ def render_text(
 
 
 def report_lines(
-    run: LiveRun,
+    run: LawRun,
     *,
     width: int = WIDTH,
     folder: str | os.PathLike[str] = ".",
@@ -115,7 +115,7 @@ def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> 
         yield from labelled(label, f"({printable(finding.history_note)})", width)
 
 
-def summary_lines(run: LiveRun, width: int = WIDTH, *, details: bool = False) -> Iterator[Line]:
+def summary_lines(run: LawRun, width: int = WIDTH, *, details: bool = False) -> Iterator[Line]:
     """How much of what, and what went wrong in watching."""
     if run.learner is not None:
         yield from _learned_summary(run, run.learner.learner, width, details)
@@ -125,7 +125,7 @@ def summary_lines(run: LiveRun, width: int = WIDTH, *, details: bool = False) ->
         yield from ([Span(part, "yellow")] for part in folded(text, width))
 
 
-def _learned_summary(run: LiveRun, learner: Learner, width: int, details: bool) -> Iterator[Line]:
+def _learned_summary(run: LawRun, learner: Learner, width: int, details: bool) -> Iterator[Line]:
     from lawful.reports import learned
 
     if not (run.findings or run.hidden or run.laws or learner.events):
@@ -145,7 +145,7 @@ def _known(learner: Learner) -> Sequence[Anomaly]:
     return [] if learner.reported_before is None else learner.anomalies().known
 
 
-def _total(run: LiveRun) -> list[Span]:
+def _total(run: LawRun) -> list[Span]:
     found = len(run.findings)
     parts = [Span(count(found, "finding"), "bold red" if found else "green")]
     if run.violations > found:
@@ -155,7 +155,7 @@ def _total(run: LiveRun) -> list[Span]:
     return parts
 
 
-def _counted(run: LiveRun) -> list[str]:
+def _counted(run: LawRun) -> list[str]:
     return [
         count(len(run.laws), "law"),
         count(run.events, "event"),
@@ -164,11 +164,11 @@ def _counted(run: LiveRun) -> list[str]:
     ]
 
 
-def _processes(run: LiveRun) -> list[str]:
+def _processes(run: LawRun) -> list[str]:
     return [count(run.processes, "process", "processes")] if run.processes > 1 else []
 
 
-def _remarks(run: LiveRun) -> Iterator[str]:
+def _remarks(run: LawRun) -> Iterator[str]:
     if run.omitted:
         yield f"{count(run.omitted, 'violation')} at further places not listed"
     if run.suppressed:
@@ -261,7 +261,7 @@ def _cut(text: str, width: int) -> str:
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
-def render_json(run: LiveRun, *, folder: str | os.PathLike[str] = ".", baseline: str | None = None) -> bytes:
+def render_json(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: str | None = None) -> bytes:
     """The whole report, with a newline at its end.
 
     `folder`: that of the project, below which the files of events are. `baseline`: the file, if one is used.

@@ -16,7 +16,7 @@ from lawful.reports.sequence import Diagram, Message, Note, Participant
 
 if TYPE_CHECKING:
     from lawful.engine import Case, Finding, TraceRun
-    from lawful.engine.live import LiveRun
+    from lawful.engine.run import LawRun
     from lawful.laws.grammar.wording import Rejection
 
 MOST = 20
@@ -44,7 +44,7 @@ def violated_view(run: TraceRun, case: Case, most: int = MOST) -> Diagram | None
     return diagram(monitor.law, finding, rejection, shown, before=before, trace=run.name)
 
 
-def violated_live(run: LiveRun, finding: Finding, most: int = MOST, program: str = "") -> Diagram | None:
+def violated_live(run: LawRun, finding: Finding, most: int = MOST, program: str = "") -> Diagram | None:
     """The diagram of a law broken by a running program; None if it is no view."""
     law = next((each.law for each in run.laws if each.law.name == finding.law), None)
     if not isinstance(law, GrammarLaw) or (finding.rejection is None and finding.doomed_event is None):

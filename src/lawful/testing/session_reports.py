@@ -10,7 +10,7 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding
-    from lawful.engine.live import LiveRun
+    from lawful.engine.run import LawRun
     from lawful.reports.baseline import KnownFindings
     from lawful.testing.session_watch import SessionOptions
 
@@ -29,7 +29,7 @@ class SessionReports:
 
             self._known = KnownFindings(options.baseline, self._folder, update=options.update)
 
-    def new(self, findings: list[Finding], run: LiveRun) -> list[Finding]:
+    def new(self, findings: list[Finding], run: LawRun) -> list[Finding]:
         """Those of a run's findings that are not known."""
         if self._known is None:
             return findings
@@ -38,7 +38,7 @@ class SessionReports:
         known = {finding.key for finding in self._known.known(run.findings)}
         return [finding for finding in findings if finding.key not in known]
 
-    def settle(self, run: LiveRun) -> None:
+    def settle(self, run: LawRun) -> None:
         """Hide the findings that are known, or write them down."""
         if self._known is None:
             return
@@ -50,7 +50,7 @@ class SessionReports:
             if written is not None:
                 self.said.append(f"baseline: {written:,} {'finding is' if written == 1 else 'findings are'} known now")
 
-    def write(self, run: LiveRun) -> None:
+    def write(self, run: LawRun) -> None:
         """Write the report, if there is to be one."""
         options = self._options
         if options.output is None and options.form == "text":
@@ -65,7 +65,7 @@ class SessionReports:
         except OSError as error:
             run.warn(f"the report is not written: {error}")
 
-    def _text(self, run: LiveRun) -> str:
+    def _text(self, run: LawRun) -> str:
         form = self._options.form
         baseline = None if self._known is None else self._known.path
         from lawful.reports import live

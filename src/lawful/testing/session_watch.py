@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lawful import config
 from lawful.engine.findings import Finding
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.session import Session
 from lawful.engine.watch_settings import BUFFER, Settings
 from lawful.errors import LawfulError
@@ -176,7 +176,7 @@ class SessionWatch:
         self._memory = chosen.memory
         self._session: Session | None = None
         self._confidence_history = chosen.confidence_history
-        self._idle = LiveRun(self._laws, history=settings.history, tracking=self._tracking())
+        self._idle = LawRun(self._laws, history=settings.history, tracking=self._tracking())
         self.refused: str | None = None  # why nothing is watched
         self.core = ""
 
@@ -185,7 +185,7 @@ class SessionWatch:
         return len(self._laws)
 
     @property
-    def live(self) -> LiveRun:
+    def live(self) -> LawRun:
         """What was seen and found so far."""
         return self._idle if self._session is None else self._session.live
 
@@ -291,7 +291,7 @@ class SessionWatch:
             self._session.recording.writer.close()
 
 
-def changed_findings(live: LiveRun, counts: dict[tuple[object, ...], int]) -> list[Finding]:
+def changed_findings(live: LawRun, counts: dict[tuple[object, ...], int]) -> list[Finding]:
     """The findings that are new, or were made again, since the counts were last brought up to date; now they are."""
     changed = []
     for finding in live.findings:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lawful.engine.findings import Finding
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 
 Snapshot = dict[str, Any]
 
@@ -15,7 +15,7 @@ Snapshot = dict[str, Any]
 _LEARNED = "learned"
 
 
-def pack(run: LiveRun, findings: Iterable[Finding] | None = None, *, learned: Mapping[str, Any] | None = None) -> str:
+def pack(run: LawRun, findings: Iterable[Finding] | None = None, *, learned: Mapping[str, Any] | None = None) -> str:
     """A run's snapshot, with all or only some of its findings, as text that every channel can carry.
 
     Without anomalies: these are looked for when what all workers have `learned` is together.
@@ -64,7 +64,7 @@ class WorkerResults:
             if _LEARNED in self._whole[worker]:
                 yield self._whole[worker][_LEARNED]
 
-    def merge_into(self, run: LiveRun) -> None:
+    def merge_into(self, run: LawRun) -> None:
         for worker in sorted({*self._parts, *self._whole}, key=_in_order):
             snapshot = self._whole.get(worker)
             if snapshot is None:

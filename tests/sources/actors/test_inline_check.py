@@ -17,7 +17,7 @@ import pytest
 
 import lawful
 from lawful import core, grammar
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.events import open_trace
 from lawful.sources.actors.messages import Exchange
 
@@ -250,7 +250,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
         **options: Any,
     ) -> Run:
         found = Run()
-        convene, take = Exchange.convene, LiveRun._absorb
+        convene, take = Exchange.convene, LawRun._absorb
 
         def convene_or_not(self: Exchange, bench: Any) -> None:
             if court:
@@ -258,13 +258,13 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
             if not post and self.post is not None:
                 self.post.rests = True
 
-        def absorb_and_count(self: LiveRun) -> None:
+        def absorb_and_count(self: LawRun) -> None:
             found.without_events += 0 if self.court is None else self.court.count
             take(self)
 
         with monkeypatch.context() as patch:
             patch.setattr(Exchange, "convene", convene_or_not)
-            patch.setattr(LiveRun, "_absorb", absorb_and_count)
+            patch.setattr(LawRun, "_absorb", absorb_and_count)
             watch = lawful.watch([grammar.compile(GROUPS + view) for view in views], project=__file__, **options)
             settings = replace(watch._settings, messages=messages)
             watch._settings = settings if buffer is None else replace(settings, buffer=buffer)

@@ -14,7 +14,7 @@ import pytest
 
 import lawful
 from lawful import core, grammar
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.sources.actors.messages import Exchange
 
 Event = dict[str, Any]
@@ -164,9 +164,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 
     def go(program: Callable[[], Any], *views: str, rests: bool = False, **options: Any) -> Run:
         found = Run()
-        deliver, hand, attach = LiveRun.deliver, Exchange.on_call, Exchange.attach
+        deliver, hand, attach = LawRun.deliver, Exchange.on_call, Exchange.attach
 
-        def deliver_and_note(self: LiveRun, batch: list[Event]) -> None:
+        def deliver_and_note(self: LawRun, batch: list[Event]) -> None:
             found.events += [dict(event) for event in batch]
             deliver(self, batch)
 
@@ -180,7 +180,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
                 self.post.rests = True
 
         with monkeypatch.context() as patch:
-            patch.setattr(LiveRun, "deliver", deliver_and_note)
+            patch.setattr(LawRun, "deliver", deliver_and_note)
             patch.setattr(Exchange, "on_call", hand_and_count)
             patch.setattr(Exchange, "attach", attach_and_set)
             laws = [grammar.compile(view) for view in views or (VIEW, CLERKS)]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import lawful
-from lawful.engine.live import LiveRun
 from lawful.engine.remote_judge import Client, Server
+from lawful.engine.run import LawRun
 from lawful.engine.violations import OnViolation, Stop, Violation
 from lawful.sources.actors.remote_judge import Counsel, ask
 
@@ -39,7 +39,7 @@ def message(name: str, **more: object) -> dict[str, Any]:
 
 def worker(folder: str, on_violation: OnViolation, pipe: Any) -> None:
     """Another process: sends what it is told to, and says what came of it."""
-    live = LiveRun((), on_violation=on_violation)
+    live = LawRun((), on_violation=on_violation)
     client = Client(live, lambda: folder)
     while (name := pipe.recv()) is not None:
         try:
@@ -73,7 +73,7 @@ class Workers:
 
 
 def test_what_breaks_a_law_only_together_is_raised_where_it_is_sent(folder: str) -> None:
-    live = LiveRun([lawful.grammar.compile(VIEW)], on_violation="raise")
+    live = LawRun([lawful.grammar.compile(VIEW)], on_violation="raise")
     server, workers = Server(live, folder), Workers(folder, "raise")
     try:
         assert workers.send(0, "open") == ("sent", 1, [])
@@ -95,7 +95,7 @@ def test_what_breaks_a_law_only_together_is_raised_where_it_is_sent(folder: str)
 
 
 def test_all_processes_are_stopped(folder: str) -> None:
-    live = LiveRun([lawful.grammar.compile(VIEW)], on_violation="stop")
+    live = LawRun([lawful.grammar.compile(VIEW)], on_violation="stop")
     server, workers = Server(live, folder), Workers(folder, "stop")
     try:
         assert workers.send(0, "close")[0] == "Stop"
@@ -175,7 +175,7 @@ def test_nobody_else_can_ask(folder: str) -> None:
 
 
 def test_a_fault_in_judging_is_told_and_others_go_on(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    live = LiveRun([], on_violation="raise")
+    live = LawRun([], on_violation="raise")
     monkeypatch.setattr(live, "deliver", lambda events: 1 / 0)
     server = Server(live, folder)
     assert ask(folder, []) is None

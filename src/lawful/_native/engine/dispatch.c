@@ -1,6 +1,6 @@
 /* Gives a batch of events to the laws that they concern, and keeps the last events of each object.
 
-   lawful/engine/live.py calls `dispatch` for each batch, and lawful/engine/evidence.py calls `keep_recent`. They must match
+   lawful/engine/run.py calls `dispatch` for each batch, and lawful/engine/evidence.py calls `keep_recent`. They must match
    `dispatch` of lawful/engine/dispatch.py, `LawQueue` of lawful/engine/law_judge.py and `RecentEvents._add` of evidence.py.
    tests/engine/test_batches.py and tests/engine/test_unseen_objects.py compare them. */
 #include "rml/rml.h"

@@ -1,7 +1,7 @@
 /* Messages that are judged where they are sent. As long as a view has nothing to say against a message, nobody wants to see
    its event: so the machine of the grammar takes its step from the values themselves. What an event would have said is kept
    as a letter, which is opened if a violation is to be explained. The event of everything else is made, and is judged as all
-   events are: lawful/engine/live.py. Nothing here runs code of Python. */
+   events are: lawful/engine/run.py. Nothing here runs code of Python. */
 #include "messages/inline_check.h"
 
 #include "grammar/grammar.h"

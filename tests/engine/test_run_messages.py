@@ -9,7 +9,7 @@ import pytest
 from lawful import grammar
 from lawful.engine.evidence import RecentEvents
 from lawful.engine.findings import Finding
-from lawful.engine.live import LiveRun
+from lawful.engine.run import LawRun
 from lawful.engine.violations import Violation
 from lawful.reports.violated_view import violated_live
 
@@ -30,7 +30,7 @@ def message(name: str, n: int, group: int = 1, *, event: str = "send", line: int
 
 
 def test_messages_that_go_out_at_one_place_are_different_findings() -> None:
-    run = LiveRun([LAW])
+    run = LawRun([LAW])
     run.deliver([message("a", 5), message("b", 1), message("a", 7)])
     assert [(finding.event and finding.event["name"], finding.count) for finding in run.findings] == [
         ("A.a", 2),
@@ -39,7 +39,7 @@ def test_messages_that_go_out_at_one_place_are_different_findings() -> None:
 
 
 def test_the_history_is_that_of_the_group() -> None:
-    run = LiveRun([LAW], history=3)
+    run = LawRun([LAW], history=3)
     run.deliver([message("a", n, group) for n in (1, 2, 3, 4) for group in (1, 2)])
     run.deliver([message("a", 9, 2)])
     (finding,) = run.findings
@@ -49,7 +49,7 @@ def test_the_history_is_that_of_the_group() -> None:
 
 @pytest.mark.parametrize("messages", [0, 2, 20])
 def test_a_diagram_shows_the_last_messages(messages: int) -> None:
-    run = LiveRun([LAW], history=1, messages=messages)
+    run = LawRun([LAW], history=1, messages=messages)
     run.deliver([message("a", n, group) for n in range(1, 8) for group in (1, 2)])
     run.deliver([message("a", 9, 2)])
     (finding,) = run.findings
@@ -68,7 +68,7 @@ def test_a_diagram_shows_the_last_messages(messages: int) -> None:
 
 def test_at_the_end_each_group_has_its_own_place() -> None:
     law = grammar.compile("view V specifies G { send A.a(Int n) a, send A.b(Int n) b } S ::= epsilon | a b S", name="v")
-    run = LiveRun([law], messages=5)
+    run = LawRun([law], messages=5)
     run.deliver([message("a", 1, 1), message("a", 2, 2, line=4), message("b", 1, 1)])
     run.end()
     (finding,) = run.findings
@@ -83,7 +83,7 @@ def test_a_prevented_message_is_taken_back_at_both_ends() -> None:
         "view V { send A.a(Int n) a, receive A.a(Int n) b } S ::= epsilon | a T | b S T ::= epsilon | b S", name="pair"
     )
     strict = grammar.compile("view W { receive A.a(Int n) b } S ::= epsilon | b {assert b.n > 0;} S", name="strict")
-    run = LiveRun([pair, strict], on_violation="raise")
+    run = LawRun([pair, strict], on_violation="raise")
     both = [message("a", 0, 1), message("a", 0, 2, event="receive")]
     for _ in range(3):  # if it were not taken back, the second time would be another violation
         with pytest.raises(Violation):
@@ -107,7 +107,7 @@ def test_what_does_not_go_out_is_taken_back_whatever_comes_next() -> None:
     other = grammar.compile(
         "view W specifies H { receive A.a(Int n) a, receive A.c(Int n) c } S ::= epsilon | a T T ::= c S"
     )
-    run = LiveRun([LAW, other], on_violation="raise", on_finding=lambda finding: run.deliver([message("a", 1, 2)]))
+    run = LawRun([LAW, other], on_violation="raise", on_finding=lambda finding: run.deliver([message("a", 1, 2)]))
     received = message("a", 5, event="receive") | {"group": "H"}
     with pytest.raises(Violation):
         run.deliver([received, message("a", 5)])  # one message

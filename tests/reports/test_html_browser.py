@@ -76,7 +76,7 @@ def many(number: int, tmp_path: Path) -> Report:
     """A law that is broken at so many places."""
     law = compile("use matches {event:'func_pre'}; Main = use >> empty;", name="never.rml")
     run = LawRun([law], history=0)
-    run._by_law["never.rml"] = -number  # there is a limit
+    run.log._by_law["never.rml"] = -number  # there is a limit
     for at in range(1, number + 1):
         run.deliver([{"event": "func_pre", "name": f"f{at}", "targetId": at, "file": "a.py", "line": at}])
     return gather.of_live(run, SourceLines(tmp_path))

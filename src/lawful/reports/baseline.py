@@ -42,7 +42,7 @@ class Baseline:
 
     def hide(self, run: LawRun, source: SourceLines) -> None:
         """Let a run keep only the findings that are new."""
-        run.hide(self.known(run.findings, source))
+        run.log.hide(self.known(run.findings, source))
 
 
 def load(path: str) -> Baseline:
@@ -154,7 +154,7 @@ class KnownFindings:
 
     def apply_to_run(self, run: LawRun) -> int | None:
         """Write the baseline, if that is asked for, and hide what is known. Says how many findings were written."""
-        written = self.settle(marks([*run.findings, *run.hidden], self.source))
+        written = self.settle(marks([*run.findings, *run.log.hidden], self.source))
         if self.baseline is not None:
             self.baseline.hide(run, self.source)
         return written

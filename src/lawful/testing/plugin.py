@@ -116,7 +116,7 @@ class Plugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, None, None]:
-        outer = self._watch.live.context
+        outer = self._watch.live.log.context
         self._enter(f"{self._test} (setup of {_fixture(fixturedef)})")
         yield
         self._enter(outer)
@@ -139,7 +139,7 @@ class Plugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-        phase = self._watch.live.context
+        phase = self._watch.live.log.context
         self._enter(None)
         outcome = yield
         if outcome.exception is None:

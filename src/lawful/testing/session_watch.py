@@ -232,7 +232,7 @@ class SessionWatch:
         """What happens from now on belongs to this part of the session."""
         if self._session is not None and not self._session.finished:
             self._session.tracer.flush()
-            self._session.live.context = context
+            self._session.live.log.context = context
 
     def stop(self) -> None:
         """Watch no more."""

@@ -250,7 +250,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
         **options: Any,
     ) -> Run:
         found = Run()
-        convene, take = Exchange.convene, LawRun._absorb
+        convene, take = Exchange.convene, LawRun._take_inline
 
         def convene_or_not(self: Exchange, bench: Any) -> None:
             if court:
@@ -264,7 +264,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 
         with monkeypatch.context() as patch:
             patch.setattr(Exchange, "convene", convene_or_not)
-            patch.setattr(LawRun, "_absorb", absorb_and_count)
+            patch.setattr(LawRun, "_take_inline", absorb_and_count)
             watch = lawful.watch([grammar.compile(GROUPS + view) for view in views], project=__file__, **options)
             settings = replace(watch._settings, messages=messages)
             watch._settings = settings if buffer is None else replace(settings, buffer=buffer)
@@ -280,7 +280,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
         live = watch._live
         found.log = program.log
         found.findings = canonical([each.to_json() for each in watch.findings])
-        found.counts = (watch.events, live.threads, live.violations, live.suppressed, live._number)
+        found.counts = (watch.events, live.threads, live.violations, live.log.suppressed, live._number)
         found.warnings = tuple(watch.warnings)
         return found
 

@@ -23,14 +23,13 @@ from typing import Protocol
 from lawful import pristine_os
 from lawful.events.event_kinds import to_dict
 from lawful.sources.python.sites import probes
-from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want, WatchPlanner
+from lawful.sources.python.tracer_protocol import CALLS, Callee, CodePlan, Event, Want, WatchPlanner
 
 _LAST = -1_000_000_000  # the priority of multiprocessing's finalisers after which there is nothing
 
 _LAUNCHERS = frozenset(f"multiprocessing.popen_{way}" for way in ("fork", "forkserver", "spawn_posix", "spawn_win32"))
 _CONNECTION = "multiprocessing.connection"
 _SEND = "_send_bytes"
-_CALLS = frozenset({Operation.CALL, Operation.CALL_EX})
 
 EXIT = "os._exit"
 """The name of the event after which there is nothing."""
@@ -167,10 +166,9 @@ class ProcessWatchPlanner:
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
-        self.on_call, self.on_return = wanted.on_call, wanted.on_return
-        self.groups = wanted.groups
-        self.exempt_from_filter = wanted.exempt_from_filter
-        self.exempt_from_filter(_NAMES, ("multiprocessing.",))
+        self.on_call = wanted.on_call
+        self.on_return = wanted.on_return
+        wanted.exempt_from_filter(_NAMES, ("multiprocessing.",))
         self.library_filter = wanted.library_filter
         self._exits = False  # own code ends the process by itself, perhaps
         self._files: set[str] = set()  # that are of interest only to us
@@ -195,6 +193,9 @@ class ProcessWatchPlanner:
     @property
     def on_seen(self) -> Callable[[CodeType], object] | None:
         return self._wanted.on_seen
+
+    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
+        self._wanted.exempt_from_filter(loads, modules)
 
     def callee(self, function: object, receiver: type | None) -> Callee | None:
         callee = self._wanted.callee(function, receiver)
@@ -241,7 +242,7 @@ def _with_calls(plan: CodePlan | None, code: CodeType, names: Set[str]) -> CodeP
     if names.isdisjoint(code.co_names):
         return plan
     known = {probe.offset for probe in plan.probes} if plan is not None else ()
-    more = [probe for probe in probes(code, _CALLS) if probe.name in names and probe.offset not in known]
+    more = [probe for probe in probes(code, CALLS) if probe.name in names and probe.offset not in known]
     if not more:
         return plan
     if plan is None:

@@ -29,9 +29,9 @@ from lawful.sources.python.instructions import (
     shape,
     whole_argument,
 )
-from lawful.sources.python.tracer_protocol import Operation, Probe
+from lawful.sources.python.tracer_protocol import CALLS, Operation, Probe
 
-__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "CallMarks", "UnknownBytecodeError", "loaded_names", "probes"]
+__all__ = ["OPERANDS", "RESULT_ABOVE_BASE", "SUPPORTED", "CallMarks", "UnknownBytecodeError", "loaded_names", "probes"]
 
 # How far above `Probe.base` the result lies at `Probe.result`. Operations that are not here leave none: they are done
 # when that instruction comes.
@@ -84,6 +84,8 @@ _WATCHABLE: dict[str, tuple[Operation, int, str | None]] = {
     "UNARY_POSITIVE": (Operation.UNARY, 1, "__pos__"),
     "CALL_INTRINSIC_1": (Operation.UNARY, 1, "__pos__"),
 }
+OPERANDS = {operation: operands for operation, operands, _ in _WATCHABLE.values()}
+"""How many operands an operation has, but for calls."""
 _BINARY = "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor".split()
 _BINARY_NAMES = [f"__{name}__" for name in _BINARY] + [f"__i{name}__" for name in _BINARY]
 _COMPARISONS = [f"__{name}__" for name in "lt le eq ne gt ge".split()]
@@ -150,7 +152,6 @@ _LOADS = {
 }
 # What `x.field += n` has between the copy of x and the writing.
 _STEPPING = [_LOAD_ATTR, _LOAD_CONST, _BINARY_OP, _SWAP]
-_CALLS = frozenset({Operation.CALL, Operation.CALL_EX})
 _IN_PLACE = frozenset(_BINARY_NAMES.index(name) for name in ("__iadd__", "__isub__"))
 _STEP = 24  # code units that it may take
 _LOADING = re.compile(b"[" + re.escape(bytes((*_LOADS, _LOAD_CONST))) + b"]")
@@ -235,7 +236,7 @@ def _probes(code: CodeType, bytecode: bytes, wanted: bytes, marks: CallMarks) ->
             while unit and ops[unit - 1] == EXTENDED_ARG:
                 unit -= 1
         plain = name if type(name) is str else name[0] if type(name) is tuple else None
-        is_call = operation in _CALLS
+        is_call = operation in CALLS
         other = plain not in marks.callers
         made.append(
             Probe(

@@ -20,14 +20,17 @@ from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.sites import CallMarks, UnknownBytecodeError, loaded_names, probes
 from lawful.sources.python.tracer_protocol import (
+    CALLS,
+    FIELDS,
     LEARNING,
+    NEXTS,
     Callee,
     CodePlan,
     Operation,
-    PlannerDefaults,
     Probe,
     Sampling,
     Want,
+    WatchPlanner,
 )
 from lawful.sources.python.watched_names import (
     BIRTH,
@@ -53,19 +56,16 @@ _OF_FIELD: Final = FIELD | Want.RESULT | Want.SITE | Want.LEARN_READ | Want.LEAR
 
 NO_NAMES: Final[frozenset[str]] = frozenset()
 _NOTHING_DONE: Final[frozenset[Operation]] = frozenset()
-_CALLS: Final = frozenset({Operation.CALL, Operation.CALL_EX})
-_FIELDS: Final = frozenset({Operation.GET_FIELD, Operation.SET_FIELD, Operation.DELETE_FIELD})
-_STEPS: Final = frozenset({Operation.NEXT, Operation.ASYNC_NEXT})
-_SCOPE_OPERATIONS: Final = _CALLS | {Operation.ENTER, Operation.EXIT_RAISED, Operation.ASYNC_ENTER}
+_SCOPE_OPERATIONS: Final = CALLS | {Operation.ENTER, Operation.EXIT_RAISED, Operation.ASYNC_ENTER}
 _SCOPE_METHODS: Final = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
 _STEP_METHODS: Final = frozenset({"__next__", "__anext__"})
 
 _BINARY: Final = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
 _OPERATIONS: Final[dict[str, frozenset[Operation]]] = {
     "__enter__": frozenset({Operation.ENTER}),
-    "__exit__": _CALLS | {Operation.EXIT_RAISED},
+    "__exit__": CALLS | {Operation.EXIT_RAISED},
     "__aenter__": frozenset({Operation.ASYNC_ENTER}),
-    "__aexit__": _CALLS | {Operation.EXIT_RAISED},
+    "__aexit__": CALLS | {Operation.EXIT_RAISED},
     "__iter__": frozenset({Operation.ITER}),
     "__next__": frozenset({Operation.NEXT}),
     "__aiter__": frozenset({Operation.ASYNC_ITER}),
@@ -91,18 +91,18 @@ class _Known(NamedTuple):
     perhaps: bool  # it may be a method that a law names by another class
     makes: bool = False  # it is an `__init__` that may tell of new objects
     scoped: Want = NOTHING  # what the scope asks for besides, if laws name it
-    bears: bool = False  # it is an `__init__` in which lives of samples may begin
+    may_create: bool = False  # it is an `__init__` in which lives of samples may begin
     sampled: bool = False  # those who want the callee are content with samples
 
     @property
     def reports(self) -> bool:
-        return self.callee is not None or self.perhaps or self.makes or self.bears
+        return self.callee is not None or self.perhaps or self.makes or self.may_create
 
 
 _DISMISSED: Final = _Known(None, False)
 
 
-class LawWatchPlanner(PlannerDefaults):
+class LawWatchPlanner(WatchPlanner):
     """Implements `WatchPlanner`. `main`: the name laws may use for the main module, beside `__main__`.
 
     `detail` is what is noted of that which a scope asks for, `more` what is noted besides of that which laws name. If
@@ -112,6 +112,9 @@ class LawWatchPlanner(PlannerDefaults):
     objects of the others are all told of, and who wants samples must choose them. `on_seen`, if there is one when the
     tracer starts, is told of own code that starts, as `Tracer.rearm` says.
     """
+
+    on_seen: Callable[[CodeType], object] | None = None
+    library_filter: Any = None
 
     def __init__(
         self,
@@ -149,17 +152,12 @@ class LawWatchPlanner(PlannerDefaults):
         self._written_names = frozenset(point.last for point in points if meets(point.wants, Want.WRITE))
         self._of_any_field = united(point.wants & FIELD for point in self._points.readers)  # whatever its name
         self._planned: PerObject[_Known] = PerObject()  # what was planned cannot be changed any more
-        self.library_filter: Any = None
         self.exempt_from_filter(NO_NAMES, ())
         self._expected = 0  # of these, that names stood for
         self._sought_at: tuple[int, int] | None = None
         self._sought_now: tuple[frozenset[str], frozenset[Operation]] = (NO_NAMES, _NOTHING_DONE)
 
     def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
-        """Before the tracer starts: it is to ask about all code that uses one of these names, or is in such a module.
-
-        Otherwise the C core does not ask about code of libraries in which there is nothing to be seen.
-        """
         every = self.scope.public or self._learn or self.groups or self._makers  # more than names is to be looked at
         if core.native_tracer is not None and not every:
             names = frozenset(point.last for point in self._points.functions)
@@ -189,9 +187,9 @@ class LawWatchPlanner(PlannerDefaults):
         self._planned.put(code, known)
         self._expected += self._points.stand_for(code)
         callee = known.callee
-        if callee is None and (known.perhaps or known.makes or known.bears):
+        if callee is None and (known.perhaps or known.makes or known.may_create):
             mask = (FUNCTION if known.perhaps else NOTHING) | (Want.NEW if known.makes else NOTHING)
-            mask |= Want.BIRTH if known.bears else NOTHING
+            mask |= Want.BIRTH if known.may_create else NOTHING
             callee = Callee(names.code_name(code, module), self._points.wants & (mask | NOTES) | known.scoped)
         callers, operations = self._sought() if own else (NO_NAMES, _NOTHING_DONE)
         found = self._probes(code, operations, callers)
@@ -199,7 +197,7 @@ class LawWatchPlanner(PlannerDefaults):
             return None
         escapes = bool(found) and not self.scope.calls and _escapes(code, found, callers)
         groups = self._code_groups(code, module, known) if self.groups and callee is not None else ()
-        return CodePlan(callee, found, self.scope.event_file(filename), own, escapes, groups, known.bears)
+        return CodePlan(callee, found, self.scope.event_file(filename), own, escapes, groups, known.may_create)
 
     def _code_groups(self, code: CodeType, module: str, known: _Known) -> tuple[int, ...]:
         """The groups of all that a function reports; nothing if it may report something else."""
@@ -212,7 +210,7 @@ class LawWatchPlanner(PlannerDefaults):
         found = self._points.groups_of(points)
         if found is None:
             return ()
-        if known.bears or known.makes:
+        if known.may_create or known.makes:
             if any(not point.sampled for point in self._makers):
                 return ()
             kinds = self._kinds(code, module, names.first_code)
@@ -228,7 +226,7 @@ class LawWatchPlanner(PlannerDefaults):
         if not code.co_flags & inspect.CO_OPTIMIZED:
             return _Known(None, False)  # the body of a module or a class
         known = self._look_by_name(code, module)
-        return known._replace(bears=True) if self.groups and self._bears(code, module) else known
+        return known._replace(may_create=True) if self.groups and self._may_create(code, module) else known
 
     def _look_by_name(self, code: CodeType, module: str) -> _Known:
         name = names.code_name(code, module)
@@ -271,7 +269,7 @@ class LawWatchPlanner(PlannerDefaults):
         # A class may inherit its `__init__` from one that the law does not name.
         return kinds is None or any(self._points.of_class(each) in self._makers for each in kinds)
 
-    def _bears(self, code: CodeType, module: str) -> bool:
+    def _may_create(self, code: CodeType, module: str) -> bool:
         """Can it be the `__init__` of a class that is sampled?"""
         if not code.co_argcount:
             return False
@@ -313,7 +311,7 @@ class LawWatchPlanner(PlannerDefaults):
         group = self._group(receiver)
         if not group or not sampled:
             return callee
-        if known.bears and names.first_code(receiver) is code:
+        if known.may_create and names.first_code(receiver) is code:
             callee = _with(callee or Callee(self._points.class_name(receiver), Want.SITE), Want.RECEIVER | self._births)
         if callee is None or not callee.wants & Want.RECEIVER:
             return callee
@@ -347,14 +345,14 @@ class LawWatchPlanner(PlannerDefaults):
             return ()
         marks = CallMarks(callers, not self.scope.calls, self._only_learn and bool(self.scope.calls))
         try:
-            kept = probes(code, operations | _CALLS if exits else operations, marks)
+            kept = probes(code, operations | CALLS if exits else operations, marks)
         except UnknownBytecodeError:
             self._unreadable.append(f"{code.co_qualname} ({self.scope.event_file(code.co_filename)})")
             return ()
-        if exits and not operations >= _CALLS:
+        if exits and not operations >= CALLS:
             kept = tuple(probe for probe in kept if probe.operation in operations or probe.name == "_exit")
-        if not self.scope.fields and not _FIELDS.isdisjoint(operations):
-            kept = tuple(probe for probe in kept if probe.operation not in _FIELDS or self._is_field(probe))
+        if not self.scope.fields and not FIELDS.isdisjoint(operations):
+            kept = tuple(probe for probe in kept if probe.operation not in FIELDS or self._is_field(probe))
         if not self.groups:
             return kept
         groups = functools.cache(self._probe_groups)
@@ -366,14 +364,14 @@ class LawWatchPlanner(PlannerDefaults):
         return bool(self._of_any_field & Want.WRITE) or probe.name in self._written_names
 
     def _with_groups(self, probe: Probe, find: Callable[[str, bool, bool], tuple[tuple[int, ...], bool]]) -> Probe:
-        if probe.name == "_exit" or (probe.operation in _STEPS and self._points.any_next):
+        if probe.name == "_exit" or (probe.operation in NEXTS and self._points.any_next):
             return probe
-        is_call = probe.operation in _CALLS
+        is_call = probe.operation in CALLS
         name = probe.name or ""
         if is_call and name not in self._points.by_last:
             name = ""
-        groups, bears = find(name, is_call, probe.operation in _FIELDS)
-        return probe._replace(groups=groups, bears=bears)
+        groups, may_create = find(name, is_call, probe.operation in FIELDS)
+        return probe._replace(groups=groups, may_create=may_create)
 
     def _probe_groups(self, name: str, is_call: bool, is_field: bool) -> tuple[tuple[int, ...], bool]:
         """The groups of all that a place may tell of, and whether objects are born there. (): something else, too."""
@@ -387,8 +385,8 @@ class LawWatchPlanner(PlannerDefaults):
         groups = self._points.groups_of(points)
         if groups is None:
             return (), False
-        bears = is_call and any(point.wants & (Want.NEW | Want.BIRTH) for point in points)
-        return tuple(sorted(groups or self.groups)), bears
+        may_create = is_call and any(point.wants & (Want.NEW | Want.BIRTH) for point in points)
+        return tuple(sorted(groups or self.groups)), may_create
 
     def _sought(self) -> tuple[frozenset[str], frozenset[Operation]]:
         """Under which names own code calls what does not report itself, and what own code is watched for."""
@@ -405,14 +403,14 @@ class LawWatchPlanner(PlannerDefaults):
         """What own code is watched for: not for calls, if all that laws name reports itself."""
         found: set[Operation] = set(_SCOPE_OPERATIONS if self.scope.calls else ())
         if self.scope.fields or self._read_names or self._written_names:
-            found |= _FIELDS
+            found |= FIELDS
         if self._points.any_next:
-            found |= _STEPS
+            found |= NEXTS
         for name in _STEP_METHODS:
             if any(point.wants & Want.NEXT for point in self._points.by_last.get(name, ())):
-                found |= _STEPS
+                found |= NEXTS
         for point in silent:
-            found |= _CALLS
+            found |= CALLS
             found |= _OPERATIONS.get(point.last, frozenset())
         return frozenset(found)
 
@@ -508,7 +506,7 @@ class LawWatchPlanner(PlannerDefaults):
     def _begins(self, kind: type) -> bool:
         """Do the lives of a class's objects begin in its `__init__`?"""
         function = names.first_init(kind)
-        return function is not None and self._known(function)[0].bears
+        return function is not None and self._known(function)[0].may_create
 
     def _class_called(self, kind: type) -> bool:
         if not self.scope.calls:
@@ -631,7 +629,7 @@ def _escapes(code: CodeType, found: tuple[Probe, ...], callers: frozenset[str]) 
     if callers.isdisjoint(code.co_names) and not any(type(each) is str and each in callers for each in code.co_consts):
         return False
     loaded = sum(name in callers for name in loaded_names(code))
-    return loaded > sum(probe.operation in _CALLS and probe.name in callers for probe in found)
+    return loaded > sum(probe.operation in CALLS and probe.name in callers for probe in found)
 
 
 def _function(point: WatchedName, scoped: Want) -> Callee:

@@ -496,7 +496,9 @@ def _file(code: CodeType) -> str:
 
 
 def _configured(place: str) -> Watch:
-    from lawful.config import SAMPLING_NAMES, load
+    from dataclasses import asdict
+
+    from lawful.config import load
     from lawful.sources.python.scope import find_project
 
     folder = find_project(place)
@@ -519,7 +521,7 @@ def _configured(place: str) -> Watch:
         project=folder,
         learn=learn,
         groups=dict(config.groups),
-        **{name: getattr(config.sampling, name) for name in SAMPLING_NAMES},
+        **asdict(config.sampling),
     )
 
 

@@ -79,4 +79,4 @@ def test_mistakes_in_the_table_of_the_learner(text: str, slug: str, line: int, m
 
 
 def test_every_field_has_its_key() -> None:
-    assert {each.name.replace("_", "-") for each in fields(LearnConfig)} == set(config.LEARN_KEYS)
+    assert {each.name for each in fields(LearnConfig)} == set(config.settings(LearnConfig))

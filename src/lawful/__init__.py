@@ -7,88 +7,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lawful.lazy_names import lazy_names
+
 if TYPE_CHECKING:
-    from lawful import explain
-    from lawful.engine.findings import Finding
-    from lawful.engine.violations import Violation
-    from lawful.errors import LawError, LawfulError, TraceError
-    from lawful.laws import grammar, invariants, rml
-    from lawful.laws.invariants import invariant
-    from lawful.laws.loader import load_law
-    from lawful.laws.protocol import Law, Monitor, Outcome, Verdict
-    from lawful.learning.learner import Learner
-    from lawful.learning.parameters import Parameters
-    from lawful.learning.window_protocol import Anomaly, Rule
-    from lawful.sources.python.emitting import emit
-    from lawful.watching import watch, watched
+    from lawful import explain as explain
+    from lawful.engine.findings import Finding as Finding
+    from lawful.engine.violations import Violation as Violation
+    from lawful.errors import LawError as LawError
+    from lawful.errors import LawfulError as LawfulError
+    from lawful.errors import TraceError as TraceError
+    from lawful.laws import grammar as grammar
+    from lawful.laws import invariants as invariants
+    from lawful.laws import rml as rml
+    from lawful.laws.invariants import invariant as invariant
+    from lawful.laws.loader import load_law as load_law
+    from lawful.laws.protocol import Law as Law
+    from lawful.laws.protocol import Monitor as Monitor
+    from lawful.laws.protocol import Outcome as Outcome
+    from lawful.laws.protocol import Verdict as Verdict
+    from lawful.learning.learner import Learner as Learner
+    from lawful.learning.parameters import Parameters as Parameters
+    from lawful.learning.window_protocol import Anomaly as Anomaly
+    from lawful.learning.window_protocol import Rule as Rule
+    from lawful.sources.python.emitting import emit as emit
+    from lawful.watching import watch as watch
+    from lawful.watching import watched as watched
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Anomaly",
-    "Finding",
-    "Law",
-    "LawError",
-    "LawfulError",
-    "Learner",
-    "Monitor",
-    "Outcome",
-    "Parameters",
-    "Rule",
-    "TraceError",
-    "Verdict",
-    "Violation",
-    "__version__",
-    "emit",
-    "explain",
-    "grammar",
-    "invariant",
-    "invariants",
-    "load_law",
-    "rml",
-    "watch",
-    "watched",
-]
-
-# Where each public name lives. It is imported when it is first used: a program that only wants one of them, and every
-# command of the command line, starts without the rest.
+# A program that only wants one of these names, and every command of the command line, starts without the rest.
 _HOMES = {
-    "Anomaly": "lawful.learning.window_protocol",
-    "Finding": "lawful.engine.findings",
-    "Law": "lawful.laws.protocol",
-    "LawError": "lawful.errors",
-    "LawfulError": "lawful.errors",
-    "Learner": "lawful.learning.learner",
-    "Monitor": "lawful.laws.protocol",
-    "Outcome": "lawful.laws.protocol",
-    "Parameters": "lawful.learning.parameters",
-    "Rule": "lawful.learning.window_protocol",
-    "TraceError": "lawful.errors",
-    "Verdict": "lawful.laws.protocol",
-    "Violation": "lawful.engine.violations",
-    "emit": "lawful.sources.python.emitting",
-    "explain": "lawful",
-    "grammar": "lawful.laws",
-    "invariant": "lawful.laws.invariants",
-    "invariants": "lawful.laws",
-    "load_law": "lawful.laws.loader",
-    "rml": "lawful.laws",
-    "watch": "lawful.watching",
-    "watched": "lawful.watching",
+    "lawful": "explain",
+    "lawful.engine.findings": "Finding",
+    "lawful.engine.violations": "Violation",
+    "lawful.errors": "LawError LawfulError TraceError",
+    "lawful.laws": "grammar invariants rml",
+    "lawful.laws.invariants": "invariant",
+    "lawful.laws.loader": "load_law",
+    "lawful.laws.protocol": "Law Monitor Outcome Verdict",
+    "lawful.learning.learner": "Learner",
+    "lawful.learning.parameters": "Parameters",
+    "lawful.learning.window_protocol": "Anomaly Rule",
+    "lawful.sources.python.emitting": "emit",
+    "lawful.watching": "watch watched",
 }
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    whole = home in ("lawful", "lawful.laws")  # a package is named, not something in it
-    value = import_module(f"{home}.{name}") if whole else getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, _names = lazy_names(__name__, _HOMES)
+__all__ = [*_names, "__version__"]

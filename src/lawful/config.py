@@ -1,54 +1,170 @@
-"""The table `[tool.lawful]` of a project's pyproject.toml: what is watched when no flag says otherwise."""
+"""The table `[tool.lawful]` of a project's pyproject.toml: what Lawful watches when no option says otherwise."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, Literal, TypeVar
 
 from lawful.errors import LawfulError
 
 FILE = "pyproject.toml"
 BASELINE = "lawful-baseline.json"
-"""Where the findings are that are known, in the folder of the project, if nobody says otherwise."""
+"""The default name of the baseline file, in the project's folder."""
 
 ON_VIOLATION = ("report", "raise", "stop", "count")
 FAIL_ON = ("finding", "never")
 WHEN_FULL = ("block", "drop")
 CORES = ("monitoring", "python")
-MOST = sys.maxsize
-"""No machine has room for more of anything."""
+MAX_COUNT = sys.maxsize
+
+Reader = Callable[[str, Any, str], Any]
+"""Checks and converts a value of TOML: takes its key, the value, and where it stands."""
+Pairs = tuple[tuple[str, Any], ...]
+
+C = TypeVar("C", bound="Config | LearnConfig | SamplingConfig")
+
+
+# -- readers of values -------------------------------------------------------------------------------------------------
+
+
+def _bad_value(key: str, what: str, where: str, hint: str | None = None) -> LawfulError:
+    return LawfulError("config-value", f"`{key}` must be {what}", where=where, hint=hint)
+
+
+def _reader(what: str, accepts: Callable[[Any], bool], convert: Callable[[Any], Any] = lambda value: value) -> Reader:
+    def read(key: str, value: Any, where: str) -> Any:
+        if not accepts(value):
+            raise _bad_value(key, what, where)
+        return convert(value)
+
+    return read
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or _is_integer(value)
+
+
+def _at_least(least: int) -> Reader:
+    return _reader(f"a whole number, {least} or more", lambda value: _is_integer(value) and least <= value <= MAX_COUNT)
+
+
+_string = _reader("a string", lambda value: isinstance(value, str) and value != "")
+_integer = _reader("a whole number", _is_integer)  # the learner checks the range
+_number = _reader("a number", _is_number, float)
+_flag = _reader("true or false", lambda value: isinstance(value, bool))
+_table = _reader("a table", lambda value: isinstance(value, dict))
+
+
+def _strings(key: str, value: Any, where: str) -> tuple[str, ...]:
+    if not _is_strings(value):
+        hint = f'write {key} = ["{value}"]' if isinstance(value, str) else None
+        raise _bad_value(key, "a list of strings", where, hint)
+    return tuple(value)
+
+
+def _is_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _share(key: str, value: Any, where: str) -> str:
+    """A share as `"5%"` or 0.05, unparsed."""
+    return repr(value) if _is_number(value) else str(_string(key, value, where))
+
+
+def _groups(key: str, value: Any, where: str) -> Pairs:
+    """What each group is: `WorkerGroup = "class app.Worker"`, or a list of such."""
+    found = []
+    for name, each in _table(key, value, where).items():
+        texts = [each] if isinstance(each, str) else each
+        if not texts or not _is_strings(texts):
+            hint = f'write {name} = "class app.Worker", or a list'
+            raise LawfulError("config-value", f"the group `{name}` must be a string", where=where, hint=hint)
+        found.append((name, tuple(texts)))
+    return tuple(found)
+
+
+def _thresholds(key: str, value: Any, where: str) -> Pairs:
+    """Numbers by name. TOML reads a dotted name without quotation marks as a table: both mean the same."""
+    found: list[tuple[str, float]] = []
+    for name, each in _table(key, value, where).items():
+        if isinstance(each, dict):
+            found += [(f"{name}.{rest}", number) for rest, number in _thresholds(key, each, where)]
+        elif _is_number(each):
+            found.append((name, each))
+        else:
+            raise LawfulError("config-value", f"the threshold `{name}` must be a number", where=where)
+    return tuple(found)
+
+
+def _one_of(choices: tuple[str, ...]) -> Reader:
+    def read(key: str, value: Any, where: str) -> str:
+        if not isinstance(value, str) or value not in choices:
+            hint = None
+            if isinstance(value, str):
+                from lawful.diagnostics import did_you_mean
+
+                meant = did_you_mean(value, choices)
+                hint = f'did you mean "{meant}"?' if meant else None
+            raise _bad_value(key, "one of " + ", ".join(f'"{choice}"' for choice in choices), where, hint)
+        return value
+
+    return read
+
+
+def _below(name: str, folder: str) -> str:
+    return os.path.join(folder, name)
+
+
+def _file_or_name(word: str, folder: str) -> str:
+    """A file's path from the current folder. A word that neither is nor looks like a file names something in Lawful."""
+    path = os.path.join(folder, word)
+    if os.path.isfile(path) or os.path.splitext(word)[1]:
+        return os.path.relpath(path) if not os.path.isabs(word) else word
+    return word
+
+
+# -- the tables --------------------------------------------------------------------------------------------------------
+
+
+def _setting(read: Reader, default: Any = None, *, path: Callable[[str, str], str] | None = None) -> Any:
+    """A key of a table. `path` turns a path that counts from the project's folder into one for this process."""
+    return field(default=default, metadata={"read": read, "path": path})
 
 
 @dataclass(frozen=True)
 class LearnConfig:
-    """What a project asks of the learner: its table `[tool.lawful.learn]`. None: it does not say."""
+    """The table `[tool.lawful.learn]`. None: the project does not say."""
 
-    window: int | None = None
-    budget: int | None = None
-    templates: tuple[str, ...] = ()  # besides the usual ones
-    without_templates: tuple[str, ...] = ()
-    strategy: str | None = None
-    thresholds: tuple[tuple[str, float], ...] = ()  # by name; of several of one name the last holds
-    seed: int | None = None
-    tune: bool | None = None
-    joins: tuple[str, ...] = ()
-    store: str | None = None
-    always: bool | None = None  # also where there are laws
+    window: int | None = _setting(_integer)
+    budget: int | None = _setting(_integer)
+    templates: tuple[str, ...] = _setting(_strings, ())  # besides the default ones
+    without_templates: tuple[str, ...] = _setting(_strings, ())
+    strategy: str | None = _setting(_string)
+    thresholds: tuple[tuple[str, float], ...] = _setting(_thresholds, ())  # of several of one name the last counts
+    seed: int | None = _setting(_integer)
+    tune: bool | None = _setting(_flag)
+    joins: tuple[str, ...] = _setting(_strings, ())
+    store: str | None = _setting(_string, path=_below)
+    always: bool | None = _setting(_flag)  # also where there are laws
 
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How sure a project wants to be, and at what cost: its table `[tool.lawful.sampling]`. None: it does not say."""
+    """The table `[tool.lawful.sampling]`: the confidence to reach, and its cost. None: the project does not say."""
 
-    confidence: float | None = None
-    error_rate: float | None = None
-    policy: str | None = None
-    overhead: str | None = None
-    seed: int | None = None
-    store: str | None = None
+    confidence: float | None = _setting(_number)
+    error_rate: float | None = _setting(_number)
+    policy: str | None = _setting(_string, path=_file_or_name)
+    overhead: str | None = _setting(_share)
+    seed: int | None = _setting(_integer)
+    store: str | None = _setting(_string, path=_below)
 
     @property
     def asked(self) -> bool:
@@ -58,28 +174,36 @@ class SamplingConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """What a project asks for. None: it does not say."""
+    """The table `[tool.lawful]`. None: the project does not say."""
 
-    laws: tuple[str, ...] = ()  # names of the catalogue, or files as paths from the current folder
-    calls: tuple[str, ...] = ()
-    public: tuple[str, ...] = ()
-    fields: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    on_violation: Literal["report", "raise", "stop", "count"] | None = None
-    fail_on: str | None = None
-    history: int | None = None
-    trace: str | None = None
-    baseline: str | None = None
-    ignore: tuple[str, ...] = ()  # laws, or `law: files`
-    buffer: int | None = None
-    when_full: str | None = None
-    core: str | None = None
-    functions: tuple[str, ...] = ()  # files with functions that views may call, as paths from the current folder
-    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()  # what groups are, in place of what views say
-    learn: LearnConfig = LearnConfig()
-    sampling: SamplingConfig = SamplingConfig()
+    laws: tuple[str, ...] = _setting(_strings, (), path=_file_or_name)
+    calls: tuple[str, ...] = _setting(_strings, ())
+    public: tuple[str, ...] = _setting(_strings, ())
+    fields: tuple[str, ...] = _setting(_strings, ())
+    include: tuple[str, ...] = _setting(_strings, ())
+    exclude: tuple[str, ...] = _setting(_strings, ())
+    on_violation: Literal["report", "raise", "stop", "count"] | None = _setting(_one_of(ON_VIOLATION))
+    fail_on: str | None = _setting(_one_of(FAIL_ON))
+    history: int | None = _setting(_at_least(0))
+    trace: str | None = _setting(_string, path=_below)
+    baseline: str | None = _setting(_string, path=_below)
+    ignore: tuple[str, ...] = _setting(_strings, ())  # laws, or `law: files`
+    buffer: int | None = _setting(_at_least(1))
+    when_full: str | None = _setting(_one_of(WHEN_FULL))
+    core: str | None = _setting(_one_of(CORES))
+    functions: tuple[str, ...] = _setting(_strings, (), path=_file_or_name)  # files with functions for views
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = _setting(_groups, ())  # override what views say
+    learn: LearnConfig = _setting(_table, LearnConfig())  # noqa: RUF009 - it is frozen
+    sampling: SamplingConfig = _setting(_table, SamplingConfig())  # noqa: RUF009
     file: str | None = None  # where it was read
+
+
+def settings(kind: type) -> dict[str, Field[Any]]:
+    """The fields of a table that a user can set, by name."""
+    return {each.name: each for each in fields(kind) if "read" in each.metadata}
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def load(folder: str) -> Config:
@@ -92,10 +216,8 @@ def load(folder: str) -> Config:
         return Config()
     except OSError as error:
         raise LawfulError("config-not-readable", error.strerror or str(error), where=path) from error
-    # Most projects have nothing to say, and the parser takes a while to import.
-    if b"lawful" not in content:
-        return Config()
-    return parse(content, path)
+    # Most projects have no table for Lawful, and importing the parser takes a while.
+    return parse(content, path) if b"lawful" in content else Config()
 
 
 def parse(content: bytes, path: str) -> Config:
@@ -113,207 +235,42 @@ def parse(content: bytes, path: str) -> Config:
         return Config()
     if not isinstance(table, dict):
         raise LawfulError("config-value", "`tool.lawful` must be a table", where=path)
-    values: dict[str, Any] = {"file": path}
-    for key, value in table.items():
-        where = _where(path, text, key)
-        if key not in KEYS:
-            raise _unknown(key, where, KEYS)
-        values[key.replace("-", "_")] = KEYS[key](key, value, where)
-    folder = os.path.dirname(path)
-    for key in ("laws", "functions"):
-        if key in values:
-            values[key] = tuple(_located(each, folder) for each in values[key])
-    for key in ("trace", "baseline"):
-        if key in values:
-            values[key] = os.path.join(folder, values[key])
-    if "learn" in values:
-        values["learn"] = LearnConfig(**_inner("learn", values["learn"], LEARN_KEYS, path, text))
-    if "sampling" in values:
-        values["sampling"] = SamplingConfig(**_inner("sampling", values["sampling"], SAMPLING_KEYS, path, text))
-    return Config(**values)
+    return replace(_parsed(Config, table, "tool.lawful", path, text), file=path)
 
 
-def _inner(name: str, table: dict[str, Any], keys: dict[str, Read], path: str, text: str) -> dict[str, Any]:
-    """The values of a table in ours."""
+def _parsed(kind: type[C], table: Mapping[str, Any], name: str, path: str, text: str) -> C:
+    """A table of the file, checked and converted."""
+    known = {each.replace("_", "-"): setting for each, setting in settings(kind).items()}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        where = _where(path, text, key, f"tool.lawful.{name}")
-        if key not in keys:
-            raise _unknown(key, where, keys)
-        values[key.replace("-", "_")] = keys[key](key, value, where)
-    folder = os.path.dirname(path)
-    if "store" in values:
-        values["store"] = os.path.join(folder, values["store"])
-    if "policy" in values:
-        values["policy"] = _located(values["policy"], folder)
-    return values
+        where = _where(path, text, key, name)
+        if key not in known:
+            raise _unknown(key, where, known)
+        setting = known[key]
+        read = setting.metadata["read"](key, value, where)
+        if read and (locate := setting.metadata["path"]) is not None:
+            folder = os.path.dirname(path)
+            read = locate(read, folder) if isinstance(read, str) else tuple(locate(each, folder) for each in read)
+        values[setting.name] = read
+    if "learn" in values:
+        values["learn"] = _parsed(LearnConfig, values["learn"], f"{name}.learn", path, text)
+    if "sampling" in values:
+        values["sampling"] = _parsed(SamplingConfig, values["sampling"], f"{name}.sampling", path, text)
+    return kind(**values)
 
 
-def _located(law: str, folder: str) -> str:
-    """A file's name as it is from here. What looks like no file, and is none, is a name of something of Lawful's."""
-    path = os.path.join(folder, law)
-    if os.path.isfile(path) or os.path.splitext(law)[1]:
-        return os.path.relpath(path) if not os.path.isabs(law) else law
-    return law
-
-
-Read = Callable[[str, Any, str], Any]
-
-
-def _strings(key: str, value: Any, where: str) -> tuple[str, ...]:
-    if isinstance(value, str) or not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        hint = f'write {key} = ["{value}"]' if isinstance(value, str) else None
-        raise LawfulError("config-value", f"`{key}` must be a list of strings", where=where, hint=hint)
-    return tuple(value)
-
-
-def _string(key: str, value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise LawfulError("config-value", f"`{key}` must be a string", where=where)
-    return value
-
-
-def _at_least(least: int) -> Read:
-    def read(key: str, value: Any, where: str) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
-            raise LawfulError("config-value", f"`{key}` must be a whole number, {least} or more", where=where)
-        return value
-
-    return read
-
-
-def _whole(key: str, value: Any, where: str) -> int:
-    # What is in range, the learner knows.
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise LawfulError("config-value", f"`{key}` must be a whole number", where=where)
-    return value
-
-
-def _number(key: str, value: Any, where: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise LawfulError("config-value", f"`{key}` must be a number", where=where)
-    return float(value)
-
-
-def _share(key: str, value: Any, where: str) -> str:
-    """A share as `"5%"` or 0.05: what it means, is told where it is used."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value)
-    return _string(key, value, where)
-
-
-def _flag(key: str, value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise LawfulError("config-value", f"`{key}` must be true or false", where=where)
-    return value
-
-
-def _table(key: str, value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise LawfulError("config-value", f"`{key}` must be a table", where=where)
-    return value
-
-
-def _groups(key: str, value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What each group is: `WorkerGroup = "class app.Worker"`, or a list of such."""
-    found = []
-    for name, each in _table(key, value, where).items():
-        texts = [each] if isinstance(each, str) else each
-        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-            hint = f'write {name} = "class app.Worker", or a list'
-            raise LawfulError("config-value", f"the group `{name}` must be a string", where=where, hint=hint)
-        found.append((name, tuple(texts)))
-    return tuple(found)
-
-
-def _thresholds(key: str, value: Any, where: str) -> tuple[tuple[str, float], ...]:
-    """Numbers by name. A dotted name without quotation marks is a table in TOML: both ways of writing mean the same."""
-    found: list[tuple[str, float]] = []
-    for name, each in _table(key, value, where).items():
-        if isinstance(each, dict):
-            found += [(f"{name}.{rest}", number) for rest, number in _thresholds(key, each, where)]
-        elif isinstance(each, int | float) and not isinstance(each, bool):
-            found.append((name, each))
-        else:
-            raise LawfulError("config-value", f"the threshold `{name}` must be a number", where=where)
-    return tuple(found)
-
-
-def _one_of(choices: tuple[str, ...]) -> Read:
-    def read(key: str, value: Any, where: str) -> str:
-        if not isinstance(value, str) or value not in choices:
-            known = ", ".join(f'"{choice}"' for choice in choices)
-            hint = None
-            if isinstance(value, str):
-                from lawful.diagnostics import did_you_mean
-
-                meant = did_you_mean(value, choices)
-                hint = f'did you mean "{meant}"?' if meant else None
-            raise LawfulError("config-value", f"`{key}` must be one of {known}", where=where, hint=hint)
-        return value
-
-    return read
-
-
-KEYS: dict[str, Read] = {
-    "laws": _strings,
-    "calls": _strings,
-    "public": _strings,
-    "fields": _strings,
-    "include": _strings,
-    "exclude": _strings,
-    "on-violation": _one_of(ON_VIOLATION),
-    "fail-on": _one_of(FAIL_ON),
-    "history": _at_least(0),
-    "trace": _string,
-    "baseline": _string,
-    "ignore": _strings,
-    "buffer": _at_least(1),
-    "when-full": _one_of(WHEN_FULL),
-    "core": _one_of(CORES),
-    "functions": _strings,
-    "groups": _groups,
-    "learn": _table,
-    "sampling": _table,
-}
-
-LEARN_KEYS: dict[str, Read] = {
-    "window": _whole,
-    "budget": _whole,
-    "templates": _strings,
-    "without-templates": _strings,
-    "strategy": _string,
-    "thresholds": _thresholds,
-    "seed": _whole,
-    "tune": _flag,
-    "joins": _strings,
-    "store": _string,
-    "always": _flag,
-}
-
-SAMPLING_KEYS: dict[str, Read] = {
-    "confidence": _number,
-    "error-rate": _number,
-    "policy": _string,
-    "overhead": _share,
-    "seed": _whole,
-    "store": _string,
-}
-
-SAMPLING_NAMES = tuple(key.replace("-", "_") for key in SAMPLING_KEYS)
-LEARN_NAMES = tuple(key.replace("-", "_") for key in LEARN_KEYS)
-
-
-def _unknown(key: str, where: str, keys: dict[str, Read]) -> LawfulError:
+def _unknown(key: str, where: str, known: Mapping[str, object]) -> LawfulError:
     from lawful.diagnostics import did_you_mean, printable
 
-    meant = did_you_mean(key.replace("_", "-"), keys) if key.replace("_", "-") not in keys else key.replace("_", "-")
-    hint = f"did you mean `{meant}`?" if meant else f"known are {', '.join(keys)}"
+    meant: str | None = key.replace("_", "-")
+    if meant not in known:
+        meant = did_you_mean(key.replace("_", "-"), known)
+    hint = f"did you mean `{meant}`?" if meant else f"known are {', '.join(known)}"
     return LawfulError("config-unknown-key", f"`{printable(key)}` is no setting of Lawful", where=where, hint=hint)
 
 
-def _where(path: str, text: str, key: str, table: str = "tool.lawful") -> str:
-    """The line on which a key of the table stands, as far as that can be told without a parser that keeps positions."""
+def _where(path: str, text: str, key: str, table: str) -> str:
+    """The line of a key in a table, as far as one can find it without a parser that keeps positions."""
     from lawful.diagnostics import printable
 
     inside = False
@@ -327,23 +284,17 @@ def _where(path: str, text: str, key: str, table: str = "tool.lawful") -> str:
     return printable(path)
 
 
-def combined(base: Config, given: Config) -> Config:
-    """A project's configuration with what was given besides: lists add up, for all else what was given comes first."""
-    values = _combined(base, given, KEYS)
-    values["learn"] = LearnConfig(**_combined(base.learn, given.learn, LEARN_KEYS))
-    values["sampling"] = SamplingConfig(**_combined(base.sampling, given.sampling, SAMPLING_KEYS))
-    return Config(**values, file=base.file)
-
-
-def _combined(base: Any, given: Any, keys: dict[str, Read]) -> dict[str, Any]:
+def combined(base: C, given: C) -> C:
+    """A project's configuration with the options given besides: lists add up, otherwise the option wins."""
     values: dict[str, Any] = {}
-    for key in keys:
-        name = key.replace("-", "_")
+    for name in settings(type(base)):
         below, above = getattr(base, name), getattr(given, name)
-        if key in ("thresholds", "groups"):
+        if name in ("learn", "sampling"):
+            values[name] = combined(below, above)
+        elif name in ("thresholds", "groups"):
             values[name] = tuple(dict((*below, *above)).items())
         elif isinstance(above, tuple):
             values[name] = tuple(dict.fromkeys((*below, *above)))
         else:
             values[name] = below if above is None else above
-    return values
+    return replace(base, **values)

@@ -8,8 +8,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import CodeType, TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Union, overload
+from types import CodeType
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, Union, overload
 
 from lawful.engine.run import LawRun
 from lawful.engine.violations import OnViolation
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lawful.learning.parameters import Parameters
 
 P = ParamSpec("P")
+Options = ParamSpec("Options")
 R = TypeVar("R")
 
 Laws = Iterable["str | os.PathLike[str] | Law"]
@@ -170,9 +171,7 @@ class Watch:
         self._session, self._live = session, session.live
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         session = self._session
         if session is None or session.finished:
             return
@@ -426,49 +425,35 @@ class Watched:
                 self.learner = watch.learner
             self._depth += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         with self._lock:
             self._depth -= 1
             if self._depth == 0 and self._watch is not None:
                 watch, self._watch = self._watch, None
-                watch.__exit__(kind, error, trace)
+                watch.__exit__(*exception)
                 self._anomalies = [finding for finding in watch.findings if finding.anomaly is not None]
                 self._total.merge(watch.snapshot_without_anomalies())
                 self._total.processes = 1
                 self.calls += 1
 
 
-@overload
-def watched(function: Callable[P, R], /) -> Callable[P, R]: ...
+class _Watched(Protocol[Options]):
+    """The type of `watched`: a decorator, or with the options of `watch` what makes one."""
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Callable[P, R]: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __call__(
+        self, *args: Options.args, **options: Options.kwargs
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
-@overload
-def watched(
-    *,
-    laws: Laws | str | os.PathLike[str] | None = None,
-    calls: Iterable[str] = (),
-    public: Iterable[str] = (),
-    fields: Iterable[str] = (),
-    include: Iterable[str] = (),
-    exclude: Iterable[str] = (),
-    on_violation: OnViolation = "report",
-    on_finding: Callable[[Finding], None] | None = None,
-    history: int = 10,
-    trace: str | os.PathLike[str] | None = None,
-    project: str | os.PathLike[str] | None = None,
-    learn: Learn = False,
-    confidence: float | None = None,
-    error_rate: float | None = None,
-    policy: str | os.PathLike[str] | Policy | None = None,
-    overhead: float | str | None = None,
-    seed: int | None = None,
-    store: str | os.PathLike[str] | None = None,
-    groups: Mapping[str, str | Iterable[str]] | None = None,
-) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def _with_options_of(watch: Callable[Options, Watch]) -> Callable[[Callable[..., Any]], _Watched[Options]]:
+    return lambda watched: watched
 
 
+@_with_options_of(watch)
 def watched(function: Any = None, /, **options: Any) -> Any:
     """Watch every call of a function: `@lawful.watched(laws=["files"])`, with the options of `lawful.watch`.
 
@@ -496,7 +481,9 @@ def _file(code: CodeType) -> str:
 
 
 def _configured(place: str) -> Watch:
-    from lawful.config import SAMPLING_NAMES, load
+    from dataclasses import asdict
+
+    from lawful.config import load
     from lawful.sources.python.scope import find_project
 
     folder = find_project(place)
@@ -519,7 +506,7 @@ def _configured(place: str) -> Watch:
         project=folder,
         learn=learn,
         groups=dict(config.groups),
-        **{name: getattr(config.sampling, name) for name in SAMPLING_NAMES},
+        **asdict(config.sampling),
     )
 
 

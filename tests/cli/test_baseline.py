@@ -11,7 +11,7 @@ import pytest
 
 from cli.hosted import USE, hosted
 from cli.test_formats import CHECK, folder, trace
-from lawful.cli.main import hosts, main
+from lawful.cli.main import main, runs_program
 
 __all__ = ["folder"]
 Capture = pytest.CaptureFixture[str]
@@ -167,10 +167,10 @@ def test_update_can_run_a_command(folder: Path, capsys: Capture) -> None:
 
 
 def test_a_program_of_a_baseline_is_a_host() -> None:
-    assert hosts(["run", "app.py"])
-    assert hosts(["baseline", "update", "run", "app.py"])
-    assert not hosts(["baseline", "update", "run.json"])
-    assert not hosts(["check", "run"])
+    assert runs_program(["run", "app.py"])
+    assert runs_program(["baseline", "update", "run", "app.py"])
+    assert not runs_program(["baseline", "update", "run.json"])
+    assert not runs_program(["check", "run"])
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 def test_a_bar_is_shown_on_a_terminal_when_it_takes_long(
     trace: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr("lawful.cli.progress._PATIENCE", -1)
+    monkeypatch.setattr("lawful.cli.progress._DELAY", -1)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     command.main(["info", "--format", "json", trace], standalone_mode=False)

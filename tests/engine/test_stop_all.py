@@ -16,7 +16,7 @@ import pytest
 from cli.hosted import hosted
 from lawful.engine import stop_all
 from lawful.engine.stop_all import Halting
-from lawful.sources.python.children import RunFolder
+from lawful.sources.python.run_folder import RunFolder
 
 PROGRAM = """\
 import multiprocessing as mp

@@ -428,7 +428,7 @@ def test_a_watch_that_cannot_begin_is_told_of(project: pytest.Pytester) -> None:
 
 
 PLACES = (
-    "lawful.testing.session_watch.Watch.enter",
+    "lawful.testing.session_watch.SessionWatch.enter",
     "lawful.engine.run.LawRun._judge",
     "lawful.engine.session.Session._judge_rest",
     "lawful.sources.python.watch_planner.LawWatchPlanner.plan",

@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from lawful import config
+from lawful.cli.options import FILE, NARROW
 from lawful.cli.reporting import baseline_written
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 from lawful.reports import baseline as baselines
 from lawful.reports.fingerprints import Mark
 
-_SETTINGS = {"max_content_width": 80}
 _RUNS = ("run", "check", "learn")
 """Commands that can be run to find what is known."""
 
@@ -33,7 +33,7 @@ A report of the name run, check or learn is ./run.
 """
 
 
-@click.group(name="baseline", no_args_is_help=True, epilog=_EXAMPLES, context_settings=_SETTINGS)
+@click.group(name="baseline", no_args_is_help=True, epilog=_EXAMPLES, context_settings=NARROW)
 def command() -> None:
     """Write down which findings are known: `--baseline FILE` hides them."""
 
@@ -50,13 +50,13 @@ class _Update(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@command.command(name="update", cls=_Update, epilog=_EXAMPLES, context_settings=_SETTINGS)
-@click.argument("reports", metavar="REPORT...", nargs=-1, required=True, type=click.Path(readable=False))
+@command.command(name="update", cls=_Update, epilog=_EXAMPLES, context_settings=NARROW)
+@click.argument("reports", metavar="REPORT...", nargs=-1, required=True, type=FILE)
 @click.option(
     "--baseline",
     "path",
     metavar="FILE",
-    type=click.Path(readable=False),
+    type=FILE,
     help=f"The baseline.  [default: that of pyproject.toml, or {config.BASELINE} beside it]",
 )
 @click.option("--add", is_flag=True, help="Keep what is in the baseline already, and add to it.")

@@ -89,7 +89,7 @@ class _Check(click.Command):
 @click.option(
     "--history",
     metavar="N",
-    type=click.IntRange(0, config.MOST),
+    type=click.IntRange(0, config.MAX_COUNT),
     help="How many earlier events to show with a violation, or messages in a diagram.  [default: 10, and 20]",
 )
 @click.option(

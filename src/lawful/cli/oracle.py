@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from lawful.cli import run_host
-from lawful.cli.server_options import address_options, guarded, needs_web
+from lawful.cli import server_options
+from lawful.cli.options import FILE, NARROW
+from lawful.cli.program_options import load_laws
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ Examples:
 """
 
 
-@click.command(name="oracle", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
-@click.argument("laws", metavar="LAW...", nargs=-1, type=click.Path(readable=False))
-@address_options
+@click.command(name="oracle", epilog=_EXAMPLES, context_settings=NARROW)
+@click.argument("laws", metavar="LAW...", nargs=-1, type=FILE)
+@server_options.address_options
 @click.option("--key", metavar="FIELD", help="A state for each value of this field, not for each connection.")
 @click.option(
     "--answer",
@@ -76,17 +76,15 @@ def command(
     """
     if not laws:
         raise LawfulError("usage", "there is no law", hint="lawful oracle LAW... --port N")
-    needs_web("lawful oracle")
+    server_options.needs_web("lawful oracle")
     from lawful.web import oracle, serving
 
-    loaded = run_host.load_laws(laws)
+    loaded = load_laws(laws)
     options = oracle.OracleOptions(key, answer_format, go_on, max_message, max_connections, max_states)
     socket = serving.listen(host, port)
-    app, shown = guarded(oracle.application(oracle.Oracle(loaded, options)), socket, token, no_token, any_method=True)
-    server = serving.server(app, most_bytes=4 * max_message)
+    app, shown = server_options.guarded(
+        oracle.application(oracle.Oracle(loaded, options)), socket, token, no_token, any_method=True
+    )
     click.echo(f"lawful: answering at {shown('ws')} and {shown('http')}", err=True)
-    with socket, suppress(KeyboardInterrupt):
-        server.run([socket])
-    if not server.started:
-        raise LawfulError("serve-port", "the server did not start", where=f"{host}:{port}")
+    server_options.serve(app, socket, most_bytes=4 * max_message)
     click.echo("lawful: the oracle has ended", err=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawful import config
-from lawful.cli import run_host
+from lawful.cli import options, program_options
+from lawful.cli.run_host import ProgramHost, notify
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -24,25 +25,18 @@ Examples:
 """
 
 
-@click.command(name="record", cls=run_host.ProgramCommand, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="record", cls=program_options.ProgramCommand, epilog=_EXAMPLES, context_settings=options.NARROW)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--output",
     "-o",
     "trace",
     metavar="OUT",
-    type=click.Path(readable=False),
+    type=options.FILE,
     help="The trace: .jsonl, .json, and these with .gz or .zst after it.",
 )
-@click.option(
-    "--law",
-    "laws",
-    metavar="FILE|NAME",
-    multiple=True,
-    type=click.Path(readable=False),
-    help="Record what this law can match; it is not judged.",
-)
-@run_host.scope_options
+@options.laws("Record what this law can match; it is not judged.")
+@program_options.scope_options
 @click.option("--quiet", "-q", is_flag=True, help="Do not say how much was recorded.")
 @click.pass_context
 def command(ctx: click.Context, /, program: tuple[str, ...], quiet: bool, **flags: Any) -> Callable[[], int]:
@@ -55,17 +49,17 @@ def command(ctx: click.Context, /, program: tuple[str, ...], quiet: bool, **flag
 
     Exit code: the program's own.
     """
-    ready = run_host.find_program(ctx, program)
-    both, settings = run_host.combined_settings(ready, config.Config(**flags))
+    found = program_options.find_program(ctx, program)
+    both, settings = program_options.combined_settings(found, config.Config(**flags))
     if settings.trace is None:
         raise LawfulError("usage", "there is no trace to write", hint="name it: -o run.jsonl")
     scope = settings.scope
     if not (scope.calls or scope.public or scope.fields or both.laws):
         hint = "--calls stdlib records the calls into the standard library, --public PKG those of a package's functions"
         raise LawfulError("usage", "nothing says what to record", hint=hint)
-    laws = run_host.load_laws(both.laws, both.functions)
-    host = run_host.ProgramHost(ready, replace(settings, judge=False), laws, lambda session: _report(session, quiet))
-    run_host.warn_before_run(host.session, both)
+    laws = program_options.load_laws(both.laws, both.functions)
+    host = ProgramHost(found, replace(settings, judge=False), laws, lambda session: _report(session, quiet))
+    program_options.warn_before_run(host.session, both)
     return host
 
 
@@ -74,8 +68,8 @@ def _report(session: Session, quiet: bool) -> None:
 
     live = session.live
     for text in (*live.faults, *live.warnings):
-        run_host.notify(text)
+        notify(text)
     if live.dropped:
-        run_host.notify(f"{count(live.dropped, 'event')} dropped")
+        notify(f"{count(live.dropped, 'event')} dropped")
     if not quiet:
-        run_host.notify(f"{count(live.events, 'event')} in {session.settings.trace}")
+        notify(f"{count(live.events, 'event')} in {session.settings.trace}")

@@ -1,49 +1,26 @@
-"""What the commands share that report findings: in which format, where to, and which of them are known already."""
+"""Options of the commands that report findings: the format, the file, and the baseline."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import click
 
 from lawful import config
+from lawful.cli.options import FILE, Decorator, options
 from lawful.diagnostics import printable
 from lawful.reports.formats import FORMATS
 
 _GUESSED = "text, or by the name of the report: .json, .sarif, .xml, .html"
 
 
-def report_options(where: str) -> Callable[[Any], Any]:
-    """Options of the report; `where` says to which place it goes by itself."""
-    options = (
-        click.option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            type=click.Path(readable=False),
-            help=f"Write the report there.  [default: {where}]",
-        ),
+def report_options(where: str) -> Decorator:
+    """Options of the report; `where` says to which place it goes by default."""
+    update = f"Write all findings into the baseline: from now on they are known.  [default: {config.BASELINE}]"
+    return options(
+        click.option("--output", "-o", metavar="FILE", type=FILE, help=f"Write the report there.  [default: {where}]"),
         click.option("--format", "form", type=click.Choice(FORMATS), help=f"[default: {_GUESSED}]"),
-        click.option(
-            "--baseline",
-            metavar="FILE",
-            type=click.Path(readable=False),
-            help="Hide the findings that this file knows.",
-        ),
-        click.option(
-            "--update-baseline",
-            is_flag=True,
-            help=f"Write all findings into the baseline: from now on they are known.  [default: {config.BASELINE}]",
-        ),
+        click.option("--baseline", metavar="FILE", type=FILE, help="Hide the findings that this file knows."),
+        click.option("--update-baseline", is_flag=True, help=update),
     )
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 def notify_baseline_written(path: str | None, written: int | None) -> None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lawful import config
-from lawful.cli import learning_options as options
-from lawful.cli import reporting, run_host, sampling_options
+from lawful.cli import learning_options, options, program_options, reporting, sampling_options
+from lawful.cli.run_host import ProgramHost, notify, open_report, write_report
 from lawful.errors import LawfulError
 from lawful.reports.formats import format_of
+from lawful.run_setup import with_learner
 
 if TYPE_CHECKING:
     from lawful.cli.diagrams import Diagrams
+    from lawful.cli.protected_output import ReportFile
     from lawful.engine.learner_setup import LearningHistory
     from lawful.engine.session import Session
     from lawful.engine.watch_settings import Settings
@@ -39,24 +40,11 @@ Examples:
 """
 
 
-# Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="run", cls=run_host.ProgramCommand, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="run", cls=program_options.ProgramCommand, epilog=_EXAMPLES, context_settings=options.NARROW)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--law",
-    "laws",
-    metavar="FILE|NAME",
-    multiple=True,
-    type=click.Path(readable=False),
-    help="A law: a file, or a name of the catalogue that comes with Lawful.",
-)
-@run_host.scope_options
-@click.option(
-    "--trace",
-    metavar="OUT",
-    type=click.Path(readable=False),
-    help="Write the events to this file while the program runs.",
-)
+@options.laws("A law: a file, or a name of the catalogue that comes with Lawful.")
+@program_options.scope_options
+@click.option("--trace", metavar="OUT", type=options.FILE, help="Write the events to this file while the program runs.")
 @reporting.report_options("standard error")
 @click.option(
     "--on-violation",
@@ -69,25 +57,15 @@ Examples:
     type=click.Choice(config.FAIL_ON),
     help="Exit with 1 for findings even if the program's own code is another, or never for them.",
 )
-@click.option(
-    "--history",
-    metavar="N",
-    type=click.IntRange(0, config.MOST),
-    help="How many earlier events to show with a finding.  [default: 10]",
-)
-@click.option(
-    "--diagram",
-    metavar="OUT.svg",
-    type=click.Path(readable=False),
-    help="Draw how a view was broken; .mmd or .md for Mermaid. Further violations go to OUT-2.svg and so on.",
-)
+@options.history("How many earlier events to show with a finding.  [default: 10]")
+@options.diagram
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing if nothing was found.")
 @click.option(
     "--learn/--no-learn",
     default=None,
     help="Learn rules, and report what breaks them.  [default: if there is no law]",
 )
-@options.learner_options
+@learning_options.learner_options
 @sampling_options.sampling_options
 @click.option(
     "--serve",
@@ -97,24 +75,16 @@ Examples:
     help="Show the run in a browser while it goes on, and steer it there.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Show the rules that were learned, and by which parameters.")
-@click.option(
-    "--export", metavar="FILE.rml", type=click.Path(readable=False), help="Write the enforced rules there, as a law."
-)
+@click.option("--export", metavar="FILE.rml", type=options.FILE, help="Write the enforced rules there, as a law.")
 @click.pass_context
 def command(
     ctx: click.Context,
     /,
     program: tuple[str, ...],
-    output: str | None,
-    form: str | None,
-    update_baseline: bool,
     quiet: bool,
     verbose: bool,
     learn: bool | None,
-    export: str | None,
-    picture: str | None,
     serve: str | None,
-    diagram: str | None,
     known: bool,
     **flags: Any,
 ) -> Callable[[], int]:
@@ -129,62 +99,114 @@ def command(
 
     Exit code: the program's own; if that is 0 and something was found, 1.
     """
-    ready = run_host.find_program(ctx, program)
-    told = {name: flags.pop(name) for name in config.LEARN_NAMES if name in flags}
-    asked = sampling_options.given(flags, told)
-    both, settings = run_host.combined_settings(
-        ready, config.Config(**flags, learn=options.given(told), sampling=asked)
-    )
+    found = program_options.find_program(ctx, program)
+    paths = {name: flags.pop(name) for name in ("output", "form", "export", "picture", "diagram", "update_baseline")}
+    learning = {name: flags.pop(name) for name in config.settings(config.LearnConfig) if name in flags}
+    sampling = sampling_options.given(flags, learning)
+    given = config.Config(**flags, sampling=sampling, learn=learning_options.given(learning))
+    both, settings = program_options.combined_settings(found, given)
     learns = bool(not both.laws or both.learn.always) if learn is None else learn
-    if not (both.laws or settings.trace or learns):
-        hint = "--law FILE, a name of the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
-        raise LawfulError("usage", "there is no law to judge the program by, and no trace to write", hint=hint)
-    told_what = both.laws or both.calls or both.public or both.fields  # somebody knows what is to be watched
-    samples = both.sampling.asked
-    if samples:
-        settings = sampling_options.sampled(settings, both.sampling, laws=bool(both.laws))
-    elif picture is not None or settings.on_violation == "count":
-        sampling_options.refuse(picture)
-    if learns:
-        settings = _learning(settings, both.learn)
-    else:
-        shared = sampling_options.SHARED if samples else ()
-        _refuse({name: told[name] for name in told if name not in shared}, export, laws=bool(both.laws))
-    laws = run_host.load_laws(both.laws, both.functions)
-    memory = _memory(both.learn.store, settings) if learns else None
-    confidence_history = sampling_options.confidence_history(both.sampling.store, laws) if samples else None
-    needed = [*ready.files, *both.laws, *both.functions, settings.trace, both.learn.store, both.sampling.store]
-    export = options.look_at_export(export, [*needed, output])
-    picture = sampling_options.look_at_picture(picture, [*needed, output, export])
-    accepted = _known(both, settings, update=update_baseline)
-    file = run_host.open_report(output, [*needed, export, picture, both.baseline])
-    shown = format_of(form, output)
-    diagrams = _diagrams(diagram, [*needed, output, export, picture, both.baseline], both.history)
-    if diagrams is not None:
-        settings = replace(settings, messages=diagrams.messages)
-    elif shown == "html":
-        settings = replace(settings, messages=_MESSAGES)
+    settings, memory = _settings(both, settings, learning, learns, paths)
+    laws = program_options.load_laws(both.laws, both.functions)
+    needed = [*found.files, *both.laws, *both.functions, settings.trace, both.learn.store, both.sampling.store]
+    outputs = _Outputs.opened(both, settings, needed, **paths)
+    confidence_history = sampling_options.confidence_history(both.sampling.store, laws) if both.sampling.asked else None
 
     def report(session: Session) -> None:
         if session.learner is not None:
-            _keep(session.learner.learner, memory, export)
+            _keep(session.learner.learner, memory, outputs.export)
         if session.sampler is not None:
-            sampling_options.keep(session.sampler.confidence, confidence_history, picture)
-        if diagrams is not None and not diagrams.draw_live(session.live, settings.main or "") and not quiet:
-            run_host.notify(f"no view was broken: {diagram} is not written")
-        run_host.write_report(session, file, shown, quiet, verbose, known=accepted, earlier=known)
-        if not (quiet or told_what or session.live.findings or session.learner is None or shown != "text"):
-            _help(session.learner.learner)
+            sampling_options.keep(session.sampler.confidence, confidence_history, outputs.picture)
+        outputs.write(session, quiet=quiet, verbose=verbose, known=known)
+        if not quiet and outputs.form == "text" and not _chosen_scope(both):
+            _suggest_public(session)
 
-    host = run_host.ProgramHost(ready, settings, laws, report, both.fail_on)
+    host = ProgramHost(found, outputs.settings(settings), laws, report, both.fail_on)
     if memory is not None and host.session.learner is not None:
         memory.recall(host.session.learner.learner)
     if confidence_history is not None and host.session.sampler is not None:
         confidence_history.recall(host.session.sampler.confidence)
-    run_host.warn_before_run(host.session, both)
+    program_options.warn_before_run(host.session, both)
     if serve is not None:
         _serve(host.session, serve, program)
     return host
+
+
+def _settings(
+    both: config.Config, settings: Settings, learning: Mapping[str, Any], learns: bool, paths: Mapping[str, Any]
+) -> tuple[Settings, LearningHistory | None]:
+    """The settings with sampling and learning, as asked for, and the learner's store; refuses what says nothing."""
+    if not (both.laws or settings.trace or learns):
+        hint = "--law FILE, a name of the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
+        raise LawfulError("usage", "there is no law to judge the program by, and no trace to write", hint=hint)
+    samples = both.sampling.asked
+    if samples:
+        settings = sampling_options.sampled(settings, both.sampling, laws=bool(both.laws))
+    elif paths["picture"] is not None or settings.on_violation == "count":
+        sampling_options.refuse(paths["picture"])
+    if learns:
+        return with_learner(settings, both.learn)
+    shared = sampling_options.SHARED if samples else ()
+    unused = [paths["export"], *(value for name, value in learning.items() if name not in shared)]
+    if any(value not in (None, ()) for value in unused):
+        hint = "leave out --no-learn"
+        if both.laws:
+            hint = "add --learn: with laws, rules are learned only if it is asked for"
+        raise LawfulError("usage", "there are options for learning, but nothing is learned", hint=hint)
+    return settings, None
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """The files that the run writes at its end."""
+
+    file: ReportFile | None
+    form: str
+    known: KnownFindings | None
+    export: str | None
+    picture: str | None
+    diagram: str | None
+    diagrams: Diagrams | None
+
+    @classmethod
+    def opened(
+        cls,
+        both: config.Config,
+        settings: Settings,
+        needed: Sequence[str | None],
+        *,
+        output: str | None,
+        form: str | None,
+        export: str | None,
+        picture: str | None,
+        diagram: str | None,
+        update_baseline: bool,
+    ) -> _Outputs:
+        """Refuses what cannot be written, before the program begins. `needed` are files that must stay."""
+        export = learning_options.look_at_export(export, [*needed, output])
+        picture = sampling_options.look_at_picture(picture, [*needed, output, export])
+        known = _known(both.baseline, settings, update=update_baseline)
+        others = [*needed, export, picture, both.baseline]
+        file = open_report(output, others)
+        diagrams = None
+        if diagram is not None:
+            from lawful.cli.diagrams import Diagrams
+
+            diagrams = Diagrams(diagram, [*others, output], both.history)
+        return cls(file, format_of(form, output), known, export, picture, diagram, diagrams)
+
+    def settings(self, settings: Settings) -> Settings:
+        """The settings of a run that keeps the messages that diagrams show."""
+        if self.diagrams is not None:
+            return replace(settings, messages=self.diagrams.messages)
+        return replace(settings, messages=_MESSAGES) if self.form == "html" else settings
+
+    def write(self, session: Session, *, quiet: bool, verbose: bool, known: bool) -> None:
+        """Draw the diagrams and write the report; with `known`, it has anomalies of earlier runs, too."""
+        drawn = self.diagrams is not None and self.diagrams.draw_live(session.live, session.settings.main or "")
+        if self.diagrams is not None and not drawn and not quiet:
+            notify(f"no view was broken: {self.diagram} is not written")
+        write_report(session, self.file, self.form, quiet, verbose, known=self.known, earlier=known)
 
 
 def _serve(session: Session, port: str, program: tuple[str, ...]) -> None:
@@ -192,77 +214,52 @@ def _serve(session: Session, port: str, program: tuple[str, ...]) -> None:
     from lawful.cli.server_options import needs_web
 
     needs_web("lawful run --serve")
-    from lawful.web import dashboard_start, serving, tokens
+    from lawful.web import dashboard_start, serving
 
     if not port.isdecimal() or int(port) > 65535:
         hint = "--serve takes any that is free, --serve=8000 that one"
         raise LawfulError("usage", f"{port!r:.60} is no port", hint=hint)
-    socket, token = serving.listen("127.0.0.1", int(port)), tokens.new_token()
+    socket, token = serving.listen("127.0.0.1", int(port)), serving.new_token()
     shown = serving.location(*serving.address(socket), token)
     dashboard_start.start_dashboard(session, socket, token, program=" ".join(program))
-    run_host.notify(f"this run is shown at {shown}")
+    notify(f"this run is shown at {shown}")
 
 
-def _diagrams(path: str | None, needed: Sequence[str | None], history: int | None) -> Diagrams | None:
-    if path is None:
-        return None
-    from lawful.cli.diagrams import Diagrams
-
-    return Diagrams(path, needed, history)
-
-
-def _known(both: config.Config, settings: Settings, *, update: bool) -> KnownFindings | None:
-    """What is done with a baseline, if there is one."""
-    if both.baseline is None and not update:
+def _known(baseline: str | None, settings: Settings, *, update: bool) -> KnownFindings | None:
+    """The baseline to use or to write, if there is one."""
+    if baseline is None and not update:
         return None
     from lawful.reports.baseline import KnownFindings
 
-    return KnownFindings(both.baseline, settings.scope.project, update=update)
+    return KnownFindings(baseline, settings.scope.project, update=update)
 
 
-def _help(learner: Learner) -> None:
-    """For whoever tries it the first time, on a program that has little to do with objects of libraries."""
+def _chosen_scope(both: config.Config) -> bool:
+    """Has the user said what to watch?"""
+    return bool(both.laws or both.calls or both.public or both.fields)
+
+
+def _suggest_public(session: Session) -> None:
+    """Help for a first try on a program that makes few calls to objects of libraries."""
+    if session.live.findings or session.learner is None:
+        return
     from lawful.learning.window_protocol import RuleState
 
-    if not any(rule.state == RuleState.ENFORCING for rule in learner.rules()):
-        run_host.notify("only calls of libraries were watched; --public MODULE watches methods of the program's own")
-
-
-def _refuse(told: Mapping[str, Any], export: str | None, *, laws: bool) -> None:
-    """Options of the learner say nothing if nothing is learned."""
-    if export is not None or any(value not in (None, ()) for value in told.values()):
-        hint = "add --learn: with laws, rules are learned only if it is asked for" if laws else "leave out --no-learn"
-        raise LawfulError("usage", "there are options for learning, but nothing is learned", hint=hint)
-
-
-def _learning(settings: Settings, asked: config.LearnConfig) -> Settings:
-    from lawful.engine import learner_setup
-
-    # What a store should keep must not be pruned away.
-    told = learner_setup.parameters(asked, all_rules=asked.store is not None)
-    return replace(settings, scope=learner_setup.widened(settings.scope), learn=told)
-
-
-def _memory(path: str | None, settings: Settings) -> LearningHistory | None:
-    if path is None:
-        return None
-    from lawful.engine.learner_setup import LearningHistory
-    from lawful.reports.sources import SourceLines
-
-    return LearningHistory(path, SourceLines(os.path.abspath(settings.scope.project)).function)
+    if not any(rule.state == RuleState.ENFORCING for rule in session.learner.learner.rules()):
+        notify("only calls of libraries were watched; --public MODULE watches methods of the program's own")
 
 
 def _keep(learner: Learner, memory: LearningHistory | None, export: str | None) -> None:
-    """What the run has counted goes into the store, and what it has learned into a file."""
+    """Add the counts of the run to the store, and write the learned rules as a law."""
     steps: list[Callable[[], None]] = []
     if memory is not None:
         steps += [partial(memory.keep, learner), partial(learner.change, all_rules=False)]
     if export is not None:
-        steps.append(partial(options.export, learner, export))
+        steps.append(partial(learning_options.export, learner, export))
     for step in steps:
         try:
             step()
         except LawfulError as error:
-            run_host.notify(f"what was learned is not kept: {error.where}: {error.message}")
+            notify(f"what was learned is not kept: {error.where}: {error.message}")
         except OSError as error:
-            run_host.notify(f"what was learned is not kept: {error}")
+            notify(f"what was learned is not kept: {error}")

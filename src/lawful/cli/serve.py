@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import click
 
-from lawful.cli.server_options import address_options, guarded, needs_web
-from lawful.errors import LawfulError
+from lawful.cli import options, server_options
 
 _EXAMPLES = """
 \b
@@ -17,9 +14,9 @@ Examples:
 """
 
 
-@click.command(name="serve", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
-@click.argument("run", metavar="RUN", type=click.Path(readable=False))
-@address_options
+@click.command(name="serve", epilog=_EXAMPLES, context_settings=options.NARROW)
+@click.argument("run", metavar="RUN", type=options.FILE)
+@server_options.address_options
 def command(run: str, host: str, port: int, token: str | None, no_token: bool) -> None:
     """Show a run that is over in a browser.
 
@@ -27,17 +24,13 @@ def command(run: str, host: str, port: int, token: str | None, no_token: bool) -
 
     The token is in the address that is printed. Ends with Ctrl-C.
     """
-    needs_web("lawful serve")
+    server_options.needs_web("lawful serve")
     from lawful.web import dashboard, finished_run, serving
 
     side = finished_run.load(run)
     socket = serving.listen(host, port)
-    app, shown = guarded(
+    app, shown = server_options.guarded(
         dashboard.application(dashboard.DashboardHub(side)), socket, token, no_token, open_paths=("/static/",)
     )
     click.echo(f"lawful: the run is shown at {shown('http')}", err=True)
-    server = serving.server(app)
-    with socket, suppress(KeyboardInterrupt):
-        server.run([socket])
-    if not server.started:
-        raise LawfulError("serve-port", "the server did not start", where=f"{host}:{port}")
+    server_options.serve(app, socket)

@@ -1,13 +1,15 @@
-"""What the commands share that serve something over the network."""
+"""Commands that serve over the network: their options, and how they serve."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
+from lawful.cli.options import options
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -27,30 +29,36 @@ def needs_web(what: str) -> None:
         )
 
 
-def address_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Where to listen, and who may come."""
-    for option in reversed(
-        (
-            click.option(
-                "--port",
-                metavar="N",
-                type=click.IntRange(0, 65535),
-                default=0,
-                show_default="any that is free",
-                help="Where to listen.",
-            ),
-            click.option(
-                "--host",
-                default="127.0.0.1",
-                show_default=True,
-                help="Another address to listen on: whoever reaches it, and knows the token, gets in.",
-            ),
-            click.option("--token", metavar="TEXT", help="Use this token.  [default: a new one]"),
-            click.option("--no-token", is_flag=True, help="Let everybody on this machine in."),
-        )
-    ):
-        command = option(command)
-    return command
+address_options = options(
+    click.option(
+        "--port",
+        metavar="N",
+        type=click.IntRange(0, 65535),
+        default=0,
+        show_default="any that is free",
+        help="Where to listen.",
+    ),
+    click.option(
+        "--host",
+        default="127.0.0.1",
+        show_default=True,
+        help="Another address to listen on: whoever reaches it, and knows the token, gets in.",
+    ),
+    click.option("--token", metavar="TEXT", help="Use this token.  [default: a new one]"),
+    click.option("--no-token", is_flag=True, help="Let everybody on this machine in."),
+)
+
+
+def serve(app: ASGIApp, socket: socket, *, most_bytes: int = 1_000_000) -> None:
+    """Serve on the socket until Ctrl-C."""
+    from lawful.web import serving
+
+    server = serving.server(app, most_bytes=most_bytes)
+    with socket, suppress(KeyboardInterrupt):
+        where = "{}:{}".format(*serving.address(socket))
+        server.run([socket])
+    if not server.started:
+        raise LawfulError("serve-port", "the server did not start", where=where)
 
 
 def guarded(
@@ -63,13 +71,13 @@ def guarded(
     any_method: bool = False,
 ) -> tuple[ASGIApp, Callable[[str], str]]:
     """The application behind its guard, and what its addresses are."""
-    from lawful.web import security, serving, tokens
+    from lawful.web import security, serving
 
     if token is not None and no_token:
         raise LawfulError("usage", "--token and --no-token contradict each other", hint="leave out one of them")
     if token is not None and (len(token) < 8 or not token.isascii() or not token.isprintable()):
         raise LawfulError("web-token", "a token has 8 printable ASCII characters at least")
-    secret = None if no_token else token or tokens.new_token()
+    secret = None if no_token else token or serving.new_token()
     host, port = serving.address(found)
     hosts = security.answered_names(host, port)
     guard = security.Guard(app, token=secret, hosts=hosts, open_paths=open_paths, any_method=any_method)

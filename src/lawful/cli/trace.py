@@ -11,18 +11,12 @@ from typing import Any, Literal, get_args
 import click
 import msgspec
 
+from lawful.cli import options
 from lawful.cli.progress import with_progress
 from lawful.diagnostics import encodable
 from lawful.events import Event, Format, TraceReader, TraceWriter, mentioned_ids, open_trace
 
 _NO_TIME = 1e300
-
-_SKIP = click.option(
-    "--skip-bad-lines",
-    "skip_bad",
-    is_flag=True,
-    help="Go on after lines that are no events, and count them.",
-)
 
 
 _EXAMPLES = """\b
@@ -33,7 +27,7 @@ Examples:
 """
 
 
-@click.group(name="trace", no_args_is_help=True, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.group(name="trace", no_args_is_help=True, epilog=_EXAMPLES, context_settings=options.NARROW)
 def command() -> None:
     """Look at a trace file, or convert it.
 
@@ -43,12 +37,12 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=options.FILE)
 @click.option(
     "--top", type=click.IntRange(min=0), default=20, show_default=True, help="How many names to list (0: all)."
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@_SKIP
+@options.text_or_json
+@options.skip_bad_lines
 def info(files: tuple[str, ...], top: int, form: Literal["text", "json"], skip_bad: bool) -> None:
     """Count what is in each FILE.
 
@@ -72,9 +66,9 @@ def info(files: tuple[str, ...], top: int, form: Literal["text", "json"], skip_b
 
 
 @command.command()
-@click.argument("file", metavar="FILE", type=click.Path(readable=False))
+@click.argument("file", metavar="FILE", type=options.FILE)
 @click.option("-n", "--lines", "count", type=click.IntRange(min=0), default=10, show_default=True, help="How many.")
-@_SKIP
+@options.skip_bad_lines
 def head(file: str, count: int, skip_bad: bool) -> None:
     """Print the first events of FILE, one JSON object per line."""
     with open_trace(file, skip_bad=skip_bad) as reader, TraceWriter("-", format="jsonl") as writer:
@@ -100,8 +94,8 @@ def _parse_where(ctx: click.Context, param: click.Parameter, values: tuple[str, 
 
 
 @command.command()
-@click.argument("source", metavar="IN", type=click.Path(readable=False))
-@click.argument("target", metavar="OUT", type=click.Path(readable=False))
+@click.argument("source", metavar="IN", type=options.FILE)
+@click.argument("target", metavar="OUT", type=options.FILE)
 @click.option(
     "--to",
     "form",
@@ -121,7 +115,7 @@ def _parse_where(ctx: click.Context, param: click.Parameter, values: tuple[str, 
     callback=_parse_where,
     help="Keep only events in which this field has this value, a word or JSON; all of several must hold.",
 )
-@_SKIP
+@options.skip_bad_lines
 def convert(
     source: str,
     target: str,

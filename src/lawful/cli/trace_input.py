@@ -99,15 +99,19 @@ def printer(target: IO[str]) -> tuple[Callable[[Iterator[Any]], None], int]:
         return write, WIDTH
 
     from rich.console import Console
+
+    width = Console(file=target).width
+    return lambda lines: print_in_colour(lines, target), max(60, min(width, 120))
+
+
+def print_in_colour(lines: Iterator[Any], target: IO[str]) -> None:
+    """Lines of a report, on a terminal."""
+    from rich.console import Console
     from rich.text import Text
 
     console = Console(file=target, highlight=False)
-
-    def show(lines: Iterator[Any]) -> None:
-        for line in lines:
-            console.print(Text.assemble(*line), soft_wrap=True)
-
-    return show, max(60, min(console.width, 120))
+    for line in lines:
+        console.print(Text.assemble(*line), soft_wrap=True)
 
 
 @contextmanager

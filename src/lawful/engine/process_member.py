@@ -14,6 +14,7 @@ from lawful.engine.recording import trace_writer
 from lawful.errors import TraceError
 from lawful.pristine_os import clock
 from lawful.sources.python import children
+from lawful.sources.python.run_folder import RunFolder, merge_traces
 
 if TYPE_CHECKING:
     from lawful.engine.live_learning import LiveLearner
@@ -51,7 +52,7 @@ class Membership:
         """Is told the code in the last moment before `os._exit`."""
         self.on_exec: Callable[[], None] | None = None
         """Is called, in the first process, in the last moment before another program takes its place."""
-        self.folder: children.RunFolder | None = None
+        self.folder: RunFolder | None = None
         self.number = 0
         self.over = False  # does this process hand in no more, but what it does by itself?
         self.handing = RLock()
@@ -68,10 +69,10 @@ class Membership:
 
     # -- beginning --------------------------------------------------------------------------------
 
-    def found(self) -> children.RunFolder:
+    def found(self) -> RunFolder:
         """The folder of the run, which is made if it is not there."""
         if self.folder is None:
-            self.folder = children.RunFolder.make()
+            self.folder = RunFolder.make()
         return self.folder
 
     def prepared(self) -> bool:
@@ -96,7 +97,7 @@ class Membership:
             self._learn_from_children(self.folder)
         self.handing.acquire()
 
-    def _learn_from_children(self, folder: children.RunFolder) -> None:
+    def _learn_from_children(self, folder: RunFolder) -> None:
         """Do what children had to do for the laws: the next one will have it, and need not do so again."""
         for number in range(self._looked_at + 1, self._looked_at + 1 + _MOST_LOOKED_AT):
             report = _read(folder.file(number, _FINDINGS))
@@ -113,7 +114,7 @@ class Membership:
         self.busy = self._gone = self._forking = False
         self._handed, self._telling = 0, 0.0
 
-    def enter(self, folder: children.RunFolder) -> bool:
+    def enter(self, folder: RunFolder) -> bool:
         """Be a child process of the run; false if the first process has ended."""
         self.folder = folder
         try:
@@ -298,7 +299,7 @@ class Membership:
         if not running:
             folder.remove()
 
-    def _take_in(self, folder: children.RunFolder, number: int) -> None:
+    def _take_in(self, folder: RunFolder, number: int) -> None:
         report = _read(folder.file(number, _FINDINGS))
         if report is not None:
             self._live.merge(report)
@@ -326,4 +327,4 @@ def _join_traces(path: str, parts: list[str]) -> None:
     """Put the events of child processes into the trace, by time; behind its end, if it is no file but a stream."""
     whole = os.path.isfile(path)
     with trace_writer(path, atomic=whole) as writer:
-        children.merge_traces([path, *parts] if whole else parts, writer.write_many)
+        merge_traces([path, *parts] if whole else parts, writer.write_many)

@@ -17,6 +17,7 @@ from lawful.engine.watch_settings import Settings
 from lawful.pristine_os import clock
 from lawful.sources.python import children, emitting, tracer_choice
 from lawful.sources.python.flusher import INTERVAL, Flusher
+from lawful.sources.python.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
@@ -374,7 +375,7 @@ class Session:
         self._become(self._membership.folder)
         self.tracer.resume()
 
-    def _become(self, folder: children.RunFolder | None) -> None:
+    def _become(self, folder: RunFolder | None) -> None:
         """Be a child process of the run."""
         if folder is None or not self._membership.enter(folder):
             self._give_up()
@@ -402,7 +403,7 @@ class Session:
     def arrive(self, folder: str, began: float) -> bool:
         """Join a run that began then, in a new process; false if it is over."""
         self._late = clock.monotonic() - began
-        self._become(children.RunFolder(folder))
+        self._become(RunFolder(folder))
         if self.finished:
             return False
         try:

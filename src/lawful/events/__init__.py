@@ -5,43 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lawful.events.event_kinds import EVENT_KINDS, FIELDS, Event, mentioned_ids
+from lawful.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from lawful.events.reader import MAX_VALUE, TraceReader, open_trace
-    from lawful.events.writer import Format, TraceWriter
+    from lawful.events.reader import MAX_VALUE as MAX_VALUE
+    from lawful.events.reader import TraceReader as TraceReader
+    from lawful.events.reader import open_trace as open_trace
+    from lawful.events.writer import Format as Format
+    from lawful.events.writer import TraceWriter as TraceWriter
 
-__all__ = [
-    "EVENT_KINDS",
-    "FIELDS",
-    "MAX_VALUE",
-    "Event",
-    "Format",
-    "TraceReader",
-    "TraceWriter",
-    "mentioned_ids",
-    "open_trace",
-]
-
-# A program that is watched needs no trace files: these are imported when they are first used.
-_HOMES = {
-    "MAX_VALUE": "lawful.events.reader",
-    "TraceReader": "lawful.events.reader",
-    "open_trace": "lawful.events.reader",
-    "Format": "lawful.events.writer",
-    "TraceWriter": "lawful.events.writer",
-}
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# A program that is watched needs no trace files.
+_HOMES = {"lawful.events.reader": "MAX_VALUE TraceReader open_trace", "lawful.events.writer": "Format TraceWriter"}
+__getattr__, __dir__, _names = lazy_names(__name__, _HOMES)
+__all__ = ["EVENT_KINDS", "FIELDS", "Event", "mentioned_ids", *_names]

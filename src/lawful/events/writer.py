@@ -8,9 +8,9 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import islice
-from types import TracebackType
-from typing import IO, Any, Literal, Protocol, Self
+from typing import IO, Any, Literal, Self
 
 import msgspec
 
@@ -29,52 +29,25 @@ _COMPRESSED_BLOCK = 1024 * 1024
 _BATCH = 4096
 
 
-class _Compressor(Protocol):
-    def compress(self, data: bytes) -> bytes: ...
+class _Compressor:
+    """Compresses a stream; `sync` closes off a block, so that all that went in can be had from what came out."""
 
-    def sync(self) -> bytes:
-        """Close off a block: all that went in can be had from what came out."""
-        ...
-
-    def finish(self) -> bytes: ...
-
-
-class _Gzip:
-    def __init__(self) -> None:
-        self._object = zlib.compressobj(6, zlib.DEFLATED, 31)
-
-    def compress(self, data: bytes) -> bytes:
-        return self._object.compress(data)
-
-    def sync(self) -> bytes:
-        return self._object.flush(zlib.Z_SYNC_FLUSH)
-
-    def finish(self) -> bytes:
-        return self._object.flush()
+    def __init__(self, stream: Any, sync_mode: int) -> None:
+        self.compress: Callable[[bytes], bytes] = stream.compress
+        self.sync: Callable[[], bytes] = partial(stream.flush, sync_mode)
+        self.finish: Callable[[], bytes] = stream.flush
 
 
-class _Zstd:
-    def __init__(self) -> None:
-        try:
-            import zstandard
-        except ImportError as error:
-            raise TraceError(
-                "trace-no-zstd", "writing zstd needs the package `zstandard`", hint="pip install zstandard"
-            ) from error
-        self._object = zstandard.ZstdCompressor().compressobj()
-        self._block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
-
-    def compress(self, data: bytes) -> bytes:
-        return self._object.compress(data)
-
-    def sync(self) -> bytes:
-        return self._object.flush(self._block)
-
-    def finish(self) -> bytes:
-        return self._object.flush()
-
-
-_COMPRESSORS: Mapping[str, Callable[[], _Compressor]] = {"gz": _Gzip, "zst": _Zstd}
+def _compressor(kind: str) -> _Compressor:
+    if kind == "gz":
+        return _Compressor(zlib.compressobj(6, zlib.DEFLATED, 31), zlib.Z_SYNC_FLUSH)
+    try:
+        import zstandard
+    except ImportError as error:
+        raise TraceError(
+            "trace-no-zstd", "writing zstd needs the package `zstandard`", hint="pip install zstandard"
+        ) from error
+    return _Compressor(zstandard.ZstdCompressor().compressobj(), zstandard.COMPRESSOBJ_FLUSH_BLOCK)
 
 
 class TraceWriter:
@@ -116,7 +89,7 @@ class TraceWriter:
         self._interval = interval
         self._encoder = msgspec.json.Encoder()
         kind = compression or packed
-        self._compressor = _COMPRESSORS[kind]() if kind and kind != "none" else None
+        self._compressor = _compressor(kind) if kind and kind != "none" else None
         self._pending: list[bytes] = []
         self._pending_size = 0
         self._unflushed = 0  # text inside the compressor
@@ -211,9 +184,7 @@ class TraceWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is None:
             self.close()
         elif self._rename is not None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import os
+
+    from lawful.engine.run import LawRun
     from lawful.reports.core import Report
 
 FORMATS = ("text", "json", "sarif", "junit", "github", "html")
@@ -36,3 +39,28 @@ def render(report: Report, form: str, *, title: str | None = None) -> str:
     from lawful.reports import html
 
     return html.render(report, title=title)
+
+
+def render_run(
+    run: LawRun,
+    form: str,
+    folder: str | os.PathLike[str],
+    *,
+    command: str = "run",
+    baseline: str | None = None,
+    title: str | None = None,
+    details: bool = False,
+    known: bool = False,
+) -> str:
+    """The report on a watched program in any format; `details` and `known` are for text."""
+    from lawful.reports import live
+
+    if form == "text":
+        return live.render_text(run, folder=folder, details=details, known=known)
+    if form == "json":
+        return live.render_json(run, folder=folder, baseline=baseline).decode()
+    from lawful.reports import gather
+    from lawful.reports.sources import SourceLines
+
+    report = gather.of_live(run, SourceLines(folder), command=command, baseline=baseline, pictures=form == "html")
+    return render(report, form, title=title)

@@ -66,18 +66,7 @@ class SessionReports:
             run.warn(f"the report is not written: {error}")
 
     def _text(self, run: LawRun) -> str:
-        form = self._options.form
+        from lawful.reports.formats import render_run
+
         baseline = None if self._known is None else self._known.path
-        from lawful.reports import live
-
-        if form == "text":
-            return live.render_text(run, folder=self._folder)
-        if form == "json":
-            return live.render_json(run, folder=self._folder, baseline=baseline).decode()
-        from lawful.reports import formats, gather
-        from lawful.reports.sources import SourceLines
-
-        report = gather.of_live(
-            run, SourceLines(self._folder), command="pytest", baseline=baseline, pictures=form == "html"
-        )
-        return formats.render(report, form)
+        return render_run(run, self._options.form, self._folder, command="pytest", baseline=baseline)

@@ -14,19 +14,18 @@ from lawful import config
 from lawful.engine.findings import Finding
 from lawful.engine.run import LawRun
 from lawful.engine.session import Session
-from lawful.engine.watch_settings import BUFFER, Settings
 from lawful.errors import LawfulError
 from lawful.laws.loader import find_laws, load_laws
 from lawful.laws.protocol import Law
 from lawful.reports.formats import format_of
-from lawful.reports.sources import SourceLines
-from lawful.sources.python.scope import Scope, find_project
+from lawful.run_setup import watch_settings, with_learner
+from lawful.sources.python.scope import find_project
 
 if TYPE_CHECKING:
     from lawful.engine.learner_setup import LearningHistory
     from lawful.engine.live_learning import LiveLearner
     from lawful.engine.sample_tracking import ConfidenceHistory, SampleTracking
-    from lawful.laws.grammar.groups import Binding
+    from lawful.engine.watch_settings import Settings
 
 
 @dataclass(frozen=True)
@@ -69,17 +68,11 @@ def read_options(options: argparse.Namespace, rootdir: Path, worker: str | None)
     if both.trace is not None:
         _refuse_python_file(both.trace, "trace")
     named = {name: path for word in both.laws for name, path in find_laws(word).items()}
-    settings = Settings(
-        scope=Scope(both.calls, both.public, both.fields, both.include, both.exclude, project),
+    settings = watch_settings(
+        both,
+        project,
         trace=_worker_trace(both.trace, worker) if both.trace else None,
-        history=10 if both.history is None else both.history,
-        on_violation=both.on_violation or "report",
-        buffer=both.buffer or BUFFER,
-        drop=both.when_full == "drop",
-        core=both.core,
-        ignore=both.ignore,
         tests=(both.on_violation or "report") == "report",
-        groups=_groups(both),
     )
     laws = load_laws(named)
     learns: bool | None = options.lawful_learn
@@ -89,7 +82,8 @@ def read_options(options: argparse.Namespace, rootdir: Path, worker: str | None)
     if both.sampling.asked:
         chosen = _sampling(chosen, both.sampling, laws)
     if learns:
-        return _learning(chosen, both.learn)
+        settings, memory = with_learner(chosen.settings, both.learn)
+        return replace(chosen, settings=settings, memory=memory)
     if options.lawful_store is not None and not both.sampling.asked:
         hint = "add --lawful-learn, or --lawful-confidence"
         raise LawfulError("usage", "there is a store, but nothing is learned or sampled", hint=hint)
@@ -133,28 +127,6 @@ def _sampling(chosen: SessionOptions, asked: config.SamplingConfig, laws: tuple[
         settings=replace(chosen.settings, demand=sample_tracking.demand(asked)),
         confidence_history=confidence_history,
     )
-
-
-def _learning(chosen: SessionOptions, asked: config.LearnConfig) -> SessionOptions:
-    from lawful.engine import learner_setup
-
-    # What a store should keep must not be pruned away.
-    told = learner_setup.parameters(asked, all_rules=asked.store is not None)
-    settings = replace(chosen.settings, scope=learner_setup.widened(chosen.settings.scope), learn=told)
-    memory = None
-    if asked.store is not None:
-        source = SourceLines(os.path.abspath(settings.scope.project))
-        memory = learner_setup.LearningHistory(asked.store, source.function)
-    return replace(chosen, settings=settings, memory=memory)
-
-
-def _groups(both: config.Config) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
-    """What the groups of views are."""
-    if not both.groups:
-        return ()
-    from lawful.laws.grammar.groups import read_groups
-
-    return read_groups(both.groups, where=both.file)
 
 
 def _worker_trace(trace: str, worker: str | None) -> str:

@@ -1,8 +1,10 @@
-"""Servers on a socket of their own: where they listen, how they begin and end."""
+"""Servers on a socket of their own: where they listen, their tokens, how they begin and end."""
 
 from __future__ import annotations
 
+import os
 import socket
+from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING
 
 from lawful.errors import LawfulError
@@ -34,6 +36,12 @@ def address(found: socket.socket) -> tuple[str, int]:
     """Where a socket listens."""
     host, port = found.getsockname()[:2]
     return host, port
+
+
+def new_token() -> str:
+    """A token that nobody can guess, of 32 characters."""
+    # The module `secrets` does the same, but takes longer to import than everything else here.
+    return urlsafe_b64encode(os.urandom(24)).decode()
 
 
 def location(host: str, port: int, token: str | None, scheme: str = "http") -> str:

@@ -6,7 +6,7 @@ from types import CodeType, FunctionType
 
 from lawful.sources.python import names
 from lawful.sources.python.sites import probes
-from lawful.sources.python.tracer_protocol import Callee, CodePlan, Operation, PlannerDefaults, Want
+from lawful.sources.python.tracer_protocol import Callee, CodePlan, Operation, Want, WatchPlanner
 
 CALL = Want.PRE | Want.POST | Want.RAISE | Want.ARGS | Want.RESULT | Want.SITE
 NEW = CALL | Want.NEW
@@ -20,7 +20,7 @@ MODULE = "prog"
 FILE = "prog.py"
 
 
-class ByName(PlannerDefaults):
+class ByName(WatchPlanner):
     """Watches what is named: `calls` where module `prog` calls it, `own` functions of `prog` where they start."""
 
     def __init__(self, calls: dict[str, Want], own: dict[str, Want]) -> None:

@@ -219,14 +219,20 @@ def test_forget_and_children() -> None:
 def test_remembered_answers_last_as_long_as_their_objects() -> None:
     answers: IdentityCache[str] = IdentityCache()
     one, kind = Plain(), Plain
-    answers.put("yes", one, kind)
-    answers.put("descriptor", list.append, list)
-    found = answers.get(one, kind)
-    assert found is not None
-    assert found[0] == "yes"
-    assert answers.get(one) is None
-    assert answers.get(list.append, list) is not None
-    del one, found
+    asked: list[str] = []
+
+    def ask(answer: str) -> str:
+        asked.append(answer)
+        return answer
+
+    assert answers.find(lambda: ask("yes"), one, kind) == "yes"
+    assert answers.find(lambda: ask("descriptor"), list.append, list) == "descriptor"
+    assert answers.find(lambda: ask("again"), one, kind) == "yes"
+    assert answers.find(lambda: ask("again"), list.append, list) == "descriptor"
+    assert answers.find(lambda: ask("alone"), one) == "alone"
+    assert answers.find(lambda: ask("named"), one, kind, name="other") == "named"
+    assert asked == ["yes", "descriptor", "alone", "named"]
+    del one
     assert len(answers._answers) == 1
-    answers.put("kept by nobody", [1])
+    assert answers.find(lambda: ask("kept by nobody"), [1]) == "kept by nobody"
     assert len(answers._answers) == 1

@@ -16,7 +16,7 @@ from lawful.laws import rml
 from lawful.learning import templates, window
 from lawful.sources.python import tracer_choice
 from lawful.sources.python.scope import Scope
-from lawful.sources.python.tracer_protocol import LEARNING, Event, Tracer, Want, told
+from lawful.sources.python.tracer_protocol import LEARNING, Event, Tracer, Want, as_events
 from lawful.sources.python.watch_planner import LawWatchPlanner
 from sources.python.by_name import BRIEF, ByName
 
@@ -142,7 +142,9 @@ def numbers(make: Make) -> Numbers:
 def by_events(make: Make, prog: Run, source: str, act: Callable[[ModuleType], object], **options: Any) -> Numbers:
     """What the learner would know if all came as events, none of them left out."""
     plain = {
-        key: {name: told(wants) for name, wants in options[key].items()} for key in ("calls", "own") if key in options
+        key: {name: as_events(wants) for name, wants in options[key].items()}
+        for key in ("calls", "own")
+        if key in options
     }
     events: list[Event] = []
     tracer = make(events.extend, **plain)

@@ -91,7 +91,7 @@ def test_only_what_may_be_of_interest_is_asked_about(tracer_core: str, library: 
     # The first tells whose file it is; the others have, or use, a name that somebody waits for.
     assert watched.asked == {"first": 1, "Door.close": 1, "leave": 1, "stop": 1}
     assert [event["name"] for event in events] == ["library.Door.close"]
-    planned = {name: watched._was_planned(getattr(library, name).__code__) for name in ("first", "plain", "shut")}
+    planned = {name: watched.codes.planned(getattr(library, name).__code__) for name in ("first", "plain", "shut")}
     assert planned["plain"] is not None
     assert not planned["plain"].reports
     assert planned["first"] == planned["plain"]
@@ -157,5 +157,5 @@ def test_two_at_once_have_notes_of_their_own(tracer_core: str, library: ModuleTy
     finally:
         for tracer in tracers:
             tracer.stop()
-    assert all(each._was_planned(library.plain.__code__) is not None for each in both)
+    assert all(each.codes.planned(library.plain.__code__) is not None for each in both)
     assert sum(each.asked["plain"] for each in both) == 1

@@ -44,21 +44,21 @@ def test_it_is_what_looking_anew_finds(seed: int, core_used: str, monkeypatch: p
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     for name in MODULES:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    standing = ResolvedNames("script")
+    resolved = ResolvedNames("script")
     for name in NAMES:
-        standing.add(name)
-    seen = entries(standing)
+        resolved.add(name)
+    seen = entries(resolved)
     for _ in range(150):
         change(chance, monkeypatch)
-        before, after = standing.changes, standing.settle()
-        assert {name: standing.place(name) for name in NAMES} == {name: resolve(name, "script") for name in NAMES}
-        now = entries(standing)
+        before, after = resolved.changes, resolved.refresh()
+        assert {name: resolved.place(name) for name in NAMES} == {name: resolve(name, "script") for name in NAMES}
+        now = entries(resolved)
         assert (after != before) == any(now[name] is not seen[name] for name in NAMES)
         seen = now
 
 
-def entries(standing: ResolvedNames) -> dict[str, object]:
-    places = {name: standing.place(name) for name in NAMES}
+def entries(resolved: ResolvedNames) -> dict[str, object]:
+    places = {name: resolved.place(name) for name in NAMES}
     return {name: place and place.entry for name, place in places.items()}
 
 
@@ -115,19 +115,19 @@ def test_a_name_is_looked_up_again_only_when_something_on_its_way_changed(
     monkeypatch.setattr(sys.modules[ResolvedNames.__module__], "follow", follow)
     for name in MODULES:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    standing = ResolvedNames(None)
+    resolved = ResolvedNames(None)
     for name in ("shopa.buy", "shopa.Till.buy", "shopb.buy", "shopc.buy"):
-        standing.add(name)
-    standing.settle()
+        resolved.add(name)
+    resolved.refresh()
     looked.clear()
-    standing.settle()
+    resolved.refresh()
     assert looked == []
     vars(sys.modules["shopa"])["buy"] = lambda: None
-    standing.settle()
+    resolved.refresh()
     assert looked == ["shopa.buy"]
     looked.clear()
     monkeypatch.setitem(sys.modules, "shopc", ModuleType("shopc"))
-    standing.settle()
+    resolved.refresh()
     assert looked == ["shopc.buy"]
 
 
@@ -137,12 +137,12 @@ def test_a_class_that_changes_very_often(core_used: str, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "shopa", module)
     kind: Any = type("Till", (), {})
     vars(module)["Till"] = kind
-    standing = ResolvedNames(None)
-    standing.add("shopa.Till.buy")
+    resolved = ResolvedNames(None)
+    resolved.add("shopa.Till.buy")
     for number in range(3000):
         kind.buy = function = eval(f"lambda: {number}")
-        standing.settle()
-        place = standing.place("shopa.Till.buy")
+        resolved.refresh()
+        place = resolved.place("shopa.Till.buy")
         assert place is not None
         assert place.entry is function
 
@@ -155,11 +155,11 @@ def test_one_goes_on_when_another_with_the_same_modules_is_gone(
     first, second = ResolvedNames(None), ResolvedNames(None)
     for each in (first, second):
         each.add("shopa.buy")
-        each.settle()
+        each.refresh()
     del first, each
     gc.collect()
     vars(module)["buy"] = 3
     before = second.changes
-    assert second.settle() != before
+    assert second.refresh() != before
     vars(module)["other"] = 4
-    assert second.settle() == before + 1
+    assert second.refresh() == before + 1

@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from lawful.sources.python import tracer_choice
-from lawful.sources.python.tracer_protocol import PlannerDefaults
+from lawful.sources.python.tracer_protocol import WatchPlanner
 
 
-class Nothing(PlannerDefaults):
+class Nothing(WatchPlanner):
     """Wants nothing, and counts how often it is asked."""
 
     def __init__(self) -> None:

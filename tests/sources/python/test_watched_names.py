@@ -32,7 +32,7 @@ def functions() -> list[FunctionType]:
 @pytest.mark.parametrize("seed", range(20))
 def test_functions_are_found_under_whatever_name_they_have_now(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    points = WatchedNames([compile(LAW)], None, Want(0))
+    watched = WatchedNames([compile(LAW)], None, Want(0))
     known = functions()
     for _ in range(60):
         module = chance.choice(("shopa", "shopb"))
@@ -48,13 +48,13 @@ def test_functions_are_found_under_whatever_name_they_have_now(seed: int, monkey
                 setattr(owner, name, chance.choice(known))
             elif name in vars(owner):
                 delattr(owner, name)
-        points.settle()
+        watched.refresh()
         for function in known:
             code = function.__code__
-            assert points.functions_of(code) == expected(points, code)
-            assert points.stand_for(code) == any(point.has(code) for point in points.by_name.values())
+            assert watched.functions_of(code) == expected(watched, code)
+            assert watched.is_named(code) == any(each.has(code) for each in watched.by_name.values())
 
 
-def expected(points: WatchedNames, code: CodeType) -> list[WatchedName]:
+def expected(watched: WatchedNames, code: CodeType) -> list[WatchedName]:
     """One after the other, as slow as it is plain."""
-    return [point for point in points.functions if point.last == code.co_name or point.has(code)]
+    return [each for each in watched.functions if each.last == code.co_name or each.has(code)]

@@ -126,7 +126,6 @@ class Exchange:
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
-        self.groups = wanted.groups
         self.numbered = numbered
         self._sent: Table[itertools.count[int]] = Table()
         self._numbers = itertools.count(1)

@@ -333,32 +333,38 @@ K = TypeVar("K")
 
 
 class IdentityCache(Generic[K]):
-    """Answers remembered for one or two objects by identity, for as long as these live."""
+    """Answers about one or two objects and perhaps a name, by identity, for as long as the objects live."""
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[int, int], tuple[K, tuple[Any, ...]]] = {}
+        self._answers: dict[tuple[int, int, str], tuple[K, tuple[Any, ...]]] = {}
 
-    def get(self, one: object, two: object = None) -> tuple[K, tuple[Any, ...]] | None:
-        """The answer, with what keeps it, or None."""
-        return self._answers.get((id(one), id(two)))
+    def find(self, ask: Callable[[], K], one: object, two: object = None, name: str = "") -> K:
+        """The answer given before, or what `ask` says now."""
+        key = (id(one), id(two), name)
+        known = self._answers.get(key)
+        if known is not None:
+            return known[0]
+        answer = ask()
+        keep = self._keep(key, one, two)
+        if keep is not None:
+            self._answers[key] = (answer, keep)
+        return answer
 
-    def put(self, answer: K, one: object, two: object = None) -> None:
-        """Remember an answer."""
-        key = (id(one), id(two))
+    def _keep(self, key: tuple[int, int, str], *objects: object) -> tuple[Any, ...] | None:
+        """What makes an answer live as long as the objects; None if nothing can."""
 
-        def forget(_: object, answers: dict[tuple[int, int], Any] = self._answers) -> None:
+        def forget(_: object, answers: dict[tuple[int, int, str], Any] = self._answers) -> None:
             answers.pop(key, None)
 
         keep: list[Any] = []
-        for value in (one, two):
+        for value in objects:
             if _tells(type(value)):
                 keep.append(weakref.ref(value, forget))
             elif value is None or id(type(value)) in _BORDER_IDS:
                 keep.append(value)  # a descriptor of a C type, which lives as long as that
             else:
-                return
-        self._answers[key] = (answer, tuple(keep))
+                return None
+        return tuple(keep)
 
     def clear(self) -> None:
-        """Forget all."""
         self._answers.clear()

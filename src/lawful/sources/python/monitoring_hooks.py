@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import lawful
 from lawful.sources.python.frames import MISSING
-from lawful.sources.python.observer import Code
-from lawful.sources.python.tracer_protocol import Want
+from lawful.sources.python.tracer_protocol import Probe, Want
+from lawful.sources.python.watched_code import WatchedCode
 
 if TYPE_CHECKING:
     from lawful.sources.python.pytracer import PythonTracer
@@ -32,7 +32,8 @@ class MonitoringHooks:
 
     def __init__(self, tracer: PythonTracer) -> None:
         self._tracer = tracer
-        self._observer = tracer.observer
+        self._codes = tracer.codes
+        self._sampler = tracer.sampler
         self._tool = -1
         self._second = -1
         self._global = 0
@@ -47,11 +48,11 @@ class MonitoringHooks:
         self._tool = self._take_tool()
         if self._tool < 0:
             raise RuntimeError("no tool id of sys.monitoring is free")
-        self._observer.sampler.wake = self._wake
+        self._sampler.wake = self._wake
         for event, callback in self._callbacks():
             monitoring.register_callback(self._tool, event, callback)
         for running in sys._current_frames().values():
-            self._look_at_running(running)
+            self._plan_running(running)
         if self._tool < 0:
             return  # that failed, and the tracer has stopped
         self._global = events.PY_START
@@ -71,49 +72,40 @@ class MonitoringHooks:
         if self._second < 0:
             self._second = self._take_tool()
             events = self._monitoring.events
-            for event, callback in (
-                (events.PY_START, self._second_start),
-                (events.PY_RETURN, self._return),
-                (events.PY_YIELD, self._yield),
-                (events.PY_RESUME, self._resume),
-            ):
+            callbacks = {**dict(self._callbacks()), events.PY_START: self._second_start}
+            for event in (events.PY_START, events.PY_RETURN, events.PY_YIELD, events.PY_RESUME):
                 if self._second >= 0:
-                    self._monitoring.register_callback(self._second, event, callback)
+                    self._monitoring.register_callback(self._second, event, callbacks[event])
         return self._second
 
-    def _look_at_running(self, frame: FrameType | None) -> None:
+    def _plan_running(self, frame: FrameType | None) -> None:
         """Code that is running already will not start again."""
         try:
             while frame is not None:
                 code = frame.f_code
-                if not code.co_filename.startswith(OWN_FOLDER) and self._observer.code(code) is None:
-                    known = self._look_at(code, frame)
+                if not code.co_filename.startswith(OWN_FOLDER) and self._codes.get(code) is None:
+                    known = self._plan(code, frame)
                     if known is not None:
-                        self._observer.starts(known, code)
+                        self._codes.report_start(known, code)
                 frame = frame.f_back
         except Exception as error:
             self._tracer.failed(error)
 
     def remove(self) -> None:
-        """Give the tool id back."""
+        """Give the tool ids back."""
         monitoring = self._monitoring
-        tool, self._tool = self._tool, -1
-        if tool < 0:
+        tools, self._tool, self._second = (self._tool, self._second), -1, -1
+        if tools[0] < 0:
             return
-        monitoring.set_events(tool, 0)
-        for code in self._observer.codes():
-            monitoring.set_local_events(tool, code, 0)
-        for event, _ in self._callbacks():
-            monitoring.register_callback(tool, event, None)
-        monitoring.free_tool_id(tool)
-        second, self._second = self._second, -1
-        if second >= 0:
-            for code in self._observer.codes():
-                monitoring.set_local_events(second, code, 0)
-            for event, _ in self._callbacks():
-                monitoring.register_callback(second, event, None)
-            monitoring.free_tool_id(second)
-        self._observer.forget_codes()
+        monitoring.set_events(tools[0], 0)
+        for tool in tools:
+            if tool >= 0:
+                for code, _ in self._codes.living():
+                    monitoring.set_local_events(tool, code, 0)
+                for event, _ in self._callbacks():
+                    monitoring.register_callback(tool, event, None)
+                monitoring.free_tool_id(tool)
+        self._tracer.forget_codes()
 
     def _callbacks(self) -> list[tuple[int, Callable[..., Any]]]:
         events = self._monitoring.events
@@ -122,7 +114,7 @@ class MonitoringHooks:
             (events.PY_RETURN, self._return),
             (events.PY_YIELD, self._yield),
             (events.PY_RESUME, self._resume),
-            (events.PY_THROW, self._throw),
+            (events.PY_THROW, self._resume),
             (events.PY_UNWIND, self._unwind),
             (events.RAISE, self._raise),
             (events.INSTRUCTION, self._instruction),
@@ -130,14 +122,13 @@ class MonitoringHooks:
             (events.C_RETURN, self._c_return),
         ]
 
-    def _need(self) -> None:
+    def _ask_for_exceptions(self) -> None:
         """Exceptions can only be asked for everywhere: once they matter, and not before."""
-        observer = self._observer
         events = self._monitoring.events
         wanted = self._global
-        if observer.needs_raise:
+        if self._tracer.caller.needs_exceptions:
             wanted |= events.RAISE
-        if observer.needs_unwind:
+        if self._tracer.callee.needs_exceptions:
             wanted |= events.PY_UNWIND | events.PY_THROW
         if wanted != self._global and self._tool >= 0:
             self._global = wanted
@@ -146,23 +137,23 @@ class MonitoringHooks:
     def after_fork(self) -> None:
         self._planning = allocate_lock()  # who held it may not be here
 
-    def _look_at(self, code: CodeType, frame: Any) -> Any:
-        """Decide about a code object. Threads that come to it meanwhile wait: what they do in it would not be told."""
+    def _plan(self, code: CodeType, frame: FrameType) -> WatchedCode | None:
+        """Decide about a code object. Threads that come to it meanwhile wait: nothing they do in it is lost."""
         with self._planning:
-            known = self._observer.code(code)
-            if known is not None and known.ready:
+            known = self._codes.get(code)
+            if known is not None and known.armed:
                 return known
-            known = self._observer.look_at(code, frame)
+            known = self._codes.plan(frame)
             if known is None:
                 return None
             if self._tool >= 0:
-                known.apart = known.callee is not None and bool(known.groups) and self._second_tool() >= 0
+                known.second_tool = known.callee is not None and bool(known.groups) and self._second_tool() >= 0
                 self._share(code, known)
                 self._switch(code, known)
-            known.ready = True
+            known.armed = True
             return known
 
-    def _share(self, code: CodeType, known: Code) -> None:
+    def _share(self, code: CodeType, known: WatchedCode) -> None:
         """Let another tool ask before there are events of instructions.
 
         Which tools want an instruction is noted for each of them only where several tools have asked for an event. If
@@ -171,31 +162,32 @@ class MonitoringHooks:
         that leaves again, for whoever else may come. `sys.settrace` is a tool, too.
         """
         events = self._monitoring.events
-        if known.own and known.probes and known.callee is None and self._observer.tells_seen:
-            known.shared = self._second_tool() >= 0
-            if known.shared:
+        if known.own and known.probes and known.callee is None and self._codes.reports_starts:
+            known.second_tool_start = self._second_tool() >= 0
+            if known.second_tool_start:
                 self._monitoring.set_local_events(self._second, code, events.PY_START)
-        guest = self._take_tool() if known.probes and not self._observer.blind else -1
+        guest = self._take_tool() if known.probes and not self._tracer.caller.sees_calls_only else -1
         if guest >= 0:
             self._monitoring.set_local_events(guest, code, events.INSTRUCTION)
             self._monitoring.set_local_events(self._tool, code, events.INSTRUCTION)
             self._monitoring.set_local_events(guest, code, 0)
             self._monitoring.free_tool_id(guest)
 
-    def _switch(self, code: CodeType, known: Code) -> None:
+    def _switch(self, code: CodeType, known: WatchedCode) -> None:
         """On, with all that was disabled."""
         events = self._monitoring.events
         inside, outside = 0, self._events_outside(code, known)
         if known.probes:
-            inside = events.CALL | events.C_RETURN | events.C_RAISE if self._observer.blind else events.INSTRUCTION
-        if known.apart:
+            blind = self._tracer.caller.sees_calls_only
+            inside = events.CALL | events.C_RETURN | events.C_RAISE if blind else events.INSTRUCTION
+        if known.second_tool:
             self._monitoring.set_local_events(self._second, code, 0)
             self._monitoring.set_local_events(self._second, code, outside)
             outside = 0
         self._monitoring.set_local_events(self._tool, code, outside)
         self._monitoring.set_local_events(self._tool, code, inside | outside)
 
-    def _events_outside(self, code: CodeType, known: Code) -> int:
+    def _events_outside(self, code: CodeType, known: WatchedCode) -> int:
         """Where it starts and ends."""
         events = self._monitoring.events
         found = 0
@@ -206,16 +198,16 @@ class MonitoringHooks:
         return int(found)
 
     def _wake(self, groups: frozenset[int], births_only: bool) -> None:
-        for code, known in self._observer.sleepers():
-            places = [(known.groups, known.bears), *((probe.groups, probe.bears) for probe in known.probes.values())]
-            if any((bears or not births_only) and not groups.isdisjoint(each) for each, bears in places):
-                known.slept = False
+        for code, known in self._codes.living():
+            places: list[WatchedCode | Probe] = [known, *known.probes.values()] if known.has_disabled else []
+            if any((each.may_create or not births_only) and not groups.isdisjoint(each.groups) for each in places):
+                known.has_disabled = False
                 self._switch(code, known)
 
     def rearm(self) -> None:
         """Starts of all own code are to be told once more."""
-        for code, known in self._observer.rearm():
-            if known.callee is not None and not known.apart:
+        for code, known in self._codes.rearm():
+            if known.callee is not None and not known.second_tool:
                 continue  # they are told anyway
             tool = self._second_tool()
             if tool < 0:
@@ -225,155 +217,92 @@ class MonitoringHooks:
             start = self._monitoring.events.PY_START
             self._monitoring.set_local_events(tool, code, outside & ~start)
             self._monitoring.set_local_events(tool, code, outside | start)
-            if known.probes and not known.apart and not known.shared:
-                known.shared = True  # there was no second tool when it was looked at
+            if known.probes and not known.second_tool and not known.second_tool_start:
+                known.second_tool_start = True  # there was no second tool when it was looked at
                 self._switch(code, known)
 
     # -- callbacks -------------------------------------------------------------------------------
 
     def _start(self, code: CodeType, offset: int) -> Any:
-        return self._starts(code, sys._getframe(1), second=False)
+        return self._on_start(code, sys._getframe(1), second=False)
 
     def _second_start(self, code: CodeType, offset: int) -> Any:
-        return self._starts(code, sys._getframe(1), second=True)
+        return self._on_start(code, sys._getframe(1), second=True)
 
-    def _starts(self, code: CodeType, frame: FrameType, *, second: bool) -> Any:
+    def _on_start(self, code: CodeType, frame: FrameType, *, second: bool) -> Any:
         if code.co_filename.startswith(OWN_FOLDER):
             return self._disable
-        thread = self._tracer.thread
-        if thread.busy:
-            return None
-        thread.busy = True
-        timed = self._tracer.timer.start()
-        carried = None
-        try:
-            known = self._observer.code(code)
-            first = known is None
-            if known is None or not known.ready:
-                known = self._look_at(code, frame)
-            if known is None:
-                return self._disable
-            self._observer.starts(known, code)
-            if known.callee is None or known.apart != (second or (first and known.apart)):
-                return self._disable
-            if known.apart and self._observer.sampler.asleep(known.groups, known.bears):
-                known.slept = True
-                return self._disable
-            self._observer.started(known, code, frame)
-            self._need()
-            if known.apart and not second:
-                return self._disable  # from now on the second tool is told
-        except BaseException as error:
-            carried = self._tracer.carry(error)
-        finally:
-            thread.busy = False
-            if timed:
-                self._tracer.timer.stop()
-        if carried is not None:
-            raise carried
-        return None
+        return self._tracer.observe(self._started, code, frame, second)
+
+    def _started(self, code: CodeType, frame: FrameType, second: bool) -> Any:
+        known = self._codes.get(code)
+        first = known is None
+        if known is None or not known.armed:
+            known = self._plan(code, frame)
+        if known is None:
+            return self._disable
+        self._codes.report_start(known, code)
+        if known.callee is None or known.second_tool != (second or (first and known.second_tool)):
+            return self._disable
+        if known.second_tool and self._sampler.asleep(known.groups, known.may_create):
+            known.has_disabled = True
+            return self._disable
+        self._tracer.callee.started(known, code, frame)
+        self._ask_for_exceptions()
+        # From now on the second tool is told.
+        return self._disable if known.second_tool and not second else None
 
     def _return(self, code: CodeType, offset: int, value: object) -> Any:
-        known = self._observer.code(code)
-        if known is not None and known.apart and self._observer.sampler.asleep(known.groups, False):
-            frame = sys._getframe(1)
-            if not self._observer.has_started(frame):
-                known.slept = True
-                return self._disable
-        return self._callee(code, lambda known, frame: self._observer.returned(known, frame, value))
+        known = self._codes.get(code)
+        frame = sys._getframe(1)
+        asleep = known is not None and known.second_tool and self._sampler.asleep(known.groups, False)
+        if known is not None and asleep and not self._tracer.callee.has_open(frame):
+            known.has_disabled = True
+            return self._disable
+        return self._observe(code, self._tracer.callee.returned, frame, value)
 
     def _yield(self, code: CodeType, offset: int, value: object) -> Any:
-        return self._callee(code, lambda known, frame: self._observer.yielded(known, frame, value))
+        return self._observe(code, self._tracer.callee.yielded, sys._getframe(1), value)
 
-    def _resume(self, code: CodeType, offset: int) -> Any:
-        return self._callee(code, lambda known, frame: self._observer.resumed(known, frame))
-
-    def _throw(self, code: CodeType, offset: int, error: BaseException) -> Any:
-        return self._callee(code, lambda known, frame: self._observer.resumed(known, frame))
+    def _resume(self, code: CodeType, offset: int, error: BaseException | None = None) -> Any:
+        return self._observe(code, self._tracer.callee.resumed, sys._getframe(1))
 
     def _unwind(self, code: CodeType, offset: int, error: BaseException) -> Any:
-        return self._callee(code, lambda known, frame: self._observer.unwound(known, frame, error))
+        return self._observe(code, self._tracer.callee.unwound, sys._getframe(1), error)
 
-    def _callee(self, code: CodeType, report: Callable[[Any, Any], None]) -> Any:
-        thread = self._tracer.thread
-        known = self._observer.code(code)
-        if known is None or thread.busy:
-            return None
-        thread.busy = True
-        timed = self._tracer.timer.start()
-        carried = None
-        try:
-            report(known, sys._getframe(2))
-        except BaseException as error:
-            carried = self._tracer.carry(error)
-        finally:
-            thread.busy = False
-            if timed:
-                self._tracer.timer.stop()
-        if carried is not None:
-            raise carried
-        return None
+    def _observe(self, code: CodeType, report: Callable[..., None], *args: Any) -> None:
+        known = self._codes.get(code)
+        if known is not None:
+            self._tracer.observe(report, known, *args)
 
     def _call(self, code: CodeType, offset: int, function: object, first: object) -> Any:
         first = MISSING if first is self._monitoring.MISSING else first
-
-        def report(known: Any, frame: Any) -> None:
-            self._observer.called(known, frame, offset, function, first)
-            self._need()
-
-        return self._callee(code, report)
+        self._observe(code, self._tracer.caller.called, sys._getframe(1), offset, function, first)
+        self._ask_for_exceptions()
 
     def _c_return(self, code: CodeType, offset: int, function: object, first: object) -> Any:
-        return self._callee(code, self._observer.ended)
+        return self._observe(code, self._tracer.caller.ended, sys._getframe(1))
 
     def _raise(self, code: CodeType, offset: int, error: BaseException) -> Any:
-        thread = self._tracer.thread
         frame = sys._getframe(1)
-        if thread.busy or not self._observer.has_pending(frame):
-            return None
-        thread.busy = True
-        carried = None
-        try:
-            self._observer.raised(frame, error)
-        except BaseException as fault:
-            carried = self._tracer.carry(fault)
-        finally:
-            thread.busy = False
-        if carried is not None:
-            raise carried
-        return None
+        if self._tracer.caller.has_open(frame):
+            self._tracer.observe(self._tracer.caller.raised, frame, error)
 
     def _instruction(self, code: CodeType, offset: int) -> Any:
-        known = self._observer.code(code)
-        if known is None:
+        known = self._codes.get(code)
+        if known is None or (offset not in known.probes and offset not in known.results):
             return self._disable
+        return self._tracer.observe(self._before_instruction, known, sys._getframe(1), offset)
+
+    def _before_instruction(self, known: WatchedCode, frame: FrameType, offset: int) -> Any:
+        caller = self._tracer.caller
+        again = False
+        if offset in known.results:
+            caller.after(known, frame, offset)
+            again = not caller.may_disable_result(known, frame, offset)
         probe = known.probes.get(offset)
-        is_result = offset in known.results
-        if probe is None and not is_result:
-            return self._disable
-        thread = self._tracer.thread
-        if thread.busy:
-            return None
-        thread.busy = True
-        timed = self._tracer.timer.start()
-        carried = None
-        again = True
-        try:
-            frame = sys._getframe(1)
-            if is_result:
-                self._observer.after(known, frame, offset)
-                is_result = not self._observer.ends_unseen(known, frame, offset)
-            again = is_result
-            if probe is not None:
-                again = self._observer.before(known, frame, probe) or is_result
-                if self._observer.needs_raise:
-                    self._need()
-        except BaseException as error:
-            carried = self._tracer.carry(error)
-        finally:
-            thread.busy = False
-            if timed:
-                self._tracer.timer.stop()
-        if carried is not None:
-            raise carried
+        if probe is not None:
+            again = caller.before(known, frame, probe) or again
+            if caller.needs_exceptions:
+                self._ask_for_exceptions()
         return None if again else self._disable

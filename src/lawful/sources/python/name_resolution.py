@@ -110,7 +110,7 @@ class _Kept(NamedTuple):
 
 
 class ResolvedNames:
-    """What the names that it was given stand for, as it was when it was last settled."""
+    """What the names that it was given stand for, as it was when it was last refreshed."""
 
     def __init__(self, main: str | None) -> None:
         self._main = main
@@ -138,7 +138,7 @@ class ResolvedNames:
         """The names that stand for something."""
         return ((name, place) for name, place in self._places.items() if place is not None)
 
-    def settle(self) -> int:
+    def refresh(self) -> int:
         """See what the names stand for now; a number that is another when one of them stands for something else."""
         while (changed := self._look_after()) or self._stale:
             stale = {*self._stale}.union(*(each.names for each in changed))

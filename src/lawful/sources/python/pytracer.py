@@ -23,14 +23,19 @@ import time
 from _thread import RLock
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from lawful.pristine_os import clock
 from lawful.sources.python import frames
+from lawful.sources.python.call_events import CallContext
+from lawful.sources.python.callee_events import CalleeEvents
+from lawful.sources.python.caller_events import CallerEvents
 from lawful.sources.python.identity import Identity
 from lawful.sources.python.object_sampling import ObjectSampler
-from lawful.sources.python.observer import Observer, current_task
 from lawful.sources.python.tracer_protocol import Deliver, Event, LearnerFeed, WatchPlanner
+from lawful.sources.python.watched_code import PlannerAnswers, WatchedCodes
+
+T = TypeVar("T")
 
 
 class DeliveredError(Exception):
@@ -40,10 +45,10 @@ class DeliveredError(Exception):
         self.error = error
 
 
-class Thread(threading.local):
+class ThreadState(threading.local):
     """What is kept for each thread."""
 
-    busy = False  # the tracer itself is at work
+    in_tracer = False  # the tracer itself is at work
     delivering = False
     number = 0
 
@@ -69,7 +74,7 @@ _PERIOD = 64
 _LONGEST = 0.001  # seconds: beyond this something else has run
 
 
-class Timer:
+class CallbackTimer:
     """What callbacks cost, by timing one of 64. What is timed elsewhere is skipped."""
 
     def __init__(self) -> None:
@@ -106,7 +111,7 @@ class PythonTracer:
 
     def __init__(
         self,
-        wanted: WatchPlanner,
+        planner: WatchPlanner,
         deliver: Deliver,
         *,
         flush_at: int = 1024,
@@ -117,7 +122,7 @@ class PythonTracer:
         """`learner` is not used: see `learns`."""
         self.fault: BaseException | None = None
         self.dropped = 0
-        self.thread = Thread()
+        self.thread = ThreadState()
         self._deliver = deliver
         self.flush_at = max(1, flush_at)
         self._synchronous = synchronous
@@ -134,10 +139,12 @@ class PythonTracer:
         self.sampler = ObjectSampler()
         self._spent = 0.0
         read, self.refusal = frames.reader()
-        self.observer = Observer(
-            wanted, self._identity, self._emit, self._emit_all, self._flush_now, read, self.sampler
-        )
-        self.timer = Timer()
+        self.codes = WatchedCodes(planner)
+        self._answers = PlannerAnswers(planner)
+        self._context = CallContext(planner, self.codes, self._answers, self._identity, self.sampler, self, read)
+        self.callee = CalleeEvents(self._context)
+        self.caller = CallerEvents(self._context)
+        self.timer = CallbackTimer()
         self._hooks = _hooks(self)
 
     # -- Tracer ----------------------------------------------------------------------------------
@@ -151,7 +158,7 @@ class PythonTracer:
         """Take over the numbers of objects and threads, and the clock, of a tracer that runs and is to stop."""
         self._identity, other._identity = other._identity, Identity()
         self._identity.tell(self._gone)
-        self.observer.identity = self._identity
+        self._context.identity = self._identity
         self.thread, self._threads = other.thread, other._threads
         self._process, self._began = other._process, other._began
 
@@ -163,7 +170,7 @@ class PythonTracer:
             self._began = clock.monotonic()
         self._running, self._over = True, False
         try:
-            self._quietly(self._hooks.install)
+            self._unwatched(self._hooks.install)
         except BaseException:
             self._running = False
             raise
@@ -171,9 +178,9 @@ class PythonTracer:
     def stop(self) -> None:
         """Leave the interpreter as it was. What was gathered is delivered."""
         if self._running:
-            self._quietly(self._identity.sweep)
+            self._unwatched(self._identity.sweep)
             self._running = False
-            self._quietly(self._hooks.remove)
+            self._unwatched(self._hooks.remove)
         self.flush()
         with self._delivery:
             self._over = True
@@ -182,38 +189,21 @@ class PythonTracer:
 
     def flush(self) -> None:
         """Deliver what was gathered so far."""
-        state = self.thread
-        if state.delivering:
-            return
-        was, state.busy = state.busy, True
-        try:
-            self._identity.sweep()
-            with self._delivery:
-                self._hand_over()
-        except DeliveredError as carried:
-            raise carried.error from None
-        finally:
-            state.busy = was
+        if not self.thread.delivering:
+            self._unwatched(self._sweep_and_deliver)
+
+    def _sweep_and_deliver(self) -> None:
+        self._identity.sweep()
+        with self._delivery:
+            self._hand_over()
 
     def emit(self, event: Event) -> None:
         """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
-        state = self.thread
-        was, state.busy = state.busy, True
-        try:
-            self._add(event.copy())
-        except DeliveredError as carried:
-            raise carried.error from None
-        finally:
-            state.busy = was
+        self._unwatched(lambda: self._add(event.copy()))
 
     def identify(self, value: object) -> int:
         """The id of an object, which no other object of this run ever has."""
-        state = self.thread
-        was, state.busy = state.busy, True
-        try:
-            return self._identity.of(value)
-        finally:
-            state.busy = was
+        return self._unwatched(lambda: self._identity.of(value))
 
     @property
     def cost(self) -> float:
@@ -227,7 +217,7 @@ class PythonTracer:
 
     def sample(self, group: int, rate: float, budget: int = -1) -> None:
         """Objects of this group that are born from now on become samples with this probability, so many at most."""
-        self._quietly(lambda: self.sampler.set(group, rate, budget))
+        self._unwatched(lambda: self.sampler.set(group, rate, budget))
 
     def release(self, group: int) -> None:
         """None of its objects is a sample any more."""
@@ -243,15 +233,15 @@ class PythonTracer:
 
     def rearm(self) -> None:
         """`WatchPlanner.on_seen` is to be told again of all own code that starts from now on, once."""
-        self._quietly(self._hooks.rearm)
+        self._unwatched(self._hooks.rearm)
 
     def suspend(self) -> None:
         """This thread does Lawful's own work now."""
-        self.thread.busy = True
+        self.thread.in_tracer = True
 
     def resume(self) -> None:
         """It does the program's work again."""
-        self.thread.busy = False
+        self.thread.in_tracer = False
 
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: what was gathered is the parent's, ids and threads begin anew."""
@@ -263,17 +253,20 @@ class PythonTracer:
         self.sampler.in_child(process)
         self._process = process
         self._threads = 0
-        aside = self.thread.busy
-        self.thread = Thread()
-        self.thread.busy = aside
+        aside = self.thread.in_tracer
+        self.thread = ThreadState()
+        self.thread.in_tracer = aside
 
-    def _quietly(self, act: Callable[[], None]) -> None:
+    def _unwatched(self, act: Callable[[], T]) -> T:
+        """Do something that makes no events. An exception of `deliver` goes on into the program."""
         state = self.thread
-        was, state.busy = state.busy, True
+        was, state.in_tracer = state.in_tracer, True
         try:
-            act()
+            return act()
+        except DeliveredError as carried:
+            raise carried.error from None
         finally:
-            state.busy = was
+            state.in_tracer = was
 
     # -- for the hooks ---------------------------------------------------------------------------
 
@@ -286,23 +279,49 @@ class PythonTracer:
             self._running = False
             self._hooks.remove()
 
-    def carry(self, error: BaseException) -> BaseException | None:
-        """The exception that must reach the program, or nothing: a fault of the tracer must not.
+    def observe(self, act: Callable[..., T], *args: Any) -> T | None:
+        """Do the work of a hook, unless this thread is at work already. Raises only what must reach the program."""
+        state = self.thread
+        if state.in_tracer:
+            return None
+        state.in_tracer = True
+        timed = self.timer.start()
+        try:
+            return act(*args)
+        except BaseException as error:
+            carried = self._to_raise(error)
+        finally:
+            state.in_tracer = False
+            if timed:
+                self.timer.stop()
+        if carried is not None:
+            raise carried
+        return None
 
-        One that `deliver` raised must, and so must an interrupt: a signal has struck in the middle of our work, of
-        which nobody knows now how far it has got, so that the watching ends.
+    def _to_raise(self, error: BaseException) -> BaseException | None:
+        """The exception that must reach the program, or nothing: an internal error must not.
+
+        One that `deliver` raised must, and so must an interrupt: a signal has struck in the middle of our work, so
+        that watching ends.
         """
         if isinstance(error, DeliveredError):
             return error.error
         self.failed(error)
         return None if isinstance(error, Exception) else error
 
+    def forget_codes(self) -> None:
+        """Nothing is watched any more."""
+        self.codes.clear()
+        self.callee.clear()
+        self.caller.clear()
+
     # -- events ----------------------------------------------------------------------------------
 
-    def _emit(self, kind: str, parts: Event, site: Event) -> None:
+    def record(self, kind: str, parts: Event, site: Event) -> None:
+        """An event, from its kind, its parts and its place."""
         self._add({"event": kind, **parts, **site})
 
-    def _emit_all(self, events: list[Event], site: Event) -> None:
+    def record_together(self, events: list[Event], site: Event) -> None:
         """Events that are delivered together."""
         if events:
             self._add(*(event.copy() if "file" in event else {**event, **site} for event in events))
@@ -343,13 +362,13 @@ class PythonTracer:
         if not self._running or not (sampled or self._tells_gone):
             return
         state = self.thread
-        was, state.busy = state.busy, True
+        was, state.in_tracer = state.in_tracer, True
         try:
-            self._append({"event": "gone", "name": self.observer.class_name(kind), "targetId": number}, None)
+            self._append({"event": "gone", "name": self._answers.class_name(kind), "targetId": number}, None)
         except Exception as error:
             self.failed(error)
         finally:
-            state.busy = was
+            state.in_tracer = was
 
     def _deliver_some(self) -> None:
         if self.thread.delivering:
@@ -365,7 +384,8 @@ class PythonTracer:
             finally:
                 self._delivery.release()
 
-    def _flush_now(self) -> None:
+    def flush_now(self) -> None:
+        """Deliver what was gathered, from inside a hook."""
         if not self.thread.delivering:
             with self._delivery:
                 self._hand_over()
@@ -403,3 +423,15 @@ def _hooks(tracer: PythonTracer) -> Hooks:
     from lawful.sources.python.settrace_hooks import SettraceHooks
 
     return SettraceHooks(tracer)
+
+
+def current_task() -> object | None:
+    """The asyncio task that runs in this thread, if asyncio is in use at all."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return None
+    try:
+        loop = asyncio._get_running_loop()
+        return None if loop is None else asyncio.current_task(loop)
+    except AttributeError:  # it is being imported
+        return None

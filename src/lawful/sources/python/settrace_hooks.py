@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from lawful.sources.python import frames
 from lawful.sources.python.frames import MISSING
+from lawful.sources.python.instructions import handlers
 from lawful.sources.python.monitoring_hooks import OWN_FOLDER
-from lawful.sources.python.observer import Code
 from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.tracer_protocol import Want
+from lawful.sources.python.watched_code import WatchedCode
 
 if TYPE_CHECKING:
     from lawful.sources.python.pytracer import PythonTracer
@@ -37,14 +38,15 @@ _TOLD_BY_EXCEPTIONS = Want.RAISE | Want.ON_RETURN | Want.YIELD
 
 
 class _Seen:
-    """What is known of the code of a frame, beyond what the observer knows."""
+    """What is known of the code of a frame, beyond its plan."""
 
     __slots__ = ("handlers", "known", "raw", "reraises")
 
-    def __init__(self, code: CodeType, known: Code | None) -> None:
+    def __init__(self, code: CodeType, known: WatchedCode | None) -> None:
         self.known = known
         self.raw = code.co_code if known is not None else b""
-        self.handlers = _handlers(code) if known is not None else []
+        table = code.co_exceptiontable if known is not None else b""
+        self.handlers = [(2 * each.start, 2 * each.end) for each in handlers(table)]
         wants = known.callee.wants if known is not None and known.callee is not None else Want(0)
         self.reraises = bool(wants & _TOLD_BY_EXCEPTIONS) and _RERAISE in self.raw[::2]
 
@@ -57,7 +59,7 @@ class SettraceHooks:
 
     def __init__(self, tracer: PythonTracer) -> None:
         self._tracer = tracer
-        self._observer = tracer.observer
+        self._codes, self._callee, self._caller = tracer.codes, tracer.callee, tracer.caller
         self.running = False
         self._seen: PerObject[_Seen] = PerObject()
         self._unwinding: dict[int, BaseException] = {}
@@ -90,17 +92,17 @@ class SettraceHooks:
         """Functions that run already will not start again."""
         try:
             while frame is not None:
-                seen = self._look_at(frame.f_code, frame)
+                seen = self._look_at(frame)
                 if seen.known is not None:
                     self._watch_frame(seen, seen.known, frame)
-                    self._observer.starts(seen.known, frame.f_code)
+                    self._codes.report_start(seen.known, frame.f_code)
                 frame = frame.f_back
         except Exception as error:
             self._tracer.failed(error)
 
     def rearm(self) -> None:
-        """Starts are all told: the observer knows which are new."""
-        self._observer.rearm()
+        """The interpreter reports all starts: the table of codes knows which are new."""
+        self._codes.rearm()
 
     def remove(self) -> None:
         """What was there before comes back. Other threads see to it themselves, at their next event."""
@@ -112,7 +114,7 @@ class SettraceHooks:
             self._leave_frame(frame)
             frame = frame.f_back
         self._seen.clear()
-        self._observer.forget_codes()
+        self._tracer.forget_codes()
         self._unwinding.clear()
         self._alone.clear()
         self._lost.clear()
@@ -131,7 +133,7 @@ class SettraceHooks:
         previous = self._before[0]
         if previous is not None:
             previous(frame, event, arg)
-        if event not in ("call", "return") and not self._observer.blind:
+        if event not in ("call", "return") and not self._caller.sees_calls_only:
             lost = event == "c_call" and id(frame) in self._lost
             if not lost and not (event == "c_return" and arg is sys.settrace):
                 return
@@ -139,75 +141,63 @@ class SettraceHooks:
             if sys.getprofile() is self._profile_function:
                 sys.setprofile(None)
             return
-        thread = self._tracer.thread
-        if thread.busy:
-            return
-        code = frame.f_code
-        thread.busy = True
-        carried = None
-        timed = self._tracer.timer.start()
         try:
-            seen = self._look_at(code, frame)
-            if event == "call" and self._lost:
-                self._find_again(frame.f_back)
-            if event == "c_return" and self._alone and not self._observer.blind:
-                self._join_others(frame)
-            if seen.known is not None:
-                if event == "call":
-                    self._call(seen, seen.known, code, frame)
-                elif event == "c_call" and not self._observer.blind:
-                    self._find_again(frame)
-                elif event == "c_call":
-                    self._observer.called(seen.known, frame, frame.f_lasti, arg, MISSING)
-                elif event == "c_return" and not self._observer.blind:
-                    self._watch_frame(seen, seen.known, frame)
-                elif event == "c_return":
-                    self._observer.ended(seen.known, frame)
-                elif event == "return":
-                    self._lost.discard(id(frame))
-                    if seen.known.callee is not None:
-                        self._return(seen, seen.known, frame, arg)
-                    if seen.raw[frame.f_lasti] == _YIELD_VALUE:
-                        self._leave_frame(frame)
-                    self._alone.pop(id(frame), None)
-        except BaseException as error:
-            carried = self._tracer.carry(error)
-        finally:
-            thread.busy = False
-            if timed:
-                self._tracer.timer.stop()
-        if carried is not None:
+            self._tracer.observe(self._on_profile, frame, event, arg)
+        except BaseException:
             # The interpreter now drops this function. A trace function puts it back.
             if sys.gettrace() is None:
                 sys.settrace(self._trace_function)
-            raise carried
+            raise
 
-    def _look_at(self, code: CodeType, frame: FrameType) -> _Seen:
+    def _on_profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        seen, blind = self._look_at(frame), self._caller.sees_calls_only
+        if event == "call" and self._lost:
+            self._find_again(frame.f_back)
+        if event == "c_return" and self._alone and not blind:
+            self._join_others(frame)
+        if seen.known is None:
+            return
+        if event == "call":
+            self._call(seen, seen.known, frame)
+        elif event == "return":
+            self._lost.discard(id(frame))
+            if seen.known.callee is not None:
+                self._return(seen, seen.known, frame, arg)
+            if seen.raw[frame.f_lasti] == _YIELD_VALUE:
+                self._leave_frame(frame)
+            self._alone.pop(id(frame), None)
+        elif event == "c_call" and blind:
+            self._caller.called(seen.known, frame, frame.f_lasti, arg, MISSING)
+        elif event == "c_call":
+            self._find_again(frame)
+        elif event == "c_return" and blind:
+            self._caller.ended(seen.known, frame)
+        elif event == "c_return":
+            self._watch_frame(seen, seen.known, frame)
+
+    def _look_at(self, frame: FrameType) -> _Seen:
+        code = frame.f_code
         found = self._seen.get(code)
         if found is not None:
             return found
-        if code.co_filename.startswith(OWN_FOLDER):
-            known = None
-        else:
-            known = self._observer.look_at(code, frame)
-        seen = _Seen(code, known)
+        seen = _Seen(code, None if code.co_filename.startswith(OWN_FOLDER) else self._codes.plan(frame))
         self._seen.put(code, seen)
         return seen
 
-    def _call(self, seen: _Seen, known: Code, code: CodeType, frame: FrameType) -> None:
+    def _call(self, seen: _Seen, known: WatchedCode, frame: FrameType) -> None:
         at = frame.f_lasti
         starts = at < 0 or (seen.raw[at] == _RESUME and seen.raw[at + 1] & 3 == 0)
         self._watch_frame(seen, known, frame)
-        self._observer.starts(known, code)
-        if known.callee is None or self._observer.sampler.asleep(known.groups, known.bears):
+        self._codes.report_start(known, frame.f_code)
+        if known.callee is None or self._tracer.sampler.asleep(known.groups, known.may_create):
             return
         self._unwinding.pop(id(frame), None)
         if starts:
-            self._observer.started(known, code, frame)
+            self._callee.started(known, frame.f_code, frame)
         else:
-            self._observer.resumed(known, frame)
+            self._callee.resumed(known, frame)
 
-    def _watch_frame(self, seen: _Seen, known: Code, frame: FrameType) -> None:
+    def _watch_frame(self, seen: _Seen, known: WatchedCode, frame: FrameType) -> None:
         if not known.probes and (known.callee is None or not known.callee.wants & _TOLD_BY_EXCEPTIONS):
             return
         if sys.gettrace() is None:
@@ -222,14 +212,14 @@ class SettraceHooks:
             lines, opcodes = self._alone.pop(id(frame), (frame.f_trace_lines, frame.f_trace_opcodes))
             frame.f_trace_lines = lines
             frame.f_trace = _Both(self, other, lines, opcodes)
-        if not self._observer.blind and (known.probes or seen.reraises):
+        if not self._caller.sees_calls_only and (known.probes or seen.reraises):
             frame.f_trace_opcodes = True
 
     def _join_others(self, frame: FrameType | None) -> None:
         """Debuggers put their trace function on the frames that run, in the place of ours."""
         while frame is not None:
             if id(frame) in self._alone and frame.f_trace is not None and frame.f_trace is not self._frame_function:
-                seen = self._look_at(frame.f_code, frame)
+                seen = self._look_at(frame)
                 if seen.known is not None:
                     self._watch_frame(seen, seen.known, frame)
             frame = frame.f_back
@@ -247,22 +237,22 @@ class SettraceHooks:
         if frame is None or id(frame) not in self._lost:
             return
         self._lost.discard(id(frame))
-        seen = self._look_at(frame.f_code, frame)
+        seen = self._look_at(frame)
         if seen.known is not None:
             self._watch_frame(seen, seen.known, frame)
             probe = seen.known.probes.get(frame.f_lasti)
             if probe is not None:
-                self._observer.before(seen.known, frame, probe)
+                self._caller.before(seen.known, frame, probe)
 
-    def _return(self, seen: _Seen, known: Code, frame: FrameType, value: object) -> None:
+    def _return(self, seen: _Seen, known: WatchedCode, frame: FrameType, value: object) -> None:
         error = self._unwinding.pop(id(frame), None)
         op = seen.raw[frame.f_lasti]
         if op == _RETURN_VALUE:
-            self._observer.returned(known, frame, value)
+            self._callee.returned(known, frame, value)
         elif error is not None:
-            self._observer.unwound(known, frame, error)
+            self._callee.unwound(known, frame, error)
         elif op == _YIELD_VALUE:
-            self._observer.yielded(known, frame, value)
+            self._callee.yielded(known, frame, value)
 
     # -- trace functions -------------------------------------------------------------------------
 
@@ -280,43 +270,40 @@ class SettraceHooks:
     def frame_event(self, frame: FrameType, event: str, arg: Any) -> Any:
         if not self.running:
             return None
-        thread = self._tracer.thread
-        if thread.busy or (event != "opcode" and event != "exception"):
+        if self._tracer.thread.in_tracer or (event != "opcode" and event != "exception"):
             return self._frame_function
         if sys.getprofile() is None:
             sys.setprofile(self._profile_function)
-        thread.busy = True
-        carried = None
         try:
-            code = frame.f_code
-            seen = self._look_at(code, frame)
-            known = seen.known
-            if known is None:
-                pass
-            elif event == "opcode":
-                offset = frame.f_lasti
-                if offset in known.results:
-                    self._observer.after(known, frame, offset)
-                probe = known.probes.get(offset)
-                if probe is not None:
-                    self._observer.before(known, frame, probe)
-                if seen.reraises and seen.raw[offset] == _RERAISE and self._top and not seen.catches(offset):
-                    # No exception event tells of these.
-                    self._unwinding[id(frame)] = self._top(frame)
-            elif arg[0] is not StopIteration or seen.raw[frame.f_lasti] not in _SWALLOWS:
-                error = arg[1]
-                if known.callee is not None and not seen.catches(frame.f_lasti):
-                    self._unwinding[id(frame)] = error
-                if self._observer.has_pending(frame):
-                    self._observer.raised(frame, error)
-        except BaseException as error:
-            carried = self._tracer.carry(error)
-        finally:
-            thread.busy = False
-        if carried is not None:
+            self._tracer.observe(self._on_opcode if event == "opcode" else self._on_exception, frame, arg)
+        except BaseException:
             self._lost.add(id(frame))
-            raise carried
+            raise
         return self._frame_function
+
+    def _on_opcode(self, frame: FrameType, arg: None) -> None:
+        seen = self._look_at(frame)
+        known = seen.known
+        if known is None:
+            return
+        offset = frame.f_lasti
+        if offset in known.results:
+            self._caller.after(known, frame, offset)
+        probe = known.probes.get(offset)
+        if probe is not None:
+            self._caller.before(known, frame, probe)
+        if seen.reraises and seen.raw[offset] == _RERAISE and self._top and not seen.catches(offset):
+            # There are no exception events of these.
+            self._unwinding[id(frame)] = self._top(frame)
+
+    def _on_exception(self, frame: FrameType, arg: tuple[type, BaseException, object]) -> None:
+        seen = self._look_at(frame)
+        if seen.known is None or (arg[0] is StopIteration and seen.raw[frame.f_lasti] in _SWALLOWS):
+            return
+        if seen.known.callee is not None and not seen.catches(frame.f_lasti):
+            self._unwinding[id(frame)] = arg[1]
+        if self._caller.has_open(frame):
+            self._caller.raised(frame, arg[1])
 
 
 class _Both:
@@ -337,16 +324,3 @@ class _Both:
             frame.f_trace_opcodes = ours
         self._tracing.frame_event(frame, event, arg)
         return self if self._tracing.running else self.other
-
-
-def _handlers(code: CodeType) -> list[tuple[int, int]]:
-    """The ranges of a code object, in bytes, in which exceptions are caught."""
-    numbers: list[int] = []
-    value = 0
-    # Numbers of six bits to a byte, the highest first; 64 marks those that go on.
-    for byte in code.co_exceptiontable:
-        value = value << 6 | byte & 63
-        if not byte & 64:
-            numbers.append(value)
-            value = 0
-    return [(2 * start, 2 * (start + length)) for start, length in zip(numbers[::4], numbers[1::4], strict=True)]

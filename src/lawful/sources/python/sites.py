@@ -29,9 +29,18 @@ from lawful.sources.python.instructions import (
     shape,
     whole_argument,
 )
-from lawful.sources.python.tracer_protocol import Operation, Probe
+from lawful.sources.python.tracer_protocol import CALLS, Operation, Probe
 
-__all__ = ["RESULT_ABOVE_BASE", "SUPPORTED", "CallMarks", "UnknownBytecodeError", "loaded_names", "probes"]
+__all__ = [
+    "OPERANDS",
+    "RESULT_ABOVE_BASE",
+    "SUPPORTED",
+    "WATCHABLE",
+    "CallMarks",
+    "UnknownBytecodeError",
+    "loaded_names",
+    "probes",
+]
 
 # How far above `Probe.base` the result lies at `Probe.result`. Operations that are not here leave none: they are done
 # when that instruction comes.
@@ -56,7 +65,7 @@ RESULT_ABOVE_BASE = {
 }
 
 # Instruction: operation, number of operands (of calls: found at the place), special method (if it is always the same).
-_WATCHABLE: dict[str, tuple[Operation, int, str | None]] = {
+WATCHABLE: dict[str, tuple[Operation, int, str | None]] = {
     "CALL": (Operation.CALL, 0, None),
     "CALL_KW": (Operation.CALL, 0, None),
     "CALL_FUNCTION_EX": (Operation.CALL_EX, 0, None),
@@ -84,6 +93,8 @@ _WATCHABLE: dict[str, tuple[Operation, int, str | None]] = {
     "UNARY_POSITIVE": (Operation.UNARY, 1, "__pos__"),
     "CALL_INTRINSIC_1": (Operation.UNARY, 1, "__pos__"),
 }
+OPERANDS = {operation: operands for operation, operands, _ in WATCHABLE.values()}
+"""How many operands an operation has, but for calls."""
 _BINARY = "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor".split()
 _BINARY_NAMES = [f"__{name}__" for name in _BINARY] + [f"__i{name}__" for name in _BINARY]
 _COMPARISONS = [f"__{name}__" for name in "lt le eq ne gt ge".split()]
@@ -150,7 +161,6 @@ _LOADS = {
 }
 # What `x.field += n` has between the copy of x and the writing.
 _STEPPING = [_LOAD_ATTR, _LOAD_CONST, _BINARY_OP, _SWAP]
-_CALLS = frozenset({Operation.CALL, Operation.CALL_EX})
 _IN_PLACE = frozenset(_BINARY_NAMES.index(name) for name in ("__iadd__", "__isub__"))
 _STEP = 24  # code units that it may take
 _LOADING = re.compile(b"[" + re.escape(bytes((*_LOADS, _LOAD_CONST))) + b"]")
@@ -212,7 +222,7 @@ def loaded_names(code: CodeType) -> Iterator[str]:
 @lru_cache(maxsize=64)
 def _selection(operations: frozenset[Operation]) -> tuple[re.Pattern[bytes] | None, bytes]:
     """What finds a wanted instruction, and a table of whether it is wanted."""
-    numbers = [op for op, name in NAMES.items() if name in _WATCHABLE and _WATCHABLE[name][0] in operations]
+    numbers = [op for op, name in NAMES.items() if name in WATCHABLE and WATCHABLE[name][0] in operations]
     pattern = re.compile(b"[" + re.escape(bytes(numbers)) + b"]") if numbers else None
     return pattern, bytes(op in numbers for op in range(256))
 
@@ -235,7 +245,7 @@ def _probes(code: CodeType, bytecode: bytes, wanted: bytes, marks: CallMarks) ->
             while unit and ops[unit - 1] == EXTENDED_ARG:
                 unit -= 1
         plain = name if type(name) is str else name[0] if type(name) is tuple else None
-        is_call = operation in _CALLS
+        is_call = operation in CALLS
         other = plain not in marks.callers
         made.append(
             Probe(
@@ -401,15 +411,15 @@ _TABLES = (
     bytes(_BY_ARGUMENT if each is None else each[1] for each in SHAPES),
     bytes(each % 3 for each in DIRECTIONS),
     ENDS,
-    bytes(_WATCHABLE[NAMES[op]][1] if NAMES.get(op) in _WATCHABLE else 0 for op in range(256)),
+    bytes(WATCHABLE[NAMES[op]][1] if NAMES.get(op) in WATCHABLE else 0 for op in range(256)),
     shape,
     int(_NULL_FIRST),
     int(ATTR_HAS_FLAG),
 )
 _MAKING = (
     Probe,
-    tuple(_WATCHABLE[NAMES[op]][0] if NAMES.get(op) in _WATCHABLE else None for op in range(256)),
-    tuple(_WATCHABLE[NAMES[op]][2] if NAMES.get(op) in _WATCHABLE else None for op in range(256)),
+    tuple(WATCHABLE[NAMES[op]][0] if NAMES.get(op) in WATCHABLE else None for op in range(256)),
+    tuple(WATCHABLE[NAMES[op]][2] if NAMES.get(op) in WATCHABLE else None for op in range(256)),
     tuple(_BINARY_NAMES),
     tuple(_COMPARISONS),
     _COMPARISON_SHIFT,
@@ -475,7 +485,7 @@ def _site(
     op: int, arg: int, depth: int, named: _Value, names: tuple[str, ...], keywords: tuple[str, ...]
 ) -> _Found | None:
     """What is to be known of a wanted instruction, if it is one: some do other things too."""
-    operation, operands, method = _WATCHABLE[NAMES[op]]
+    operation, operands, method = WATCHABLE[NAMES[op]]
     name: _Value = method
     if operands == 0:
         count = arg & 1 if op == _CALL_FUNCTION_EX else arg

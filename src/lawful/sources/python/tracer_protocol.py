@@ -40,6 +40,11 @@ class Operation(IntEnum):
     UNARY = 21  # operand
 
 
+CALLS: Final = frozenset({Operation.CALL, Operation.CALL_EX})
+FIELDS: Final = frozenset({Operation.GET_FIELD, Operation.SET_FIELD, Operation.DELETE_FIELD})
+NEXTS: Final = frozenset({Operation.NEXT, Operation.ASYNC_NEXT})
+
+
 class Probe(NamedTuple):
     """An instruction whose operands are looked at just before it runs.
 
@@ -62,7 +67,7 @@ class Probe(NamedTuple):
     name_unwanted: bool = False
     learner_only: bool = False  # of a call: only a learner wants it; switched off once it often called other things
     groups: tuple[int, ...] = ()  # all that is wanted here, whatever comes, is of these groups; (): that is not known
-    bears: bool = False  # an object of these groups may be told of here when it is new
+    may_create: bool = False  # objects of these groups may begin to be watched here
     # Of SET_FIELD: the instruction before, if value and owner are known there already: its offset, and where they lie,
     # from the bottom of the value stack; below that are the variables. It is cheaper to look there.
     early: tuple[int, int, int] | tuple[()] = ()
@@ -104,8 +109,8 @@ LEARNING: Final = Want.LEARN | Want.LEARN_NEW | Want.LEARN_READ | Want.LEARN_WRI
 _LEARN_SHIFT: Final = 14
 
 
-def told(wants: Want) -> Want:
-    """What is to be told where nobody learns from numbers: the learner gets events like everybody else."""
+def as_events(wants: Want) -> Want:
+    """The same for a tracer that does not feed a learner with numbers: the learner gets events like everybody else."""
     if not wants & LEARNING:
         return wants
     return wants & ~LEARNING | Want((wants & LEARNING) >> _LEARN_SHIFT) | Want.SITE
@@ -131,7 +136,7 @@ class CodePlan(NamedTuple):
     own: bool  # is it the program's own code? Own code has a plan even if nothing is to be seen in it.
     escapes: bool = False  # it puts something that is wanted into a variable, from where it may be called
     groups: tuple[int, ...] = ()  # whatever its first argument is, it reports objects of these groups only; (): unknown
-    bears: bool = False  # it is an `__init__` in which lives of objects of these groups may begin
+    may_create: bool = False  # it is an `__init__` in which lives of objects of these groups may begin
 
 
 class Sampling(NamedTuple):
@@ -144,9 +149,10 @@ class Sampling(NamedTuple):
 
 
 class WatchPlanner(Protocol):
-    """Decides what is watched. Cores ask once and remember, so these may be slow.
+    """Decides what is watched. Tracers ask once and remember the answer, so these methods may be slow.
 
-    `PlannerDefaults` has the answers of a planner that does not sample and makes no events itself.
+    Explicit subclasses inherit defaults for all that follows `class_name`: a planner that has no callees with
+    `Want.ON_CALL`, no library filter, and nobody who wants to know which code starts.
     """
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
@@ -160,7 +166,7 @@ class WatchPlanner(Protocol):
         """For a function as it is called from a probed place, with the type of the receiver if it has one.
 
         `function` is never a bound method, but the function behind it: a Python function, a method descriptor, a
-        builtin, a class that is being called, or any other callable object. Cores remember the answer for the
+        builtin, a class that is being called, or any other callable object. Tracers remember the answer for the
         function (for a Python function: its code) and the type.
         """
         ...
@@ -185,66 +191,36 @@ class WatchPlanner(Protocol):
         ...
 
     @property
-    def groups(self) -> frozenset[int]:
-        """The groups of objects that are sampled: see `Sampling`."""
-        ...
-
-    @property
     def on_seen(self) -> Callable[[CodeType], object] | None:
         """Called when own code starts for the first time, and for the first time after each `Tracer.rearm`.
 
         None when the tracer starts: nobody wants to know.
         """
-        ...
+        return None
 
     @property
     def library_filter(self) -> Any:
-        """An object of the C core that knows code for which `plan` would give None, so that the C tracer need not ask.
-
-        None: there is no such object.
-        """
-        ...
+        """The C core's `LibraryFilter`, or None. It knows code for which `plan` gives None: the C tracer skips it."""
+        return None
 
     def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
-        """`plan` must be asked about code that loads one of these names, or is in a module that begins so."""
-        ...
-
-    # A callee with `Want.ON_CALL` has its events made here: who must look into an object needs the object, and an event
-    # has only ids and plain values. Both functions run on the thread of the call, and nothing that they do is seen.
-    # The tracer takes an exception from them as an internal error. It delivers the events of one answer together, and
-    # adds place, thread, task and time as to other events.
+        """Before the tracer starts: it must ask about code that uses one of these names or is in such a module."""
+        return None
 
     def on_call(
         self, subject: object, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> tuple[list[Event], object] | None:
-        """A call is about to happen: its events, and a token if its end is to be told. None: there is nothing to it.
+        """A call of a callee with `Want.ON_CALL` is about to happen. None: it makes no events.
 
-        On the callee side the subject is the code object that starts. On the caller side it is the function, and the
-        receiver is the first of the arguments.
+        Otherwise its events, which are delivered together and get place, thread, task and time like others, and a
+        token if `on_return` is to be called. On the callee side the subject is the code object that starts. On the
+        caller side it is the function, and the receiver is the first of the arguments. This runs on the thread of
+        the call, and nothing it does makes events. An exception here is an internal error.
         """
-        ...
-
-    def on_return(self, token: object, result: object, exception: str | None) -> list[Event]:
-        """It has ended, with this result or with an exception of a class of this name (with `Want.ON_RETURN`)."""
-        ...
-
-
-class PlannerDefaults:
-    """The answers of a `WatchPlanner` that does not sample, has no filter and makes no events itself."""
-
-    groups: frozenset[int] = frozenset()
-    on_seen: Callable[[CodeType], object] | None = None
-    library_filter: Any = None
-
-    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
-        """There is no filter."""
-
-    def on_call(
-        self, subject: object, args: tuple[Any, ...], kwargs: dict[str, Any] | None
-    ) -> tuple[list[Event], object] | None:
         return None
 
     def on_return(self, token: object, result: object, exception: str | None) -> list[Event]:
+        """The call has ended, with this result or an exception of a class of this name (with `Want.ON_RETURN`)."""
         return []
 
 

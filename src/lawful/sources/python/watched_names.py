@@ -21,8 +21,8 @@ CALL: Final = Want.PRE | Want.POST | Want.RAISE
 FIELD: Final = Want.READ | Want.WRITE
 NOTES: Final = Want.ARGS | Want.RESULT | Want.SITE
 BIRTH: Final = Want.BIRTH | Want.STACK
-_MADE: Final = Want.NEW | Want.BIRTH
-_UNBORN: Final = Want.PRE | Want.RAISE
+_CREATED: Final = Want.NEW | Want.BIRTH
+_BEFORE_OBJECT: Final = Want.PRE | Want.RAISE
 """What is told of a call before there is the object that it makes."""
 
 _KINDS: Final = {
@@ -49,11 +49,11 @@ _DETAILS: Final = {
 }
 
 
-def united(wants: Iterable[Want]) -> Want:
+def union(wants: Iterable[Want]) -> Want:
     return Want(functools.reduce(int.__or__, wants, 0))
 
 
-def meets(wants: Want, others: Want) -> bool:
+def overlap(wants: Want, others: Want) -> bool:
     """Have they something in common? An operator of `IntFlag` takes twenty times as long."""
     return int.__and__(wants, others) != 0
 
@@ -61,7 +61,7 @@ def meets(wants: Want, others: Want) -> bool:
 class WatchedName:
     """A name that laws have, and what they want to know of it."""
 
-    def __init__(self, name: str, standing: ResolvedNames) -> None:
+    def __init__(self, name: str, resolved: ResolvedNames) -> None:
         self.name = name
         self.wants = NOTHING
         self.sampled = True  # are those who want it content with samples?
@@ -69,18 +69,18 @@ class WatchedName:
         self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
         self.in_function = "<locals>" in name  # no way leads there from the module
         self.of_any_class = self.prefix == _ANY_CLASS  # it stands for what an object's own class has of that name
-        self._standing = standing
-        standing.add(name)
+        self._resolved = resolved
+        resolved.add(name)
 
     @property
     def place(self) -> Place | None:
         """What the name stands for."""
-        return self._standing.place(self.name)
+        return self._resolved.place(self.name)
 
     @property
     def codes(self) -> tuple[CodeType, ...]:
         """Of the Python functions that the name stands for."""
-        return self._standing.codes(self.name)
+        return self._resolved.codes(self.name)
 
     def has(self, code: CodeType) -> bool:
         for each in self.codes:  # codes that are equal are not the same
@@ -90,9 +90,9 @@ class WatchedName:
 
     @property
     def only_new(self) -> bool:
-        return meets(self.wants, _MADE) and not meets(self.wants, CALL)
+        return overlap(self.wants, _CREATED) and not overlap(self.wants, CALL)
 
-    def maker(self) -> CodeType | None:
+    def init_code(self) -> CodeType | None:
         """The `__init__` that can tell of new objects of a class, if laws want to know nothing else of it."""
         place = self.place if self.only_new else None
         return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
@@ -100,7 +100,7 @@ class WatchedName:
     @property
     def is_reader(self) -> bool:
         """Does it stand for the fields that a method reads, as `*.__hash__.*`?"""
-        return self.name.endswith(_ALL_READ) and meets(self.wants, FIELD)
+        return self.name.endswith(_ALL_READ) and overlap(self.wants, FIELD)
 
     @property
     def reader(self) -> tuple[str, str]:
@@ -109,9 +109,9 @@ class WatchedName:
         return holder, method
 
 
-def _of_objects(point: WatchedName) -> bool:
+def _of_objects(watched: WatchedName) -> bool:
     """Does what the name stands for always belong to an object, as fields and plain methods do?"""
-    place = point.place
+    place = watched.place
     methods = () if place is None else tuple(names.methods(place.entry))
     return all(method.receiver and not method.by_class for method in methods)
 
@@ -121,7 +121,7 @@ class WatchedNames:
 
     def __init__(self, laws: Iterable[Law], main: str | None, more: Want, sampling: Sampling | None = None) -> None:
         self.main = main
-        self._standing = ResolvedNames(main)
+        self._resolved = ResolvedNames(main)
         self._sampling = sampling
         self.by_name: dict[str, WatchedName] = {}
         self.by_last: dict[str, list[WatchedName]] = {}
@@ -142,49 +142,49 @@ class WatchedNames:
         if sampling is not None and not others:
             self._add_births(sampling)
         self.groups = frozenset((*self.classes.values(), *self.makers.values()))
-        for point in self.by_name.values():
-            self.by_last.setdefault(point.last, []).append(point)
-            self.class_names.update((point.prefix, point.name))
-        self.wants = united(point.wants for point in self.by_name.values())  # all together
-        self.functions = [point for point in self.by_name.values() if meets(point.wants, FUNCTION)]
+        for watched in self.by_name.values():
+            self.by_last.setdefault(watched.last, []).append(watched)
+            self.class_names.update((watched.prefix, watched.name))
+        self.wants = union(watched.wants for watched in self.by_name.values())  # all together
+        self.functions = [watched for watched in self.by_name.values() if overlap(watched.wants, FUNCTION)]
         self._function_names: dict[str, list[WatchedName]] = {}
-        for point in self.functions:
-            self._function_names.setdefault(point.last, []).append(point)
-        self.readers = [point for point in self.by_name.values() if point.is_reader]
-        called = CALL | _MADE
-        self.called = [point for point in self.by_name.values() if meets(point.wants, called)]
-        for name in (*self.class_names, *self.classes, *(point.reader[0] for point in self.readers)):
+        for watched in self.functions:
+            self._function_names.setdefault(watched.last, []).append(watched)
+        self.readers = [watched for watched in self.by_name.values() if watched.is_reader]
+        called = CALL | _CREATED
+        self.called = [watched for watched in self.by_name.values() if overlap(watched.wants, called)]
+        for name in (*self.class_names, *self.classes, *(watched.reader[0] for watched in self.readers)):
             if name:
-                self._standing.add(name)
-        self._settled_at = -1
+                self._resolved.add(name)
+        self._version = -1
         self._by_code: dict[int, list[WatchedName]] = {}
         self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
         self._called_class: dict[int, WatchedName] = {}
         self.library_filter: Any = None  # of the C core, if there is one: is told what code laws name
         self._told: object = None
 
-    def settle(self) -> int:
+    def refresh(self) -> int:
         """See what the names stand for now; a number that is another when one of them stands for something else.
 
         All else that is asked here is told as it was then.
         """
-        changes = self._standing.settle()
-        if changes != self._settled_at:
-            self._settled_at = changes
+        changes = self._resolved.refresh()
+        if changes != self._version:
+            self._version = changes
             self._by_code = {}
-            for point in self.by_name.values():
-                for each in point.codes:
-                    self._by_code.setdefault(id(each), []).append(point)
+            for watched in self.by_name.values():
+                for each in watched.codes:
+                    self._by_code.setdefault(id(each), []).append(watched)
             self._by_class = {}
-            for name, place in self._standing.places():
+            for name, place in self._resolved.places():
                 if names.is_class(place.entry):
                     self._by_class.setdefault(id(place.entry), set()).add(name)
             self._called_class = {}
-            for point in self.called:
-                if point.place is not None and names.is_class(point.place.entry):
-                    self._called_class.setdefault(id(point.place.entry), point)
-        if self.library_filter is not None and self._told is not self._standing.change_watch:
-            self._told = self._standing.change_watch
+            for watched in self.called:
+                if watched.place is not None and names.is_class(watched.place.entry):
+                    self._called_class.setdefault(id(watched.place.entry), watched)
+        if self.library_filter is not None and self._told is not self._resolved.change_watch:
+            self._told = self._resolved.change_watch
             self.library_filter.set_named({*self._by_code}, self._told)
         return changes
 
@@ -193,24 +193,24 @@ class WatchedNames:
         return name in self._by_class.get(id(kind), ()) or name in spellings(names.class_name(kind), self.main)
 
     @property
-    def settled_at(self) -> int:
-        """What `settle` has last said."""
-        return self._settled_at
+    def version(self) -> int:
+        """What `refresh` has last said."""
+        return self._version
 
     def functions_of(self, code: CodeType) -> list[WatchedName]:
         """Names of functions that this may be the code of: it has the name, or was put there under another."""
         named = self._function_names.get(code.co_name, [])
-        if all(point in named for point in self._by_code.get(id(code), ())):
+        if all(watched in named for watched in self._by_code.get(id(code), ())):
             return named
         found = {*named, *self._by_code[id(code)]}
-        return [point for point in self.functions if point in found]
+        return [watched for watched in self.functions if watched in found]
 
     def called_by(self, code: CodeType) -> WatchedName | None:
         """The first name of something that is called which stands for this code."""
-        standing = self._by_code.get(id(code), ())
-        return next((point for point in self.called if point in standing), None) if standing else None
+        resolved = self._by_code.get(id(code), ())
+        return next((watched for watched in self.called if watched in resolved), None) if resolved else None
 
-    def stand_for(self, code: CodeType) -> bool:
+    def is_named(self, code: CodeType) -> bool:
         """Is this code among what names stand for?"""
         return id(code) in self._by_code
 
@@ -220,15 +220,15 @@ class WatchedNames:
         out = set()
         for name, group in named.items():
             beginnings = [self.by_name.get(each) for each in (name, f"{name}.__init__", f"{name}.__new__")]
-            others = any(point is not None and not point.sampled for point in beginnings)
+            others = any(watched is not None and not watched.sampled for watched in beginnings)
             made = beginnings[0]
-            if others or (made is not None and made.wants & _UNBORN):
+            if others or (made is not None and made.wants & _BEFORE_OBJECT):
                 out.add(group)
         self.classes = {name: group for name, group in sampling.classes.items() if group not in out}
         self.makers = {name: group for name, group in sampling.makers.items() if group not in out}
         wants = Want.BIRTH | Want.SITE | (Want.STACK if sampling.stacks else NOTHING)
         for name in (*self.classes, *self.makers):
-            self.by_name.setdefault(name, WatchedName(name, self._standing)).wants |= wants
+            self.by_name.setdefault(name, WatchedName(name, self._resolved)).wants |= wants
 
     def group_of(self, kind: type) -> int:
         """The group of a class's objects: that of the first class it inherits from that is sampled; 0: none."""
@@ -247,28 +247,28 @@ class WatchedNames:
         self._allied.update((other, found[0]) for other in found[1:])
         return found[0]
 
-    def groups_of(self, points: Iterable[WatchedName]) -> frozenset[int] | None:
+    def groups_of(self, several: Iterable[WatchedName]) -> frozenset[int] | None:
         """The groups of all objects that these names may be about; None: it may be something else, too.
 
         Where it cannot be known yet, more are given than there will be.
         """
         found: set[int] = set()
-        for point in points:
-            groups = self._groups_of_point(point)
+        for watched in several:
+            groups = self._groups_of_one(watched)
             if groups is None:
                 return None
             found |= groups
         return frozenset(found)
 
-    def _groups_of_point(self, point: WatchedName) -> set[int] | None:
-        if not point.sampled:
+    def _groups_of_one(self, watched: WatchedName) -> set[int] | None:
+        if not watched.sampled:
             return None
-        if point.name in self.makers:
-            return {self.makers[point.name]}
-        kind = self._kind(point.name)
-        if kind is None and point.name not in self.classes:  # it is about something in a class
-            kind = self._kind(point.prefix)
-            if not _of_objects(point) or (kind is None and point.prefix not in self.classes):
+        if watched.name in self.makers:
+            return {self.makers[watched.name]}
+        kind = self._kind(watched.name)
+        if kind is None and watched.name not in self.classes:  # it is about something in a class
+            kind = self._kind(watched.prefix)
+            if not _of_objects(watched) or (kind is None and watched.prefix not in self.classes):
                 return None
         if kind is None:
             return set(self.groups)
@@ -285,7 +285,7 @@ class WatchedNames:
 
     def _kind(self, name: str) -> type | None:
         """The class of this name."""
-        place = self._standing.place(name) if name else None
+        place = self._resolved.place(name) if name else None
         return place.entry if place is not None and names.is_class(place.entry) else None
 
     def unknown_groups(self) -> Iterator[int]:
@@ -302,18 +302,18 @@ class WatchedNames:
             if not keys:
                 continue  # besides what it names, it lets other events pass
             kinds: Iterable[object] = (*_KINDS, _GONE) if keys.get("event") is None else keys["event"] or ()
-            wants = united(each for kind, each in _KINDS.items() if kind in kinds)
-            notes = united(each for key, each in _DETAILS.items() if key in keys) | details
+            wants = union(each for kind, each in _KINDS.items() if kind in kinds)
+            notes = union(each for key, each in _DETAILS.items() if key in keys) | details
             self.gone = self.gone or _GONE in kinds
             self.class_names.update(each for each in keys.get("class") or () if isinstance(each, str))
             every = wants | notes
             found = keys.get("name")
             for name in found or ():
                 if isinstance(name, str) and name:
-                    point = self.by_name.get(name) or self.by_name.setdefault(name, WatchedName(name, self._standing))
-                    if int.__or__(point.wants, every) != point.wants:
-                        point.wants |= every
-                    point.sampled = point.sampled and sampled
+                    watched = self.by_name.get(name) or self.by_name.setdefault(name, WatchedName(name, self._resolved))
+                    if int.__or__(watched.wants, every) != watched.wants:
+                        watched.wants |= every
+                    watched.sampled = watched.sampled and sampled
             if found is None and wants == Want.NEXT:
                 self.any_next |= wants | notes
             elif found is None and wants:
@@ -322,8 +322,8 @@ class WatchedNames:
 
     def of_method(self, receiver: type, definer: type, name: str) -> WatchedName | None:
         """The law's name for a method, by the first class on the way from the receiver's to that which defines it."""
-        points = self.by_last.get(name)
-        if points is None:
+        several = self.by_last.get(name)
+        if several is None:
             return None
         if not names.inherits(receiver, definer):
             receiver = definer
@@ -331,9 +331,9 @@ class WatchedNames:
             found = names.lookup(each, name)
             # If a class overrides a method and calls the inherited one, then by the inherited name.
             if found is not None and found[0] is definer:
-                for point in points:
-                    if each is receiver if point.of_any_class else self.means(point.prefix, each):
-                        return point
+                for watched in several:
+                    if each is receiver if watched.of_any_class else self.means(watched.prefix, each):
+                        return watched
             if each is definer:
                 break
         return None
@@ -342,37 +342,37 @@ class WatchedNames:
         """The law's name for a class that is called: its own or that of a base class."""
         for each in names.mro(kind) if self.called else ():
             for spelling in spellings(names.class_name(each), self.main):
-                point = self.by_name.get(spelling)
-                if point is not None and point.wants & (CALL | Want.NEW | Want.BIRTH):
-                    return point
-            point = self._called_class.get(id(each))
-            if point is not None:
-                return point
+                watched = self.by_name.get(spelling)
+                if watched is not None and watched.wants & (CALL | Want.NEW | Want.BIRTH):
+                    return watched
+            watched = self._called_class.get(id(each))
+            if watched is not None:
+                return watched
         return None
 
     def of_builtin(self, function: Any, name: str) -> WatchedName | None:
         """The law's name for a function of a C module; `name` is its own."""
-        point = self.by_name.get(name)
-        if point is None:
+        watched = self.by_name.get(name)
+        if watched is None:
             nearby = self.by_last.get(function.__name__, ())
-            point = next((each for each in nearby if (at := each.place) and at.entry is function), None)
-        return point
+            watched = next((each for each in nearby if (at := each.place) and at.entry is function), None)
+        return watched
 
     def of_field(self, owner: type, name: str) -> WatchedName | None:
         """The law's name for an attribute, by the first class that a law names."""
-        points = [point for point in self.by_last.get(name, ()) if point.wants & FIELD]
-        for each in names.mro(owner) if points else ():
-            for point in points:
-                if point.of_any_class or self.means(point.prefix, each):
-                    return point
+        several = [watched for watched in self.by_last.get(name, ()) if watched.wants & FIELD]
+        for each in names.mro(owner) if several else ():
+            for watched in several:
+                if watched.of_any_class or self.means(watched.prefix, each):
+                    return watched
         return None
 
     def of_read_field(self, owner: type, name: str) -> WatchedName | None:
         """The law's name for an attribute that a method reads."""
-        return next((point for point in self.readers if self._reads(point, owner, name)), None)
+        return next((watched for watched in self.readers if self._reads(watched, owner, name)), None)
 
-    def _reads(self, point: WatchedName, owner: type, field: str) -> bool:
-        holder, method = point.reader
+    def _reads(self, watched: WatchedName, owner: type, field: str) -> bool:
+        holder, method = watched.reader
         if holder != _ANY_CLASS and not any(self.means(holder, each) for each in names.mro(owner)):
             return False
         return field in fields_read(owner, method)

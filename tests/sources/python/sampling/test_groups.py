@@ -53,8 +53,8 @@ def test_groups_of_callees() -> None:
     plan = wanted.plan(Thing.__init__.__code__, __name__)
     assert plan is not None
     assert plan.groups == (4,)
-    assert plan.bears
-    assert [(probe.groups, probe.bears) for probe in plan.probes] == [((4,), False)]
+    assert plan.may_create
+    assert [(probe.groups, probe.may_create) for probe in plan.probes] == [((4,), False)]
     for kind in (Thing, SubThing):
         up = wanted.receiver_callee(Thing.up.__code__, kind)
         assert up is not None

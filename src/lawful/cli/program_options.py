@@ -1,0 +1,177 @@
+"""Commands that run a program in this process: their command line, the settings it leads to, and the laws."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from lawful import config
+from lawful.cli.options import functions, options, repeatable
+from lawful.cli.run_host import notify
+from lawful.cli.trace_input import keep
+from lawful.diagnostics import Source, render_all
+from lawful.engine.watch_settings import BUFFER, Settings
+from lawful.errors import LawError, LawfulError
+from lawful.laws.loader import find_laws, is_shipped, load_law
+from lawful.run_setup import watch_settings
+from lawful.sources.python import launcher
+from lawful.sources.python.scope import find_project
+
+if TYPE_CHECKING:
+    from lawful.engine.session import Session
+    from lawful.laws.protocol import Law
+
+_MODULE = "lawful.module"
+
+
+class ProgramCommand(click.Command):
+    """Takes its own options up to the program's name; all words that follow are the program's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ours, program, ctx.meta[_MODULE] = self._split(args)
+        return super().parse_args(ctx, [*ours, "--", *program])
+
+    def _split(self, words: list[str]) -> tuple[list[str], list[str], bool]:
+        """Our options, the program's words, and whether the first of these is a module."""
+        known = [param for param in self.params if isinstance(param, click.Option)]
+        # An optional value follows `=`: the next word may be the program.
+        alone = {name: option.flag_value for option in known if _has_optional_value(option) for name in option.opts}
+        with_value = {name for option in known if not option.is_flag for name in option.opts} - set(alone)
+        words = list(words)
+        at = 0
+        while at < len(words):
+            word = words[at]
+            if word in alone:
+                word = words[at] = f"{word}={alone[word]}"
+            if word == "--":
+                return words[:at], words[at + 1 :], False
+            if word.startswith("-m"):
+                rest = words[at + 1 :]
+                return words[:at], [word[2:], *rest] if word != "-m" else rest, True
+            if not word.startswith("-") or word == "-":
+                return words[:at], words[at:], False
+            at += 2 if word in with_value else 1
+        return words, [], False
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[OPTIONS] SCRIPT|-m MODULE [ARGUMENTS]")
+
+
+def _has_optional_value(option: click.Option) -> bool:
+    return not option.is_flag and isinstance(option.flag_value, str)
+
+
+def _groups(
+    ctx: click.Context, param: click.Parameter, words: Sequence[str]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What each group is; several options about one group add up."""
+    if not words:
+        return ()
+    from lawful.laws.grammar.groups import read_option
+
+    found: dict[str, tuple[str, ...]] = {}
+    for name, binding in map(read_option, words):
+        found[name] = (*found.get(name, ()), str(binding))
+    return tuple(found.items())
+
+
+scope_options = options(
+    repeatable("--calls", "PKG", "Watch the calls that the program's own code makes into this package."),
+    repeatable("--public", "PKG", "Watch the public functions and methods of this package."),
+    repeatable("--fields", "CLASS", "Watch the attributes of this class where own code uses them."),
+    repeatable("--include", "PATTERN", "Only this: a qualified name, a file, or access:private."),
+    repeatable("--exclude", "PATTERN", "Not this."),
+    click.option(
+        "--buffer",
+        metavar="N",
+        type=click.IntRange(1, config.MAX_COUNT),
+        help=f"How many events may wait.  [default: {BUFFER}]",
+    ),
+    click.option(
+        "--when-full",
+        type=click.Choice(config.WHEN_FULL),
+        help="Let the program wait, or drop events and count them.  [default: block]",
+    ),
+    click.option("--core", type=click.Choice(config.CORES), help="How to watch.  [default: the best there is]"),
+    functions,
+    click.option(
+        "--group",
+        "groups",
+        metavar="NAME=KIND:WHAT",
+        multiple=True,
+        callback=_groups,
+        help="What a group of a view is: class:app.Worker, task:worker-*, actor:app.Worker or module:app.net.",
+    ),
+)
+"""What to watch, and how."""
+
+
+def find_program(ctx: click.Context, words: Sequence[str]) -> launcher.LaunchedProgram:
+    """The program that the command line names."""
+    if not words:
+        hint = f"{ctx.command_path} [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE [ARGUMENTS]"
+        raise LawfulError("usage", "there is no program to run", hint=hint)
+    return launcher.module(words) if ctx.meta[_MODULE] else launcher.script(words)
+
+
+def combined_settings(program: launcher.LaunchedProgram, given: config.Config) -> tuple[config.Config, Settings]:
+    """The project's configuration and the options together, and the settings they lead to."""
+    project = find_project(program.folder)
+    both = config.combined(config.load(str(project)), given)
+    if both.trace is not None:
+        keep([*program.files, *both.laws, *both.functions, both.learn.store, both.sampling.store], both.trace, "trace")
+    return both, watch_settings(both, project, main=program.name)
+
+
+def load_laws(words: Sequence[str], functions: Sequence[str] = ()) -> list[Law]:
+    """All laws. If several are wrong, every error is printed; `functions` are files with functions for views."""
+    if functions:
+        from lawful.laws.grammar.functions import load
+
+        for path in functions:
+            load(path)
+    laws: dict[str, Law] = {}
+    own: list[Law] = []
+    errors: list[LawError] = []
+    for word in words:
+        try:
+            for name, path in find_laws(word).items():
+                if name not in laws:
+                    laws[name] = load_law(path, name=name)
+                    if not is_shipped(path):
+                        own.append(laws[name])
+        except LawError as error:
+            errors.append(error)
+    for each in errors[:-1]:
+        click.echo(each.render() + "\n", err=True)
+    if errors:
+        raise errors[-1]
+    for law in own:
+        if law.warnings:
+            click.echo(render_all(law.warnings, Source(law.source, law.name)) + "\n", err=True)
+    return list(laws.values())
+
+
+def warn_before_run(session: Session, both: config.Config) -> None:
+    """What the user should know before the program runs."""
+    core = session.core
+    if core.name == "python" and not (both.core or os.environ.get("LAWFUL_CORE")):
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
+        notify(f"watching with the slow core, in pure Python ({reasons})")
+    if session.lookout.exchange is not None:
+        from lawful.sources.actors.messages import misnamed, unbound
+
+        for text in misnamed(session.laws, dict(session.settings.groups)):
+            notify(text)
+        for text in unbound(session.laws, dict(session.settings.groups)):
+            notify(
+                f"{text}: only messages that it tells of by lawful.emit are seen; say it with --group, or in the view"
+            )
+    scope = session.settings.scope
+    if scope.calls or scope.public or scope.fields:
+        return
+    for law in session.lookout.watched.unnamed:
+        notify(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")

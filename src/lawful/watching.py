@@ -269,8 +269,9 @@ def watch(
 
     `groups` says what the groups of views are, if the views do not: `{"WorkerGroup": "class app.Worker"}`.
     """
+    from lawful.config import find_project
     from lawful.engine.watch_settings import Settings
-    from lawful.sources.python.scope import Scope, find_project
+    from lawful.sources.python.scope import Scope
 
     if on_violation not in _CHOICES:
         raise LawfulError("watch-option", f"on_violation is {on_violation!r}", hint=f"it is {', '.join(_CHOICES)}")
@@ -483,8 +484,7 @@ def _file(code: CodeType) -> str:
 def _configured(place: str) -> Watch:
     from dataclasses import asdict
 
-    from lawful.config import load
-    from lawful.sources.python.scope import find_project
+    from lawful.config import find_project, load
 
     folder = find_project(place)
     config = load(os.fspath(folder))

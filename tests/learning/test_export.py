@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from lawful import rml
 from lawful.cli.main import main
-from lawful.engine import Settings as TraceSettings
-from lawful.engine import TraceRun
+from lawful.engine import TraceRun, TraceSettings
 from lawful.engine.run import LawRun
 from lawful.laws.loader import load_law
 from lawful.learning import templates, window
@@ -310,7 +309,7 @@ def test_the_rules_of_a_file_fail_where_the_learner_says_so(tmp_path: Path) -> N
         (tmp_path / "t.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
         checked = TraceRun([compiled], str(tmp_path / "t.jsonl"), TraceSettings())
         checked.run()
-        assert {case.law.name for case in checked.broken} == broken
+        assert {each.law for each in checked.findings} == broken
         sizes.add(len(broken))
     assert len(sizes) > 2
     assert main(["check", str(tmp_path / "rules.rml"), "--trace", str(tmp_path / "t.jsonl"), "-q"]) == bool(broken)

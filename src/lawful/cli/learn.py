@@ -122,7 +122,7 @@ def command(
 
     Exit code: 0, no anomalies; 1, there are some; 2, bad usage or bad input.
     """
-    from lawful.sources.python.scope import find_project
+    from lawful.config import find_project
 
     folder = str(find_project(os.getcwd()))
     both = config.combined(config.load(folder), config.Config(learn=options.given(flags), baseline=baseline))

@@ -10,15 +10,15 @@ import click
 
 from lawful import config
 from lawful.cli.options import functions, options, repeatable
-from lawful.cli.run_host import notify
+from lawful.cli.protected_output import notify
 from lawful.cli.trace_input import keep
+from lawful.config import find_project
 from lawful.diagnostics import Source, render_all
 from lawful.engine.watch_settings import BUFFER, Settings
 from lawful.errors import LawError, LawfulError
 from lawful.laws.loader import find_laws, is_shipped, load_law
 from lawful.run_setup import watch_settings
 from lawful.sources.python import launcher
-from lawful.sources.python.scope import find_project
 
 if TYPE_CHECKING:
     from lawful.engine.session import Session

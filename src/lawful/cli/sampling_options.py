@@ -11,7 +11,7 @@ import click
 
 from lawful import config
 from lawful.atomic_write import atomic_write
-from lawful.cli.run_host import notify
+from lawful.cli.protected_output import notify
 from lawful.cli.trace_input import look_at_output, number
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError

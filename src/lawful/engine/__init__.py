@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding, Numbered
     from lawful.engine.run import LawRun
-    from lawful.engine.trace_run import Case, Settings, TraceRun
+    from lawful.engine.trace_run import LawResult, TraceRun, TraceSettings
 
-__all__ = ["Case", "Finding", "LawRun", "Numbered", "Settings", "TraceRun"]
+__all__ = ["Finding", "LawResult", "LawRun", "Numbered", "TraceRun", "TraceSettings"]
 
 # A program that is watched must not wait for what only traces need.
 _HOMES = {
-    "Case": "trace_run",
     "Finding": "findings",
+    "LawResult": "trace_run",
     "LawRun": "run",
     "Numbered": "findings",
-    "Settings": "trace_run",
     "TraceRun": "trace_run",
+    "TraceSettings": "trace_run",
 }
 
 

@@ -38,8 +38,11 @@ class LawQueue:
         return taken
 
 
-Broken = Callable[["LawJudge", Event, int], None]
-"""Called with an event that broke a law, and its number, while the law still is as it was before the event."""
+Broken = Callable[["LawJudge", Event, int], bool]
+"""Called with an event that broke a law, and its number, while the law still is as it was before the event.
+
+Says whether that is a finding: it may be suppressed.
+"""
 
 
 class LawJudge:
@@ -158,7 +161,7 @@ class LawJudge:
     def _reject(self, event: Event, place: int, broken: Broken) -> bool:
         """An event broke the law; is there nothing more to judge in this batch?"""
         monitor = self.monitor
-        broken(self, event, place)
+        found = broken(self, event, place)
         if self._first is None and monitor.doomed_at is None:
             self._first = monitor.outcome()
         if not monitor.forgive():
@@ -166,7 +169,7 @@ class LawJudge:
             self.over = not self._whole_trace or self._first_only or monitor.rejected_at is not None
             return True
         while monitor.again():
-            broken(self, event, place)
+            found = broken(self, event, place) or found
             monitor.forgive()
-        self.over = self._first_only
+        self.over = self._first_only and found
         return self.over

@@ -233,17 +233,18 @@ class LawRun:
                 message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
                 self.faults.append(f"the trace is not complete: {message}")
 
-    def _broken(self, judge: LawJudge, event: Event | None, number: int) -> None:
-        """A law was broken by an event, and still is as it was before it."""
+    def _broken(self, judge: LawJudge, event: Event | None, number: int) -> bool:
+        """A law was broken by an event, and still is as it was before it. Is that a finding?"""
         made: Event | None = None
         if self.tracking is not None and judge.subjects is not None:
             life = self.tracking.violated(judge, judge.offender(event))
             if self.on_violation == "count":
-                return
+                return False
             made = None if life is None or is_message(life.birth) else life.birth
         finding = self.log.violation(judge, event, number, made)
         if finding is not None and event is not None:
             self._offence = finding, event
+        return finding is not None
 
     def _find_lost(self, laws: Iterable[LawJudge]) -> None:
         """Some laws are lost before the first event."""

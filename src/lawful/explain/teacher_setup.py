@@ -188,9 +188,9 @@ def _python_source(
     target: PythonTarget | PytestTarget, settings: ExplainSettings, folder: str | None, stack: ExitStack
 ) -> tuple[ExecutionSource, str]:
     """A program that is run, and the folder of its project."""
+    from lawful.config import find_project
     from lawful.explain.teachers.python import EventChoice, python_source
     from lawful.explain.teachers.python.options import MOST_EVENTS
-    from lawful.sources.python.scope import find_project
 
     hint = "--learner table asks, and needs no other teacher"
     _refuse(settings.teacher != "one-run", "--teacher asking is for C programs", hint)

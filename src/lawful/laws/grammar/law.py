@@ -19,15 +19,15 @@ from lawful.laws.grammar.native import NativeMachine, tables
 from lawful.laws.grammar.program import Program
 from lawful.laws.grammar.steps import Steps
 from lawful.laws.grammar.wording import Rejection, Words
-from lawful.laws.law_html import Shown
-from lawful.laws.machine_monitor import MachineMonitor, check_trace
-from lawful.laws.protocol import Event, Expectation, Language, Outcome, Watch
+from lawful.laws.law_base import LawBase
+from lawful.laws.machine_monitor import MachineMonitor
+from lawful.laws.protocol import Event, Expectation, Language, Watch
 from lawful.laws.rml.values import identical
 
 _MOST_EXPECTED = 8
 
 
-class GrammarLaw(Shown):
+class GrammarLaw(LawBase):
     """A compiled view with its grammar. It can be pickled; so can its monitors."""
 
     language: Language = "view"
@@ -53,9 +53,6 @@ class GrammarLaw(Shown):
         self.classes = classes or {}
         """Where classes of the view are, by qualified names."""
         self._grammar_source = grammar_source
-
-    def __repr__(self) -> str:
-        return f"<GrammarLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         other = self._grammar_source
@@ -123,10 +120,6 @@ class GrammarLaw(Shown):
 
     def monitor(self) -> GrammarMonitor:
         return GrammarMonitor(self)
-
-    def check(self, events: Iterable[Event]) -> Outcome:
-        """Check a whole trace."""
-        return check_trace(self.monitor(), events)
 
 
 class GroupSubjects:

@@ -18,7 +18,8 @@ from lawful.sources.actors.specs import Spec, Specs, all_bindings, plain, views
 from lawful.sources.actors.tables import Table
 from lawful.sources.actors.values import add_answer, add_values
 from lawful.sources.python import name_resolution, names
-from lawful.sources.python.sites import UnknownBytecodeError, probes
+from lawful.sources.python.instructions import UnknownBytecodeError
+from lawful.sources.python.sites import probes
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want
 
 if TYPE_CHECKING:

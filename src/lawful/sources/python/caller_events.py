@@ -19,7 +19,7 @@ from lawful.sources.python.call_events import ARGUMENTS, CallEvents, OpenCall, o
 from lawful.sources.python.encode import add_arguments, add_result, is_primitive
 from lawful.sources.python.frames import MISSING
 from lawful.sources.python.identity import is_a
-from lawful.sources.python.sites import OPERANDS, RESULT_ABOVE_BASE
+from lawful.sources.python.stack_walk import OPERANDS, RESULT_ABOVE_BASE
 from lawful.sources.python.tracer_protocol import CALLS, FIELDS, NEXTS, Callee, Event, Operation, Probe, Want
 from lawful.sources.python.watched_code import WatchedCode
 

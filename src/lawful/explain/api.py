@@ -23,9 +23,7 @@ from lawful.explain.learning_run import (
     learn_from,
     nothing_failed_error,
     relative_to_cwd,
-    sees,
 )
-from lawful.explain.reported import left_out
 from lawful.explain.teacher_setup import ExplainSettings, Function, with_changes
 from lawful.explain.version_comparison import ComparisonSettings, errors_name_version
 
@@ -122,14 +120,14 @@ def _about_events(done: LearningRun, found: Explanation, patterns: Sequence[str]
             "what is installed is not its own; try a function of your own that calls it, with --event-kind calls "
             "or --event PATTERN",
         )
-    if not patterns or not sees(done.teacher):
+    if not patterns or not done.teacher.lists_executions:
         return ()
     done.at(found.bounds)
     seen = {edge.letter for edge in found.picture.edges}.union(*done.teacher.passes())
     if any(letter in seen or event.file is not None for letter, event in enumerate(own)):
         return ()
     text = f"no event of the program matches {', '.join(patterns)}"
-    if found.complete and not left_out(done.search.last.report):
+    if found.complete and not done.search.last.report.partial:
         hint = "the name of a function, as the traceback shows it, or of what is emitted; * matches anything"
         raise LawfulError("explain-events", text, where=found.target, hint=hint)
     return (f"{text}, as far as was seen",)

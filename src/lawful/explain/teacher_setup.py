@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from lawful.errors import LawfulError, TraceError
 from lawful.explain.bounds import Range
-from lawful.explain.compared_program import END, ComparedProgram, FixedEndings, Letters, ObservedEndings
+from lawful.explain.compared_program import END, ComparedProgram, FixedEndings, ObservedEndings
 from lawful.explain.learning_run import LearnerName, Naming
 from lawful.explain.targets import CTarget, PytestTarget, PythonTarget, target_of
-from lawful.explain.teacher import ExecutionSource, Limits, Teacher
+from lawful.explain.teacher import EventKeys, ExecutionSource, Limits, Teacher
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 Kind = Literal["entries", "branches", "calls", "emits", "learn"]
@@ -65,7 +65,7 @@ class ExplainSettings:
     within: Range = Range()  # noqa: RUF009 - it cannot be changed
     limits: Limits = field(default_factory=Limits)
     most_events: int | None = None
-    also: Letters = ()
+    also: EventKeys = ()
     """Events of other versions of a Python program, to be seen in this one too."""
 
     def __post_init__(self) -> None:
@@ -231,8 +231,7 @@ def _of_c(target: CTarget, settings: ExplainSettings, stack: ExitStack) -> Opene
         define=settings.define,
     )
     stack.callback(teacher.close)
-    # The class that both C teachers derive from leaves half of the protocol to them.
-    return OpenedTeacher(cast(Teacher, teacher), os.path.dirname(target.file))
+    return OpenedTeacher(teacher, os.path.dirname(target.file))
 
 
 def _refuse_c_options(settings: ExplainSettings) -> None:

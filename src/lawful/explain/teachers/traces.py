@@ -11,7 +11,18 @@ from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
-from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Event, Execution, Limits, Report, Word
+from lawful.explain.teacher import (
+    Alphabet,
+    Basis,
+    Bounds,
+    Counts,
+    Event,
+    Execution,
+    Limits,
+    OptionalSourceParts,
+    Report,
+    Word,
+)
 
 MOST_EVENTS = 12
 _LONGEST = 100_000  # events of an execution that are kept
@@ -85,7 +96,7 @@ class _Recorded:
         return self.executions[-1]
 
 
-class TraceSource:
+class TraceSource(OptionalSourceParts):
     """The executions that were recorded, and no others. Made by `trace_source`."""
 
     def __init__(self, recorded: _Recorded, patterns: tuple[str, ...], most: int, error: str) -> None:

@@ -13,15 +13,16 @@ from typing import Any, Self
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, included
 from lawful.explain.bounds import OutOfTime
+from lawful.explain.lstar.query_cache import well_formed
 from lawful.explain.teacher import (
     Answer,
     Basis,
     Bounds,
-    Conjecture,
     Counterexample,
     Counts,
     Execution,
     Limits,
+    OptionalAnswers,
     Report,
     Word,
 )
@@ -30,7 +31,7 @@ from lawful.explain.teachers.c.flow_words import FlowWords
 from lawful.explain.teachers.c.instrument import MAIN, Instrumented
 
 
-class CTeacher(ABC):
+class CTeacher(OptionalAnswers, ABC):
     """A teacher of a C program. What costs something is left to those that derive from it.
 
     With `trap`, an automaton is told of every word within the bounds that it accepts and that is no failure. Without,
@@ -50,6 +51,7 @@ class CTeacher(ABC):
                 hint="control never comes there, as after a return; another assertion is chosen with --error file.c:17",
             )
         self.alphabet = program.alphabet
+        self._well_formed = well_formed(self.alphabet)
         self.counts = Counts()
         self.report = Report(warnings=list(program.warnings))
         self._bounds: Bounds | None = None
@@ -120,28 +122,18 @@ class CTeacher(ABC):
         """An execution that has this word and ends well."""
 
     @abstractmethod
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None: ...
+    def counterexample(self, automaton: Automaton) -> Counterexample | None: ...
 
     @abstractmethod
     def example(self, word: Word) -> Execution | None: ...
 
-    def _misspelt(self, conjecture: Automaton) -> Word | None:
-        """A word that is accepted though it does not end with the error, or goes on after it."""
-        error, letters = self.alphabet.error, len(self.alphabet)
-        before = tuple(1 if letter == error else 0 for letter in range(letters))
-        nowhere = (2,) * letters
-        spelling = Automaton(self.alphabet.labels, 0, (before, nowhere, nowhere), frozenset({1}))
-        return included(conjecture, spelling, self.bounds.word_length)
-
-    def _known_wrong(self, automaton: Conjecture) -> Counterexample | None:
+    def _known_wrong(self, automaton: Automaton) -> Counterexample | None:
         """A counterexample that needs no model checker."""
         if not self.trap:
             return None
-        wrong = self._misspelt(self._automaton(automaton)) or self.flow.refused(automaton, self.bounds.word_length)
+        length = self.bounds.word_length
+        wrong = included(automaton, self._well_formed, length) or self.flow.refused(automaton, length)
         return None if wrong is None else Counterexample(wrong, False)
-
-    def _automaton(self, conjecture: Conjecture) -> Automaton:
-        return Automaton(self.alphabet.labels, conjecture.initial, conjecture.transitions, conjecture.accepting)
 
     def _reached(self, limit: str) -> None:
         self.report.basis = Basis.SAMPLED

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from lawful.explain.teacher import Conjecture, Word
+from lawful.explain.automata import Automaton
+from lawful.explain.teacher import Word
 from lawful.explain.teachers.c.control_flow import ControlFlowGraph
 from lawful.explain.teachers.c.instrument import Instrumented
 
@@ -56,7 +57,7 @@ class FlowWords:
             state = self.step(state, letter)
         return self._failed in self._members[state]
 
-    def refused(self, automaton: Conjecture, longest: int) -> Word | None:
+    def refused(self, automaton: Automaton, longest: int) -> Word | None:
         """A shortest word that the automaton accepts and the program's text rules out."""
         away = _distances(automaton)
         first = (automaton.initial, self._start)
@@ -101,7 +102,7 @@ class FlowWords:
         return self._sets[states]
 
 
-def _distances(automaton: Conjecture) -> dict[int, int]:
+def _distances(automaton: Automaton) -> dict[int, int]:
     """How far an accepting state is from each state that leads to one."""
     back: dict[int, set[int]] = {}
     for state, row in enumerate(automaton.transitions):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pysat.solvers import Solver
 
-from lawful.explain.teacher import Conjecture, Word
+from lawful.explain.automata import Automaton
+from lawful.explain.teacher import Word
 
 _SOLVER = "glucose4"
 _PIECE = 5000
@@ -201,7 +202,7 @@ class Formula:
                 self._model = model
             fixed += [bit if self.holds(bit) else -bit for bit in one.value]
 
-    def running(self, automaton: Conjecture, length: int) -> tuple[int, list[list[int]]]:
+    def running(self, automaton: Automaton, length: int) -> tuple[int, list[list[int]]]:
         """Clauses that let an automaton run along the word: a literal that switches them on, and for each place the
         literals of the states. The state that it is in is true; another one may be, but need not."""
         active = self.new()

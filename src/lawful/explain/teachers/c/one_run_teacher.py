@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from lawful.explain.automata import Automaton, equivalent, included, words
-from lawful.explain.teacher import Bounds, Conjecture, Counterexample, Execution, Limits, Word
+from lawful.explain.teacher import Bounds, Counterexample, Execution, Limits, Word
 from lawful.explain.teachers.c import queries
 from lawful.explain.teachers.c.base_teacher import CTeacher
 from lawful.explain.teachers.c.cbmc import Cbmc, failed
@@ -35,6 +35,8 @@ class _Unwound:
 
 class OneRunTeacher(CTeacher):
     """Enumerates the failures once and answers from that. Where there are too many, the solver is asked each time."""
+
+    lists_failures = True
 
     def __init__(self, program: Instrumented, limits: Limits, *, trap: bool = True, cbmc: Cbmc | None = None) -> None:
         super().__init__(program, limits, trap=trap, cbmc=cbmc)
@@ -144,29 +146,28 @@ class OneRunTeacher(CTeacher):
     def _passes(self, word: Word) -> Execution | None:
         return self._execution(word) if len(word) <= self.bounds.word_length else None
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self.counts.conjectures += 1
         known = self._known()
         if known.too_many:
             return self._by_clauses(known, automaton)
         self.counts.conjectures_worked += 1
-        failing, conjecture = self.failing, self._automaton(automaton)
+        failing = self.failing
         if self.trap:
-            wrong = equivalent(conjecture, failing, self.bounds.word_length)
+            wrong = equivalent(automaton, failing, self.bounds.word_length)
             return None if wrong is None else Counterexample(wrong, wrong in known.failing)
-        missed = included(failing, conjecture)
+        missed = included(failing, automaton)
         return Counterexample(missed, True) if missed is not None else self._said_no(known, automaton)
 
     @property
     def failing(self) -> Automaton:
-        """The smallest automaton of the failures within the bounds and no others, where they could be enumerated."""
         if self.bounds not in self._automata:
             known, length = self._known(), self.bounds.word_length
             within = sorted(word for word in known.failing if len(word) <= length)
             self._automata[self.bounds] = Automaton.from_words(within, self.alphabet.labels)
         return self._automata[self.bounds]
 
-    def _by_clauses(self, known: _Unwound, automaton: Conjecture) -> Counterexample | None:
+    def _by_clauses(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
         """Without all failures at hand: the automaton runs along the word inside of the formula."""
         wrong = self._known_wrong(automaton)
         if wrong is not None:
@@ -176,7 +177,7 @@ class OneRunTeacher(CTeacher):
             return Counterexample(missed, True)
         if not self.trap:
             return self._said_no(known, automaton)
-        for number, word in enumerate(words(self._automaton(automaton), self.bounds.word_length)):
+        for number, word in enumerate(words(automaton, self.bounds.word_length)):
             if self.limits.words is not None and number >= self.limits.words:
                 self._reached(f"only {self.limits.words:,} words of a conjecture were checked")
                 break
@@ -184,7 +185,7 @@ class OneRunTeacher(CTeacher):
                 return Counterexample(word, False)
         return None
 
-    def _missed(self, known: _Unwound, automaton: Conjecture) -> Word | None:
+    def _missed(self, known: _Unwound, automaton: Automaton) -> Word | None:
         """A failure that the automaton does not accept."""
         formula = known.formula
         if formula is None or not formula.length:
@@ -204,7 +205,7 @@ class OneRunTeacher(CTeacher):
         known.failing.add(word)
         return word
 
-    def _said_no(self, known: _Unwound, automaton: Conjecture) -> Counterexample | None:
+    def _said_no(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
         """An accepted word that an execution begins with and does not fail after."""
         formula = known.formula
         if formula is None or not formula.length:
@@ -257,8 +258,8 @@ class OneRunTeacher(CTeacher):
         inputs = described(formula.inputs(assumptions), self.program)
         return Execution(word, word[-1:] == (self.alphabet.error,), inputs)
 
-    def spared(self, automaton: Conjecture) -> frozenset[int]:
-        """The states of an automaton that executions come through which do not fail. The others are doomed.
+    def spared(self, automaton: Automaton) -> frozenset[int]:
+        """The states of an automaton that executions come through which do not fail.
 
         Not all executions are listed: each one that is found comes through a state that none came through before."""
         formula = self._now().formula

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lawful.explain.teacher import Conjecture, Word
+from lawful.explain.automata import Automaton
+from lawful.explain.teacher import Word
 
 FAIL = "__lawful_fail.assertion.1"
 END = "__lawful_end.assertion.1"
@@ -78,7 +79,7 @@ void __lawful_end(void) {{ __CPROVER_assert(__lawful_index < {len(word)}u, "it e
 """
 
 
-def _automaton(automaton: Conjecture) -> str:
+def _automaton(automaton: Automaton) -> str:
     letters = len(automaton.transitions[0])
     rows = [to for row in automaton.transitions for to in row]
     accepting = [int(state in automaton.accepting) for state in range(len(automaton.transitions))]
@@ -97,7 +98,7 @@ void __lawful_step(unsigned int letter)
 """
 
 
-def conjecture(automaton: Conjecture, longest: int, error: int) -> str:
+def conjecture(automaton: Automaton, longest: int, error: int) -> str:
     """Fig. 5, positive feedback. The state is followed along the path, in place of being computed at its end."""
     return f"""{_automaton(automaton)}
 void __lawful_learn(unsigned int letter)
@@ -115,7 +116,7 @@ void __lawful_end(void) {{ __CPROVER_assert(1, ""); }}
 """
 
 
-def trap(automaton: Conjecture, longest: int, error: int, known: Iterable[Word]) -> str:
+def trap(automaton: Automaton, longest: int, error: int, known: Iterable[Word]) -> str:
     """Fig. 6, negative feedback: from where the program ended, any letters that lead to an accepting state.
 
     Words that are known to be failures are blocked. They are told by their number: a trie of them is followed, too."""
@@ -153,7 +154,7 @@ void __lawful_end(void)
 """
 
 
-def denied(automaton: Conjecture, longest: int, error: int, known: Iterable[Word]) -> str:
+def denied(automaton: Automaton, longest: int, error: int, known: Iterable[Word]) -> str:
     """Negative feedback of executions alone: one does the events of an accepted word, ends, and did not fail there."""
     trie, marked = _trie(known, error + 1)
     letters = error + 1

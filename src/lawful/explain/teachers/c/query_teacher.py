@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lawful.explain.automata import words
-from lawful.explain.teacher import Bounds, Conjecture, Counterexample, Execution, Limits, Word
+from lawful.explain.automata import Automaton, words
+from lawful.explain.teacher import Bounds, Counterexample, Execution, Limits, Word
 from lawful.explain.teachers.c import queries
 from lawful.explain.teachers.c.base_teacher import CTeacher
 from lawful.explain.teachers.c.cbmc import Cbmc
@@ -70,7 +70,7 @@ class QueryTeacher(CTeacher):
         found = self._check(queries.passing(word))
         return Execution(word, False, described(found[0].inputs, self.program)) if found else None
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self.counts.conjectures += 1
         known = self._known_wrong(automaton)
         if known is not None:
@@ -89,7 +89,7 @@ class QueryTeacher(CTeacher):
         """The failures within the bounds that are known already."""
         return [word for word in self._failures if len(word) <= self.bounds.word_length and self._still(word)]
 
-    def _trapped(self, automaton: Conjecture) -> Counterexample | None:
+    def _trapped(self, automaton: Automaton) -> Counterexample | None:
         """The trap, and then a membership query for every accepted word that is not confirmed yet.
 
         The trap takes a word for wrong that may only not be known: it is asked before it is given as feedback."""
@@ -100,7 +100,7 @@ class QueryTeacher(CTeacher):
                 break
             if not self._fails(found[0].word):
                 return Counterexample(found[0].word, False)
-        for number, word in enumerate(words(self._automaton(automaton), length)):
+        for number, word in enumerate(words(automaton, length)):
             if self.limits.words is not None and number >= self.limits.words:
                 self._reached(f"only {self.limits.words:,} words of a conjecture were checked")
                 break
@@ -108,7 +108,7 @@ class QueryTeacher(CTeacher):
                 return Counterexample(word, False)
         return None
 
-    def _said_no(self, automaton: Conjecture) -> Counterexample | None:
+    def _said_no(self, automaton: Automaton) -> Counterexample | None:
         length, error = self.bounds.word_length, self.alphabet.error
         while True:
             found = self._check(queries.denied(automaton, length, error, self._within()))

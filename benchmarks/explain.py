@@ -74,7 +74,8 @@ def measured(program: str, unwind: int, way: str) -> Result:
     from lawful.explain.bounds import Range
     from lawful.explain.learning_run import learn_from
     from lawful.explain.postprocess import picture
-    from lawful.explain.teacher_setup import ExplainSettings, teacher_of_target
+    from lawful.explain.settings import ExplainSettings
+    from lawful.explain.teacher_setup import teacher_of_target
 
     file = f"{EXAMPLES / 'python' / program}.py:main" if way == "python" else f"{EXAMPLES / 'c' / program}.c"
     settings = ExplainSettings(teacher="asking" if way == "asking" else "one-run")

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lawful.explain.automata import Automaton
-from lawful.explain.explanation import Edge as Arrow
 from lawful.explain.explanation import Explanation, Picture
+from lawful.explain.explanation import PictureEdge as Arrow
 from lawful.explain.teacher import Alphabet, Event
 from lawful.reports import automaton_graphviz, automaton_svg, notebook
 from lawful.reports.automaton_drawing import drawings, picture_drawing
-from lawful.reports.drawing import Cluster, Drawing, Edge, Node
+from lawful.reports.drawing import Cluster, Drawing, Node, PictureEdge
 from reports.explanation_samples import (
     HOSTILE,
     bubble_sort,
@@ -149,7 +149,7 @@ def test_boxes_dashes_and_roles() -> None:
     drawn = Drawing(
         "a law",
         (Node("x", "File<f>\nopen", start=True), Node("y", "done", accepting=True, role="good", detail="all")),
-        (Edge("x", "y", "close", dashed=True), Edge("y", "y", role="bad"), Edge("y", "x", "")),
+        (PictureEdge("x", "y", "close", dashed=True), PictureEdge("y", "y", role="bad"), PictureEdge("y", "x", "")),
         (Cluster("one", ("y",)),),
     )
     text = automaton_svg.render_drawing(drawn, placer="own")

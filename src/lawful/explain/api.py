@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,8 @@ from lawful.explain.learning_run import (
     nothing_failed_error,
     relative_to_cwd,
 )
-from lawful.explain.teacher_setup import ExplainSettings, Function, with_changes
+from lawful.explain.settings import ExplainSettings, with_changes
+from lawful.explain.targets import Function
 from lawful.explain.version_comparison import ComparisonSettings, errors_name_version
 
 _MANY_EVENTS = 1000  # in a comparison no event is left out for the sake of a picture: it would be missed in one version
@@ -50,7 +51,13 @@ def explain(
     name = _name(target, traces)
     with ExitStack() as stack:
         stack.enter_context(_files_as_known())
-        opened = _opened(target, traces, settings, folder, stack)
+        if target is not None:
+            opened = teacher_setup.teacher_of_target(target, settings, folder, stack)
+        elif len(traces) == 2:
+            opened = teacher_setup.teacher_of_traces(traces[:1], traces[1:], settings)
+        else:
+            hint = "a target, or a failing and a passing trace: --traces FAILING PASSING"
+            raise LawfulError("usage", "there is no target", hint=hint)
         done = learn_from(
             opened.teacher,
             learner=settings.learner,
@@ -80,13 +87,7 @@ def diff(
     With a `target`, `old` and `new` are git revisions or folders in which it is to be found. Without one, they are
     targets themselves. All executions are compared by their events and by how they end; with an `error`, those that
     end in it, and with `end`, those that do not fail."""
-    settings = _comparing(with_changes(settings, changes))
-    with ExitStack() as stack:
-        programs = _versions(stack, (old, new), target, settings, folder)
-        names = (_name(old, ()), _name(new, ()))
-        how, narrowed = _how(settings, watcher), settings.error is not None
-        found = differences.diff(names, programs.all, target=target, narrowed=narrowed, how=how)
-        return replace(found, warnings=(*programs.warnings, *found.warnings))
+    return _compare(differences.diff, (old, new), target, watcher, folder, with_changes(settings, changes))
 
 
 def merge(
@@ -102,13 +103,25 @@ def merge(
     **changes: Any,
 ) -> Comparison:
     """What a merge does that its branches do not, what it has lost, and what it has brought back."""
-    settings = _comparing(with_changes(settings, changes))
+    versions = (base, a, b, merged)
+    return _compare(differences.merge, versions, target, watcher, folder, with_changes(settings, changes))
+
+
+def _compare(
+    compare: Callable[..., Comparison],
+    versions: Sequence[str | Function],
+    target: str | None,
+    watcher: SearchWatcher,
+    folder: str | None,
+    settings: ExplainSettings,
+) -> Comparison:
+    settings = replace(settings, most_events=settings.most_events or _MANY_EVENTS)
+    how = ComparisonSettings(settings.learner, settings.within, settings.limits.seconds, watcher)
     with ExitStack() as stack:
-        programs = _versions(stack, (base, a, b, merged), target, settings, folder)
-        names = (_name(base, ()), _name(a, ()), _name(b, ()), _name(merged, ()))
-        how, narrowed = _how(settings, watcher), settings.error is not None
-        found = differences.merge(names, programs.all, target=target, narrowed=narrowed, how=how)
-        return replace(found, warnings=(*programs.warnings, *found.warnings))
+        programs, warnings = _versions(stack, versions, target, settings, folder)
+        names = [_name(version, ()) for version in versions]
+        found = compare(names, programs, target=target, narrowed=settings.error is not None, how=how)
+        return replace(found, warnings=(*warnings, *found.warnings))
 
 
 def _about_events(done: LearningRun, found: Explanation, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -133,43 +146,21 @@ def _about_events(done: LearningRun, found: Explanation, patterns: Sequence[str]
     return (f"{text}, as far as was seen",)
 
 
-def _how(settings: ExplainSettings, watcher: SearchWatcher) -> ComparisonSettings:
-    return ComparisonSettings(settings.learner, settings.within, settings.limits.seconds, watcher)
-
-
-def _comparing(settings: ExplainSettings) -> ExplainSettings:
-    return replace(settings, most_events=settings.most_events or _MANY_EVENTS)
-
-
-@dataclass(frozen=True)
-class _Programs:
-    """The versions to compare, and what is to be said of them."""
-
-    all: Sequence[ComparedProgram]
-    warnings: tuple[str, ...] = ()
-
-
 def _versions(
     stack: ExitStack,
     names: Sequence[str | Function],
     target: str | None,
     settings: ExplainSettings,
     folder: str | None,
-) -> _Programs:
-    """The versions, as programs."""
+) -> tuple[list[ComparedProgram], list[str]]:
+    """The versions, as programs, and what is to be said of them."""
     known = stack.enter_context(_files_as_known())
+    shown = [_name(name, ()) for name in names]
+    open_program = partial(teacher_setup.compared_program, stack=stack)
     if target is None:
         targets = [_checked(name, folder) for name in names]
-        return _Programs(
-            _opened_alike(
-                [
-                    partial(teacher_setup.compared_program, each, folder=folder, stack=stack, shown=relative_to_cwd)
-                    for each in targets
-                ],
-                [_name(name, ()) for name in names],
-                settings,
-            )
-        )
+        ways = [partial(open_program, each, folder=folder, shown=relative_to_cwd) for each in targets]
+        return _opened_alike(ways, shown, settings), []
     versions = []
     for name in names:
         if not isinstance(name, str):
@@ -183,13 +174,9 @@ def _versions(
         settings = replace(settings, error=revisions.in_versions(settings.error, versions, folder))
     if isinstance(settings.inputs, str):
         settings = replace(settings, inputs=_inputs_here(settings.inputs, folder))
-    told = revisions.not_committed(versions, folder)
-    ways = [
-        partial(teacher_setup.compared_program, target, folder=each.folder, stack=stack, shown=each.shown)
-        for each in versions
-    ]
-    programs = _opened_alike(ways, [version.name for version in versions], settings)
-    return _Programs(programs, () if told is None else (told,))
+    changed = revisions.not_committed(versions, folder)
+    ways = [partial(open_program, target, folder=each.folder, shown=each.shown) for each in versions]
+    return _opened_alike(ways, shown, settings), [] if changed is None else [changed]
 
 
 def _opened_alike(
@@ -254,22 +241,6 @@ def _checked(name: str | Function, folder: str | None) -> str | Function:
             hint=f"--target package.module:function, beside {name}",
         )
     return name
-
-
-def _opened(
-    target: str | Function | None,
-    traces: Sequence[str],
-    settings: ExplainSettings,
-    folder: str | None,
-    stack: ExitStack,
-) -> teacher_setup.OpenedTeacher:
-    """A teacher for a target, which is closed with the stack."""
-    if target is not None:
-        return teacher_setup.teacher_of_target(target, settings, folder, stack)
-    if len(traces) == 2:
-        return teacher_setup.teacher_of_traces(traces[:1], traces[1:], settings)
-    hint = "a target, or a failing and a passing trace: --traces FAILING PASSING"
-    raise LawfulError("usage", "there is no target", hint=hint)
 
 
 def _name(target: str | Function | None, traces: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ Reading = Literal["program", "paper"]
 
 
 @dataclass(frozen=True)
-class Edge:
+class PictureEdge:
     """An arrow of a picture: an event, and for those who want to see it happen, an execution that takes it."""
 
     source: int
@@ -37,7 +37,7 @@ class Picture:
 
     states: int
     accepting: tuple[int, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[PictureEdge, ...]
     dominating: tuple[int, ...] = ()
     """Letters that every accepted word has: the edges to draw bold."""
 
@@ -220,7 +220,7 @@ def picture_json(picture: Picture, alphabet: Alphabet) -> dict[str, Any]:
     }
 
 
-def _edge_json(edge: Edge, alphabet: Alphabet) -> dict[str, Any]:
+def _edge_json(edge: PictureEdge, alphabet: Alphabet) -> dict[str, Any]:
     return {
         "from": edge.source,
         "event": alphabet.events[edge.letter].label,

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, count, is_empty, words
-from lawful.explain.bounds import OutOfTime, Range, Search, Step, learn_up_to_bound
+from lawful.explain.bounds import BoundsSearch, OutOfTime, Range, Step, learn_up_to_bound
 from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, Way
 from lawful.explain.lstar import AutomatonLearner, LearningInterrupted, TableLearner, ThreeValuedLearner, TreeLearner
 from lawful.explain.postprocess import picture
@@ -52,7 +52,7 @@ class LearningRun:
     """A teacher, and what was learned from it."""
 
     teacher: Teacher
-    search: Search
+    search: BoundsSearch
     counts: Counts
     learner: str
     seconds: float

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from lawful.explain.automata import Automaton, is_empty, live
-from lawful.explain.explanation import Edge, Picture
+from lawful.explain.explanation import Picture, PictureEdge
 from lawful.explain.teacher import Alphabet, Execution, Word
 
 Finder = Callable[[Word], Execution | None]
@@ -252,7 +252,7 @@ def _edge(
     alphabet: Alphabet,
     bold: bool,
     use: _Use | None,
-) -> Edge:
+) -> PictureEdge:
     state, letter = arrow
     event = alphabet.events[letter]
     file, line, word, example = event.file, event.line, None, None
@@ -262,4 +262,4 @@ def _edge(
         if execution is not None and execution.places is not None and execution.places[at] is not None:
             file, line = execution.places[at] or (None, None)
     target = order[automaton.transitions[state][letter]]
-    return Edge(order[state], letter, target, dominating=bold, file=file, line=line, word=word, example=example)
+    return PictureEdge(order[state], letter, target, dominating=bold, file=file, line=line, word=word, example=example)

@@ -146,6 +146,9 @@ class Counts:
 
 UNSEEN = "never seen: "
 
+MOST_EVENTS = 12
+"""How many events are chosen where the user does not say which: a reader can take in a picture of so many."""
+
 
 @dataclass
 class Report:

@@ -53,13 +53,13 @@ Sides = Callable[[Sequence[Automaton], Sequence[Automaton]], tuple[UndrawnSide, 
 
 def compare_versions(
     kind: Literal["diff", "merge"],
-    target: str | None,
     versions: Mapping[str, str],
     programs: Sequence[ComparedProgram],
     sides: Sides,
     *,
-    narrowed: bool,
-    how: ComparisonSettings,
+    target: str | None = None,
+    narrowed: bool = False,
+    how: ComparisonSettings = ComparisonSettings(),  # noqa: B008 - it cannot be changed
 ) -> Comparison:
     """Compares versions with the same bounds: those of the first unwinding that shows a difference, else of the last.
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from lawful.diagnostics import printable
 from lawful.explain.explanation import Explanation
 from lawful.reports.core import count
-from lawful.reports.drawing import Cluster, Drawing, Edge, Node, Role, listed, shortened
+from lawful.reports.drawing import Cluster, Drawing, Node, PictureEdge, Role, listed, shortened
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, Side
-    from lawful.explain.explanation import Edge as Arrow
     from lawful.explain.explanation import Failure, Picture
+    from lawful.explain.explanation import PictureEdge as Arrow
     from lawful.explain.teacher import Alphabet
 
 LONGEST = 32  # letters of an event's name in a picture
@@ -156,7 +156,7 @@ def picture_drawing(
     for arrows in grouped(picture.edges, failing):
         first = arrows[0]
         edges.append(
-            Edge(
+            PictureEdge(
                 str(first.source),
                 str(first.target),
                 listed_events([alphabet.events[each.letter].label for each in arrows]),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lawful.explain.automata.acyclic import numbered
 from lawful.explain.automata.automaton import Automaton
-from lawful.explain.automata.numbering import numbered
 
 
 def reachable(automaton: Automaton) -> list[int]:

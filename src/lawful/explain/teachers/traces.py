@@ -12,6 +12,7 @@ from typing import Any
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
 from lawful.explain.teacher import (
+    MOST_EVENTS,
     Alphabet,
     Basis,
     Bounds,
@@ -24,7 +25,6 @@ from lawful.explain.teacher import (
     Word,
 )
 
-MOST_EVENTS = 12
 _LONGEST = 100_000  # events of an execution that are kept
 _ENDS = ("func_post", "func_raise")
 _NOISE = ("born", "gone", "tick", "yield", "resume", "iter_next", "field_read")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from lawful.errors import LawfulError
-from lawful.explain.automata import Automaton, included
+from lawful.explain.automata import Automaton, included, words
 from lawful.explain.bounds import OutOfTime
 from lawful.explain.lstar.query_cache import well_formed
 from lawful.explain.teacher import (
@@ -27,7 +27,7 @@ from lawful.explain.teacher import (
     Word,
 )
 from lawful.explain.teachers.c.cbmc import Cbmc, CbmcTimeout, find_cbmc
-from lawful.explain.teachers.c.flow_words import FlowWords
+from lawful.explain.teachers.c.control_flow import FlowWords
 from lawful.explain.teachers.c.instrument import MAIN, Instrumented
 
 
@@ -134,6 +134,16 @@ class CTeacher(OptionalAnswers, ABC):
         length = self.bounds.word_length
         wrong = included(automaton, self._well_formed, length) or self.flow.refused(automaton, length)
         return None if wrong is None else Counterexample(wrong, False)
+
+    def _wrongly_accepted(self, automaton: Automaton) -> Counterexample | None:
+        """The first accepted word that is no failure, if there are not too many words to ask for each."""
+        for number, word in enumerate(words(automaton, self.bounds.word_length)):
+            if self.limits.words is not None and number >= self.limits.words:
+                self._reached(f"only {self.limits.words:,} words of a conjecture were checked")
+                break
+            if not self._fails(word):
+                return Counterexample(word, False)
+        return None
 
     def _reached(self, limit: str) -> None:
         self.report.basis = Basis.SAMPLED

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pycparser import c_ast, c_generator
 
 from lawful.errors import LawfulError
+from lawful.explain.teacher import MOST_EVENTS
 from lawful.explain.teachers.c.c_program import (
     ABORTS,
     ASSUMPTIONS,
@@ -26,9 +27,6 @@ from lawful.explain.teachers.c.c_program import (
 
 LEARN = "Learn"
 KINDS = ("learn", "entries", "branches", "calls")
-MOST = 12
-"""How many events are chosen where the user does not say which."""
-
 _LONGEST = 40
 _NOT_BY_ITSELF = {*CONDITIONS, *FAILURES, *ASSUMPTIONS, *EXITS, *ABORTS}
 _NO_CALLS = ("__VERIFIER_", "__CPROVER_", "__builtin_", "nondet_")
@@ -178,7 +176,7 @@ def choose(
     among: Sequence[str],
     kinds: Sequence[str] = (),
     patterns: Sequence[str] = (),
-    most: int = MOST,
+    most: int = MOST_EVENTS,
 ) -> list[EventCandidate]:
     """The events: of these kinds, matching a pattern; without, the nearest to the error in the graph of calls."""
     unknown = [kind for kind in kinds if kind not in KINDS]
@@ -242,4 +240,4 @@ def _recursive(program: CProgram, function: str) -> bool:
 
 def _possible(found: Sequence[EventCandidate], kinds: Sequence[str]) -> str:
     labels = list(dict.fromkeys(one.label for one in found if not kinds or one.kind in kinds))
-    return f"there are {', '.join(labels[:MOST])}" if labels else "nothing in it can be one"
+    return f"there are {', '.join(labels[:MOST_EVENTS])}" if labels else "nothing in it can be one"

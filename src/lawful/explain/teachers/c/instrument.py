@@ -9,7 +9,7 @@ from pathlib import Path
 from pycparser import c_ast, c_generator
 
 from lawful.errors import LawfulError
-from lawful.explain.teacher import Alphabet, Event
+from lawful.explain.teacher import MOST_EVENTS, Alphabet, Event
 from lawful.explain.teachers.c import events
 from lawful.explain.teachers.c.c_program import (
     ABORTS,
@@ -27,7 +27,7 @@ from lawful.explain.teachers.c.c_program import (
     target_of,
 )
 from lawful.explain.teachers.c.c_types import Scalar, by_name, scalar, spelled
-from lawful.explain.teachers.c.input_objects import InputObjectWriter, ObjectInput, structures
+from lawful.explain.teachers.c.input_objects import InputObjectWriter, ObjectInput, TakenInputs, structures, value
 
 LEARN = "__lawful_learn"
 CHECK = "__lawful_check"
@@ -85,6 +85,23 @@ class Instrumented:
     wholes: dict[int, ObjectInput] = field(default_factory=dict)
     """Inputs that are several numbers, by the first of these."""
 
+    def describe(self, inputs: TakenInputs) -> str | None:
+        """Inputs for a reader: `n = 3, list = {value = 0, next = NULL}, choose() = 1`."""
+        parts = []
+        at = 0
+        while at < len(inputs):
+            number, bits = inputs[at]
+            whole = self.wholes.get(number)
+            if whole is None:
+                one = self.inputs[number]
+                parts.append(f"{one.label} = {value(one.type, bits)}")
+                at += 1
+            else:
+                text, after = whole.shape.read(inputs, at, whole.deep)
+                parts.append(f"{whole.label} = {text}")
+                at = max(after, at + 1)
+        return ", ".join(parts) or None
+
 
 def instrument(
     path: str | Path,
@@ -93,7 +110,7 @@ def instrument(
     patterns: Sequence[str] = (),
     kinds: Sequence[str] = (),
     error: str | int | None = None,
-    most: int = events.MOST,
+    most: int = MOST_EVENTS,
     include: Sequence[str | Path] = (),
     define: Sequence[str] = (),
 ) -> Instrumented:

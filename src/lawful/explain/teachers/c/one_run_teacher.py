@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from lawful.explain.automata import Automaton, equivalent, included, words
+from lawful.explain.automata import Automaton, equivalent, included
 from lawful.explain.teacher import Bounds, Counterexample, Execution, Limits, Word
 from lawful.explain.teachers.c import queries
 from lawful.explain.teachers.c.base_teacher import CTeacher
 from lawful.explain.teachers.c.cbmc import Cbmc, failed
-from lawful.explain.teachers.c.cbmc_traces import described
 from lawful.explain.teachers.c.formula import Formula, SolverTimeout, differs
 from lawful.explain.teachers.c.instrument import Instrumented
 
@@ -177,13 +176,7 @@ class OneRunTeacher(CTeacher):
             return Counterexample(missed, True)
         if not self.trap:
             return self._said_no(known, automaton)
-        for number, word in enumerate(words(automaton, self.bounds.word_length)):
-            if self.limits.words is not None and number >= self.limits.words:
-                self._reached(f"only {self.limits.words:,} words of a conjecture were checked")
-                break
-            if not self._fails(word):
-                return Counterexample(word, False)
-        return None
+        return self._wrongly_accepted(automaton)
 
     def _missed(self, known: _Unwound, automaton: Automaton) -> Word | None:
         """A failure that the automaton does not accept."""
@@ -255,7 +248,7 @@ class OneRunTeacher(CTeacher):
         assumptions = formula.exactly(word) if formula is not None else None
         if formula is None or assumptions is None or not self._solve(formula, assumptions):
             return None
-        inputs = described(formula.inputs(assumptions), self.program)
+        inputs = self.program.describe(formula.inputs(assumptions))
         return Execution(word, word[-1:] == (self.alphabet.error,), inputs)
 
     def spared(self, automaton: Automaton) -> frozenset[int]:

@@ -24,12 +24,10 @@ _UNEXPECTED = "XPASS(strict)"
 _Hook = Generator[None, Any, None]
 
 
-def run(
-    node: str, folder: str, begin: Callable[[list[Any]], RunTally | None], beat: Callable[[int], None]
-) -> dict[str, Any] | None:
+def run(node: str, folder: str, begin: Callable[[list[Any]], RunTally | None]) -> dict[str, Any] | None:
     """Lets pytest find the test and run it with all that belongs to it. `begin` is told of the functions that were
     found, while their modules are loaded, and says how to go on; if it does not, nothing is run."""
-    plugin = _Runs(begin, beat)
+    plugin = _Runs(begin)
     code = _main([*_QUIET, "--rootdir", folder, node], plugin)
     if not plugin.found:
         reason = "; ".join(plugin.reasons) or f"pytest ended with exit code {code}"
@@ -50,9 +48,8 @@ class _Runs:
     """Watches tests. An execution is the call of a test. What pytest makes of it counts: a failure that the test
     expects is none. An error in a fixture is one of the test, with the events of the fixture."""
 
-    def __init__(self, begin: Callable[[list[Any]], RunTally | None], beat: Callable[[int], None]) -> None:
+    def __init__(self, begin: Callable[[list[Any]], RunTally | None]) -> None:
         self._begin = begin
-        self._beat = beat
         self.tally: RunTally | None = None
         self.found = False
         self.notes: list[str] = []
@@ -78,7 +75,7 @@ class _Runs:
     def pytest_runtest_protocol(self, item: Any) -> bool | None:
         """Begins a test, or leaves it out when a limit is reached."""
         self._held, self._drawn = [], False
-        self._beat(self._now.ran)
+        self._now.beat(self._now.ran)
         return True if self._now.full() else None
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -206,7 +203,7 @@ class _Runs:
     def _execute(self, body: Callable[[], object], name: str) -> None:
         """Runs a test, and lets pytest know how it ended."""
         tally = self._now
-        self._beat(tally.ran)
+        tally.beat(tally.ran)
         raised: list[BaseException] = []
 
         def watched() -> None:

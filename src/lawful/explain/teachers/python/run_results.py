@@ -9,8 +9,6 @@ from typing import Any
 
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Execution, Limits, Report, Word
 
-_COUNTED = ("slow", "long", "memory", "lost", "unjoined")
-
 
 @dataclass
 class BoundRun:
@@ -85,7 +83,7 @@ class RunTotals:
     def add(self, end: Mapping[str, Any]) -> None:
         self.ran += end["ran"]
         self.solver += end.get("solver", 0)
-        self.counts.update({name: end[name] for name in _COUNTED})
+        self.counts.update(end["counts"])
         self.examples = {**end["examples"], **self.examples}
         self.died = {**end["deaths"], **self.died}
         self.begun |= {tuple(each) for each in end["begun"]}

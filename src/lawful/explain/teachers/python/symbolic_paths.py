@@ -54,7 +54,6 @@ class SymbolicPaths:
         self.bound = bound
         self.notes = PathNotes()
         self.checks = 0
-        self.beyond = 0
         self._small = small  # numbers are kept within the bound
         self._deepest = deepest
         self._beat = beat
@@ -216,7 +215,6 @@ class SymbolicPaths:
             raise TooManyForks
         found = choices()
         if not found:
-            self.beyond += 1
             raise OutOfBounds
         (chosen, model), *rest = found
         constrained = constrained and z3.is_expr(asked)

@@ -9,12 +9,12 @@ from lawful.laws.grammar.model import OF_REPLIES, RESULT, Constant
 from lawful.laws.grammar.program import (
     Application,
     Assert,
+    CompiledGrammar,
     Computation,
     Instruction,
     Load,
     Loaded,
     Operand,
-    Program,
     Register,
 )
 from lawful.laws.protocol import Event
@@ -38,7 +38,7 @@ Run = Callable[[Registers, Event, Warn], None]
 """Extends the registers by what the code computes; raises `Failed`."""
 
 
-def runner(program: Program, code: Sequence[Instruction]) -> Run | None:
+def runner(program: CompiledGrammar, code: Sequence[Instruction]) -> Run | None:
     """The code of a transition; None: nothing to do."""
     if not code:
         return None
@@ -51,12 +51,12 @@ def runner(program: Program, code: Sequence[Instruction]) -> Run | None:
     return steps[0] if len(steps) == 1 else run
 
 
-def steps_of(program: Program, code: Sequence[Instruction]) -> list[Run]:
+def steps_of(program: CompiledGrammar, code: Sequence[Instruction]) -> list[Run]:
     """The same, instruction by instruction."""
     return [_step(program, instruction) for instruction in code]
 
 
-def _step(program: Program, instruction: Instruction) -> Run:
+def _step(program: CompiledGrammar, instruction: Instruction) -> Run:
     if isinstance(instruction, Load):
         return _load(program, instruction.attribute)
     if isinstance(instruction, Assert):
@@ -95,7 +95,7 @@ def _assert(condition: Evaluate, number: int) -> Run:
 # -- attributes of messages -----------------------------------------------------------------------
 
 
-def _load(program: Program, attribute: int) -> Run:
+def _load(program: CompiledGrammar, attribute: int) -> Run:
     loaded = program.attributes[attribute]
     value_of = loader(loaded)
     called = f"{program.grammar.terminal_name(loaded.terminal)}.{loaded.name}"
@@ -153,7 +153,7 @@ def _result(event: Event) -> Any:
 # -- expressions ----------------------------------------------------------------------------------
 
 
-def expression(program: Program, operand: Operand) -> Evaluate:
+def expression(program: CompiledGrammar, operand: Operand) -> Evaluate:
     """An expression over registers; it raises NoValue where it has none."""
     if isinstance(operand, Register):
         number = operand.number

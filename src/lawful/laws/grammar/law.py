@@ -13,10 +13,10 @@ from lawful.diagnostics import Diagnostic, Source, did_you_mean
 from lawful.laws.grammar import syntax
 from lawful.laws.grammar.functions import files, load
 from lawful.laws.grammar.groups import Binding
-from lawful.laws.grammar.machine import Dispatch, Key, Machine, group_key
+from lawful.laws.grammar.machine import Dispatch, Key, PythonGrammarMachine, group_key
 from lawful.laws.grammar.model import Grammar
-from lawful.laws.grammar.native import NativeMachine, tables
-from lawful.laws.grammar.program import Program
+from lawful.laws.grammar.native import NativeGrammarMachine, tables
+from lawful.laws.grammar.program import CompiledGrammar
 from lawful.laws.grammar.steps import Steps
 from lawful.laws.grammar.wording import Rejection, Words
 from lawful.laws.law_base import LawBase
@@ -38,7 +38,7 @@ class GrammarLaw(LawBase):
         view_source: Source,
         grammar_source: Source,
         view: syntax.View,
-        program: Program,
+        program: CompiledGrammar,
         warnings: tuple[Diagnostic, ...],
         groups: Mapping[str, tuple[Binding, ...]] | None = None,
         classes: Mapping[str, str] | None = None,
@@ -159,23 +159,23 @@ def _recompiled(
     return compile(source, name=name, grammar=grammar, grammar_name=grammar_name)
 
 
-class GrammarMonitor(MachineMonitor[Machine | NativeMachine]):
+class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]):
     """The running state of a view: every group of its name, each on its own."""
 
     def __init__(self, law: GrammarLaw) -> None:
         self.law = law
         super().__init__()
 
-    def _new_machine(self) -> Machine | NativeMachine:
+    def _new_machine(self) -> PythonGrammarMachine | NativeGrammarMachine:
         law = self.law
         if core.native is None or law.tables is None:
-            return Machine(law.steps, law.dispatch, self._warn)
-        return NativeMachine(core.native, law.tables, law.steps, self._warn)
+            return PythonGrammarMachine(law.steps, law.dispatch, self._warn)
+        return NativeGrammarMachine(core.native, law.tables, law.steps, self._warn)
 
     def inline_step(self, head: Event) -> tuple[Any, int] | None:
         """The C core's machine and the terminal of messages that begin like this; None: it must see their events."""
         terminal = self.law.dispatch.find(head)
-        if terminal is None or not isinstance(self._machine, NativeMachine):
+        if terminal is None or not isinstance(self._machine, NativeGrammarMachine):
             return None
         return self._machine.core, terminal
 

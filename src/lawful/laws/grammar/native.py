@@ -12,11 +12,11 @@ from lawful.laws.grammar.machine import Dispatch, Key, group_key
 from lawful.laws.grammar.program import (
     Application,
     Assert,
+    CompiledGrammar,
     Computation,
     Instruction,
     Load,
     Operand,
-    Program,
     Register,
     Transition,
 )
@@ -73,7 +73,7 @@ def _attribute(parameter: int | None, field: str | None) -> tuple[int, int, str 
 
 
 class _Encoder:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: CompiledGrammar) -> None:
         self._program = program
         self.constants: list[Any] = []
 
@@ -133,7 +133,7 @@ class _Elsewhere(Exception):
     """The C core leaves this expression to Python."""
 
 
-class NativeMachine:
+class NativeGrammarMachine:
     """The machine of `lawful.laws.grammar.machine`, with the step in C."""
 
     def __init__(self, core: ModuleType, made: Any, steps: Steps, warn: Callable[[str], None]) -> None:

@@ -116,7 +116,7 @@ class Loaded:
 
 
 @dataclass(slots=True)
-class Program:
+class CompiledGrammar:
     """The tables. The end of the trace is the column after the last terminal."""
 
     grammar: Grammar
@@ -156,7 +156,7 @@ class Program:
         return self.table[state * self.columns + terminal]
 
 
-def compile_grammar(grammar: Grammar, analysis: Analysis) -> Program:
+def compile_grammar(grammar: Grammar, analysis: Analysis) -> CompiledGrammar:
     return _Compiler(grammar, analysis).program
 
 
@@ -165,7 +165,7 @@ class _Compiler:
         self.grammar = grammar
         self.analysis = analysis
         self.choices = analysis.choices()
-        self.program = Program(grammar, choices=self.choices)
+        self.program = CompiledGrammar(grammar, choices=self.choices)
         self.known: dict[tuple[int | None, int, int], int] = {}
         self.attributes: dict[tuple[int, str], int] = {}
         self.functions: dict[str, int] = {}

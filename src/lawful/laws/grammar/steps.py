@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lawful.laws.grammar.evaluation import Evaluate, Failed, Run, Warn, expression, runner, steps_of
-from lawful.laws.grammar.program import NO_STEP, Assert, Ending, Program
+from lawful.laws.grammar.program import NO_STEP, Assert, CompiledGrammar, Ending
 from lawful.laws.protocol import Event
 from lawful.laws.rml.values import NoValue
 
@@ -51,7 +51,7 @@ def silent(_message: str) -> None:
 class Steps:
     """A program, ready to run. It is shared by all monitors of a law."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: CompiledGrammar) -> None:
         self.program = program
         self._columns = program.columns
         self._end = program.columns - 1

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from lawful import core
 from lawful.diagnostics import did_you_mean
-from lawful.sources.actors.group_calls import Crossings
+from lawful.sources.actors.group_calls import GroupCalls
 from lawful.sources.actors.groups import NOBODY, Groups, Party, program_frame, self_of
-from lawful.sources.actors.specs import Spec, Specs, all_bindings, plain, views
-from lawful.sources.actors.tables import Table
+from lawful.sources.actors.message_specs import MessageSpec, MessageSpecs, all_bindings, plain, views
 from lawful.sources.actors.values import add_answer, add_values
+from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python import name_resolution, names
 from lawful.sources.python.instructions import UnknownBytecodeError
 from lawful.sources.python.sites import probes
@@ -36,32 +36,32 @@ Answer = tuple[list[Event], object] | None
 Carry = Callable[[tuple[Any, ...], "dict[str, Any] | None"], Answer]
 
 
-class End(NamedTuple):
+class Endpoint(NamedTuple):
     """The group at one end of a call, by its id, so that it is not kept alive."""
 
     names: tuple[str, ...]
     number: Any  # None: nobody knows
 
 
-class Call(NamedTuple):
+class PendingReply(NamedTuple):
     """A message that may be answered."""
 
-    replies: tuple[Spec, ...]
-    sender: End
-    receiver: End
+    replies: tuple[MessageSpec, ...]
+    sender: Endpoint
+    receiver: Endpoint
     target: Any  # the id of who is called
     number: int
 
 
-class Bench(Protocol):
+class InlineJudge(Protocol):
     """Who judges messages."""
 
     @property
-    def court(self) -> Any:
+    def inline_check(self) -> Any:
         """The C core's place for those that need no event; None: there is none."""
         ...
 
-    def turns(self, heads: Sequence[Event]) -> tuple[tuple[tuple[int, Any, int], ...] | None, int]:
+    def inline_steps(self, headers: Sequence[Event]) -> tuple[tuple[tuple[int, Any, int], ...] | None, int]:
         """What is done there for messages whose events begin like this; None: they need their events. And a version."""
         ...
 
@@ -71,14 +71,14 @@ class _Waiting(NamedTuple):
 
     args: tuple[int, ...]  # their addresses
     coroutine: weakref.ref[Any]
-    call: Call | None
+    call: PendingReply | None
 
 
 class _Entry(NamedTuple):
     """A function of the program that messages go to."""
 
     code: CodeType
-    specs: tuple[Spec, ...]
+    specs: tuple[MessageSpec, ...]
     function: str | None  # the module, if it belongs to no object
     waits: bool  # it is a coroutine function: calling it and running it are two things
 
@@ -92,7 +92,7 @@ class _Handler(NamedTuple):
     entry: _Entry | None  # of the program's own
 
 
-class Exchange:
+class MessageSource:
     """Implements `WatchPlanner`: a message is told where it is sent, before it goes."""
 
     def __init__(
@@ -111,14 +111,14 @@ class Exchange:
         they are for the trace only.
         """
         self._wanted = wanted
-        self.specs = Specs(laws, wanted.main)
+        self.specs = MessageSpecs(laws, wanted.main)
         self.groups_of = Groups(all_bindings(laws, given), self.specs, wanted.main)
         self.identify: Callable[[object], Any] = id  # of the tracer, when there is one
         self.passport: Callable[[], str] | None = None  # makes a file by which processes of others join the run
         self.stand_ins: dict[type, Callable[[Any], Any]] = {}  # what has the id of another object, and which
-        self.post: Any = None  # the C core's memory of messages
-        self.crossings = Crossings(self)  # and what it knows of calls
-        self.bench: Bench | None = None  # judges messages without events
+        self.message_cache: Any = None  # the C core's memory of messages
+        self.group_calls = GroupCalls(self)  # and what it knows of calls
+        self.inline_judge: InlineJudge | None = None  # judges messages without events
         self.serve: Callable[[], None] | None = None  # answers the questions of these
         self.at_once = at_once
         self.judged = judged
@@ -128,7 +128,7 @@ class Exchange:
         self.field = wanted.field
         self.class_name = wanted.class_name
         self.numbered = numbered
-        self._sent: Table[itertools.count[int]] = Table()
+        self._sent: WeakTable[itertools.count[int]] = WeakTable()
         self._numbers = itertools.count(1)
         self._carriers: dict[tuple[str, str], tuple[Carry, Want, str | None]] = {}
         self._handlers: dict[int, _Handler] = {}  # by the ids of code objects
@@ -142,31 +142,31 @@ class Exchange:
 
     def _carry(self) -> None:
         """What carries messages, beside plain calls. Nothing is imported: it is recognised when it first runs."""
-        from lawful.sources.actors.pykka import Actors
+        from lawful.sources.actors.pykka import PykkaActors
         from lawful.sources.actors.ray import RayActors
-        from lawful.sources.actors.tasks import Tasks
+        from lawful.sources.actors.tasks import TaskQueues
 
-        self._tasks = Tasks(self)
-        self.learn_kinds = self._tasks.learn_kinds
-        for source in (self._tasks, Actors(self), RayActors(self)):
+        self._tasks = TaskQueues(self)
+        self.learn_types = self._tasks.learn_types
+        for source in (self._tasks, PykkaActors(self), RayActors(self)):
             source.register()
 
     def attach(self, tracer: Any) -> None:
         """Messages are those that this tracer sees."""
         self.identify = tracer.identify
         if core.native is not None and tracer.name != "python" and not self.numbered:
-            self.post = tracer.post = self._tasks.new_post(core.native)
+            self.message_cache = tracer.message_cache = self._tasks.new_message_cache(core.native)
 
-    def convene(self, bench: Bench) -> None:
+    def enable_inline(self, inline_judge: InlineJudge) -> None:
         """Messages may be judged without events."""
-        if self.post is not None and bench.court is not None:
-            self.bench, self.post.court = bench, bench.court
+        if self.message_cache is not None and inline_judge.inline_check is not None:
+            self.inline_judge, self.message_cache.inline_check = inline_judge, inline_judge.inline_check
 
     def carries(
-        self, module: str, function: str, carry: Carry, wants: Want = _NOTHING, *, post: str | None = None
+        self, module: str, function: str, carry: Carry, wants: Want = _NOTHING, *, message_cache: str | None = None
     ) -> None:
-        """A function of a library is told of when it starts. `post`: what it is called where the C core knows it."""
-        self._carriers[module, function] = carry, _ON_CALL | wants, post
+        """Report when a function of a library starts. `message_cache`: the C core's name for it, if it has one."""
+        self._carriers[module, function] = carry, _ON_CALL | wants, message_cache
 
     def carries_by_caller(self, name: str, fits: Callable[[Any, type | None], bool], carry: Carry) -> None:
         """A function of a library is told of where own code calls it by this name."""
@@ -207,10 +207,10 @@ class Exchange:
             return plan
         carrier = self._carriers.get((module, code.co_qualname))
         if carrier is not None:
-            carry, wants, post = carrier
+            carry, wants, message_cache = carrier
             self._handlers[id(code)] = _Handler(code, wants, carry, None)
-            if self.post is not None and post is not None and not code.co_cellvars:
-                setattr(self.post, post, code)
+            if self.message_cache is not None and message_cache is not None and not code.co_cellvars:
+                setattr(self.message_cache, message_cache, code)
                 wants &= ~Want.ON_RETURN  # the C core asks for ends when somebody wants to see one
             return self._reporting(plan, code, module, wants)
         own = scope.own(code.co_filename)
@@ -219,10 +219,10 @@ class Exchange:
             ends = Want.ON_RETURN if any(spec.reply for spec in entry.specs) else _NOTHING
             self._handlers[id(code)] = _Handler(code, _ON_CALL | ends, None, entry)
             self._has_entries = True
-            if self.post is not None:
-                self.post.entries = True  # what is put may have been told of as a call
+            if self.message_cache is not None:
+                self.message_cache.has_entries = True  # what is put may have been told of as a call
                 if self.groups_of.plain_calls and not entry.waits and not ends:
-                    self.crossings.open(code, method=entry.function is None)
+                    self.group_calls.add_entry_point(code, method=entry.function is None)
             plan = self._reporting(plan, code, module, _ON_CALL | ends)
         return self._probed(plan, code) if own else plan
 
@@ -301,7 +301,7 @@ class Exchange:
             return None
         return lambda args, kwargs: self._announced(entry, args, kwargs)
 
-    def _fitting(self, specs: Iterable[Spec], kind: type) -> bool:
+    def _fitting(self, specs: Iterable[MessageSpec], kind: type) -> bool:
         return any(self.specs.is_class(spec.owner, kind) for spec in specs)
 
     # -- events of calls ------------------------------------------------------------------------------------
@@ -340,11 +340,11 @@ class Exchange:
         return None if found is None else found[1](args, kwargs)
 
     def on_return(self, token: Any, result: object, exception: str | None) -> list[Event]:
-        is_call = isinstance(token, Call)
+        is_call = isinstance(token, PendingReply)
         events = self.answered(token, result, exception) if is_call else token(result, exception)
         return events if self.outbox is None else self._written(events)
 
-    def answered(self, call: Call, result: object, exception: str | None) -> list[Event]:
+    def answered(self, call: PendingReply, result: object, exception: str | None) -> list[Event]:
         """The events of an answer."""
         found: list[Event] = []
         for spec in call.replies:
@@ -372,14 +372,14 @@ class Exchange:
 
     def _announced(self, entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         """Own code calls a coroutine function: that is the message, whenever it will run."""
-        answer = self._crossing(entry, args, kwargs, self.groups_of.current())
+        answer = self._group_call(entry, args, kwargs, self.groups_of.current())
         events, call = ([], None) if answer is None else answer
 
         known = tuple(map(id, args))  # which the coroutine keeps alive
 
         def called(result: object, exception: str | None) -> list[Event]:
             if exception is None:
-                made = _Waiting(known, weakref.ref(result), call if isinstance(call, Call) else None)
+                made = _Waiting(known, weakref.ref(result), call if isinstance(call, PendingReply) else None)
                 with self._lock:
                     waiting = self._waiting.get(id(entry.code), [])
                     alive = [each for each in waiting if each.coroutine() is not None]
@@ -398,9 +398,9 @@ class Exchange:
                     if here[: len(each.args)] == each.args and each.coroutine() is not None:
                         del waiting[place]
                         return None if each.call is None else ([], each.call)
-        return self._crossing(entry, args, kwargs, self.groups_of.current(callee=entry.code), learns=True)
+        return self._group_call(entry, args, kwargs, self.groups_of.current(callee=entry.code), learns=True)
 
-    def _crossing(
+    def _group_call(
         self,
         entry: _Entry,
         args: tuple[Any, ...],
@@ -419,11 +419,11 @@ class Exchange:
             receiver = self.groups_of.of_object(target)
         else:
             return None
-        if learns and self.bench is not None:
-            self.crossings.learn(entry.code, specs, sender, receiver, target, args)
+        if learns and self.inline_judge is not None:
+            self.group_calls.learn(entry.code, specs, sender, receiver, target, args)
         return self.message(specs, sender, receiver, target, args, kwargs)
 
-    def told_by_call(self, specs: tuple[Spec, ...]) -> bool:
+    def reported_by_call(self, specs: tuple[MessageSpec, ...]) -> bool:
         """Is this about to happen inside a method that was told of as the same message?"""
         if not self._has_entries:
             return False
@@ -456,7 +456,7 @@ class Exchange:
 
     def message(
         self,
-        specs: tuple[Spec, ...],
+        specs: tuple[MessageSpec, ...],
         sender: Party,
         receiver: Party,
         target: Any,
@@ -468,7 +468,7 @@ class Exchange:
         """The events of a message, if it goes from one group to another or to somebody outside."""
         if sender.is_same(receiver):
             return None
-        events = self.heads(specs, sender, receiver, target)
+        events = self.headers(specs, sender, receiver, target)
         replies = tuple(spec for spec in specs if spec.reply) if answerable and self.specs.replies else ()
         number = next(self._numbers) if replies else 0
         if events:
@@ -483,10 +483,10 @@ class Exchange:
         call = None
         if replies:
             called = None if target is None else self.identity(target)
-            call = Call(replies, self.end(sender), self.end(receiver), called, number)
+            call = PendingReply(replies, self.end(sender), self.end(receiver), called, number)
         return (events, call) if events or call is not None else None
 
-    def heads(self, specs: Iterable[Spec], sender: Party, receiver: Party, target: Any) -> list[Event]:
+    def headers(self, specs: Iterable[MessageSpec], sender: Party, receiver: Party, target: Any) -> list[Event]:
         """How the events of a message begin, which is the same for all messages of a name between these two."""
         if sender.is_same(receiver):
             return []
@@ -495,15 +495,15 @@ class Exchange:
             party = sender if spec.direction == "send" else receiver
             if spec.reply or not party.is_of(spec.group):
                 continue
-            event = self._head(spec, party, target)
+            event = self._header(spec, party, target)
             caller = sender.object
             if caller is not None:
                 event["callerId"] = self.number(sender) if caller is sender.key else self.identity(caller)
             events.append(event)
         return events
 
-    def end(self, party: Party) -> End:
-        return End(party.names, self.number(party) if party.names else None)
+    def end(self, party: Party) -> Endpoint:
+        return Endpoint(party.names, self.number(party) if party.names else None)
 
     def number(self, party: Party) -> Any:
         """The id of a group."""
@@ -512,7 +512,7 @@ class Exchange:
             number = party.number = self.identity(party.key)
         return number
 
-    def _head(self, spec: Spec, party: Party, target: Any) -> Event:
+    def _header(self, spec: MessageSpec, party: Party, target: Any) -> Event:
         event: Event = {
             "event": spec.direction,
             "name": spec.name,

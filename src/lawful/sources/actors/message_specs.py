@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lawful.sources.actors.tables import Table
+from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python import names
 from lawful.sources.python.name_resolution import means_class
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_NAMES: Final = 10_000
 
 
-class Spec(NamedTuple):
+class MessageSpec(NamedTuple):
     """A message of a view."""
 
     direction: str  # send or receive
@@ -50,18 +50,18 @@ def all_bindings(laws: Iterable[Any], given: Mapping[str, tuple[Binding, ...]]) 
     return found | dict(given)
 
 
-class Specs:
+class MessageSpecs:
     """All messages of some views, by what `plain` makes of their methods' names."""
 
     def __init__(self, laws: Iterable[Any], main: str | None) -> None:
         self._main = main
-        self._classes: Table[dict[str, bool]] = Table()
-        self._by_name: dict[str, tuple[Spec, ...]] = {}  # as the program spells them
-        self.by_method: dict[str, tuple[Spec, ...]] = {}
+        self._classes: WeakTable[dict[str, bool]] = WeakTable()
+        self._by_name: dict[str, tuple[MessageSpec, ...]] = {}  # as the program spells them
+        self.by_method: dict[str, tuple[MessageSpec, ...]] = {}
         for law in views(laws):
             for message in law.view.messages:
                 owner, _, method = message.method.text.rpartition(".")
-                spec = Spec(
+                spec = MessageSpec(
                     message.direction,
                     message.reply,
                     message.method.text,
@@ -79,11 +79,11 @@ class Specs:
         self.outside = frozenset(spec.owner for spec in everything if spec.direction == "send" and not spec.reply)
 
     @property
-    def by_name(self) -> dict[str, tuple[Spec, ...]]:
+    def by_name(self) -> dict[str, tuple[MessageSpec, ...]]:
         """What was asked for so far, for the C core."""
         return self._by_name
 
-    def of(self, name: str) -> tuple[Spec, ...]:
+    def of(self, name: str) -> tuple[MessageSpec, ...]:
         """The messages that may be meant by a name."""
         found = self._by_name.get(name)
         if found is None:

@@ -237,7 +237,7 @@ def canonical(findings: Any) -> Any:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
-    """`run(program, views)`; `inline_check=False`: everything by events; `message_cache=False`: and these made by Python."""
+    """`run(program, views)`; `inline_check=False`: all by events; `message_cache=False`: and Python makes these."""
 
     def go(
         program: Program,

@@ -46,7 +46,6 @@ class Tuner:
         self.made: Counter[str] = Counter()  # by variable: all moves, also those that are no longer remembered
         self._values = strategy.values(values)
         self._loosest = dict(self._values)
-        self._fixed: set[str] = set()
         self._effects: dict[str, deque[float]] = {name: deque(maxlen=REMEMBERED) for name in self._values}
         self._random = random.Random(seed)
         self._last_anomalies: int | None = None  # at the last move, if its effect is still to be observed
@@ -74,19 +73,6 @@ class Tuner:
         if budget < 0:
             raise LawfulError("threshold-range", f"{budget} is less than none", where="budget")
         self._budget = budget
-
-    @property
-    def fixed(self) -> frozenset[str]:
-        """The thresholds that only the user changes."""
-        return frozenset(self._fixed)
-
-    def fix(self, name: str, fixed: bool = True) -> None:
-        """Leave this threshold as it is, or tune it again."""
-        name = self.strategy.threshold(name).name
-        if fixed:
-            self._fixed.add(name)
-        else:
-            self._fixed.discard(name)
 
     def set(self, name: str, value: float) -> None:
         """The user's own value. From now on it is the loosest one."""
@@ -175,8 +161,6 @@ class Tuner:
     def _room(self, threshold: Threshold, direction: int) -> float:
         """How many steps it can go in this direction."""
         name = threshold.name
-        if name in self._fixed:
-            return 0.0
         end = threshold.strictest if direction > 0 else self._loosest[name]
         return (end - self._values[name]) * threshold.stricter * direction / threshold.step
 
@@ -201,44 +185,3 @@ class Tuner:
         if direction > 0 and reached >= distance + self.budget > distance:
             return 0.0  # silence, which says nothing about the other variables
         return distance - abs(distance - reached)
-
-
-_BARS = "▁▂▃▄▅▆▇█"
-
-
-def drawn(moves: Sequence[ThresholdMove], width: int = 60) -> str:
-    """The moves as a table: each threshold that was moved, and the objective, from the first move to the last."""
-    if not moves:
-        return "no moves"
-    now: dict[str, float] = {}
-    for move in moves:
-        now.setdefault(move.variable, move.old)
-    lines = {name: [value] for name, value in now.items()}
-    for move in moves:
-        now[move.variable] = move.new
-        for name, line in lines.items():
-            line.append(now[name])
-    made = Counter(move.variable for move in moves)
-    objective = [move.before for move in moves]
-    if moves[-1].after is not None:
-        objective.append(moves[-1].after)
-    rows = [("threshold", "moves", "from", "to", "")]
-    for name, line in sorted(lines.items()):
-        rows.append((name, f"{made[name]:,}", f"{line[0]:g}", f"{line[-1]:g}", _bars(line, width)))
-    rows.append(("objective", "", f"{objective[0]:g}", f"{objective[-1]:g}", _bars(objective, width)))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    table = [
-        "  ".join((row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4])).rstrip()
-        for row in rows
-    ]
-    times = "1 move" if len(moves) == 1 else f"{len(moves):,} moves"
-    return "\n".join([f"{times}, from event {moves[0].event:,} to event {moves[-1].event:,}", *table])
-
-
-def _bars(values: Sequence[float], width: int) -> str:
-    """A bar for each value; if there are more than fit, for the last one of each stretch."""
-    if len(values) > width:
-        values = [values[(column + 1) * len(values) // width - 1] for column in range(width)]
-    low, high = min(values), max(values)
-    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
-    return "".join(_BARS[round((value - low) * scale)] for value in values)

@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 from lawful import core
 from lawful.learning import window_protocol
 from lawful.learning.object_histories import ObjectHistories
+from lawful.learning.strategies import judge
 from lawful.learning.window_protocol import (
     ALL_EXAMPLES,
     ALL_USAGES,
@@ -164,25 +165,6 @@ def _check(program: Sequence[Instruction]) -> None:
             break
     if depth != 1:
         raise ValueError("a program that does not leave one state")
-
-
-def _judge(program: Sequence[Instruction], satisfied: int, total: int, contexts: int) -> RuleState:
-    """What a strategy says of a rule."""
-    stack: list[RuleState] = []
-    for op, x, y, z in program:
-        if op == Op.COUNT:
-            verdict = RuleState.ENFORCING if satisfied > x else RuleState.DEAD if satisfied < y else RuleState.LEARNING
-        elif op == Op.RATIO:
-            ratio = satisfied / total if total else 0.0
-            dead = ratio < y and total >= z
-            verdict = RuleState.ENFORCING if total and ratio > x else RuleState.DEAD if dead else RuleState.LEARNING
-        elif op == Op.CONTEXT:
-            verdict = RuleState.ENFORCING if contexts >= x else RuleState.LEARNING
-        else:
-            right = stack.pop()
-            verdict = max(stack.pop(), right) if op == Op.JOIN else min(stack.pop(), right)
-        stack.append(verdict)
-    return stack.pop()
 
 
 class Window:
@@ -496,7 +478,7 @@ class Window:
                 key = (evidence[0], total, evidence[1])
                 verdict = verdicts.get(key)
                 if verdict is None:
-                    verdict = verdicts[key] = _judge(program, *key)
+                    verdict = verdicts[key] = judge(program, *key)
                 number[verdict] += 1
                 alive = alive or verdict != RuleState.DEAD
                 if verdict == RuleState.ENFORCING:

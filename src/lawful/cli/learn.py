@@ -206,7 +206,7 @@ class _Work:
         began = perf_counter()
         for at, trace in enumerate(traces):
             if at:
-                learner.part()
+                learner.next_trace()
             with open_trace(trace, skip_bad=self._skip_bad) as reader:
                 self.names.append(reader.name)
                 for batch in trace_input.batches(reader, self._progress):

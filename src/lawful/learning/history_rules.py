@@ -64,7 +64,7 @@ class BrokenHistoryRule(NamedTuple):
 
 
 class HistoryRules:
-    """What lives say. `prior` are those of earlier runs, which count, but are not shown."""
+    """What lives say. Histories of earlier runs count, but are not shown."""
 
     def __init__(
         self,
@@ -74,7 +74,6 @@ class HistoryRules:
         judge: Judge,
         raising: Mapping[tuple[int, int], Sequence[int]],
         doubt: float = 0.0,
-        prior: Iterable[History] = (),
         earlier_runs: EarlierRuns | None = None,
     ) -> None:
         self._earlier_runs = earlier_runs or EarlierRuns()
@@ -83,7 +82,7 @@ class HistoryRules:
         self._judge = judge
         self._raising = raising
         self._doubt = doubt  # what a rule is worth less of which no name says that something begins or ends
-        past = {history.order: history for history in prior}
+        past = {history.order: history for history in history_patterns.merged(self._earlier_runs.histories)}
         self._histories = [IndexedHistory(history, past.pop(history.order, None)) for history in histories]
         self._histories += [IndexedHistory(History(history.order, 0, ()), history) for history in past.values()]
         self._final_events = final_events([(history.order, history.count) for history in self._histories], words)

@@ -7,7 +7,7 @@ broken by chance.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import log10, sqrt
 from typing import NamedTuple
@@ -45,8 +45,6 @@ OLD_BAR = BAR + _OLD * 0.05
 
 ELSEWHERE = 0.85  # who uses the object at many places never writes the second event: it is done at one place for all
 _LOOP = 0.7  # of a place, for each power of ten of uses there
-_FEW_PAIRS = 10  # of events; with more of them, names count
-_MOST_DOUBT = 0.5
 _HALF_TOLD = 0.8  # of the doubt, if one of two names says something
 
 
@@ -123,11 +121,6 @@ def of_change(evidence: Evidence, trusted: float) -> float:
     return CHANGE * (0.5 + 0.5 * share) * _BREACH[evidence.breach] * sqrt(trusted)
 
 
-def doubt(pairs: int) -> float:
-    """How much a rule is to be doubted of which no name says anything, where so many pairs of events were tried."""
-    return _MOST_DOUBT * (1 - min(1.0, _FEW_PAIRS / max(1, pairs)))
-
-
 def trust(view: LearnerView, first: int, second: int) -> float:
     """What a rule about two events is worth by their names: most, if they say that something begins or ends."""
     told = _tells(view.words[first]) + _tells(view.words[second])
@@ -164,7 +157,7 @@ def possible(view: LearnerView, candidate: Candidate, violation: ViolationKind) 
     always left, by the language.
     """
     a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
-    return _possible(view.words[a], view.words[b], violation, a in view.final_events)
+    return _possible(view.words[a], view.words[b], violation, a in view.ended.final_events)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -242,17 +235,23 @@ def late(view: LearnerView, pair: Pair, turned: int, instead: Alternatives) -> L
             elif others[letter] and not others[letter].isdisjoint(name for name, _ in example.trail):
                 found.add(example.object)
     found.update(id_ for id_, seq in alone[0].items() if seq < alone[1].get(id_, 0))
-    for objects in alone:  # whole lives know better
-        found.update(id_ for id_ in objects if set(events) <= set(view.events_of.get(id_, ())))
-    if events[1] in view.final_events:  # one that was ended in another way misses nothing
-        found.update(id_ for id_ in alone[0] if not view.final_events.isdisjoint(view.events_of.get(id_, ())))
+
+    def met(letter: int, some: Collection[int]) -> Iterator[int]:
+        """The objects of a letter that met one of these events in their whole history."""
+        return (id_ for id_ in alone[letter] if not ended.events_of.get(id_, nothing).isdisjoint(some))
+
+    ended, nothing = view.ended, frozenset[int]()
+    for objects in alone:
+        found.update(id_ for id_ in objects if ended.events_of.get(id_, nothing).issuperset(events))
+    if events[1] in ended.final_events:  # one that was ended in another way misses nothing
+        found.update(met(0, ended.final_events))
     if vocabulary.exits(view.words[events[1]]):  # one that was entered, and not left, has failed, by the language
-        found.update(id_ for id_ in alone[0] if not instead.enters.isdisjoint(view.events_of.get(id_, ())))
+        found.update(met(0, instead.enters))
     for letter in (0, 1):
-        missing, ways = events[1 - letter], view.met.get(events[letter])
-        if ways and all(missing in met or not others[letter].isdisjoint(met) for met in ways):
-            found.update(alone[letter])  # no life is without it
-        found.update(id_ for id_ in alone[letter] if not others[letter].isdisjoint(view.events_of.get(id_, ())))
+        missing, histories = events[1 - letter], ended.with_event.get(events[letter])
+        if histories and all(missing in each or not others[letter].isdisjoint(each) for each in histories):
+            found.update(alone[letter])  # no history is without it
+        found.update(met(letter, others[letter]))
     # Examples are few: as many of the others are late as of those that are shown. Then as many were waited for.
     expected = came * counted[1] / max(1, shown[1])
     doubts = []

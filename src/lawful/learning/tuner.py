@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from lawful.errors import LawfulError
+from lawful.learning import strategies
+from lawful.learning.parameters import Parameters
 from lawful.learning.strategies import Strategy, Threshold
+from lawful.learning.window_protocol import Instruction
 
 MOST_MOVES = 1000  # that are remembered one by one
 REMEMBERED = 3  # effects that make up a variable's power: "the mean of its last three observed effects"
 LONGEST_STRIDE = 16  # steps in one move: effects near to here say little of what is far away
 CURIOSITY = 0.05  # chance of a variable that seems to be of no use, beside 1 for the one that seems to be of the most
+
+MOST_LAST_MOVES = 100  # at the end of the stream, while there are more anomalies than wanted
+MOST_PAST_MOVES = 1000  # of tuners before the present one, that are remembered
 
 _CLOSE = 1e-9  # values nearer than this are the same
 
@@ -43,6 +49,7 @@ class Tuner:
     def __init__(self, strategy: Strategy, values: Mapping[str, float] | None, budget: int, seed: int = 0) -> None:
         self.strategy = strategy
         self.moves: deque[ThresholdMove] = deque(maxlen=MOST_MOVES)
+        self.past_moves: deque[ThresholdMove] = deque(maxlen=MOST_PAST_MOVES)  # of tuners before this one
         self.made: Counter[str] = Counter()  # by variable: all moves, also those that are no longer remembered
         self._values = strategy.values(values)
         self._loosest = dict(self._values)
@@ -79,17 +86,43 @@ class Tuner:
         self._values[name] = self._loosest[name] = self.strategy.threshold(name).check(value)
         self._last_anomalies = None  # what happens next is not the effect of the last move alone
 
-    def go_on(self, values: Mapping[str, float]) -> None:
-        """Begin where another tuner has got to. What is looser than the loosest values of this one is left out."""
-        for name, value in values.items():
-            threshold = self.strategy.threshold(name)
-            if (threshold.check(value) - self._loosest[name]) * threshold.stricter > 0:
-                self._values[name] = value
-        self._last_anomalies = None
+    @classmethod
+    def of(cls, parameters: Parameters) -> Tuner:
+        """The tuner that parameters ask for."""
+        return cls(strategies.parse(parameters.strategy), parameters.thresholds, parameters.budget, parameters.seed)
 
-    def take_back(self, values: Mapping[str, float]) -> None:
-        """Return to values that it had before."""
-        self._values.update(values)
+    def changed(self, old: Parameters, new: Parameters) -> Tuner:
+        """This tuner under other parameters; or, for another strategy or seed, another one."""
+        if (new.strategy, new.seed) != (old.strategy, old.seed):
+            return self._succeeded_by(strategies.parse(new.strategy), new)
+        self.budget = new.budget
+        for name, value in new.thresholds.items():
+            self.set(name, value)
+        return self
+
+    def _succeeded_by(self, strategy: Strategy, new: Parameters) -> Tuner:
+        """Thresholds in common go on, if they are not given, and can be loosened as far as before."""
+        given = new.thresholds
+        shared = {threshold.name for threshold in strategy.thresholds}
+        loosest = {name: value for name, value in self._loosest.items() if name in shared}
+        tuner = Tuner(strategy, loosest | dict(given), new.budget, new.seed)
+        for name in shared & self._values.keys() - given.keys():
+            threshold, value = strategy.threshold(name), self._values[name]
+            if (threshold.check(value) - tuner._loosest[name]) * threshold.stricter > 0:
+                tuner._values[name] = value
+        tuner.past_moves += self.past_moves
+        tuner.past_moves += self.moves
+        return tuner
+
+    @property
+    def program(self) -> list[Instruction]:
+        """The strategy with the thresholds as they are now, as windows run it."""
+        return self.strategy.program(self._values)
+
+    @property
+    def loosest_program(self) -> list[Instruction]:
+        """The strategy with the thresholds as they were given."""
+        return self.strategy.program(self._loosest)
 
     def power(self, name: str) -> float | None:
         """By how much one step towards the stricter raises the objective: the mean of the last observed effects."""
@@ -117,6 +150,20 @@ class Tuner:
         self.made[threshold.name] += 1
         self._last_anomalies = anomalies
         return move
+
+    def finish(self, event: int, count: Callable[[], int]) -> None:
+        """The stream is over: keep to the budget if that is possible. `count` tells the number of anomalies."""
+        number = count()
+        best = abs(self.budget - number), self.values
+        for _ in range(MOST_LAST_MOVES):
+            if number <= self.budget or self.step(event, number) is None:
+                break
+            number = count()
+            if abs(self.budget - number) < best[0]:
+                best = abs(self.budget - number), self.values
+        self.observe(number)
+        # The last move may have gone far beyond the budget, into silence. What is too much can still be left out.
+        self._values.update(best[1])
 
     def observe(self, anomalies: int) -> ThresholdMove | None:
         """The last move with what it did, if that was not known before. `step` does this itself."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from lawful import core
+from lawful.errors import LawfulError
 from lawful.learning import window_protocol
 from lawful.learning.object_histories import ObjectHistories
 from lawful.learning.strategies import judge
@@ -36,11 +37,13 @@ _BOTH = 3  # the letters of a scenario that has seen both events
 _NOBODY: frozenset[int] = frozenset()
 
 
-def make(product: Product, size: int, most_pairs: int = 0) -> window_protocol.Window:
-    """The C core's window, or the twin where there is none."""
-    if core.native is not None:
-        return cast(window_protocol.Window, core.native.Window(product, size, most_pairs))
-    return Window(product, size, most_pairs)
+def make(product: Product, size: int, most_pairs: int = 0, which: str = "") -> window_protocol.Window:
+    """The window of the C core, or the twin where there is none; or `which` of them a user wants."""
+    if which == "native" and core.native is None:
+        raise LawfulError("core-missing", f"there is no C core: {core.refusal}")
+    if which == "python" or core.native is None:
+        return Window(product, size, most_pairs)
+    return cast(window_protocol.Window, core.native.Window(product, size, most_pairs))
 
 
 class _Run:

@@ -10,14 +10,14 @@ from typing import Any
 
 from lawful import core
 from lawful.diagnostics import Diagnostic, Source, did_you_mean
-from lawful.laws.grammar import syntax
+from lawful.laws.grammar.compiled_grammar import CompiledGrammar
 from lawful.laws.grammar.functions import files, load
 from lawful.laws.grammar.groups import Binding
 from lawful.laws.grammar.machine import Dispatch, Key, PythonGrammarMachine, group_key
-from lawful.laws.grammar.model import Grammar
 from lawful.laws.grammar.native import NativeGrammarMachine, tables
-from lawful.laws.grammar.program import CompiledGrammar
+from lawful.laws.grammar.resolved_grammar import Grammar
 from lawful.laws.grammar.steps import Steps
+from lawful.laws.grammar.syntax import View
 from lawful.laws.grammar.wording import Rejection, Words
 from lawful.laws.law_base import LawBase
 from lawful.laws.machine_monitor import MachineMonitor
@@ -37,8 +37,8 @@ class GrammarLaw(LawBase):
         self,
         view_source: Source,
         grammar_source: Source,
-        view: syntax.View,
-        program: CompiledGrammar,
+        view: View,
+        compiled: CompiledGrammar,
         warnings: tuple[Diagnostic, ...],
         groups: Mapping[str, tuple[Binding, ...]] | None = None,
         classes: Mapping[str, str] | None = None,
@@ -46,7 +46,7 @@ class GrammarLaw(LawBase):
         self.source = view_source.text
         self.name = view_source.name
         self.view = view
-        self.program = program
+        self.compiled = compiled
         self.warnings = warnings
         self.groups = groups or {}
         """What groups are in a running program."""
@@ -62,12 +62,12 @@ class GrammarLaw(LawBase):
 
     @property
     def grammar(self) -> Grammar:
-        return self.program.grammar
+        return self.compiled.grammar
 
     @property
     def regular(self) -> bool:
         """Is it an automaton, which takes constant memory? Otherwise memory grows with how deep messages nest."""
-        return self.program.regular
+        return self.compiled.regular
 
     @property
     def group(self) -> str | None:
@@ -76,15 +76,15 @@ class GrammarLaw(LawBase):
 
     @cached_property
     def steps(self) -> Steps:
-        return Steps(self.program)
+        return Steps(self.compiled)
 
     @cached_property
     def dispatch(self) -> Dispatch:
-        return Dispatch(self.program, self.group)
+        return Dispatch(self.compiled, self.group)
 
     @cached_property
     def tables(self) -> Any:
-        """The program for the C core; None if there is none."""
+        """The compiled grammar for the C core; None without it."""
         if core.native is None:
             return None
         return tables(core.native, self.steps, self.dispatch)
@@ -152,6 +152,7 @@ class GroupSubjects:
 def _recompiled(
     source: str, name: str, grammar: str | None, grammar_name: str | None, functions: tuple[str, ...] = ()
 ) -> GrammarLaw:
+    # The only cycle in this package: `loading` makes laws, and a pickled law is made again from its text.
     from lawful.laws.grammar.loading import compile
 
     for path in functions:
@@ -232,7 +233,7 @@ class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]
     def _at_the_start(self) -> Iterable[str]:
         stack = self._machine.stack(_NONE)
         for terminal in self.law.steps.expected(stack):
-            if terminal < self.law.program.columns - 1:
+            if terminal < self.law.compiled.columns - 1:
                 yield self.law.words.message(stack, terminal)
 
     def pending(self, most: int) -> tuple[Expectation, ...]:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from lawful.laws.grammar.compiled_grammar import CompiledGrammar, Ending
 from lawful.laws.grammar.evaluation import Failed
-from lawful.laws.grammar.program import CompiledGrammar, Ending
 from lawful.laws.grammar.steps import Stack, Steps, flat
 from lawful.laws.protocol import Event
 
@@ -21,10 +21,10 @@ _MOST_OTHERS = 1000  # names of messages that the view does not have
 class Dispatch:
     """Which terminal an event is, if any."""
 
-    def __init__(self, program: CompiledGrammar, group: str | None) -> None:
+    def __init__(self, compiled: CompiledGrammar, group: str | None) -> None:
         self.group = group
         self.by_name: dict[str, list[tuple[str, bool, int]]] = {}
-        for number, message in enumerate(program.grammar.terminals):
+        for number, message in enumerate(compiled.grammar.terminals):
             known = self.by_name.setdefault(message.method.text, [])
             known.append((message.direction, message.reply, number))
 

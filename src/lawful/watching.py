@@ -222,7 +222,7 @@ class Watch:
         self._learner.next_trace()  # objects of other watches are other objects
         live.learner = self._learner
         if session.tracer.learns:
-            session.tracer.learner = live  # type: ignore[attr-defined]  # it takes the window anew
+            session.tracer.learner = live  # it takes the window anew
 
 
 def watch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lawful.sources.python import children
 from lawful.sources.python.watch_planner import LawWatchPlanner
@@ -65,7 +65,7 @@ class Lookout:
             gone=self.watched.gone or sampler is not None,
             learner=None if detail else learner,
             flush_at=self.gathered,
-            **({"limit": settings.buffer} if self._drops else {}),
+            limit=settings.buffer if self._drops else 0,
         )
         if self.messages is not None:
             self.messages.attach(self.tracer)
@@ -111,8 +111,7 @@ class Lookout:
     def be_brief(self) -> None:
         """Let no dicts be made of events, if the tracer can do without."""
         if self._core.name != "python":
-            tracer: Any = self.tracer
-            tracer.lazy_events = self._brief = True
+            self.tracer.lazy_events = self._brief = True
             self.take_time()
 
     def tell_rest(self) -> None:

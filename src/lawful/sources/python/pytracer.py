@@ -108,6 +108,9 @@ class PythonTracer(Tracer):
 
     name = "python"
     learns = False
+    learner = None
+    lazy_events = False
+    message_cache = None
 
     def __init__(
         self,
@@ -117,9 +120,10 @@ class PythonTracer(Tracer):
         flush_at: int = 1024,
         synchronous: bool = False,
         gone: bool = False,
+        limit: int = 0,
         learner: LearnerFeed | None = None,
     ) -> None:
-        """`learner` is not used: see `learns`."""
+        """`limit` is not used: the program waits instead. Nor is `learner`: see `learns`."""
         self.fault: BaseException | None = None
         self.dropped = 0
         self.thread = ThreadState()

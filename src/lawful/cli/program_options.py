@@ -162,7 +162,7 @@ def warn_before_run(session: Session, both: config.Config) -> None:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
         notify(f"watching with the slow core, in pure Python ({reasons})")
     if session.lookout.messages is not None:
-        from lawful.sources.actors.messages import misnamed, unbound
+        from lawful.sources.actors.message_specs import misnamed, unbound
 
         for text in misnamed(session.laws, dict(session.settings.groups)):
             notify(text)

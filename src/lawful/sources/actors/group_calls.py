@@ -64,7 +64,7 @@ class GroupCalls:
         found, role = self._caller(code)
         if not found or (role is not None and role[0] == _OBJECT and sender.object is target):
             return
-        headers = self._messages.headers(specs, sender, receiver, target)
+        headers = self._messages.events.headers(specs, sender, receiver, target)
         given = tuple(
             self._template(header, spec, sender, receiver) for header, spec in self._with_specs(headers, specs)
         )
@@ -105,8 +105,8 @@ class GroupCalls:
         """What the C core will make of it."""
         begin, whose = given
         event = dict(begin)
-        caller = None if sender.object is None else self._messages.identity(sender.object)
-        called = None if target is None else self._messages.identity(target)
+        caller = None if sender.object is None else self._messages.events.identity(sender.object)
+        called = None if target is None else self._messages.events.identity(target)
         if whose != _OF_ALL:
             event["groupId"] = caller if whose == _OF_CALLER else called
         if called is not None:
@@ -150,10 +150,10 @@ class GroupCalls:
                 party = groups.of_object(owner)
                 if party is NOBODY:
                     return _OUTSIDE, (), None, True
-                return _MODULE, party.names, self._messages.number(party), True
+                return _MODULE, party.names, self._messages.events.number(party), True
         module = groups.of_module(str(frame.f_globals.get("__name__", "")))
         if module is not None:
-            return _MODULE, module.names, self._messages.number(module), owner is not None
+            return _MODULE, module.names, self._messages.events.number(module), owner is not None
         return None if owner is None else (_SOMEBODY, (), None, True)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from lawful.diagnostics import did_you_mean
 from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python import names
 from lawful.sources.python.name_resolution import means_class
@@ -112,3 +113,23 @@ class MessageSpecs:
         """Is it a module of this name?"""
         module = self._main if module == "__main__" and self._main else module
         return module == owner or module.endswith(f".{owner}")
+
+
+def unbound(laws: Sequence[Any], given: Mapping[str, tuple[Binding, ...]]) -> list[str]:
+    """Views whose groups nobody has bound to anything, in words."""
+    bindings = all_bindings(laws, given)
+    found = []
+    for law in views(laws):
+        if law.group is None and not bindings:
+            found.append(f"{law.name} does not say which group it is about")
+        elif law.group is not None and law.group not in bindings:
+            found.append(f"{law.name} is about {law.group}, and nothing says what that is in the program")
+    return found
+
+
+def misnamed(laws: Sequence[Any], given: Iterable[str]) -> list[str]:
+    """Names that were given to groups, and that no view has, but nearly; in words. (Others may be for other views.)"""
+    known = {law.group for law in views(laws)}
+    names = [name for name in known if name is not None]
+    near = ((name, did_you_mean(name, names)) for name in given if None not in known and name not in known)
+    return [f"no view is about a group {name}: did you mean {other}?" for name, other in near if other is not None]

@@ -10,7 +10,8 @@ from lawful.sources.actors.queue_items import QueueItem, read
 from lawful.sources.python.tracer_protocol import Want
 
 if TYPE_CHECKING:
-    from lawful.sources.actors.messages import Answer, MessageSource, PendingReply
+    from lawful.sources.actors.message_events import Answer, PendingReply
+    from lawful.sources.actors.messages import MessageSource
 
 _MOST_ASKED: Final = 10_000  # questions that nobody has answered
 
@@ -65,23 +66,24 @@ class PykkaActors:
         sender = messages.groups_of.current()
         values, named = item.arguments(fitting[0].parameters)
         receiver = messages.groups_of.of_object(target)
-        return messages.message(fitting, sender, receiver, target, values, named, answerable=answerable)
+        return messages.events.message(fitting, sender, receiver, target, values, named, answerable=answerable)
 
     def _get_ready(self, kind: type) -> None:
         """From now on, what stands for an actor has its id."""
         if self._ready:
             return
         self._ready = True
-        self._messages.stand_ins[kind] = self._of_ref
+        stand_ins = self._messages.events.stand_ins
+        stand_ins[kind] = self._of_ref
         proxy = getattr(sys.modules.get("pykka"), "ActorProxy", None)
         if proxy is not None:
-            self._messages.stand_ins[proxy] = lambda value: self._of_ref(object.__getattribute__(value, "actor_ref"))
+            stand_ins[proxy] = lambda value: self._of_ref(object.__getattribute__(value, "actor_ref"))
 
     def _of_ref(self, ref: Any) -> Any:
         known = self._ids.get(ref.actor_urn)
         if known is None:
             actor = _actor(ref)
-            known = self._ids[ref.actor_urn] = self._messages.identify(ref if actor is None else actor)
+            known = self._ids[ref.actor_urn] = self._messages.events.identify(ref if actor is None else actor)
         return known
 
     def _handles(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:

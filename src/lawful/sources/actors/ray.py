@@ -19,8 +19,9 @@ from lawful.sources.actors.outbox import Inbox, Outbox
 from lawful.sources.python.tracer_protocol import Want
 
 if TYPE_CHECKING:
+    from lawful.sources.actors.message_events import Answer
     from lawful.sources.actors.message_specs import MessageSpec
-    from lawful.sources.actors.messages import Answer, MessageSource
+    from lawful.sources.actors.messages import MessageSource
 
 PASSPORT: Final = "LAWFUL_RAY_PASSPORT"
 _JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
@@ -54,7 +55,7 @@ class RayActors:
         if passport is not None and self._written:
             messages.outbox = Outbox(os.path.dirname(passport))
         messages.groups_of.ray = self._current
-        messages.stand_ins[_Actor] = lambda actor: actor.id
+        messages.events.stand_ins[_Actor] = lambda actor: actor.id
 
     @property
     def _written(self) -> bool:
@@ -70,14 +71,14 @@ class RayActors:
         if not specs:
             return None
         handle = method._actor
-        self._messages.stand_ins.setdefault(type(handle), _id)
+        self._messages.events.stand_ins.setdefault(type(handle), _id)
         descriptor = handle._ray_actor_creation_function_descriptor
         actor, receiver = self._known(_id(handle), f"{descriptor.module_name}.{descriptor.class_name}")
         fitting = tuple(spec for spec in specs if _is_called(spec, actor.name))
         if not fitting:
             return None
         sender = self._messages.groups_of.current()
-        answer = self._messages.message(fitting, sender, receiver, actor, values, named, answerable=False)
+        answer = self._messages.events.message(fitting, sender, receiver, actor, values, named, answerable=False)
         return None if answer is None else (answer[0], None)
 
     def _known(self, id: str, name: str) -> tuple[_Actor, Party]:

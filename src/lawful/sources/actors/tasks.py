@@ -16,8 +16,9 @@ from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python.tracer_protocol import Event, Want
 
 if TYPE_CHECKING:
+    from lawful.sources.actors.message_events import Answer, PendingReply
     from lawful.sources.actors.message_specs import MessageSpec
-    from lawful.sources.actors.messages import Answer, MessageSource, PendingReply
+    from lawful.sources.actors.messages import MessageSource
 
 _QUEUES = "asyncio.queues"
 _MAX_ROUTES = 1000
@@ -175,9 +176,9 @@ class TaskQueues:
         if not sender.names:
             self._learn_ungrouped(task, sender.object)
         if sender.alias is ...:
-            sender.alias = self._messages.identity(sender.object)
+            sender.alias = self._messages.events.identity(sender.object)
         routes = reader.routes.setdefault(item.name, {})
-        headers = self._messages.headers(specs, sender, party, target)
+        headers = self._messages.events.headers(specs, sender, party, target)
         if len(reader.routes) <= _MAX_ROUTES:
             self._keep_route(routes, sender if sender.alias is False else sender.alias, headers, target, parameters)
 
@@ -217,7 +218,7 @@ class TaskQueues:
             self._ungrouped.put(code, None)
 
     def _has_own_id(self, kind: type) -> bool:
-        return kind not in self._messages.stand_ins and not is_future_class(kind)
+        return kind not in self._messages.events.stand_ins and not is_future_class(kind)
 
     def _sender(self) -> Party:
         return self._messages.groups_of.current()
@@ -229,7 +230,7 @@ class TaskQueues:
         if not specs:
             return None
         values, named = item.arguments(specs[0].parameters)
-        answer = self._messages.message(
+        answer = self._messages.events.message(
             specs, self._sender(), receiver, target, values, named, answerable=item.future is not None
         )
         if answer is None:
@@ -249,7 +250,7 @@ class TaskQueues:
         sender = self._sender()
         values, named = item.arguments(specs[0].parameters)
         sent = tuple(spec for spec in specs if spec.direction == "send" or spec.reply)
-        answer = self._messages.message(
+        answer = self._messages.events.message(
             sent, sender, NOBODY, item.target, values, named, answerable=item.future is not None
         )
         call: Any = None if answer is None else answer[1]
@@ -306,8 +307,10 @@ class TaskQueues:
         call = None if item.future is None else self._calls.get(item.future)
         if call is None:
             return None
-        target = None if party.object is None else self._messages.identity(party.object)
-        return self._calls.put(item.future, call._replace(receiver=self._messages.end(party), target=target))
+        target = None if party.object is None else self._messages.events.identity(party.object)
+        return self._calls.put(
+            item.future, call._replace(receiver=self._messages.events.endpoint(party), target=target)
+        )
 
     def _received(self, item: QueueItem, sender: Party, party: Party, call: PendingReply | None) -> list[Event]:
         target = item.target if item.target is not None else party.object
@@ -315,7 +318,7 @@ class TaskQueues:
         if not fitting:
             return []
         values, named = item.arguments(fitting[0].parameters)
-        answer = self._messages.message(fitting, sender, party, target, values, named, answerable=False)
+        answer = self._messages.events.message(fitting, sender, party, target, values, named, answerable=False)
         events = [] if answer is None else answer[0]
         if call is not None:
             for event in events:
@@ -345,10 +348,10 @@ class TaskQueues:
         """From now on the C core tells of such messages, if they are taken by the same."""
         target = party.object
         specs = self._receptions(item, party, target)
-        headers = self._messages.headers(specs, NOBODY, party, target) if specs else []
+        headers = self._messages.events.headers(specs, NOBODY, party, target) if specs else []
         self.learn_types((*item.args, *(item.kwargs or {}).values()))
         if party.alias is ...:
-            party.alias = self._messages.identity(party.object)
+            party.alias = self._messages.events.identity(party.object)
         routes = reader.shared_routes.setdefault(item.name, {})
         if len(reader.shared_routes) <= _MAX_ROUTES:
             known_by = party if party.alias is False else party.alias
@@ -360,18 +363,18 @@ class TaskQueues:
         call = self._calls.get(args[0]) if args else None
         if call is None or len(args) < 2:
             return None
-        return self._messages.answered(self._by_whom(call), args[1], None), None
+        return self._messages.events.reply(self._by_whom(call), args[1], None), None
 
     def _fails(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         call = self._calls.get(args[0]) if args else None
         if call is None or len(args) < 2:
             return None
         kind = args[1] if isinstance(args[1], type) else type(args[1])
-        return self._messages.answered(self._by_whom(call), None, self._messages.class_name(kind)), None
+        return self._messages.events.reply(self._by_whom(call), None, self._messages.class_name(kind)), None
 
     def _by_whom(self, call: PendingReply) -> PendingReply:
         known = call.receiver.number is not None
-        return call if known else call._replace(receiver=self._messages.end(self._sender()))
+        return call if known else call._replace(receiver=self._messages.events.endpoint(self._sender()))
 
 
 def _is_standard(kind: type) -> bool:

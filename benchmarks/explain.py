@@ -82,7 +82,7 @@ def measured(program: str, unwind: int, way: str) -> Result:
     learner = "words" if way in ("one-run", "python") else "table"
     began = spent()
     with ExitStack() as stack:
-        teacher = teacher_of_target(file, settings, None, stack).teacher
+        teacher, _ = teacher_of_target(file, settings, None, stack, str)
         done = learn_from(teacher, learner=learner, within=Range(max_unwind=unwind, every=True))  # type: ignore[arg-type]
     seconds = spent() - began
     alphabet, length = teacher.alphabet, done.bounds.word_length

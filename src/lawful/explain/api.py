@@ -52,19 +52,19 @@ def explain(
     with ExitStack() as stack:
         stack.enter_context(_files_as_known())
         if target is not None:
-            opened = teacher_setup.teacher_of_target(target, settings, folder, stack)
+            teacher, naming = teacher_setup.teacher_of_target(target, settings, folder, stack, relative_to_cwd)
         elif len(traces) == 2:
-            opened = teacher_setup.teacher_of_traces(traces[:1], traces[1:], settings)
+            teacher, naming = teacher_setup.teacher_of_traces(traces[:1], traces[1:], settings), str
         else:
             hint = "a target, or a failing and a passing trace: --traces FAILING PASSING"
             raise LawfulError("usage", "there is no target", hint=hint)
         done = learn_from(
-            opened.teacher,
+            teacher,
             learner=settings.learner,
             within=settings.within,
             seconds=settings.limits.seconds,
             watcher=watcher,
-            naming=opened.naming(relative_to_cwd),
+            naming=naming,
         )
         if found_nothing(done):
             raise nothing_failed_error(done, settings.within, name)
@@ -182,7 +182,7 @@ def _versions(
 def _opened_alike(
     ways: Sequence[Callable[..., ComparedProgram]], names: Sequence[str], settings: ExplainSettings
 ) -> list[ComparedProgram]:
-    """Opens versions such that what is an event in one is an event in each: else it would seem to be missing.
+    """Opens versions so that an event of one version is an event in each. Otherwise it would seem to be missing.
 
     Which events there are is read off a program's text, or found out by running it: one version may show a function
     that another one calls in a way that cannot be read."""
@@ -233,7 +233,7 @@ def _files_as_known() -> Iterator[dict[str, str]]:
 
 
 def _checked(name: str | Function, folder: str | None) -> str | Function:
-    """Somebody who compares revisions without saying of what is told so."""
+    """Refuses revisions without a target."""
     if isinstance(name, str) and ":" not in name and revisions.is_revision(name, folder):
         raise LawfulError(
             "usage",

@@ -17,7 +17,7 @@ MAX_WORD_LENGTH = 40
 
 Learn = Callable[[Teacher], Automaton]
 BoundsProgress = Callable[[Bounds, Automaton | None], None]
-"""Told of bounds before they are learned with (nothing is known yet), and after."""
+"""Called with bounds before learning (no automaton yet), and after."""
 
 
 class OutOfTime(LearningInterrupted):
@@ -58,7 +58,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Step:
-    """What was learned with a pair of bounds."""
+    """The automaton of a pair of bounds."""
 
     bounds: Bounds
     automaton: Automaton
@@ -124,7 +124,7 @@ def learn_up_to_bound(
         if not search.interrupted and seconds is not None:
             search.reached.append(f"stopped after {seconds:g} seconds")
         search.converged = False
-        # What was learned with smaller bounds is right within them: a conjecture is only better than nothing.
+        # The automata of smaller bounds are right within them. A conjecture is only better than nothing.
         if search.empty and (conjecture := best()) is not None:
             search.steps.append(_step(teacher, search.at, conjecture))
         if search.empty and search.interrupted:

@@ -1,4 +1,4 @@
-"""Programs whose executions are told apart by how they end: each kind of end has a teacher of its own."""
+"""The versions that are compared. Each kind of end, such as an exception, has a teacher of its own."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ComparedProgram(ABC):
         on inputs of this size, for words up to this length."""
 
     def so_far(self, unwind: int, longest: int) -> Mapping[str, Teacher] | None:
-        """The same from what was seen before an interruption, if anything was."""
+        """The same from the executions before an interruption, if there were any."""
         return None
 
     def repeated(self, inputs: Sequence[str], unwind: int) -> Mapping[str, RepeatedRun]:

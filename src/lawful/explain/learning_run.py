@@ -1,4 +1,4 @@
-"""From a teacher to an explanation: the learner is chosen, bounds are searched, and what was learned is marked."""
+"""Learns from a teacher: chooses the learner, searches bounds, and makes an explanation of the automaton."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN_FAILURES = 20
 _SHOWN_WORDS = 5  # of each failure
 
 SearchWatcher = Callable[[Bounds, int, int], None]
-"""Told how it goes: the bounds being learned with, the states of the last automaton, the questions asked so far."""
+"""Called with the bounds being learned with, the states of the last automaton, and the questions asked so far."""
 
 
 Naming = Callable[[str], str]
@@ -49,7 +49,7 @@ def below(folder: str, file: str) -> str | None:
 
 @dataclass
 class LearningRun:
-    """A teacher, and what was learned from it."""
+    """A teacher, and the automata that were learned from it."""
 
     teacher: Teacher
     search: BoundsSearch
@@ -130,7 +130,7 @@ def learn_from(
             listed = teacher.failing
             if teacher.counterexample(listed) is None:
                 return listed
-            # Too many to be listed: those that are known so far are no answer, but questions are still answered.
+            # There are too many words to list. The teacher still answers questions, so the table learner takes over.
             chosen = "table"
         algorithm = algorithm or _make_learner(chosen)
         return algorithm.learn(teacher, progress=conjectured)
@@ -151,8 +151,7 @@ def learn_from(
 
 
 def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explanation:
-    """What was learned, marked and with its examples. Ctrl-C, or the end of the time, while these are
-    looked for leaves some out."""
+    """The explanation, with an example for each edge. Ctrl-C or a timeout during this search leaves examples out."""
     search, last = run.search, run.search.last
     started = time.monotonic()
     interrupted, stopped = search.interrupted, search.interrupted
@@ -301,7 +300,7 @@ def _ways(run: LearningRun, drawn: Picture) -> tuple[list[Way], int]:
     """The first failing words, each with its input where that costs little, and how many there are."""
     length = run.bounds.word_length
     teacher = run.at(run.bounds)
-    # A learner that is free to take words that no execution has may have done so: those are no ways.
+    # The don't-care learner may accept words that no execution has. They are not ways to the error.
     automaton = teacher.failing if teacher.lists_failures and run.cheap else run.automaton
     known = {edge.word: edge.example for edge in drawn.edges}
     endings = teacher.endings() if teacher.lists_executions else {}

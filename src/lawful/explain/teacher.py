@@ -117,7 +117,7 @@ class Counterexample(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a teacher may spend. `None` is no limit."""
+    """What a teacher may spend. `None`: unlimited."""
 
     words: int | None = 100_000
     paths: int | None = 1_000_000
@@ -129,7 +129,7 @@ class Limits:
 
 @dataclass
 class Counts:
-    """What an explanation cost: what was asked of the teacher, and what of it took work (a model checker, a run)."""
+    """What an explanation cost: the queries, and how many of them needed a model checker or a run."""
 
     membership: int = 0
     membership_worked: int = 0
@@ -247,7 +247,7 @@ class Teacher(_Answering, OptionalAnswers, Protocol):
     """Answers what L* asks of a program, up to bounds."""
 
     def bound(self, bounds: Bounds) -> None:
-        """Sets the bounds for what is asked from now on. What is known and does not depend on them is kept."""
+        """Sets the bounds for later queries. The teacher keeps answers that do not depend on them."""
 
     def member(self, word: Word) -> Answer:
         """Whether an execution with this word ends in the error."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lawful.errors import LawfulError, TraceError
 from lawful.explain.compared_program import END, ComparedProgram, FixedEndings, ObservedEndings
@@ -20,35 +20,25 @@ _NO_WAY = ("c-no-assertion", "c-error-unreachable")  # an end that a program doe
 _SKIP = "--skip-bad-lines"
 
 
-@dataclass(frozen=True)
-class OpenedTeacher:
-    """A teacher, and the folder that the files of its events are in, where their names do not say so."""
+def naming_in(folder: str, shown: Naming) -> Naming:
+    """How files of a folder are called: `shown` is asked with the whole path."""
 
-    teacher: Teacher
-    folder: str | None = None
+    def named(file: str) -> str:
+        inside = os.path.join(folder, file)
+        return shown(inside if os.path.exists(inside) else os.path.abspath(file))
 
-    def naming(self, shown: Naming) -> Naming:
-        """How its files are called: `shown` is asked with the whole path."""
-        folder = self.folder
-        return (lambda file: file) if folder is None else self.naming_in(folder, shown)
-
-    @staticmethod
-    def naming_in(folder: str, shown: Naming) -> Naming:
-        """The same for files of a folder."""
-
-        def named(file: str) -> str:
-            inside = os.path.join(folder, file)
-            return shown(inside if os.path.exists(inside) else os.path.abspath(file))
-
-        return named
+    return named
 
 
 def teacher_of_target(
-    target: str | Function, settings: ExplainSettings, folder: str | None, stack: ExitStack
-) -> OpenedTeacher:
-    """The teacher of a target. What runs for it ends with the stack."""
+    target: str | Function, settings: ExplainSettings, folder: str | None, stack: ExitStack, shown: Naming
+) -> tuple[Teacher, Naming]:
+    """The teacher of a target, and how its files are called. What runs for it ends with the stack."""
     found = target_of(target, folder)
-    return _of_c(found, settings, stack) if isinstance(found, CTarget) else _of_python(found, settings, folder, stack)
+    if isinstance(found, CTarget):
+        return _of_c(found, settings, stack), naming_in(os.path.dirname(found.file), shown)
+    source, project = _python_source(found, settings, folder, stack)
+    return ExecutionsTeacher(source, settings.limits), naming_in(project, shown)
 
 
 def compared_program(
@@ -60,31 +50,26 @@ def compared_program(
     found = target_of(target, folder)
     if not isinstance(found, CTarget):
         source, project = _python_source(found, settings, folder, stack)
-        naming = OpenedTeacher.naming_in(project, shown)
+        naming = naming_in(project, shown)
         if settings.error is None:
             return ObservedEndings(source, settings.limits, naming, project)
         return FixedEndings({settings.error: ExecutionsTeacher(source, settings.limits)}, naming, project, source)
-    if settings.error is not None:
-        opened = _of_c(found, settings, stack)
-        return FixedEndings({settings.error: opened.teacher}, opened.naming(shown), opened.folder or ".")
     kinds: dict[str, Teacher] = {}
     missing: LawfulError | None = None
-    for kind in (ASSERT, ABORT, END):
+    for kind in (ASSERT, ABORT, END) if settings.error is None else (settings.error,):
         try:
-            opened = _of_c(found, replace(settings, error=kind), stack)
+            kinds[kind] = _of_c(found, replace(settings, error=kind), stack)
         except LawfulError as error:
             if error.slug not in _NO_WAY:
                 raise
             missing = missing or error
-            continue
-        kinds[kind] = opened.teacher
     if missing is not None and not kinds:
         raise missing
     project = os.path.dirname(found.file)
-    return FixedEndings(kinds, OpenedTeacher.naming_in(project, shown), project)
+    return FixedEndings(kinds, naming_in(project, shown), project)
 
 
-def teacher_of_traces(failing: Sequence[str], passing: Sequence[str], settings: ExplainSettings) -> OpenedTeacher:
+def teacher_of_traces(failing: Sequence[str], passing: Sequence[str], settings: ExplainSettings) -> Teacher:
     """The teacher of recorded executions. Their files may be on another machine."""
     from lawful.explain.teachers.traces import trace_source
 
@@ -98,14 +83,7 @@ def teacher_of_traces(failing: Sequence[str], passing: Sequence[str], settings: 
         if error.hint is not None and _SKIP in error.hint:  # an option of other commands
             error.hint = f"`lawful trace convert {_SKIP} BAD GOOD` writes a trace without what cannot be read"
         raise
-    return OpenedTeacher(ExecutionsTeacher(source, settings.limits))
-
-
-def _of_python(
-    target: PythonTarget | PytestTarget, settings: ExplainSettings, folder: str | None, stack: ExitStack
-) -> OpenedTeacher:
-    source, project = _python_source(target, settings, folder, stack)
-    return OpenedTeacher(ExecutionsTeacher(source, settings.limits), project)
+    return ExecutionsTeacher(source, settings.limits)
 
 
 def _python_source(
@@ -136,7 +114,7 @@ def _python_source(
     return source, str(find_project(target.file or folder or "."))
 
 
-def _of_c(target: CTarget, settings: ExplainSettings, stack: ExitStack) -> OpenedTeacher:
+def _of_c(target: CTarget, settings: ExplainSettings, stack: ExitStack) -> Teacher:
     from lawful.explain.teachers.c import c_teacher
 
     _refuse(settings.inputs is not None, "--inputs are for Python programs: a C program is looked at for all inputs")
@@ -154,7 +132,7 @@ def _of_c(target: CTarget, settings: ExplainSettings, stack: ExitStack) -> Opene
         define=settings.define,
     )
     stack.callback(teacher.close)
-    return OpenedTeacher(teacher, os.path.dirname(target.file))
+    return teacher
 
 
 def _refuse_c_options(settings: ExplainSettings) -> None:

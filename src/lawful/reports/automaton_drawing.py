@@ -1,4 +1,4 @@
-"""Explanations and comparisons as drawings: what is bold, what is doomed, and which arrows are one."""
+"""Explanations and comparisons as drawings: bold events, doomed states, and parallel arrows as one."""
 
 from __future__ import annotations
 

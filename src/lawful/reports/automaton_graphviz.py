@@ -1,4 +1,4 @@
-"""Placing by Graphviz, where it is installed: it is told sizes only, and everything is drawn as without it."""
+"""Placing by Graphviz, where it is installed: Lawful gives it sizes, reads positions, and draws itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between a learner and a teacher: the rules of the error letter, a cache, and the counts."""
+"""Sits between a learner and a teacher: the rules of the error letter, a cache, and the counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CachedQueries:
         self._answers: dict[Word, Answer] = {}
         self._told: dict[Word, bool] = {}
         self.revisions = 0
-        """How often a counterexample said other than the answer before; what was made of that answer is void."""
+        """How often a counterexample contradicted an earlier answer. States built from that answer are void."""
 
     def answer(self, word: Word) -> Answer:
         """What the teacher says of a word; what it said in a counterexample goes first."""

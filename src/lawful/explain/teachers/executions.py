@@ -50,7 +50,7 @@ class ExecutionsTeacher(OptionalAnswers):
 
     @property
     def counts(self) -> Counts:
-        """Own counts and the source's: what was asked here, and what it took there."""
+        """The queries to this teacher, and the work of the source."""
         total = Counts()
         total.add(self._counts)
         total.add(self.source.counts)
@@ -137,7 +137,7 @@ class ExecutionsTeacher(OptionalAnswers):
         return self._run(bounds)
 
     def _run(self, bounds: Bounds) -> _Seen:
-        """Runs the program through. What was seen before an interruption is kept, and says so."""
+        """Runs all executions. Those before an interruption are kept, and marked as interrupted."""
         found = _Seen(self.alphabet)
         try:
             self._collect(bounds, found)

@@ -1,4 +1,4 @@
-"""What both C teachers share: the program, its control flow, what is known whatever the bounds are, and time."""
+"""What both C teachers share: the program, its control flow, answers that hold for all bounds, and time limits."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class CTeacher(OptionalAnswers, ABC):
 
     @property
     def bounds(self) -> Bounds:
-        """What is followed now."""
+        """The present bounds."""
         if self._bounds is None:
             raise ValueError("bound() comes before any question")
         return self._bounds
@@ -91,11 +91,11 @@ class CTeacher(OptionalAnswers, ABC):
             return Answer.NEVER
         if word[-1:] == (error,) and len(word) <= length and self._fails(word):
             return Answer.YES
-        # With the trap it need not be told whether a word is denied or free: it is no failure.
+        # With the trap, denied and free words get the same answer: they are not failures.
         return Answer.NO if self.trap or self._denied(word) else Answer.NEVER
 
     def _fails(self, word: Word) -> bool:
-        """Whether a word is a failure: what is known and the control flow are asked first."""
+        """Whether a word is a failure. Known answers and the control flow come first."""
         if word in self._refused:
             return False
         if not self.flow.allows(word):
@@ -136,7 +136,7 @@ class CTeacher(OptionalAnswers, ABC):
         return None if wrong is None else Counterexample(wrong, False)
 
     def _wrongly_accepted(self, automaton: Automaton) -> Counterexample | None:
-        """The first accepted word that is no failure, if there are not too many words to ask for each."""
+        """The first accepted word that is not a failure, if there are not too many words to ask for each."""
         for number, word in enumerate(words(automaton, self.bounds.word_length)):
             if self.limits.words is not None and number >= self.limits.words:
                 self._reached(f"only {self.limits.words:,} words of a conjecture were checked")

@@ -4,13 +4,13 @@ Functions are copied into their callers, and events are letters on edges."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pycparser import c_ast
 
-from lawful.explain.automata import Automaton
+from lawful.explain.automata import Automaton, sources
+from lawful.explain.graph_search import distances
 from lawful.explain.teacher import Word
 from lawful.explain.teachers.c.c_program import arguments, below, called
 from lawful.explain.teachers.c.instrument import ABORT, CHECK, EXIT, LEARN, OTHER, Instrumented
@@ -76,17 +76,12 @@ class ControlFlowGraph:
             self.link(state, self.failed, self.program.alphabet.error)
 
     def leading_to(self, goal: int) -> set[int]:
+        """The places from which control can come there."""
         back: list[list[int]] = [[] for _ in self.edges]
         for state, edges in enumerate(self.edges):
             for _, to in edges:
                 back[to].append(state)
-        found, waiting = {goal}, [goal]
-        while waiting:
-            for before in back[waiting.pop()]:
-                if before not in found:
-                    found.add(before)
-                    waiting.append(before)
-        return found
+        return set(distances([goal], back.__getitem__))
 
     def call(self, name: str, at: int) -> int:
         """A call of a function with a body: a copy of it, or where it calls itself, the one and only."""
@@ -339,18 +334,13 @@ class FlowWords:
 
     def shortest(self) -> int:
         """The length of the shortest word that is not ruled out, the error letter included."""
-        distance = {self._start: 0}
-        waiting = deque([self._start])
-        while waiting:
-            state = waiting.popleft()
-            for letter in range(self.error + 1):
-                after = self.step(state, letter)
-                if letter == self.error and self._members[after]:
-                    return distance[state] + 1
-                if after not in distance and self._members[after]:
-                    distance[after] = distance[state] + 1
-                    waiting.append(after)
-        return 1
+
+        def after(state: int) -> list[int]:
+            steps = (self.step(state, letter) for letter in range(self.error))
+            return [to for to in steps if self._members[to]]
+
+        away = distances([self._start], after)
+        return 1 + next((away[state] for state in away if self._members[self.step(state, self.error)]), 0)
 
     def allows(self, word: Word) -> bool:
         """Whether a word may end in the error there."""
@@ -361,7 +351,7 @@ class FlowWords:
 
     def refused(self, automaton: Automaton, longest: int) -> Word | None:
         """A shortest word that the automaton accepts and the program's text rules out."""
-        away = _distances(automaton)
+        away = distances(automaton.accepting, sources(automaton).__getitem__)
         first = (automaton.initial, self._start)
         came: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = {first: None}
         edge = [first]
@@ -388,13 +378,8 @@ class FlowWords:
         return known
 
     def _closed(self, states: set[int]) -> frozenset[int]:
-        found, waiting = set(states), list(states)
-        while waiting:
-            for letter, to in self._edges[waiting.pop()]:
-                if letter is None and to not in found:
-                    found.add(to)
-                    waiting.append(to)
-        return frozenset(found)
+        """With the places that steps without an event lead to."""
+        return frozenset(distances(states, lambda one: (to for letter, to in self._edges[one] if letter is None)))
 
     def _number(self, states: frozenset[int]) -> int:
         if states not in self._sets:
@@ -402,23 +387,6 @@ class FlowWords:
             self._members.append(states)
             self._steps.append({})
         return self._sets[states]
-
-
-def _distances(automaton: Automaton) -> dict[int, int]:
-    """How far an accepting state is from each state that leads to one."""
-    back: dict[int, set[int]] = {}
-    for state, row in enumerate(automaton.transitions):
-        for to in row:
-            back.setdefault(to, set()).add(state)
-    away = dict.fromkeys(automaton.accepting, 0)
-    waiting = deque(away)
-    while waiting:
-        state = waiting.popleft()
-        for before in back.get(state, ()):
-            if before not in away:
-                away[before] = away[state] + 1
-                waiting.append(before)
-    return away
 
 
 def _word(came: dict[tuple[int, int], tuple[tuple[int, int], int] | None], at: tuple[int, int]) -> Word:

@@ -39,14 +39,14 @@ MAIN = "__lawful_main"
 INPUT = "__lawful_input_"
 
 END = "end"
-"""The error that is no error: the end of the program."""
+"""Explains executions that come to the program's end, in place of an error."""
 
 ABORTED = "abort"
 """The error that is a call of abort()."""
 
 _PREFIX = "__VERIFIER_"
 _LIBRARY_INPUTS = {"rand": "value >= 0", "random": "value >= 0", "getchar": "value >= -1 && value <= 255"}
-"""Functions of the library that give what the program cannot know, and what can be said of it."""
+"""Library functions that give inputs, and the condition that their values meet."""
 
 _PROTOTYPES = f"""
 void {LEARN}(unsigned int letter);
@@ -286,7 +286,7 @@ class _Writer:
         return f"{head} {{ return {self.new_input(f'{name}()', kind)}(); }}"
 
     def main(self) -> str:
-        """The function that everything starts with. Parameters that are no numbers are left to the model checker."""
+        """The function that everything starts with. Parameters that are not numbers are left to the model checker."""
         declared = self.program.functions[self.target].decl.type
         outer, inner, given = [], [], []
         parameters = declared.args.params if declared.args is not None else []
@@ -317,7 +317,7 @@ class _Writer:
         )
 
     def made(self, parameter: c_ast.Decl, name: str) -> list[str]:
-        """Statements that make a parameter which is no number; none where it is left to the model checker."""
+        """Statements that make a parameter which is not a number; none where the model checker chooses it."""
         label, first = str(parameter.name), len(self.inputs)
         pointer = self.maker.pointer(parameter.type)
         if pointer is not None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 from lawful.explain.automata import Automaton, equivalent, included
@@ -20,7 +17,7 @@ _ROUND = 8
 
 
 class _Unwound:
-    """What is known with one unwinding."""
+    """The formula and the known failures of one unwinding."""
 
     def __init__(self, formula: Formula | None, room: int) -> None:
         self.formula = formula
@@ -50,7 +47,7 @@ class OneRunTeacher(CTeacher):
         self._unwindings.clear()
 
     def _now(self) -> _Unwound:
-        """What is known with the present unwinding, for words as long as the present bound."""
+        """The formula of the present unwinding, with room for words as long as the present bound."""
         unwind, length = self.bounds.unwind, self.bounds.word_length
         known = self._unwindings.get(unwind)
         if known is None or known.room < length:
@@ -61,7 +58,7 @@ class OneRunTeacher(CTeacher):
         return known
 
     def _export(self, room: int) -> Formula | None:
-        """Has CBMC write the formula. There is none where it sees by itself that no execution ends."""
+        """Has CBMC write the formula. CBMC writes none if it finds that no execution ends."""
 
         def ask(arguments: list[str]) -> Formula | None:
             cnf = Path(arguments[0]).with_suffix(".cnf")
@@ -85,7 +82,7 @@ class OneRunTeacher(CTeacher):
             raise
 
     def _known(self) -> _Unwound:
-        """What is known, once all failures within the bounds were enumerated, unless there are too many."""
+        """The same, after all failures within the bounds were enumerated, unless there are too many."""
         known, length = self._now(), self.bounds.word_length
         if known.all_up_to >= length or known.too_many:
             return known
@@ -277,23 +274,3 @@ class OneRunTeacher(CTeacher):
                     formula.add([-active, -chosen, -row[state]])
         formula.add([-active])
         return frozenset(seen)
-
-    def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
-        """Each word once for the executions that fail and once for those that end well, as a source of executions."""
-        self.bound(bounds)
-        ends = None if limits.seconds is None else time.monotonic() + limits.seconds
-        for word in chain(sorted(self._known().failing), self._passing()):
-            if ends is not None and time.monotonic() > ends:
-                self._reached(f"stopped after {limits.seconds:g} seconds")
-                return
-            if len(word) <= bounds.word_length:
-                yield Execution(word, word[-1:] == (self.alphabet.error,))
-
-    def _passing(self) -> Iterator[Word]:
-        """The words of executions that end well. What is enumerated is blocked: the formula is one of its own."""
-        formula = self._export(self._now().room)
-        if formula is not None:
-            try:
-                yield from formula.enumerated(False, self.bounds.word_length)
-            finally:
-                formula.close()

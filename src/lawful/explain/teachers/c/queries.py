@@ -112,7 +112,7 @@ void __lawful_end(void) {{ __CPROVER_assert(1, ""); }}
 def trap(automaton: Automaton, longest: int, error: int, known: Iterable[Word]) -> str:
     """Fig. 6, negative feedback: from where the program ended, any letters that lead to an accepting state.
 
-    Words that are known to be failures are blocked. They are told by their number: a trie of them is followed, too."""
+    Known failures are blocked: the code also follows a trie of them."""
     letters = error + 1
     # No loop: the bound on the program's loops would cut it.
     guessed = "\n".join("    __lawful_guess();" for _ in range(longest))

@@ -1,4 +1,4 @@
-"""The child processes as their parent sees them: what they are told, requests, reports, output, and how they end."""
+"""The child processes as their parent sees them: configuration, requests, reports, output, and how they end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lawful.explain.teachers.python.child_guard import SIZE
 from lawful.explain.teachers.python.options import ErrorChoice
 
 # The project may have modules that are called like ours, or like those of the standard library: its folder, which is
-# the current one, is no place to import from until we have all that we need.
+# the current one, must not be imported from until Lawful has imported all it needs.
 _START = """
 import sys
 sys.path[:] = [each for each in sys.path if each]

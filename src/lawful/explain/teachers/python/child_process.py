@@ -61,7 +61,7 @@ class Channel:
         self.adopt()
 
     def adopt(self) -> None:
-        """This process, a fork of ours, is now the one that answers."""
+        """This process, a fork, is now the one that answers."""
         self._owner = os.getpid()
 
     def send(self, message: dict[str, Any]) -> None:

@@ -326,7 +326,7 @@ class PythonSource(OptionalSourceParts):
     def _finished(
         self, run: BoundRun, finish: Mapping[str, Any], totals: RunTotals, check: DeterminismCheck, bound: int
     ) -> None:
-        """The program was run through: what is said of it."""
+        """All executions were run: fills in the run's report."""
         self.counts.executions += totals.ran
         self.counts.solver_calls += totals.solver
         self.way = str(finish.get("way", self.way))

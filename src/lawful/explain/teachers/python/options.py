@@ -39,12 +39,6 @@ class EventChoice:
             if kind not in KINDS:
                 raise LawfulError("explain-events", f"there are no events of kind {kind!r}", hint=", ".join(KINDS))
 
-    def wants(self, kind: Kind) -> bool:
-        """Is this kind asked for?"""
-        if self.kinds is not None:
-            return kind in self.kinds
-        return kind in ("entries", "emits") or (kind == "calls" and bool(self.patterns))
-
     def matches(self, *names: str) -> bool:
         """Does a pattern name one of these? Without patterns all are meant."""
         return not self.patterns or any(fnmatch.fnmatchcase(name, each) for name in names for each in self.patterns)

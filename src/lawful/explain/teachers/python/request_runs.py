@@ -167,7 +167,7 @@ def run_inputs(
         tally.tell()  # at once: the next execution may end this process
         isolated = isolated or result.end == "memory"  # what it has left behind must not be missing to others
     if not finished and not tally.crowded and next(each, None) is None:
-        finished, tally.stopped = True, None  # the limit is just what was needed
+        finished, tally.stopped = True, None  # the limit was just enough
     return tally.end(complete=inputs.complete and finished and tally.whole)
 
 

@@ -1,4 +1,4 @@
-"""What the executions of one bound have shown, and what is said of them."""
+"""The executions of one bound, and the report on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lawful.explain.teacher import Alphabet, Basis, Bounds, Execution, Limits, R
 
 @dataclass
 class BoundRun:
-    """What is known of one bound."""
+    """The executions of one bound."""
 
     limits: Limits
     most: int
@@ -32,7 +32,7 @@ class BoundRun:
     long_example: str = ""
 
     def report(self, bounds: Bounds, alphabet: Alphabet) -> Report:
-        """What is said of it, for words up to a length."""
+        """The report on them, for words up to a length."""
         begun = {()} if self.reached or () in self.begun else self.begun
         report = Report(
             self.basis,

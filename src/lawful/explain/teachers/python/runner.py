@@ -31,7 +31,7 @@ from lawful.explain.teachers.python.recorder import (
 from lawful.sources.python.scope import Scope
 
 _RAISING = ("RAISE_VARARGS", "RERAISE")
-_AGAIN = 0.1  # a program that catches everything is told again
+_AGAIN = 0.1  # seconds until the alarm comes again, for a program that catches everything
 
 
 @dataclass
@@ -54,7 +54,7 @@ class ExecutionResult:
         return tuple(self.word), self.end, self.failed, self.error
 
     def kind(self) -> tuple[Any, ...]:
-        """What is reported once: a word, and how and where it ended."""
+        """The key by which an execution is reported once: its word, and how and where it ended."""
         return *self.outcome(), self.place
 
 
@@ -119,8 +119,8 @@ def _same(one: str, other: str) -> bool:
 
 
 class MemoryLimit:
-    """A limit on what this process has, from what it has now. Outside of executions there is none: what is ours to do
-    must not fail."""
+    """Limits the memory of this process while an execution runs. Outside of executions there is no limit: Lawful's
+    own work must not fail."""
 
     def __init__(self) -> None:
         self._most: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lawful.explain.teachers.python.inputs import BuiltInput, InputScope, NamedInput
+from lawful.explain.teachers.python.inputs import InputScope, NamedInput
 from lawful.explain.teachers.python.loading import our_module
 from lawful.explain.teachers.python.recorder import InputRefused, TooSlow
 from lawful.explain.teachers.python.request_runs import RunTally
@@ -78,7 +78,7 @@ def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally
         try:
             paths.start()
             with runner.recorder.unseen():
-                positional, keywords = BuiltInput(scope, lambda: paths).arguments()
+                positional, keywords = scope.built(lambda: paths).arguments()
             run_to_end(function(*positional, **keywords))
         except (exploration.OutOfBounds, exploration.TooManyForks, exploration.Diverged, TooSlow, InputRefused) as cut:
             ended.append(cut)
@@ -100,7 +100,7 @@ def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally
     if isinstance(cut, exploration.TooManyForks):
         return 1
     solution = paths.solution()
-    call = BuiltInput(scope, solution.again)
+    call = scope.built(solution.again)
     # With an input of real numbers the same must happen, or else the program looked behind the symbolic ones.
     if tally.add(symbolic, call, tally.ran):
         real = runner.call(function, call)

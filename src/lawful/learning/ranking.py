@@ -25,6 +25,9 @@ it was kept forty times. It was chosen on the traces of fourteen test suites, wh
 eighteen anomalies, four or five on average.
 """
 
+MOST_SCENARIOS = 8  # that an anomaly shows
+MOST_OTHERS = 8  # rules of an anomaly that are broken for the same cause
+
 _Z = 1.645  # one-sided, 95 %
 
 _BREACH = {
@@ -34,8 +37,8 @@ _BREACH = {
     Breach.AGAIN: 0.3,  # most things may be done twice
     Breach.OTHER: 0.6,
 }
-_OTHER_FILE = 0.92  # another file may have other customs
-_SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
+OTHER_FILE = 0.92  # another file may have other customs
+SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
 _CUT_OFF = 0.85  # it might have come still
 RAISED = 0.4  # what failed need not be finished
 CHANGE = 0.9  # of a place: it may be meant
@@ -78,13 +81,17 @@ def bound(kept: float, total: float) -> float:
     return max(0.0, (middle - spread) / (1 + square / total))
 
 
+def places_with_loops(places: int, kept: int) -> float:
+    """Someone wrote each place; that a loop went through it a thousand times proves little more."""
+    return places * (1 + _LOOP * log10(max(1.0, kept / max(1, places))))
+
+
 def score(evidence: Evidence) -> float:
     """From 0 to 1."""
     if not evidence.kept:
         return 0.0
     uses = bound(evidence.kept, evidence.kept + evidence.broken)
-    # Someone wrote each place; that a loop went through it a thousand times proves little more.
-    places = evidence.places * (1 + _LOOP * log10(max(1.0, evidence.kept / max(1, evidence.places))))
+    places = places_with_loops(evidence.places, evidence.kept)
     value: float = sqrt(uses * bound(places, places + evidence.against))
     # Scenarios with one event only, as a `close` of what was never written, say nothing of `write` and `close`. But if
     # both are there, only in the wrong order, those where they have nothing to do with each other speak against a slip.
@@ -94,9 +101,9 @@ def score(evidence: Evidence) -> float:
     value /= max(1.0, evidence.broken_places) ** (1 / 3)
     value *= _BREACH[evidence.breach] * (1 - evidence.doubt)
     if not evidence.same_file:
-        value *= _OTHER_FILE
+        value *= OTHER_FILE
     if evidence.same_place:
-        value *= _SAME_PLACE
+        value *= SAME_PLACE
     if evidence.elsewhere:
         value *= ELSEWHERE
     if evidence.cut_off:

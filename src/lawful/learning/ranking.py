@@ -283,8 +283,7 @@ def weigh(
     Nor do earlier runs of the program that broke it alike: they went the same ways, and are no further witnesses.
     """
     rule, product = candidate.rule, view.product
-    kept = idle = known = 0
-    unknown = 0.0
+    kept = idle = known = unknown = 0
     news = is_news(view, pair, ending)
     repeated = view.past.endings[pair.first, pair.second] if news is False else {}
     broken = counts.total - counts.satisfied[rule]
@@ -313,7 +312,6 @@ def weigh(
     shares = [number / (number + usual) if site in good else 1.0 for site, number in broken_at.items()]
     more = unknown * len(broken_at) / known if known else unknown
     files = {view.sites[site].file for site in good}
-    examples = ending.examples
     goes_on = violation.breach is Breach.LAST or (violation.breach is Breach.MISSING and violation.letter == 1)
     return Evidence(
         kept,
@@ -323,12 +321,12 @@ def weigh(
         sum(map(sqrt, shares)) + more,
         sum(shares) + more,
         violation.breach,
-        same_file=bool(news) or any(view.sites[example.site].file in files for example in examples),
-        same_place=not news and any(example.site in good for example in examples),
+        same_file=bool(news) or any(view.sites[example.site].file in files for example in ending.examples),
+        same_place=not news and any(example.site in good for example in ending.examples),
         elsewhere=not news and places > 1 and _one_end(view, pair, rule),
         doubt=late.doubts[violation.letter] if violation.breach is Breach.MISSING and not news else 0.0,
-        cut_off=goes_on and all(example.at_end for example in examples),
-        raised=goes_on and all(_raised(view, example) for example in examples),
+        cut_off=goes_on and all(example.at_end for example in ending.examples),
+        raised=goes_on and all(_raised(view, example) for example in ending.examples),
         news=news,
     )
 

@@ -225,13 +225,8 @@ class Window:
         columns = [memoryview(column).tolist() for column in (names, sites, objects)]  # type: ignore[arg-type]
         if len({len(column) for column in columns}) > 1:
             raise ValueError("names, sites and objects are as many numbers each")
-        subjects, queue, size, expire, live = (
-            self._subjects,
-            self._queue,
-            self._size,
-            self._expire,
-            self._histories.take,
-        )
+        subjects, queue, size, expire = self._subjects, self._queue, self._size, self._expire
+        add_to_history = self._histories.take
         for event in zip(*columns, strict=True):
             name, site, id_ = event
             subject = subjects.get(id_)

@@ -38,6 +38,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pairs import SURE, Pairs, pair
+from tables import progress, table
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "vfs"
 LAWS = EXAMPLE / "refcounts.toml"
@@ -292,7 +293,7 @@ class Overhead:
                 rate = self.options.error_rate or workload.error_rate
                 curve = Curve(workload, way, rate)
                 self.curves.append(curve)
-                say(f"{workload.name}, {way.title}")
+                progress(f"{workload.name}, {way.title}")
                 try:
                     for _ in range(self.options.repeats):
                         self.measure(curve)
@@ -368,7 +369,7 @@ def in_pairs(options: argparse.Namespace) -> Iterator[Pairs]:
         for way in options.ways:
             if way.log:
                 continue
-            say(f"{workload.name}, {way.title}, in pairs")
+            progress(f"{workload.name}, {way.title}, in pairs")
             found = Pairs(workload.title, way.title, way.limit)
             with tempfile.TemporaryDirectory(prefix="lawful-bench-") as folder:
                 fixed = Path(folder, "fixed.policy")
@@ -427,7 +428,7 @@ def simulated(error_rate: float, sessions: int, seed: int) -> Iterator[Detection
     from lawful.confidence.engine import Demand
 
     for factor in FACTORS:
-        say(f"simulation, {factor:g} times the error rate")
+        progress(f"simulation, {factor:g} times the error rate")
         random = Random(f"{seed} {factor}")
         result = None
         for _ in range(sessions):
@@ -518,7 +519,7 @@ def watched(plant: Plant, error_rate: float, sessions: int, seed: int) -> Iterat
 
     needed = samples_needed(error_rate, DELTA)
     for factor in FACTORS:
-        say(f"{plant.title}, {factor:g} times the error rate")
+        progress(f"{plant.title}, {factor:g} times the error rate")
         random = Random(f"{seed} {plant.title} {factor}")
         rate = factor * error_rate
         right = 0 if plant.sides == 1 else None
@@ -566,10 +567,6 @@ def violations_of(summary: Any) -> int:
 
 
 # -- the tables --------------------------------------------------------------------------------------------------------
-
-
-def say(text: str) -> None:
-    print(f"... {text}", file=sys.stderr, flush=True)
 
 
 def heading(options: argparse.Namespace) -> Iterator[str]:
@@ -653,15 +650,6 @@ def found(result: Detection) -> list[str]:
         "ok" if result.holds else "MISSED",
         "" if result.right is None else f"{result.right:,}",
     ]
-
-
-def table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
-    lines = [head, *rows]
-    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(head))]
-    lines.insert(1, ["-" * widths[0]] + ["-" * (width - 1) + ":" for width in widths[1:]])
-    for line in lines:
-        first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        yield f"| {' | '.join([line[0].ljust(len(first)), *others])} |"
 
 
 def draw(measured: Overhead, folder: Path) -> None:

@@ -74,14 +74,15 @@ def measured(program: str, unwind: int, way: str) -> Result:
     from lawful.explain.bounds import Range
     from lawful.explain.learning_run import learn_from
     from lawful.explain.postprocess import picture
-    from lawful.explain.teacher_setup import ExplainSettings, teacher_of_target
+    from lawful.explain.settings import ExplainSettings
+    from lawful.explain.teacher_setup import teacher_of_target
 
     file = f"{EXAMPLES / 'python' / program}.py:main" if way == "python" else f"{EXAMPLES / 'c' / program}.c"
     settings = ExplainSettings(teacher="asking" if way == "asking" else "one-run")
     learner = "words" if way in ("one-run", "python") else "table"
     began = spent()
     with ExitStack() as stack:
-        teacher = teacher_of_target(file, settings, None, stack).teacher
+        teacher, _ = teacher_of_target(file, settings, None, stack, str)
         done = learn_from(teacher, learner=learner, within=Range(max_unwind=unwind, every=True))  # type: ignore[arg-type]
     seconds = spent() - began
     alphabet, length = teacher.alphabet, done.bounds.word_length

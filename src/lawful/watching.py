@@ -219,10 +219,10 @@ class Watch:
         live = session.learner
         if self._learner is None or live is None:
             return
-        self._learner.part()  # objects of other watches are other objects
+        self._learner.next_trace()  # objects of other watches are other objects
         live.learner = self._learner
         if session.tracer.learns:
-            session.tracer.learner = live  # type: ignore[attr-defined]  # it takes the window anew
+            session.tracer.learner = live  # it takes the window anew
 
 
 def watch(

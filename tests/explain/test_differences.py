@@ -13,10 +13,12 @@ from lawful.errors import LawfulError
 from lawful.explain.automata import words
 from lawful.explain.bounds import Range
 from lawful.explain.compared_program import ComparedProgram, FixedEndings, ObservedEndings
-from lawful.explain.differences import Comparison, ComparisonSettings, Side, diff, merge
+from lawful.explain.comparison import Comparison, Side
+from lawful.explain.differences import diff, merge
 from lawful.explain.learning_run import LearnerName, relative_to_cwd
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Event, Execution, Limits, Report, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
+from lawful.explain.version_comparison import ComparisonSettings
 
 
 def always(*runs: str) -> ToyRuns:

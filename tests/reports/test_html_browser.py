@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browser import SCREENSHOTS, browser, needs_browser
 from lawful.engine.run import LawRun
 from lawful.laws.rml import compile
 from lawful.reports import gather, html
@@ -17,22 +16,11 @@ from lawful.reports.core import Report
 from lawful.reports.sources import SourceLines
 from reports.sample_reports import EVIL, evil_report, learned_report, live_report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SCREENSHOTS = Path(os.environ.get("LAWFUL_SCREENSHOTS", "build/screenshots"))
+__all__ = ["browser"]
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+pytestmark = needs_browser
 
 Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture

@@ -206,7 +206,7 @@ class _Work:
         began = perf_counter()
         for at, trace in enumerate(traces):
             if at:
-                learner.part()
+                learner.next_trace()
             with open_trace(trace, skip_bad=self._skip_bad) as reader:
                 self.names.append(reader.name)
                 for batch in trace_input.batches(reader, self._progress):
@@ -222,9 +222,8 @@ class _Work:
         Traces that it has already are counted for themselves first, and taken out of what it knows and of what will be
         added: nothing counts twice. Nor is what they have told known by that.
         """
-        from lawful.learning import stored_histories
         from lawful.learning.reported_before import ReportedBefore
-        from lawful.learning.store import minus
+        from lawful.learning.shared_counts import histories_minus, minus
 
         runs: dict[str, str] = {}
         for trace in traces:
@@ -239,19 +238,21 @@ class _Work:
             self._again, self._again_histories = list(learner.shared_pairs()), list(learner.shared_histories())
         self._fresh = [run for run in runs if not store.has(run)]
         known = minus(store.known(self._told.templates), self._again)
-        histories = stored_histories.minus(store.histories(), self._again_histories)
-        return self.run(traces, known, histories, ReportedBefore(store.told(without=runs), function), store.novelty())
+        histories = histories_minus(store.histories(), self._again_histories)
+        return self.run(
+            traces, known, histories, ReportedBefore(store.reported(without=runs), function), store.novelty()
+        )
 
     def add_to(self, store: Store, learner: Learner) -> None:
         """Add what was counted in traces that the store does not have."""
-        from lawful.learning import stored_histories
-        from lawful.learning.store import Run, minus
+        from lawful.learning.shared_counts import histories_minus, minus
+        from lawful.learning.store import Run
 
         if self._fresh:
             # How many of the events are whose, nobody asks: the first run has them all.
             events = [learner.events, *(0 for _ in self._fresh[1:])]
             runs = [Run(run, number, self._told.window) for run, number in zip(self._fresh, events, strict=True)]
-            histories = stored_histories.minus(learner.shared_histories(), self._again_histories)
+            histories = histories_minus(learner.shared_histories(), self._again_histories)
             counted = minus(learner.shared_pairs(), self._again)
             store.add(runs, self._told.templates, counted, histories, learner.report_record(), learner.novelty())
 

@@ -80,7 +80,7 @@ def command(
                     found.feed(taken.names, taken.objects, numbering.words)
                     _drop(found, batch)
                 found.end()
-                numbering.part()
+                numbering.next_trace()
                 trace_input.tell_skipped(reader)
     if numbering.passed.get(NO_OBJECT) and not found.events:
         raise LawfulError(

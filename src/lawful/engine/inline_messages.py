@@ -26,11 +26,11 @@ class InlineMessages:
     """
 
     def __init__(self, recent: RecentEvents, *, enabled: bool) -> None:
-        self.check: Any = core.native.Court() if enabled and core.native is not None else None
+        self.check: Any = core.native.InlineCheck() if enabled and core.native is not None else None
         self.barred = False  # it stays closed: a child process has to tell of all that it judges
         self._recent = recent
         if self.check is not None:
-            self.check.most, self.check.others = recent.most, recent.others
+            self.check.max_per_group, self.check.max_overall = recent.most, recent.others
 
     @property
     def count(self) -> int:
@@ -48,32 +48,32 @@ class InlineMessages:
             return 0, 0.0
         count, entries = self.check.take(first)
         self._recent.add(entries)
-        seconds, self.check.spent = self.check.spent, 0.0
+        seconds, self.check.seconds = self.check.seconds, 0.0
         return count, seconds
 
     def close(self) -> None:
         """From now on, messages wait for us."""
         if self.check is not None:
-            self.check.open = False
+            self.check.enabled = False
 
     def reopen(self, allowed: bool) -> None:
         if self.check is not None:
-            self.check.open = allowed and not self.barred
+            self.check.enabled = allowed and not self.barred
 
     def laws_changed(self) -> None:
         """Laws have come, or gone."""
         if self.check is not None:
             self.check.version += 1
 
-    def steps(self, heads: Sequence[Event], routes: Routes[LawJudge]) -> tuple[Steps | None, int]:
+    def steps(self, headers: Sequence[Event], routes: Routes[LawJudge]) -> tuple[Steps | None, int]:
         """The steps of laws for messages whose events begin like this, and the version of the laws that this is for.
 
         None: a law must see the events.
         """
         version = self.check.version
         found: list[tuple[int, Any, int]] = []
-        for place, head in enumerate(heads):
-            steps = [each.monitor.inline_step(head) for each in routes[head["event"], head["name"]]]
+        for place, header in enumerate(headers):
+            steps = [each.monitor.inline_step(header) for each in routes[header["event"], header["name"]]]
             if not steps or None in steps:
                 return None, version
             found += ((place, *step) for step in steps if step is not None)

@@ -289,13 +289,13 @@ class LawRun:
     # -- messages that need no event --------------------------------------------------------------
 
     @property
-    def court(self) -> Any:
+    def inline_check(self) -> Any:
         """The C core's inline check, which judges messages without events; None: there is none."""
         return self._inline.check
 
-    def turns(self, heads: Sequence[Event]) -> tuple[Steps | None, int]:
+    def inline_steps(self, headers: Sequence[Event]) -> tuple[Steps | None, int]:
         """The steps of laws for messages whose events begin like this: see `InlineMessages.steps`."""
-        return self._inline.steps(heads, self._router.routes)
+        return self._inline.steps(headers, self._router.routes)
 
     def settle(self) -> None:
         """Keep the messages that were judged without events with the others, so that few of them wait."""

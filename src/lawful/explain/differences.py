@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from lawful.explain.automata import Automaton, difference, intersection, union
 from lawful.explain.compared_program import ComparedProgram
-from lawful.explain.comparison import Comparison, Side, Witness
-from lawful.explain.version_comparison import ComparisonSettings, UndrawnSide, compare_versions
-
-__all__ = ["Comparison", "ComparisonSettings", "Side", "Witness", "diff", "merge"]
+from lawful.explain.comparison import Comparison
+from lawful.explain.version_comparison import UndrawnSide, compare_versions
 
 
-def diff(
-    names: tuple[str, str],
-    programs: Sequence[ComparedProgram],
-    *,
-    target: str | None = None,
-    narrowed: bool = False,
-    how: ComparisonSettings | None = None,
-) -> Comparison:
-    """Both sides of the difference of two versions."""
+def diff(names: Sequence[str], programs: Sequence[ComparedProgram], **options: Any) -> Comparison:
+    """Both sides of the difference of two versions. `options` are those of `compare_versions`."""
 
     def sides(has: Sequence[Automaton], may: Sequence[Automaton]) -> tuple[UndrawnSide, ...]:
         return (
@@ -28,21 +20,11 @@ def diff(
             UndrawnSide("only_new", f"only in {names[1]}", difference(has[1], may[0]), (1,), (0,)),
         )
 
-    versions = dict(zip(("old", "new"), names, strict=True))
-    return compare_versions(
-        "diff", target, versions, programs, sides, narrowed=narrowed, how=how or ComparisonSettings()
-    )
+    return compare_versions("diff", dict(zip(("old", "new"), names, strict=True)), programs, sides, **options)
 
 
-def merge(
-    names: tuple[str, str, str, str],
-    programs: Sequence[ComparedProgram],
-    *,
-    target: str | None = None,
-    narrowed: bool = False,
-    how: ComparisonSettings | None = None,
-) -> Comparison:
-    """What a merge does that its branches do not (Figs. 8 and 9 of the paper), and what of theirs it has lost.
+def merge(names: Sequence[str], programs: Sequence[ComparedProgram], **options: Any) -> Comparison:
+    """What a merge does that its branches do not (Figs. 8 and 9 of the paper), and what it has lost of theirs.
 
     To differ from one branch is what a merge is for. What should be looked at is behaviour that neither branch has,
     what a branch has added to the base and is gone, and what a branch has taken away and is back."""
@@ -62,6 +44,4 @@ def merge(
         )
 
     versions = dict(zip(("base", "a", "b", "merged"), names, strict=True))
-    return compare_versions(
-        "merge", target, versions, programs, sides, narrowed=narrowed, how=how or ComparisonSettings()
-    )
+    return compare_versions("merge", versions, programs, sides, **options)

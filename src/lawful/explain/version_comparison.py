@@ -17,9 +17,8 @@ from lawful.explain.comparison import Comparison, OtherVersion, Side, Witness
 from lawful.explain.learning_run import LearnerName, LearningRun, Naming, SearchWatcher, found_nothing, learn_from
 from lawful.explain.lstar import LearningInterrupted
 from lawful.explain.postprocess import picture
-from lawful.explain.reported import UNSEEN, limits_of, warnings_of
 from lawful.explain.shared_alphabet import RunsByEnding, SharedAlphabet
-from lawful.explain.teacher import Basis, Bounds, Execution, Report, Teacher, Word
+from lawful.explain.teacher import UNSEEN, Basis, Bounds, Execution, Report, Teacher, Word
 
 _SHOWN_WAYS = 50
 _SHOWN_ENDS = 3  # ways with each kind of end, at least
@@ -54,13 +53,13 @@ Sides = Callable[[Sequence[Automaton], Sequence[Automaton]], tuple[UndrawnSide, 
 
 def compare_versions(
     kind: Literal["diff", "merge"],
-    target: str | None,
     versions: Mapping[str, str],
     programs: Sequence[ComparedProgram],
     sides: Sides,
     *,
-    narrowed: bool,
-    how: ComparisonSettings,
+    target: str | None = None,
+    narrowed: bool = False,
+    how: ComparisonSettings = ComparisonSettings(),  # noqa: B008 - it cannot be changed
 ) -> Comparison:
     """Compares versions with the same bounds: those of the first unwinding that shows a difference, else of the last.
 
@@ -191,7 +190,7 @@ class _Comparing:
         certain = self._sides(shared.has, shared.may)
         shown = self._sides(shared.has, shared.has)
         drawn = tuple(self._drawn(side, sure.automaton) for side, sure in zip(shown, certain, strict=True))
-        complete = all(report.basis is Basis.COMPLETE and not limits_of(report) for report in reports)
+        complete = all(report.basis is Basis.COMPLETE and not report.limits_reached() for report in reports)
         warnings = _named(self._versions, [_of_use(report) for report in reports])
         if not all(side.empty for side in drawn) and (not complete or any(report.begun for report in reports)):
             warnings += (_OFTEN_CUT,)
@@ -206,7 +205,7 @@ class _Comparing:
             narrowed=narrowed,
             basis=Basis.COMPLETE if complete else Basis.SAMPLED,
             interrupted=self._interrupted,
-            reached=_named(self._versions, [limits_of(report) for report in reports]),
+            reached=_named(self._versions, [report.limits_reached() for report in reports]),
             warnings=warnings,
             doubts=tuple(self._doubts()),
             seconds=time.monotonic() - shared.began,
@@ -307,7 +306,7 @@ class _Comparing:
 def _of_use(report: Report) -> tuple[str, ...]:
     """What a reader must know of a version. An event that it never shows is a difference, or is missing in all."""
     seen = replace(report, warnings=[text for text in report.warnings if not text.startswith(UNSEEN)])
-    return warnings_of(seen)
+    return seen.shown_warnings()
 
 
 def _named(versions: Mapping[str, str], texts: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Explanations and comparisons as drawings: what is bold, what is doomed, and which arrows are one."""
+"""Explanations and comparisons as drawings: bold events, doomed states, and parallel arrows as one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from lawful.reports.drawing import Cluster, Drawing, Edge, Node, Role, listed, s
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, Side
-    from lawful.explain.explanation import Edge as Arrow
-    from lawful.explain.explanation import Failure, Picture
+    from lawful.explain.explanation import Failure, Picture, PictureEdge
     from lawful.explain.teacher import Alphabet
 
 LONGEST = 32  # letters of an event's name in a picture
@@ -168,9 +167,9 @@ def picture_drawing(
     return Drawing(name, tuple(nodes), tuple(edges))
 
 
-def grouped(edges: Sequence[Arrow], failing: frozenset[int] = frozenset()) -> list[list[Arrow]]:
+def grouped(edges: Sequence[PictureEdge], failing: frozenset[int] = frozenset()) -> list[list[PictureEdge]]:
     """Those that are drawn as one arrow, in the order of their first."""
-    groups: dict[tuple[int, int, bool, bool], list[Arrow]] = {}
+    groups: dict[tuple[int, int, bool, bool], list[PictureEdge]] = {}
     for edge in edges:
         groups.setdefault((edge.source, edge.target, edge.dominating, edge.letter in failing), []).append(edge)
     return list(groups.values())
@@ -191,7 +190,7 @@ def shown(label: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 3]}…{name[-(LONGEST - LONGEST // 3 - 1) :]}"
 
 
-def described(edge: Arrow, alphabet: Alphabet) -> str:
+def described(edge: PictureEdge, alphabet: Alphabet) -> str:
     """An event, where it is in the source, and an input that makes it happen."""
     found = flat(alphabet.events[edge.letter].label)
     where = place(edge.file, edge.line)

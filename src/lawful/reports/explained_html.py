@@ -33,7 +33,7 @@ from lawful.reports.text_width import letters
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison
-    from lawful.explain.explanation import Edge, Picture, Way
+    from lawful.explain.explanation import Picture, PictureEdge, Way
     from lawful.explain.teacher import Alphabet
     from lawful.reports.drawing import Drawing
 
@@ -245,7 +245,7 @@ def _picture(picture: Picture, alphabet: Alphabet, source: SourceLines) -> dict[
     }
 
 
-def _edge(edge: Edge, alphabet: Alphabet, source: SourceLines) -> dict[str, Any]:
+def _edge(edge: PictureEdge, alphabet: Alphabet, source: SourceLines) -> dict[str, Any]:
     return {
         "source": edge.source,
         "letter": edge.letter,

@@ -57,6 +57,7 @@ def render_run(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: s
     if baseline is not None:
         report["baseline"] = known_json(baseline, found[shown:])
     if run.learner is not None:
+        from lawful.learning.learned_json import anomaly_json
         from lawful.reports.learned import clean, plain_json
 
         learner = run.learner.learner
@@ -64,7 +65,7 @@ def render_run(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: s
         for at, finding in enumerate(run.findings):
             if finding.anomaly is not None:
                 report["findings"][at] = clean(
-                    report["findings"][at] | {"anomaly": learner.anomaly_json(finding.anomaly)}
+                    report["findings"][at] | {"anomaly": anomaly_json(finding.anomaly, learner.numbering)}
                 )
     return _encoded(report)
 

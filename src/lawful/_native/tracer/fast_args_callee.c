@@ -44,7 +44,7 @@ static inline bool collect_arguments(CodeInfo *info, RunFrame *frame, int first,
 
 bool fast_args_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     PyObject *first = info->is_generator || info->code->co_argcount == 0 ? NULL : fast_first_argument(tracer, info, frame);
-    if (first == NULL || tracer->post != NULL) return false;
+    if (first == NULL || tracer->message_cache != NULL) return false;
     const CachedCallee *answer = plan_known_receiver(tracer, info, receiver_type(first));
     if (answer == NULL || !(answer->fast & FAST_CALLEE_ARGS)) return false;
     Callee *callee = answer->callee;

@@ -139,7 +139,7 @@ static ALWAYS_INLINE bool fast_start_cached(Tracer *tracer, CodeInfo *info, RunF
 static inline bool fast_start_lookup(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts) {
     PyObject *first = fast_first_argument(tracer, info, frame);
     ThreadData *thread = thread_data(tracer);
-    if (first == NULL || thread == NULL || tracer->post != NULL) return false;
+    if (first == NULL || thread == NULL || tracer->message_cache != NULL) return false;
     const CachedCallee *answer = plan_known_receiver(tracer, info, receiver_type(first));
     if (answer == NULL || !fast_is_plain(answer, starts)) return false;
     Id target = 0;

@@ -135,13 +135,13 @@ static PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, boo
 }
 
 static PyObject *posts(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
-    int posted = post_begin(tracer, code, frame);
-    return posted != POST_OTHER ? keep(posted) : begins(tracer, code, frame, false);
+    int posted = message_begin(tracer, code, frame);
+    return posted != NOT_A_MESSAGE ? keep(posted) : begins(tracer, code, frame, false);
 }
 
 static ALWAYS_INLINE bool start_noted(Tracer *tracer, PyObject *const *args, bool tasks) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (tracer->post != NULL || info == NULL || !info->plain || info->report_start || !fast_ready_unsuspended(tracer, tasks) || !ticks_counted)
+    if (tracer->message_cache != NULL || info == NULL || !info->plain || info->report_start || !fast_ready_unsuspended(tracer, tasks) || !ticks_counted)
         return false;
     return fast_start_cached(tracer, info, frame_here(tracer), true, processor_ticks(), tasks);
 }
@@ -153,8 +153,8 @@ TIMED_CALLBACK(on_start, starts_quickly) {
     if (start_noted(tracer, args, true)) Py_RETURN_NONE;
     PyCodeObject *code = (PyCodeObject *)args[0];
     RunFrame *frame = frame_here(tracer);
-    if (tracer->post == NULL) return begins(tracer, code, frame, false);
-    if (post_passes(tracer, args[0])) Py_RETURN_NONE;
+    if (tracer->message_cache == NULL) return begins(tracer, code, frame, false);
+    if (message_is_ignored(tracer, args[0])) Py_RETURN_NONE;
     HELD(posts(tracer, code, frame))
 }
 
@@ -263,7 +263,7 @@ TIMED_CALLBACK(on_yield, yields_quickly) {
 
 static ALWAYS_INLINE bool resumes_quickly(Tracer *tracer, PyObject *const *args) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (info == NULL || !info->plain || tracer->post != NULL || !fast_ready(tracer, tracer->tasks)) return false;
+    if (info == NULL || !info->plain || tracer->message_cache != NULL || !fast_ready(tracer, tracer->tasks)) return false;
     return fast_start_cached(tracer, info, frame_here(tracer), false, 0, tracer->tasks);
 }
 

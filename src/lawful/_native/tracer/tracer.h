@@ -234,7 +234,7 @@ struct Tracer {
     unsigned long serial;
     RecordChunk *last_chunk;   /* the newest */
     Py_ssize_t count, flush_at;
-    struct Post *post;         /* knows messages in queues, or NULL */
+    struct MessageCache *message_cache; /* knows messages in queues, or NULL */
     PyInterpreterState *interpreter;
     PyObject *task_switches;        /* a dict that changes with every task that begins or ends to run; NULL: nobody knows one */
     uint64_t slow_callbacks;             /* callbacks before instructions that are slower for it */

@@ -1,4 +1,4 @@
-"""What is known of some words, as a tree of their prefixes, and automata in which only what fails has a place."""
+"""The known answers for words as a prefix tree, and partial automata that have states for failing words only."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class _Merging:
         return Partial(steps, {number for number, state in enumerate(states) if self._fails[state]})
 
     def _fringe(self, states: list[int], numbers: dict[int, int]) -> tuple[int, int, int] | None:
-        """The first step from a state to a node that leads to a failure and is no state."""
+        """The first step from a state to a node that leads to a failure and is not a state yet."""
         for state in states:
             for letter, target in sorted(self._after[state].items()):
                 if target not in numbers and self._leading[target]:

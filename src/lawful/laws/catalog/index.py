@@ -10,7 +10,7 @@ import msgspec
 
 from lawful.laws.catalog import ROOT
 from lawful.laws.protocol import Verdict, Watch
-from lawful.laws.rml.known import LawFacts
+from lawful.laws.rml.law import LawFacts
 
 if TYPE_CHECKING:
     from lawful.laws.rml import RmlLaw

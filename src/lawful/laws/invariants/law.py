@@ -11,12 +11,11 @@ from lawful.laws.invariants.expressions import GONE
 from lawful.laws.invariants.monitor import InvariantMonitor
 from lawful.laws.invariants.rules import Rule
 from lawful.laws.invariants.tracker import ObjectId
-from lawful.laws.law_html import Shown
-from lawful.laws.machine_monitor import check_trace
-from lawful.laws.protocol import Event, Language, Outcome, Watch
+from lawful.laws.law_base import LawBase
+from lawful.laws.protocol import Event, Language, Watch
 
 
-class InvariantLaw(Shown):
+class InvariantLaw(LawBase):
     """One invariant, or several that are judged one by one. It can be pickled; so can its monitors."""
 
     language: Language = "invariants"
@@ -28,9 +27,6 @@ class InvariantLaw(Shown):
         self.name = name
         self.source = source
         self.warnings: tuple[Diagnostic, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<InvariantLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         from lawful.laws.invariants.definitions import unpickle_law
@@ -71,10 +67,6 @@ class InvariantLaw(Shown):
 
     def monitor(self) -> InvariantMonitor:
         return InvariantMonitor(self)
-
-    def check(self, events: Iterable[Event]) -> Outcome:
-        """Check a whole trace."""
-        return check_trace(self.monitor(), events)
 
 
 def _titles(rules: tuple[Rule, ...]) -> list[str]:

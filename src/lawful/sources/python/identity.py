@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import gc
 import sys
+import types
 import weakref
 from _thread import RLock
 from collections.abc import Callable
-from types import (
-    AsyncGeneratorType,
-    BuiltinFunctionType,
-    CodeType,
-    CoroutineType,
-    FrameType,
-    FunctionType,
-    GeneratorType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    ModuleType,
-    TracebackType,
-    WrapperDescriptorType,
-)
 from typing import Any, Generic, ParamSpecArgs, ParamSpecKwargs, TypeVar
+
+from lawful.sources.python import names
 
 PRIMITIVE = frozenset({id(type(None)), id(bool), id(int), id(float), id(str)})
 """The ids of the types whose values stand for themselves in events and have no id (exact types, not subclasses)."""
@@ -32,7 +20,6 @@ CHILD_STRIDE = 2**32
 
 # Read from the type through the descriptor of `type`, so that no metaclass has a say.
 _weakref_offset: Callable[[type], int] = vars(type)["__weakrefoffset__"].__get__
-_mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
 
 # On 3.12 and 3.13 these take weak references, but are freed without a word to them.
 _SILENT = frozenset({id(ParamSpecArgs), id(ParamSpecKwargs)}) if sys.version_info >= (3, 12) else frozenset[int]()
@@ -40,7 +27,7 @@ _SILENT = frozenset({id(ParamSpecArgs), id(ParamSpecKwargs)}) if sys.version_inf
 # These run code when they die, after their weak references were told. One that is first met in there, as by the
 # finaliser of asynchronous generators, is freed without a word to ours, which must not be freed then: it would reach
 # for the dead.
-_LATE = frozenset({id(GeneratorType), id(CoroutineType), id(AsyncGeneratorType)})
+_LATE = frozenset({id(types.GeneratorType), id(types.CoroutineType), id(types.AsyncGeneratorType)})
 
 
 def _tells(kind: type) -> bool:
@@ -58,33 +45,23 @@ _TRIAL_LIMIT = 200_000
 # What leads everywhere. References from there count as coming from outside: they keep a thing alive, the safe side.
 _BORDERS: tuple[type, ...] = (
     type,
-    ModuleType,
-    FunctionType,
-    BuiltinFunctionType,
-    CodeType,
-    FrameType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    WrapperDescriptorType,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    types.FrameType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
 )
 
 
-def mro(kind: type) -> tuple[type, ...]:
-    """The bases of a class in order, without asking its metaclass."""
-    return _mro(kind)
-
-
-def is_a(kind: type, base: type) -> bool:
-    """Whether a class derives from another one, without asking either."""
-    return any(each is base for each in _mro(kind))
-
-
-_FLEETING = frozenset({id(TracebackType), id(FrameType), id(slice)})
+_FLEETING = frozenset({id(types.TracebackType), id(types.FrameType), id(slice)})
 
 
 def _is_fleeting(kind: type) -> bool:
-    return id(kind) in _FLEETING or is_a(kind, BaseException)
+    return id(kind) in _FLEETING or names.inherits(kind, BaseException)
 
 
 class _Ref(weakref.ref[Any]):
@@ -324,7 +301,7 @@ def _cut_off(held: dict[int, tuple[Any, int]]) -> list[int]:
 def is_border(value: object) -> bool:
     """Whether references are not followed beyond this."""
     kind = type(value)
-    return id(kind) in _BORDER_IDS or is_a(kind, type)
+    return id(kind) in _BORDER_IDS or names.inherits(kind, type)
 
 
 _BORDER_IDS = frozenset(map(id, _BORDERS))

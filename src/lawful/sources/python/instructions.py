@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dis
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -49,12 +50,28 @@ class UnknownBytecodeError(Exception):
     """Code that no compiler of a supported version made, so that its stack cannot be foretold."""
 
 
-def number(name: str) -> int:
-    """The number of an instruction, or one that no instruction has if this version has none of the name."""
-    return dis.opmap.get(name, -1)
+def _numbers(names: str) -> list[int]:
+    """The numbers of instructions; -1, which no instruction has, for those that this version lacks."""
+    return [dis.opmap.get(name, -1) for name in names.split()]
 
 
-EXTENDED_ARG = number("EXTENDED_ARG")
+class Op:
+    """Numbers of instructions."""
+
+    CALL, CALL_KW, CALL_FUNCTION_EX = _numbers("CALL CALL_KW CALL_FUNCTION_EX")
+    CALL_INTRINSIC_1, KW_NAMES, PUSH_NULL = _numbers("CALL_INTRINSIC_1 KW_NAMES PUSH_NULL")
+    LOAD_CONST, LOAD_GLOBAL, LOAD_NAME = _numbers("LOAD_CONST LOAD_GLOBAL LOAD_NAME")
+    LOAD_FROM_DICT_OR_GLOBALS, LOAD_FAST = _numbers("LOAD_FROM_DICT_OR_GLOBALS LOAD_FAST")
+    LOAD_FAST_LOAD_FAST, LOAD_METHOD = _numbers("LOAD_FAST_LOAD_FAST LOAD_METHOD")
+    LOAD_ATTR, LOAD_SUPER_ATTR = _numbers("LOAD_ATTR LOAD_SUPER_ATTR")
+    STORE_ATTR, DELETE_ATTR = _numbers("STORE_ATTR DELETE_ATTR")
+    LOAD_ASSERTION_ERROR, LOAD_BUILD_CLASS = _numbers("LOAD_ASSERTION_ERROR LOAD_BUILD_CLASS")
+    BEFORE_WITH, BEFORE_ASYNC_WITH = _numbers("BEFORE_WITH BEFORE_ASYNC_WITH")
+    WITH_EXCEPT_START, COPY, SWAP = _numbers("WITH_EXCEPT_START COPY SWAP")
+    BINARY_OP, COMPARE_OP, CONTAINS_OP = _numbers("BINARY_OP COMPARE_OP CONTAINS_OP")
+
+
+(EXTENDED_ARG,) = _numbers("EXTENDED_ARG")
 
 # The lowest bit of LOAD_ATTR's argument says whether it loads a method.
 ATTR_HAS_FLAG = VERSION >= (3, 12)
@@ -163,3 +180,8 @@ def handlers(table: bytes) -> Iterator[Handler]:
             value = 0
     for start, length, target, depth in zip(*[iter(numbers)] * 4, strict=True):
         yield Handler(start, start + length, target, depth >> 1, 1 + (depth & 1))
+
+
+def pattern(numbers: Iterable[int]) -> re.Pattern[bytes]:
+    """Finds one of these instructions."""
+    return re.compile(b"[" + re.escape(bytes(numbers)) + b"]")

@@ -200,10 +200,6 @@ def module_dict(name: str) -> Mapping[str, Any] | None:
     return _module_dict(module) if issubclass(type(module), ModuleType) else None
 
 
-def is_builtin(name: str) -> bool:
-    return name in _BUILTINS
-
-
 def plain(value: Any) -> str | None:
     """A string as such: an instance of a subclass could compare in its own way."""
     if type(value) is str:

@@ -32,7 +32,7 @@ from lawful.sources.python.callee_events import CalleeEvents
 from lawful.sources.python.caller_events import CallerEvents
 from lawful.sources.python.identity import Identity
 from lawful.sources.python.object_sampling import ObjectSampler
-from lawful.sources.python.tracer_protocol import Deliver, Event, LearnerFeed, WatchPlanner
+from lawful.sources.python.tracer_protocol import Deliver, Event, LearnerFeed, Tracer, WatchPlanner
 from lawful.sources.python.watched_code import PlannerAnswers, WatchedCodes
 
 T = TypeVar("T")
@@ -103,11 +103,14 @@ class CallbackTimer:
         self._until = _PERIOD - 8 + int(passed * 1e8) % 17
 
 
-class PythonTracer:
-    """Implements `Tracer`."""
+class PythonTracer(Tracer):
+    """`Tracer` says what its methods do."""
 
     name = "python"
     learns = False
+    learner = None
+    lazy_events = False
+    message_cache = None
 
     def __init__(
         self,
@@ -117,9 +120,10 @@ class PythonTracer:
         flush_at: int = 1024,
         synchronous: bool = False,
         gone: bool = False,
+        limit: int = 0,
         learner: LearnerFeed | None = None,
     ) -> None:
-        """`learner` is not used: see `learns`."""
+        """`limit` is not used: the program waits instead. Nor is `learner`: see `learns`."""
         self.fault: BaseException | None = None
         self.dropped = 0
         self.thread = ThreadState()
@@ -151,11 +155,9 @@ class PythonTracer:
 
     @property
     def pending(self) -> int:
-        """How many events are not delivered yet."""
         return len(self._buffer)
 
     def take_over(self, other: PythonTracer) -> None:
-        """Take over the numbers of objects and threads, and the clock, of a tracer that runs and is to stop."""
         self._identity, other._identity = other._identity, Identity()
         self._identity.tell(self._gone)
         self._context.identity = self._identity
@@ -163,7 +165,6 @@ class PythonTracer:
         self._process, self._began = other._process, other._began
 
     def start(self) -> None:
-        """Watch all threads, those to come included."""
         if self._running:
             return
         if self._began is None:
@@ -176,7 +177,6 @@ class PythonTracer:
             raise
 
     def stop(self) -> None:
-        """Leave the interpreter as it was. What was gathered is delivered."""
         if self._running:
             self._unwatched(self._identity.sweep)
             self._running = False
@@ -188,7 +188,6 @@ class PythonTracer:
         self.sampler.clear()
 
     def flush(self) -> None:
-        """Deliver what was gathered so far."""
         if not self.thread.delivering:
             self._unwatched(self._sweep_and_deliver)
 
@@ -198,53 +197,41 @@ class PythonTracer:
             self._hand_over()
 
     def emit(self, event: Event) -> None:
-        """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
         self._unwatched(lambda: self._add(event.copy()))
 
     def identify(self, value: object) -> int:
-        """The id of an object, which no other object of this run ever has."""
         return self._unwatched(lambda: self._identity.of(value))
 
     @property
     def cost(self) -> float:
-        """Seconds spent for the watching so far: in deliveries, and an estimate for the rest."""
         return self._spent + self.timer.spent
 
     @property
     def callbacks(self) -> int:
-        """How often the interpreter has called, about."""
         return self.timer.calls
 
     def sample(self, group: int, rate: float, budget: int = -1) -> None:
-        """Objects of this group that are born from now on become samples with this probability, so many at most."""
         self._unwatched(lambda: self.sampler.set(group, rate, budget))
 
     def release(self, group: int) -> None:
-        """None of its objects is a sample any more."""
         self.sampler.release(group)
 
     def samples(self, group: int) -> tuple[int, int, int]:
-        """Of a group: born, taken, alive."""
         return self.sampler.samples(group)
 
     def seed(self, number: int) -> None:
-        """The coins of all groups begin anew."""
         self.sampler.seed(number)
 
     def rearm(self) -> None:
-        """`WatchPlanner.on_seen` is to be told again of all own code that starts from now on, once."""
         self._unwatched(self._hooks.rearm)
 
     def suspend(self) -> None:
-        """This thread does Lawful's own work now."""
         self.thread.in_tracer = True
 
     def resume(self) -> None:
-        """It does the program's work again."""
         self.thread.in_tracer = False
 
     def after_fork(self, process: int) -> None:
-        """In a child process, which has this number: what was gathered is the parent's, ids and threads begin anew."""
         self._lock = RLock()
         self._delivery = RLock()
         self._hooks.after_fork()
@@ -253,9 +240,9 @@ class PythonTracer:
         self.sampler.in_child(process)
         self._process = process
         self._threads = 0
-        aside = self.thread.in_tracer
+        suspended = self.thread.in_tracer
         self.thread = ThreadState()
-        self.thread.in_tracer = aside
+        self.thread.in_tracer = suspended
 
     def _unwatched(self, act: Callable[[], T]) -> T:
         """Do something that makes no events. An exception of `deliver` goes on into the program."""

@@ -246,25 +246,23 @@ class SampleCounts(NamedTuple):
 
 
 class Tracer(Protocol):
-    """Makes events out of what the program does.
+    """Makes events out of what the program does. `TracerFactory` says how one is made.
 
-    `Tracer(wanted, deliver, flush_at=..., synchronous=..., gone=..., learner=...)`. Events are gathered, and handed to
-    `deliver` in batches, in the order in which they happened: when `flush_at` are there, and on `flush`. If
-    `synchronous`, every event is handed over at once, in the thread it happens on, and an exception that `deliver`
-    raises goes on into the program, in front of the call that is about to happen. Otherwise an exception of `deliver`,
-    like any fault inside the tracer, stops it and is kept in `fault`. If `gone`, there is an event when an object with
-    an id dies. Nothing the tracer or `deliver` does makes events.
+    The tracer gathers events and gives them to `deliver` in batches, in the order in which they happened: when
+    `flush_at` are there, and on `flush`. If `synchronous`, it delivers every event at once, in the thread it happens
+    on, and an exception of `deliver` goes on into the program, in front of the call that is about to happen.
+    Otherwise an exception of `deliver`, like any internal error, stops the tracer and is kept in `fault`. If `gone`,
+    there is an event when an object with an id dies. Nothing the tracer or `deliver` does makes events.
 
-    What `Want.LEARN` and its like ask for goes into the learner's window if the tracer `learns`: if it is one of the C
-    cores, and so is the window. Otherwise `deliver` gets it with the other events.
+    What `Want.LEARN` and its like ask for goes into the learner's window if the tracer `learns`: if both the tracer
+    and the window are in C. Otherwise `deliver` gets it with the other events.
 
     Sampling. The life of an object of a group begins at a callee with `Want.BIRTH`: on the callee side at the start of
     the outermost `__init__`, before anything in it; on the caller side where the result of a call is seen. There the
-    group's coin is flipped, once for each life. Heads: there is an event `born`, and all events of this object are
-    told until `gone`, which is always told of it. Tails: nothing is kept, and nothing told. Of the call of a class or
-    function with a group, `func_pre` and `func_raise` are not told, since there is no object. While a group has no
-    sample alive, its places sleep if the interpreter lets them: they are woken before `born`. With a rate or a budget
-    of 0 its births sleep, too.
+    tracer flips the group's coin, once for each life. Heads: it reports `born`, all events of this object, and `gone`
+    in the end. Tails: it keeps and reports nothing. Of the call of a class or function with a group, it does not
+    report `func_pre` and `func_raise`, since there is no object. While a group has no living sample, its places sleep
+    if the interpreter lets them; they wake before `born`. With a rate or a budget of 0 its births sleep, too.
 
     A coin is a splitmix64 sequence for each group, so that the n-th birth of a group has the same fate on every core.
     """
@@ -273,6 +271,9 @@ class Tracer(Protocol):
     fault: BaseException | None
     dropped: int  # events that found the buffer full, if it is not to be emptied by the program's own threads
     flush_at: int  # how many events are gathered before they are delivered
+    learner: LearnerFeed | None  # who learns, if the tracer `learns`. Set: its window is another one now.
+    lazy_events: bool  # events are delivered as objects that make the dict when it is needed (C tracer only)
+    message_cache: Any  # what is known of messages that lie in queues, or None (C tracer only)
 
     @property
     def pending(self) -> int:
@@ -362,3 +363,20 @@ class Tracer(Protocol):
 
 
 Deliver = Callable[[list[Event]], None]
+
+
+class TracerFactory(Protocol):
+    """Makes a tracer. With a `limit`, events that find so many others in the buffer are dropped (C tracer only)."""
+
+    def __call__(
+        self,
+        planner: WatchPlanner,
+        deliver: Deliver,
+        /,
+        *,
+        flush_at: int = ...,
+        synchronous: bool = False,
+        gone: bool = False,
+        limit: int = 0,
+        learner: LearnerFeed | None = None,
+    ) -> Tracer: ...

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from explain.one_run_words import executions
 from explain.teachers.c.gcc_oracle import RandomProgram, Runs, runs
 from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain.automata import Automaton, words
@@ -59,7 +60,7 @@ def test_one_run_has_the_words_of_the_compiled_program(seed: int, unwind: int, t
     teacher = c_teacher(path)
     assert isinstance(teacher, OneRunTeacher)
     alphabet = teacher.alphabet
-    got = {(one.word, one.failed) for one in teacher.executions(Bounds(unwind, LONGEST), Limits())}
+    got = {(one.word, one.failed) for one in executions(teacher, Bounds(unwind, LONGEST))}
     assert got == {
         (spelled(alphabet, word, failed), failed)
         for failed, found in ((True, want.failing), (False, want.passing))

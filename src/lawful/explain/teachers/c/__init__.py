@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from lawful.errors import LawfulError
-from lawful.explain.teacher import Limits
+from lawful.explain.teacher import MOST_EVENTS, Limits
 
 
 def _need(module: str) -> None:
@@ -23,9 +23,8 @@ def _need(module: str) -> None:
 
 _need("pycparser")
 
-from lawful.explain.teachers.c.base_teacher import CTeacher  # noqa: E402
+from lawful.explain.teachers.c.base_teacher import CTeacher  # noqa: E402 - not before there is a parser
 from lawful.explain.teachers.c.cbmc import find_cbmc  # noqa: E402
-from lawful.explain.teachers.c.events import MOST  # noqa: E402 - not before it is known that there is a parser
 from lawful.explain.teachers.c.instrument import instrument  # noqa: E402
 
 __all__ = ["CTeacher", "Way", "c_teacher"]
@@ -43,7 +42,7 @@ def c_teacher(
     way: Way = "one-run",
     limits: Limits | None = None,
     trap: bool = True,
-    most: int = MOST,
+    most: int = MOST_EVENTS,
     include: Sequence[str | Path] = (),
     define: Sequence[str] = (),
 ) -> CTeacher:

@@ -1,4 +1,4 @@
-"""Inputs of a C program that are no numbers: code that makes what pointers point to, and how it is read and shown."""
+"""Inputs of a C program that are not numbers: code that makes structures and pointers, and how they are shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST = 16
 """Lists have no more elements, whatever the unwinding is."""
 
 DEEPEST = 4
-"""What branches is no deeper, or there would be too much of it."""
+"""Branching structures are at most so deep: there would be too many of them."""
 
 _ELEMENTS = 8
 _ROUNDS = 100

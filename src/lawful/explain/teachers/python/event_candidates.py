@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from lawful.explain.graph_search import distances
 from lawful.sources.python import emitting, names
 from lawful.sources.python.scope import Scope
 
@@ -73,13 +74,7 @@ def own_functions(scope: Scope, more: Iterable[FunctionType] = ()) -> list[OwnFu
 
 def reachable(functions: list[OwnFunction], start: int) -> set[int]:
     """The functions that a call of this one may lead to, and itself."""
-    seen, pending = {start}, [start]
-    while pending:
-        for other in functions[pending.pop()].calls:
-            if other not in seen:
-                seen.add(other)
-                pending.append(other)
-    return seen
+    return set(distances([start], lambda number: functions[number].calls))
 
 
 def find(functions: list[OwnFunction], code: CodeType) -> int | None:
@@ -91,7 +86,7 @@ def find(functions: list[OwnFunction], code: CodeType) -> int | None:
 
 
 def labels(functions: list[OwnFunction]) -> list[str]:
-    """What the functions are called: as short as can be told apart."""
+    """The shortest distinct names of the functions."""
     qualnames = [function.qualname for function in functions]
     return [
         name if qualnames.count(name) == 1 else f"{function.module}.{name}"

@@ -18,9 +18,6 @@ Kind = Literal["entries", "branches", "calls", "emits"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 WAYS: tuple[Way, ...] = get_args(Way)
 
-MOST_EVENTS = 12
-"""So many letters a picture can have that somebody reads."""
-
 
 @dataclass(frozen=True)
 class EventChoice:
@@ -33,7 +30,7 @@ class EventChoice:
 
     patterns: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] | None = None
-    most: int = MOST_EVENTS
+    most: int = 12  # as `teacher.MOST_EVENTS`, which the child process does not import
     also: tuple[tuple[str, tuple[Any, ...], str], ...] = ()
     """Events of other versions of the program, which are letters in this one too: the kind, key and label of each."""
 
@@ -41,12 +38,6 @@ class EventChoice:
         for kind in self.kinds or ():
             if kind not in KINDS:
                 raise LawfulError("explain-events", f"there are no events of kind {kind!r}", hint=", ".join(KINDS))
-
-    def wants(self, kind: Kind) -> bool:
-        """Is this kind asked for?"""
-        if self.kinds is not None:
-            return kind in self.kinds
-        return kind in ("entries", "emits") or (kind == "calls" and bool(self.patterns))
 
     def matches(self, *names: str) -> bool:
         """Does a pattern name one of these? Without patterns all are meant."""

@@ -1,4 +1,4 @@
-"""What the executions of one bound have shown, and what is said of them."""
+"""The executions of one bound, and the report on them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import Any
 
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Execution, Limits, Report, Word
 
-_COUNTED = ("slow", "long", "memory", "lost", "unjoined")
-
 
 @dataclass
 class BoundRun:
-    """What is known of one bound."""
+    """The executions of one bound."""
 
     limits: Limits
     most: int
@@ -34,7 +32,7 @@ class BoundRun:
     long_example: str = ""
 
     def report(self, bounds: Bounds, alphabet: Alphabet) -> Report:
-        """What is said of it, for words up to a length."""
+        """The report on them, for words up to a length."""
         begun = {()} if self.reached or () in self.begun else self.begun
         report = Report(
             self.basis,
@@ -85,7 +83,7 @@ class RunTotals:
     def add(self, end: Mapping[str, Any]) -> None:
         self.ran += end["ran"]
         self.solver += end.get("solver", 0)
-        self.counts.update({name: end[name] for name in _COUNTED})
+        self.counts.update(end["counts"])
         self.examples = {**end["examples"], **self.examples}
         self.died = {**end["deaths"], **self.died}
         self.begun |= {tuple(each) for each in end["begun"]}

@@ -1,163 +1,51 @@
-"""A grammar as tables: states, and for each state and message a transition of straight code.
-
-The state of a group is a stack of frames. A frame is a number, its state, and the values that are kept there. A state
-waits for a message: at a terminal of some rule, or where a nonterminal begins. Frames below wait for what is above
-them to be done. What happens between two messages is known beforehand, because the next message chooses the rule: all
-of it is one transition, which takes the frame away and puts others in its place, or none, and then its results go to
-the frame below. A rule that ends with a nonterminal leaves no frame behind if nothing remains to be done. A regular
-grammar therefore never has more than one frame: it is an automaton with guards.
-
-All of it is numbers and small tuples, so that a machine in another language can take it over as it is.
-"""
+"""Compiles a resolved grammar into the tables of `compiled_grammar`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
-from lawful.laws.grammar import model
 from lawful.laws.grammar.analysis import Analysis
+from lawful.laws.grammar.compiled_grammar import (
+    NO_STEP,
+    Application,
+    Assert,
+    CompiledGrammar,
+    Computation,
+    Ending,
+    Instruction,
+    Load,
+    Loaded,
+    NewFrame,
+    Operand,
+    Register,
+    Set,
+    State,
+    Transition,
+)
 from lawful.laws.grammar.functions import Function
-from lawful.laws.grammar.model import CHILD, GIVEN, HEAD, MESSAGE, Check, Grammar, Ref, Rule, Term
-
-NO_STEP = -1
-
-
-class Register(NamedTuple):
-    """A value of the transition: first those of the frame, then results from above, then what the code computes."""
-
-    number: int
-
-
-class Computation(NamedTuple):
-    op: str
-    operands: tuple[Operand, ...]
-
-
-class Application(NamedTuple):
-    function: int  # in `Program.functions`
-    operands: tuple[Operand, ...]
-
-
-Operand = Register | model.Constant | Computation | Application
+from lawful.laws.grammar.resolved_grammar import (
+    BUILT_IN,
+    CHILD,
+    GIVEN,
+    HEAD,
+    MESSAGE,
+    OF_REPLIES,
+    Action,
+    Check,
+    ConstantTerm,
+    Grammar,
+    OperationTerm,
+    Ref,
+    Rule,
+    Term,
+    attributes,
+    refs,
+)
 
 
-class Load(NamedTuple):
-    """Take an attribute out of the message into the next register."""
-
-    attribute: int  # in `Program.attributes`
-
-
-class Set(NamedTuple):
-    """Compute a value into the next register."""
-
-    value: Operand
-
-
-class Assert(NamedTuple):
-    condition: Operand
-    number: int  # in `Grammar.assertions`
-    known: tuple[tuple[str, Operand], ...] = ()  # attributes that its rule, and those around it, have been given
-
-
-Instruction = Load | Set | Assert
-
-
-class Frame(NamedTuple):
-    """What is put on the stack: a state, and the registers whose values it keeps."""
-
-    state: int
-    values: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    code: tuple[Instruction, ...]
-    frames: tuple[Frame, ...]  # lowest first; none: this part is done
-    results: tuple[int, ...]  # registers; if it is done
-    taken: bool  # has the message been consumed? If not, it goes to the frame below
-    frame_size: int  # registers that come from the frame,
-    results_size: int  # and that come from above
-    guarded: bool  # can its code fail?
-
-
-class Ending(IntEnum):
-    """May the trace end in this state, as far as this frame is concerned?"""
-
-    NEVER = 0
-    BY_VALUES = 1  # assertions decide
-    ALWAYS = 2
-
-
-@dataclass(slots=True)
-class State:
-    """Where a frame can be: before a symbol of a rule, or where a nonterminal begins."""
-
-    rule: int | None  # None: where a nonterminal begins
-    position: int
-    nonterminal: int
-    waits: bool  # for a message; else for the frame above
-    names: tuple[str, ...]  # of the values it keeps
-    ending: Ending
-    lost: tuple[tuple[Operand, ...], ...] = ()  # if one of each of these is false, nothing can be accepted any more
-    resume: int = NO_STEP  # the transition when what is above is done
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """An attribute of a message: where its value stands in an event."""
-
-    terminal: int
-    name: str
-    parameter: int | None  # its position
-    field: str | None  # of the event
-
-
-@dataclass(slots=True)
-class Program:
-    """The tables. The end of the trace is the column after the last terminal."""
-
-    grammar: Grammar
-    states: list[State] = field(default_factory=list)
-    transitions: list[Transition] = field(default_factory=list)
-    table: list[int] = field(default_factory=list)  # states times (terminals + 1)
-    attributes: list[Loaded] = field(default_factory=list)
-    functions: list[Function] = field(default_factory=list)
-    start: int = 0
-    start_code: tuple[Instruction, ...] = ()
-    start_values: tuple[int, ...] = ()
-    choices: list[dict[int, Rule]] = field(default_factory=list)  # of each nonterminal, by the next message
-
-    @property
-    def columns(self) -> int:
-        return len(self.grammar.terminals) + 1
-
-    @property
-    def regular(self) -> bool:
-        """Is one frame enough?"""
-        return all(len(each.frames) <= 1 for each in self.transitions)
-
-    @property
-    def universal(self) -> bool:
-        """Is everything accepted?"""
-        if not self.regular or any(each.guarded for each in self.transitions):
-            return False
-        for number, state in enumerate(self.states):
-            steps = [self.step(number, terminal) for terminal in range(self.columns - 1)]
-            if state.ending is not Ending.ALWAYS or NO_STEP in steps:
-                return False
-            if not all(self.transitions[step].frames for step in steps):
-                return False
-        return True
-
-    def step(self, state: int, terminal: int) -> int:
-        return self.table[state * self.columns + terminal]
-
-
-def compile_grammar(grammar: Grammar, analysis: Analysis) -> Program:
-    return _Compiler(grammar, analysis).program
+def compile_grammar(grammar: Grammar, analysis: Analysis) -> CompiledGrammar:
+    return _Compiler(grammar, analysis).compiled
 
 
 class _Compiler:
@@ -165,7 +53,7 @@ class _Compiler:
         self.grammar = grammar
         self.analysis = analysis
         self.choices = analysis.choices()
-        self.program = Program(grammar, choices=self.choices)
+        self.compiled = CompiledGrammar(grammar, choices=self.choices)
         self.known: dict[tuple[int | None, int, int], int] = {}
         self.attributes: dict[tuple[int, str], int] = {}
         self.functions: dict[str, int] = {}
@@ -180,8 +68,8 @@ class _Compiler:
     def _start(self) -> None:
         code = _Code(self, 0)
         values = [code.set(code.operand(term, {})) for term in self.grammar.start_values]
-        self.program.start_code, self.program.start_values = tuple(code.instructions), tuple(values)
-        self.program.start = self.entry(self.grammar.start)
+        self.compiled.start_code, self.compiled.start_values = tuple(code.instructions), tuple(values)
+        self.compiled.start = self.entry(self.grammar.start)
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -192,15 +80,15 @@ class _Compiler:
     def _state(self, rule: Rule | None, position: int, nonterminal: int, waits: bool) -> int:
         key = (None if rule is None else rule.number, position, nonterminal)
         if key not in self.known:
-            number = self.known[key] = len(self.program.states)
+            number = self.known[key] = len(self.compiled.states)
             if rule is None:
                 owner = self.grammar.nonterminals[nonterminal]
                 names = tuple(f"{owner}.{attribute}" for attribute in self.grammar.inherited[nonterminal])
             else:
                 names = tuple(self._name(rule, ref) for ref in rule.kept(position))
             state = State(key[0], position, nonterminal, waits, names, self._ending(rule, position, nonterminal, waits))
-            self.program.states.append(state)
-            self.program.table += [NO_STEP] * self.program.columns
+            self.compiled.states.append(state)
+            self.compiled.table += [NO_STEP] * self.compiled.columns
             self._pending.append(number)
         return self.known[key]
 
@@ -237,16 +125,16 @@ class _Compiler:
     # -- transitions ------------------------------------------------------------------------------
 
     def _expand(self, number: int) -> None:
-        state = self.program.states[number]
+        state = self.compiled.states[number]
         rule = None if state.rule is None else self.grammar.rules[state.rule]
-        row = number * self.program.columns
+        row = number * self.compiled.columns
         if rule is None:
             for terminal in sorted(self.choices[state.nonterminal]):
-                self.program.table[row + terminal] = self._from_entry(state.nonterminal, terminal)
-            self.program.states[number].lost = self._lost(state.nonterminal)
+                self.compiled.table[row + terminal] = self._from_entry(state.nonterminal, terminal)
+            self.compiled.states[number].lost = self._lost(state.nonterminal)
         elif state.waits:
             terminal = rule.symbols[state.position]
-            self.program.table[row + terminal] = self._from_rule(rule, state.position, terminal)
+            self.compiled.table[row + terminal] = self._from_rule(rule, state.position, terminal)
         else:
             state.resume = self._resume(rule, state.position)
 
@@ -254,8 +142,8 @@ class _Compiler:
         transition = walk.transition()
         if transition is None:
             return NO_STEP
-        self.program.transitions.append(transition)
-        return len(self.program.transitions) - 1
+        self.compiled.transitions.append(transition)
+        return len(self.compiled.transitions) - 1
 
     def _from_entry(self, nonterminal: int, terminal: int) -> int:
         attributes = self.grammar.inherited[nonterminal]
@@ -290,7 +178,7 @@ class _Compiler:
             own = [
                 action.term
                 for action in rule.actions[0]
-                if isinstance(action, Check) and all(ref.kind == HEAD for ref in model.refs(action.term))
+                if isinstance(action, Check) and all(ref.kind == HEAD for ref in refs(action.term))
             ]
             if not own:
                 return ()
@@ -304,24 +192,24 @@ class _Compiler:
         if key not in self.attributes:
             message = self.grammar.terminals[terminal]
             own = [parameter.name.text for parameter in message.parameters]
-            fields = {**model.BUILT_IN, **(model.OF_REPLIES if message.reply else {})}
+            fields = {**BUILT_IN, **(OF_REPLIES if message.reply else {})}
             loaded = (
                 Loaded(terminal, name, own.index(name), None)
                 if name in own
                 else Loaded(terminal, name, None, fields.get(name))
             )
-            self.attributes[key] = len(self.program.attributes)
-            self.program.attributes.append(loaded)
+            self.attributes[key] = len(self.compiled.attributes)
+            self.compiled.attributes.append(loaded)
         return self.attributes[key]
 
     def function(self, function: Function) -> int:
         if function.name not in self.functions:
-            self.functions[function.name] = len(self.program.functions)
-            self.program.functions.append(function)
+            self.functions[function.name] = len(self.compiled.functions)
+            self.compiled.functions.append(function)
         return self.functions[function.name]
 
 
-def _checks(actions: Sequence[model.Action]) -> bool:
+def _checks(actions: Sequence[Action]) -> bool:
     return any(isinstance(action, Check) for action in actions)
 
 
@@ -364,10 +252,10 @@ class _Code:
         if isinstance(term, Ref):
             value = values[term]
             return self.load(value.attribute) if isinstance(value, _Late) else value
-        if isinstance(term, model.Constant):
+        if isinstance(term, ConstantTerm):
             return term
         operands = tuple(self.operand(each, values) for each in term.operands)
-        if isinstance(term, model.Operation):
+        if isinstance(term, OperationTerm):
             return Computation(term.op, operands)
         return Application(self.compiler.function(term.function), operands)
 
@@ -384,7 +272,7 @@ class _Walk:
         self.results_size = results
         self.had_message = message is not None
         self.above: list[tuple[Rule, int, dict[Ref, Any]]] = []  # rules that wait for the present one
-        self.frames: list[Frame] | None = None
+        self.frames: list[NewFrame] | None = None
         self.results: tuple[int, ...] = ()
 
     def run(self, rule: Rule, position: int, values: dict[Ref, Any], *, arrived: bool = False) -> None:
@@ -420,7 +308,7 @@ class _Walk:
             if self.message is None:
                 frames = [] if idle else [self._frame(rule, position, values, False)]
                 registers = tuple(self._register(value) for value in given)
-                self._stop(*frames, Frame(self.compiler.entry(nonterminal), registers))
+                self._stop(*frames, NewFrame(self.compiler.entry(nonterminal), registers))
                 return
             chosen = self.compiler.choices[nonterminal].get(self.message)
             if chosen is None:
@@ -448,18 +336,18 @@ class _Walk:
 
     def _take(self, rule: Rule, position: int, values: dict[Ref, Any], terminal: int) -> None:
         self.message = None
-        for name in model.attributes(self.grammar.terminals[terminal]):
+        for name in attributes(self.grammar.terminals[terminal]):
             values[Ref(MESSAGE, position, name)] = _Late(self.compiler, terminal, name)
 
     def _register(self, value: Any) -> int:
         return self.code.load(value.attribute).number if isinstance(value, _Late) else self.code.set(value)
 
-    def _frame(self, rule: Rule, position: int, values: dict[Ref, Any], waits: bool) -> Frame:
+    def _frame(self, rule: Rule, position: int, values: dict[Ref, Any], waits: bool) -> NewFrame:
         nonterminal = rule.head
         state = self.compiler._state(rule, position, nonterminal, waits)
-        return Frame(state, tuple(self._register(values[ref]) for ref in rule.kept(position)))
+        return NewFrame(state, tuple(self._register(values[ref]) for ref in rule.kept(position)))
 
-    def _stop(self, *frames: Frame) -> None:
+    def _stop(self, *frames: NewFrame) -> None:
         below = [self._frame(rule, position, values, False) for rule, position, values in self.above]
         self.frames = [*below, *frames]
 

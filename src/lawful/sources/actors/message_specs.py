@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lawful.sources.actors.tables import Table
+from lawful.diagnostics import did_you_mean
+from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python import names
 from lawful.sources.python.name_resolution import means_class
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _MOST_NAMES: Final = 10_000
 
 
-class Spec(NamedTuple):
+class MessageSpec(NamedTuple):
     """A message of a view."""
 
     direction: str  # send or receive
@@ -50,18 +51,18 @@ def all_bindings(laws: Iterable[Any], given: Mapping[str, tuple[Binding, ...]]) 
     return found | dict(given)
 
 
-class Specs:
+class MessageSpecs:
     """All messages of some views, by what `plain` makes of their methods' names."""
 
     def __init__(self, laws: Iterable[Any], main: str | None) -> None:
         self._main = main
-        self._classes: Table[dict[str, bool]] = Table()
-        self._by_name: dict[str, tuple[Spec, ...]] = {}  # as the program spells them
-        self.by_method: dict[str, tuple[Spec, ...]] = {}
+        self._classes: WeakTable[dict[str, bool]] = WeakTable()
+        self._by_name: dict[str, tuple[MessageSpec, ...]] = {}  # as the program spells them
+        self.by_method: dict[str, tuple[MessageSpec, ...]] = {}
         for law in views(laws):
             for message in law.view.messages:
                 owner, _, method = message.method.text.rpartition(".")
-                spec = Spec(
+                spec = MessageSpec(
                     message.direction,
                     message.reply,
                     message.method.text,
@@ -79,11 +80,11 @@ class Specs:
         self.outside = frozenset(spec.owner for spec in everything if spec.direction == "send" and not spec.reply)
 
     @property
-    def by_name(self) -> dict[str, tuple[Spec, ...]]:
+    def by_name(self) -> dict[str, tuple[MessageSpec, ...]]:
         """What was asked for so far, for the C core."""
         return self._by_name
 
-    def of(self, name: str) -> tuple[Spec, ...]:
+    def of(self, name: str) -> tuple[MessageSpec, ...]:
         """The messages that may be meant by a name."""
         found = self._by_name.get(name)
         if found is None:
@@ -112,3 +113,23 @@ class Specs:
         """Is it a module of this name?"""
         module = self._main if module == "__main__" and self._main else module
         return module == owner or module.endswith(f".{owner}")
+
+
+def unbound(laws: Sequence[Any], given: Mapping[str, tuple[Binding, ...]]) -> list[str]:
+    """Views whose groups nobody has bound to anything, in words."""
+    bindings = all_bindings(laws, given)
+    found = []
+    for law in views(laws):
+        if law.group is None and not bindings:
+            found.append(f"{law.name} does not say which group it is about")
+        elif law.group is not None and law.group not in bindings:
+            found.append(f"{law.name} is about {law.group}, and nothing says what that is in the program")
+    return found
+
+
+def misnamed(laws: Sequence[Any], given: Iterable[str]) -> list[str]:
+    """Names that were given to groups, and that no view has, but nearly; in words. (Others may be for other views.)"""
+    known = {law.group for law in views(laws)}
+    names = [name for name in known if name is not None]
+    near = ((name, did_you_mean(name, names)) for name in given if None not in known and name not in known)
+    return [f"no view is about a group {name}: did you mean {other}?" for name, other in near if other is not None]

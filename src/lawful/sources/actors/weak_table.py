@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class Table(Generic[T]):
+class WeakTable(Generic[T]):
     """What is known of objects, as long as they live."""
 
     def __init__(self) -> None:

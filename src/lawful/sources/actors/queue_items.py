@@ -16,7 +16,7 @@ NAMES: Final = ("message", "method", "type", "event", "kind", "name", "action", 
 """Under which of its keys a dict has the name of a message."""
 
 
-class Item(NamedTuple):
+class QueueItem(NamedTuple):
     """A message as it lies in a queue."""
 
     name: str
@@ -35,23 +35,23 @@ class Item(NamedTuple):
         return (list(self.kwargs.values()), None) if self.ordered else ((), self.kwargs)
 
 
-def read(item: Any) -> Item | None:
+def read(item: Any) -> QueueItem | None:
     """None: it is nothing that has a name."""
     kind = type(item)
     if kind is tuple or kind is list:
         return _of_sequence(tuple(item))
     if kind is str:
-        return Item(item, None, (), None)
+        return QueueItem(item, None, (), None)
     if kind is dict:
         return _of_dict(item)
     if kind is MethodType:
-        return Item(item.__name__, item.__self__, (), None)
+        return QueueItem(item.__name__, item.__self__, (), None)
     if kind is functools.partial:
         return _of_callable(item.func, item.args, item.keywords)
     return _of_object(item)
 
 
-def _of_sequence(item: tuple[Any, ...]) -> Item | None:
+def _of_sequence(item: tuple[Any, ...]) -> QueueItem | None:
     if not item:
         return None
     first, rest = item[0], item[1:]
@@ -65,7 +65,7 @@ def _of_sequence(item: tuple[Any, ...]) -> Item | None:
             break
     if type(first) is str:
         args, kwargs = _spread(rest)
-        return Item(first, None, args, kwargs, future)
+        return QueueItem(first, None, args, kwargs, future)
     if type(first) in (MethodType, functools.partial):
         args, kwargs = _spread(rest)
         found = _of_callable(first, args, kwargs or {})
@@ -85,16 +85,16 @@ def _spread(rest: tuple[Any, ...]) -> tuple[tuple[Any, ...], Mapping[str, Any] |
     return rest, None
 
 
-def _of_callable(called: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Item | None:
+def _of_callable(called: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> QueueItem | None:
     if type(called) is functools.partial:
         return _of_callable(called.func, (*called.args, *args), {**called.keywords, **kwargs})
     name = getattr(called, "__name__", None)
     if not isinstance(name, str):
         return None
-    return Item(name, called.__self__ if type(called) is MethodType else None, args, dict(kwargs) or None)
+    return QueueItem(name, called.__self__ if type(called) is MethodType else None, args, dict(kwargs) or None)
 
 
-def _of_dict(item: dict[Any, Any]) -> Item | None:
+def _of_dict(item: dict[Any, Any]) -> QueueItem | None:
     key = next((each for each in NAMES if isinstance(item.get(each), str)), None)
     if key is None:
         return None
@@ -105,10 +105,10 @@ def _of_dict(item: dict[Any, Any]) -> Item | None:
     if isinstance(rest.get("kwargs"), dict):
         inner = rest.pop("kwargs")
         rest.update(inner)
-    return Item(item[key], None, tuple(args) if isinstance(args, list | tuple) else (args,), rest or None, future)
+    return QueueItem(item[key], None, tuple(args) if isinstance(args, list | tuple) else (args,), rest or None, future)
 
 
-def _of_object(item: Any) -> Item | None:
+def _of_object(item: Any) -> QueueItem | None:
     """The name of its class, and its fields."""
     kind = type(item)
     if item is None or not isinstance(getattr(kind, "__name__", None), str) or kind.__module__ == "builtins":
@@ -121,7 +121,7 @@ def _of_object(item: Any) -> Item | None:
         fields = {name: value for name, value in getattr(item, "__dict__", {}).items() if not name.startswith("_")}
     future = next((value for value in fields.values() if is_future(value)), None)
     fields = {name: value for name, value in fields.items() if value is not future or future is None}
-    return Item(kind.__name__, None, (), fields or None, future, ordered=True)
+    return QueueItem(kind.__name__, None, (), fields or None, future, ordered=True)
 
 
 def plain_fields(kind: type) -> tuple[str, ...] | None:

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from lawful.diagnostics import Span
-from lawful.laws.grammar import syntax
 from lawful.laws.grammar.functions import Function
+from lawful.laws.grammar.syntax import Alternative, Message
 
 END = "the end"
 """What stands for the end of the trace where terminals are listed."""
@@ -39,28 +39,28 @@ class Ref(NamedTuple):
 HEAD, GIVEN, CHILD, MESSAGE = "head", "given", "child", "message"
 
 
-class Constant(NamedTuple):
+class ConstantTerm(NamedTuple):
     value: Any
 
 
-class Operation(NamedTuple):
+class OperationTerm(NamedTuple):
     op: str
     operands: tuple[Term, ...]
 
 
-class Call(NamedTuple):
+class CallTerm(NamedTuple):
     function: Function
     operands: tuple[Term, ...]
 
 
-Term = Ref | Constant | Operation | Call
+Term = Ref | ConstantTerm | OperationTerm | CallTerm
 
 
 def refs(term: Term) -> set[Ref]:
     """All values that a term reads."""
     if isinstance(term, Ref):
         return {term}
-    if isinstance(term, Constant):
+    if isinstance(term, ConstantTerm):
         return set()
     return {ref for operand in term.operands for ref in refs(operand)}
 
@@ -91,7 +91,7 @@ class Rule:
     symbols: tuple[int, ...]  # terminals are 0, 1, ..., nonterminals -1, -2, ...
     actions: tuple[tuple[Action, ...], ...]  # before each symbol, and after the last
     results: tuple[Term, ...]  # the head's synthesised attributes
-    alternative: syntax.Alternative
+    alternative: Alternative
 
     def kept(self, position: int) -> tuple[Ref, ...]:
         """The values that must be kept while the symbol at this position comes."""
@@ -118,7 +118,7 @@ def known_at(ref: Ref) -> int:
 
 
 @dataclass(frozen=True)
-class Assertion:
+class LocatedAssertion:
     """An assertion, where it stands, and in words."""
 
     rule: int
@@ -130,14 +130,14 @@ class Assertion:
 class Grammar:
     """Rules over messages."""
 
-    terminals: tuple[syntax.Message, ...]
+    terminals: tuple[Message, ...]
     nonterminals: tuple[str, ...]
     rules: tuple[Rule, ...]
     start: int
     start_values: tuple[Term, ...]
     inherited: tuple[tuple[str, ...], ...]  # attributes of each nonterminal that are read
     synthesised: tuple[tuple[str, ...], ...]
-    assertions: tuple[Assertion, ...]
+    assertions: tuple[LocatedAssertion, ...]
 
     @cached_property
     def alternatives(self) -> tuple[tuple[Rule, ...], ...]:
@@ -162,7 +162,7 @@ class Grammar:
         return f"{self.nonterminals[rule.head]} ::= {' '.join(words)}"
 
 
-def attributes(message: syntax.Message) -> list[str]:
+def attributes(message: Message) -> list[str]:
     """The attributes that a message has, its parameters first."""
     own = [parameter.name.text for parameter in message.parameters]
     if message.reply:

@@ -392,7 +392,8 @@ class _Report:
 
     def trace(self, run: TraceRun) -> None:
         """A trace was judged."""
-        self._draw(run, run.findings)
+        order = {result.law.name: at for at, result in enumerate(run.results)}  # as they are reported
+        self._draw(run, sorted(run.findings, key=lambda finding: order[finding.law]))
         if run not in self.found.runs:
             self.found.add(run)
 

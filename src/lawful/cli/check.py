@@ -35,7 +35,6 @@ _INTERRUPTED = 130
 _HISTORY = 10  # earlier events that are shown, if nothing else is asked
 _DATA_WARNING = "law-data"
 _ORDER_WARNING = "trace-order"
-_IGNORE_WARNING = "ignore-unknown"
 
 _EXAMPLES = """
 \b
@@ -170,7 +169,7 @@ def command(
         load(path)
     loaded = _load(laws)
     suppressions = Suppressions(project.ignore, folder)
-    messages = diagrams.messages if diagrams is not None else violated_view_messages(form)
+    messages = diagrams.messages if diagrams is not None else _messages_for(form)
     settings = TraceSettings(skip_bad, first, _HISTORY if history is None else history, messages)
     sampling = _Sampling(asked, loaded, traces, picture) if asked.asked else None
     with trace_input.opened(output) as target, trace_input.rare_collections():
@@ -188,7 +187,7 @@ def command(
     return code
 
 
-def violated_view_messages(form: str) -> int:
+def _messages_for(form: str) -> int:
     """How many messages findings about views need for a report in this format."""
     if form != "html":
         return 0
@@ -324,7 +323,7 @@ class _Check:
             self._sampling.keep()
         self._report.end(skipped=len(self._traces) - len(self._runs))
         for text in self._suppressions.warnings(law.name for law in self._laws):
-            click.echo(f"warning[{_IGNORE_WARNING}]: {printable(text)}", err=True)
+            click.echo(f"warning: {printable(text)}", err=True)
         _raise_last([run.error for run in self._runs if run.error])
         return 1 if self._report.found.shown else 0
 

@@ -128,8 +128,6 @@ def _facts(finding: Finding, width: int, *, in_trace: bool) -> Iterator[tuple[st
 
 
 def _in_trace(finding: Finding, width: int) -> Iterator[tuple[str, str]]:
-    if finding.file is not None:
-        yield "at", _place(finding.file, finding.line)
     if finding.expectation.note:
         yield "found", printable(finding.expectation.note)
     if finding.doomed_at is not None:

@@ -205,23 +205,22 @@ static PyObject *pattern_of(MessageCache *cache, PyObject *entry_point, PyObject
 static int report(Tracer *tracer, MessageCache *cache, RunFrame *frame, PyObject *pattern, const Caller *caller, PyObject *target) {
     Id sender = caller->object ? identity_of(tracer, caller->object) : 0, called = target ? identity_of(tracer, target) : 0;
     Route *route = PyErr_Occurred() ? NULL : route_of(cache, pattern, sender, called);
-    PyObject *arguments = route == NULL || route->steps == NULL ? NULL : call_arguments(frame, target != NULL);
-    if (arguments == NULL) return ASK_PYTHON;
+    MessageData message = {.task = caller->task};
+    if (route != NULL && route->steps != NULL) message.values = call_arguments(frame, target != NULL);
+    if (message.values == NULL) return ASK_PYTHON;
     Py_INCREF(route);
-    Py_ssize_t first = 0;
-    uint64_t objects;
-    int judged = 0;
-    uint32_t place = cache_read_values(cache, &arguments, &first, &objects, false) ? message_place(tracer, frame) : 0;
-    if (place && !tracer->broken && tracer->place_list[place - 1].line >= 0) {
-        judged = message_check_inline(tracer, cache, route, arguments, first, objects, place, caller->task);
-        if (judged == 0 && tracer->count && message_flush_soon(tracer, cache, 1) < 0) judged = -2;
-        else if (judged == 0 && tracer->count == 0 && !tracer->broken)
-            judged = message_check_inline(tracer, cache, route, arguments, first, objects, place, caller->task);
+    int checked = 0, flushed = 0;
+    if (message_fill(tracer, cache, &message, route, message_place(tracer, frame), false)) {
+        checked = message_check_inline(tracer, cache, route, &message);
+        if (checked == 0 && tracer->count) {
+            flushed = message_flush_soon(tracer, cache, 1);
+            if (flushed > 0 && tracer->count == 0 && !tracer->broken) checked = message_check_inline(tracer, cache, route, &message);
+        }
     }
     Py_DECREF(route);
-    Py_DECREF(arguments);
-    if (judged == -2) return -1;
-    return judged < 0 ? message_fault(tracer) : judged ? 1 : ASK_PYTHON;
+    Py_DECREF(message.values);
+    if (flushed < 0) return -1;
+    return checked < 0 ? message_fault(tracer) : checked ? 1 : ASK_PYTHON;
 }
 
 /* Is it a method that is told of for objects like its receiver, and nothing else wanted of it? */

@@ -107,14 +107,15 @@ static void deferred_event_dealloc(DeferredEvent *self) {
 
 PyObject *deferred_event_group(PyObject *self) { return ((DeferredEvent *)self)->data.key; }
 
-/* The arguments as events have them: objects are in a list of their own. */
-static PyObject *list_of(const MessageData *message, bool objects) {
+/* The arguments as events have them: ids of objects stand in a list of their own. */
+static PyObject *argument_list(const MessageData *message, bool objects) {
     Py_ssize_t count = PyTuple_GET_SIZE(message->values) - message->first;
     PyObject *list = PyList_New(count);
     for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
         bool shown = (i < MAX_MARKED && (message->objects >> i & 1)) == objects;
         PyList_SET_ITEM(list, i, Py_NewRef(shown ? PyTuple_GET_ITEM(message->values, message->first + i) : Py_None));
     }
+    if (list != NULL) PyObject_GC_UnTrack(list);
     return list;
 }
 
@@ -124,17 +125,24 @@ static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
     return failed;
 }
 
-/* In the order in which events have it that are made elsewhere. */
+PyObject *message_event(const MessageData *message, int event) {
+    PyObject *made = setup() < 0 ? NULL : PyDict_Copy(PyTuple_GET_ITEM(message->headers, event));
+    if (made == NULL) return NULL;
+    if (set_taken(made, text_args, argument_list(message, false)) < 0 ||
+        (message->objects && set_taken(made, text_argIds, argument_list(message, true)) < 0) ||
+        (message->task && set_taken(made, text_task, PyLong_FromUnsignedLongLong(message->task)) < 0) ||
+        PyDict_SetItem(made, text_file, message->file) < 0 ||
+        set_taken(made, text_line, PyLong_FromLong(message->line)) < 0)
+        Py_CLEAR(made);
+    else if (PyObject_GC_IsTracked(made)) PyObject_GC_UnTrack(made); /* nothing in an event leads back to it */
+    return made;
+}
+
 static PyObject *deferred_event_to_dict(DeferredEvent *self, PyObject *unused) {
     const MessageData *message = &self->data.message;
-    PyObject *event = PyDict_Copy(PyTuple_GET_ITEM(message->headers, self->data.event));
+    PyObject *event = message_event(message, self->data.event);
     if (event == NULL) return NULL;
-    if (set_taken(event, text_args, list_of(message, false)) < 0 ||
-        (message->objects && set_taken(event, text_argIds, list_of(message, true)) < 0) ||
-        (message->task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(message->task)) < 0) ||
-        PyDict_SetItem(event, text_file, message->file) < 0 ||
-        set_taken(event, text_line, PyLong_FromLong(message->line)) < 0 ||
-        set_taken(event, text_thread, PyLong_FromLong(message->thread)) < 0 ||
+    if (set_taken(event, text_thread, PyLong_FromLong(message->thread)) < 0 ||
         set_taken(event, text_time, PyFloat_FromDouble(message->time)) < 0 ||
         (message->process && set_taken(event, text_process, PyLong_FromLong(message->process)) < 0))
         Py_CLEAR(event);

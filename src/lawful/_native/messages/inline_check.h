@@ -54,7 +54,10 @@ void inline_steps_free(InlineStep *steps, int count);
 /* 1: judged, and nothing to be said against it; 0: an event must be made, and nothing has changed; -1: error */
 int inline_check_message(InlineCheck *inline_check, InlineStep *steps, int count, const MessageData *message);
 
-/* What tells the group of a message apart; borrowed. */
+/* One of the events of a message, without thread and time; a new reference. Keys are in the order that all events have. */
+PyObject *message_event(const MessageData *message, int event);
+
+/* The group of a deferred event; borrowed. */
 PyObject *deferred_event_group(PyObject *self);
 
 #endif

@@ -71,12 +71,11 @@ static inline bool is_entry_of(PyObject *entry, const void *key) {
     PyObject *weak = PyTuple_GET_ITEM(entry, 0);
     return PyWeakref_Check(weak) && ((PyWeakReference *)weak)->wr_object == key;
 }
-/* Arguments, in a tuple from its place `first` on, with data as it is in events: in another tuple, if need be. `objects`: which of
-   them are objects, as a mask. If it `spreads`, a tuple among them is not one argument. false: Python must see to them */
-bool cache_read_values(MessageCache *cache, PyObject **arguments, Py_ssize_t *first, uint64_t *objects, bool spreads);
-/* 1: nobody wants to see the event of this message; 0: somebody may; -1: a fault. Its arguments are in a tuple, from its place
-   `first` on; task: 0, if there is none */
-int message_check_inline(Tracer *tracer, MessageCache *cache, Route *route, PyObject *item, Py_ssize_t first, uint64_t objects, uint32_t place, Id task);
+/* Completes a message whose task, and arguments as they are in the program, are set already: they become what events have.
+   If it `spreads`, a tuple among the arguments is not one argument. false: ask Python. */
+bool message_fill(Tracer *tracer, MessageCache *cache, MessageData *message, const Route *route, uint32_t place, bool spreads);
+/* 1: checked, and no law is broken; 0: the message needs its events; -1: an internal error. */
+int message_check_inline(Tracer *tracer, MessageCache *cache, Route *route, MessageData *message);
 /* Deliver the events that keep others from being judged without: soon, if that is seldom so. Passes an answer on. */
 int message_flush_soon(Tracer *tracer, MessageCache *cache, int answer);
 uint32_t message_place(Tracer *tracer, RunFrame *frame); /* as function_place, which is slow */

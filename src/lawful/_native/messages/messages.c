@@ -10,13 +10,13 @@
 
 #include <structmember.h>
 
-static PyObject *text_args, *text_argIds, *text_kwargs, *text_alias, *text_maxsize, *text_queue, *zero;
+static PyObject *text_args, *text_kwargs, *text_alias, *text_maxsize, *text_queue, *zero;
 
 static int setup(void) {
     if (text_queue != NULL) return 0;
     if ((zero = PyLong_FromLong(0)) == NULL) return -1; /* there is only one */
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(args) TEXT(argIds) TEXT(kwargs) TEXT(alias)
+    TEXT(args) TEXT(kwargs) TEXT(alias)
 #undef TEXT
     if ((text_maxsize = PyUnicode_InternFromString("_maxsize")) == NULL) return -1;
     return (text_queue = PyUnicode_InternFromString("_queue")) == NULL ? -1 : 0;
@@ -217,13 +217,15 @@ static PyObject *as_data(PyObject *value, int depth) {
     return data;
 }
 
-/* The same as a tuple of arguments, with data as it is in events. */
-static PyObject *copy_as_data(MessageCache *cache, PyObject *const *values, Py_ssize_t count, uint64_t *objects, bool spreads) {
+/* A copy of the arguments as events have them: data as JSON's types, objects by their ids. NULL: ask Python. */
+static PyObject *copy_as_data(Tracer *tracer, MessageCache *cache, PyObject *const *values, Py_ssize_t count, uint64_t *objects,
+                              bool spreads) {
     PyObject *tuple = count > MAX_MARKED ? NULL : PyTuple_New(count);
     for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
         PyObject *value = NULL;
         if (identity_needed(values[i]) && cache_lookup(cache, CLASSES, (PyObject *)Py_TYPE(values[i])) == Py_True) {
-            value = Py_NewRef(values[i]);
+            Id id = identity_of(tracer, values[i]);
+            value = id ? PyLong_FromUnsignedLongLong(id) : NULL;
             *objects |= UINT64_C(1) << i;
         } else if (!spreads || !PyTuple_CheckExact(values[i])) { /* a tuple of arguments is no argument */
             value = as_data(values[i], 0);
@@ -231,44 +233,25 @@ static PyObject *copy_as_data(MessageCache *cache, PyObject *const *values, Py_s
         if (value == NULL) Py_CLEAR(tuple);
         else PyTuple_SET_ITEM(tuple, i, value);
     }
-    if (tuple != NULL && !*objects && PyObject_GC_IsTracked(tuple)) PyObject_GC_UnTrack(tuple);
+    if (tuple != NULL && PyObject_GC_IsTracked(tuple)) PyObject_GC_UnTrack(tuple); /* nothing in it leads back to it */
     return tuple;
 }
 
-bool cache_read_values(MessageCache *cache, PyObject **arguments, Py_ssize_t *first, uint64_t *objects, bool spreads) {
-    PyObject **values = ((PyTupleObject *)*arguments)->ob_item + *first;
-    Py_ssize_t count = PyTuple_GET_SIZE(*arguments) - *first, plain = 0;
+bool message_fill(Tracer *tracer, MessageCache *cache, MessageData *message, const Route *route, uint32_t place, bool spreads) {
+    PyObject **values = ((PyTupleObject *)message->values)->ob_item + message->first;
+    Py_ssize_t count = PyTuple_GET_SIZE(message->values) - message->first, plain = 0;
+    if (place == 0 || tracer->broken || tracer->place_list[place - 1].line < 0) return false;
     while (plain < count && !identity_needed(values[plain]) && is_plain(values[plain])) plain++;
-    *objects = 0;
-    if (plain == count) return true;
-    PyObject *data = copy_as_data(cache, values, count, objects, spreads);
-    if (data == NULL) return false;
-    Py_SETREF(*arguments, data);
-    *first = 0;
-    return true;
-}
-
-/* Nothing in an event leads back to it, so that no collection of cycles needs to look at it. */
-static void untrack(PyObject *object) {
-    if (PyObject_GC_IsTracked(object)) PyObject_GC_UnTrack(object);
-}
-
-static PyObject *list_of(Tracer *tracer, PyObject *const *values, Py_ssize_t count, uint64_t objects, bool ids) {
-    PyObject *list = PyList_New(count);
-    for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
-        bool object = i < MAX_MARKED && objects >> i & 1;
-        PyObject *value;
-        if (object && ids) {
-            Id id = identity_of(tracer, values[i]);
-            value = id ? PyLong_FromUnsignedLongLong(id) : NULL;
-        } else {
-            value = Py_NewRef(object || ids ? Py_None : values[i]);
-        }
-        if (value == NULL) Py_CLEAR(list);
-        else PyList_SET_ITEM(list, i, value);
+    if (plain < count) {
+        PyObject *data = copy_as_data(tracer, cache, values, count, &message->objects, spreads);
+        if (data == NULL) return false;
+        Py_SETREF(message->values, data);
+        message->first = 0;
     }
-    if (list != NULL) untrack(list);
-    return list;
+    message->headers = route->headers;
+    message->file = tracer->place_list[place - 1].file;
+    message->line = tracer->place_list[place - 1].line;
+    return true;
 }
 
 int message_fault(Tracer *tracer) {
@@ -276,24 +259,13 @@ int message_fault(Tracer *tracer) {
     return 0;
 }
 
-static int report(Tracer *tracer, Route *route, PyObject *const *values, Py_ssize_t count, uint64_t objects, uint32_t place, Id task) {
-    if (PyTuple_GET_SIZE(route->headers) == 0) return 1; /* nothing that a view is about */
-    EventTemplates *templates = objects ? &route->objects : &route->plain;
-    if ((templates->place != place || templates->task != task) && route_templates(tracer, route, templates, place, task) < 0) return message_fault(tracer);
-    PyObject *args = list_of(tracer, values, count, objects, false);
-    PyObject *ids = args && objects ? list_of(tracer, values, count, objects, true) : NULL;
+/* Make the events of a message, and record them. */
+static int report(Tracer *tracer, const MessageData *message) {
     PyObject *events[MAX_EVENTS];
-    int made = 0, failed = args == NULL || (objects && ids == NULL);
-    for (; !failed && made < PyTuple_GET_SIZE(route->headers); made++) {
-        PyObject *event = events[made] = PyDict_Copy(templates->events[made]);
-        if (event == NULL) break;
-        failed = PyDict_SetItem(event, text_args, args) < 0 || (objects && PyDict_SetItem(event, text_argIds, ids) < 0);
-        untrack(event);
-    }
-    failed |= made < PyTuple_GET_SIZE(route->headers);
-    Py_XDECREF(args);
-    Py_XDECREF(ids);
-    if (!failed) return record_messages(tracer, events, made) < 0 ? -1 : 1;
+    int count = (int)PyTuple_GET_SIZE(message->headers), made = 0;
+    if (count == 0) return 1; /* no view is about it */
+    while (made < count && (events[made] = message_event(message, made)) != NULL) made++;
+    if (made == count) return record_messages(tracer, events, made) < 0 ? -1 : 1;
     while (made) Py_DECREF(events[--made]);
     return message_fault(tracer);
 }
@@ -304,28 +276,13 @@ static int report(Tracer *tracer, Route *route, PyObject *const *values, Py_ssiz
 #define CALM_AFTER 1000    /* messages that need no event, until it is taken for granted that few will */
 #define TIMED 64     /* one message of so many is timed */
 
-/* The arguments, with ids in the place of objects. */
-static PyObject *with_ids(Tracer *tracer, PyObject *const *values, Py_ssize_t count, uint64_t objects) {
-    PyObject *tuple = PyTuple_New(count);
-    for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
-        bool object = objects >> i & 1;
-        Id id = object ? identity_of(tracer, values[i]) : 0;
-        PyObject *value = !object ? Py_NewRef(values[i]) : id ? PyLong_FromUnsignedLongLong(id) : NULL;
-        if (value == NULL) Py_CLEAR(tuple);
-        else PyTuple_SET_ITEM(tuple, i, value);
-    }
-    if (tuple != NULL) untrack(tuple);
-    return tuple;
-}
-
 static double seconds(Tracer *tracer, int64_t tick) {
     double passed = (double)tracer->first_time + (double)(tick - tracer->first_tick) * tracer->tick;
     if (passed > tracer->last_time) tracer->last_time = passed; /* as of events */
     return tracer->last_time * 1e-9;
 }
 
-/* 1: nobody wants to see the event of this message; 0: somebody may; -1: a fault */
-int message_check_inline(Tracer *tracer, MessageCache *cache, Route *route, PyObject *item, Py_ssize_t first, uint64_t objects, uint32_t place, Id task) {
+int message_check_inline(Tracer *tracer, MessageCache *cache, Route *route, MessageData *message) {
     InlineCheck *inline_check = (InlineCheck *)cache->inline_check;
     if (route->steps == NULL || !inline_check->enabled || tracer->deliverer) return 0;
     if (tracer->count) { /* what came before is judged before */
@@ -337,19 +294,10 @@ int message_check_inline(Tracer *tracer, MessageCache *cache, Route *route, PyOb
     if (timed) measure_ticks(tracer);
     int64_t tick = ticks();
     ThreadData *thread = thread_data(tracer);
-    MessageData message = {
-        .headers = route->headers, .values = item, .first = first, .file = tracer->place_list[place - 1].file,
-        .line = tracer->place_list[place - 1].line, .thread = thread ? thread->number : 0, .process = tracer->process,
-        .task = task, .time = seconds(tracer, tick),
-    };
-    if (objects) {
-        message.values = with_ids(tracer, &PyTuple_GET_ITEM(item, first), PyTuple_GET_SIZE(item) - first, objects);
-        message.objects = objects;
-        message.first = 0;
-        if (message.values == NULL) return -1;
-    }
-    int result = inline_check_message(inline_check, route->steps, route->step_count, &message);
-    if (objects) Py_DECREF(message.values);
+    message->thread = thread ? thread->number : 0;
+    message->process = tracer->process;
+    message->time = seconds(tracer, tick);
+    int result = inline_check_message(inline_check, route->steps, route->step_count, message);
     if (result == 0 && inline_check->used > MAX_DEFERRED - MAX_EVENTS) cache->missed = cache->patience;
     if (timed) inline_check->seconds += (double)(ticks() - tick) * tracer->tick * 1e-9 * TIMED;
     return result;
@@ -647,23 +595,18 @@ static bool may_be_reported(Tracer *tracer, RunFrame *frame) {
 
 /* Tells of a message that takes this way. `late`: it is on its way already, so nobody can have something against it. */
 static int send(Tracer *tracer, MessageCache *cache, RunFrame *frame, Route *route, PyObject *item, PyObject *name_source, PyObject *task, bool late) {
-    Py_ssize_t first;
-    PyObject *arguments = values_of(cache, item, name_source, route, &first);
-    uint64_t objects;
-    if (arguments == NULL) return ASK_PYTHON;
+    MessageData message = {0};
+    message.values = values_of(cache, item, name_source, route, &message.first);
+    if (message.values == NULL) return ASK_PYTHON;
     int answer = ASK_PYTHON;
-    bool readable = cache_read_values(cache, &arguments, &first, &objects, PyTuple_CheckExact(item));
-    PyObject **values = ((PyTupleObject *)arguments)->ob_item + first;
-    Py_ssize_t count = PyTuple_GET_SIZE(arguments) - first;
-    Id id = !readable || (!late && passes_on(tracer, frame, route->target)) ? 0 : tasks_id(tracer, task);
-    uint32_t place = id ? message_place(tracer, frame) : 0;
-    if (place && !tracer->broken && tracer->place_list[place - 1].line >= 0) {
-        int judged = cache->inline_check == Py_None ? 0 : message_check_inline(tracer, cache, route, arguments, first, objects, place, id);
-        if (judged < 0) answer = message_fault(tracer);
-        else if (judged) answer = 1;
-        else if (!late || !tracer->synchronous) answer = message_flush_soon(tracer, cache, report(tracer, route, values, count, objects, place, id));
+    message.task = !late && passes_on(tracer, frame, route->target) ? 0 : tasks_id(tracer, task);
+    if (message.task && message_fill(tracer, cache, &message, route, message_place(tracer, frame), PyTuple_CheckExact(item))) {
+        int checked = cache->inline_check == Py_None ? 0 : message_check_inline(tracer, cache, route, &message);
+        if (checked < 0) answer = message_fault(tracer);
+        else if (checked) answer = 1;
+        else if (!late || !tracer->synchronous) answer = message_flush_soon(tracer, cache, report(tracer, &message));
     }
-    Py_DECREF(arguments);
+    Py_DECREF(message.values);
     return answer;
 }
 

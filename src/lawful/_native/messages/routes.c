@@ -5,16 +5,6 @@
 
 #include <structmember.h>
 
-static PyObject *text_args, *text_argIds, *text_task, *text_file, *text_line, *text_thread, *text_time, *zero;
-
-static int setup(void) {
-    if (zero != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(args) TEXT(argIds) TEXT(task) TEXT(file) TEXT(line) TEXT(thread) TEXT(time)
-#undef TEXT
-    return (zero = PyFloat_FromDouble(0)) == NULL ? -1 : 0;
-}
-
 /* ---- who reads from a queue -------------------------------------------------------------------------------------------- */
 
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -94,7 +84,6 @@ static PyObject *route_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!OO!|Ok:Route", names, &PyTuple_Type, &headers, &target, &PyTuple_Type,
                                      &parameters, &steps, &version))
         return NULL;
-    if (setup() < 0) return NULL;
     bool fits = PyTuple_GET_SIZE(headers) <= MAX_EVENTS;
     for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(headers); i++) fits = PyDict_CheckExact(PyTuple_GET_ITEM(headers, i));
     if (!fits) {
@@ -112,10 +101,6 @@ static PyObject *route_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 }
 
 static void route_dealloc(Route *self) {
-    for (int i = 0; i < MAX_EVENTS; i++) {
-        Py_XDECREF(self->plain.events[i]);
-        Py_XDECREF(self->objects.events[i]);
-    }
     if (self->steps != NULL) inline_steps_free(self->steps, self->step_count);
     Py_XDECREF(self->headers);
     Py_XDECREF(self->parameters);
@@ -131,39 +116,3 @@ PyTypeObject RouteType = {
     .tp_dealloc = (destructor)route_dealloc,
 };
 
-/* In the order in which events have them that are made elsewhere. */
-static PyObject *form(PyObject *header, bool objects) {
-    PyObject *event = PyDict_Copy(header);
-    if (event == NULL) return NULL;
-    PyObject *keys[] = {text_args, text_argIds, text_task, text_file, text_line, text_thread, text_time};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (keys[i] == text_argIds && !objects) continue;
-        if (PyDict_SetItem(event, keys[i], keys[i] == text_time ? zero : Py_None) < 0) {
-            Py_DECREF(event);
-            return NULL;
-        }
-    }
-    return event;
-}
-
-static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
-    int failed = value == NULL ? -1 : PyDict_SetItem(event, key, value);
-    Py_XDECREF(value);
-    return failed;
-}
-
-int route_templates(Tracer *tracer, Route *route, EventTemplates *templates, uint32_t place, Id task) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(route->headers); i++) {
-        bool objects = templates == &route->objects;
-        if (templates->events[i] == NULL && (templates->events[i] = form(PyTuple_GET_ITEM(route->headers, i), objects)) == NULL) return -1;
-        PyObject *event = templates->events[i];
-        if (templates->place != place &&
-            (PyDict_SetItem(event, text_file, tracer->place_list[place - 1].file) < 0 ||
-             set_taken(event, text_line, PyLong_FromLong(tracer->place_list[place - 1].line)) < 0))
-            return -1;
-        if (templates->task != task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(task)) < 0) return -1;
-    }
-    templates->place = place;
-    templates->task = task;
-    return 0;
-}

@@ -19,13 +19,6 @@ typedef struct {
 
 enum { UNKNOWN_NEXT, FIRST, LAST };
 
-/* Events with all their keys, but not all their values: to copy a dict is cheaper than to fill one. */
-typedef struct {
-    PyObject *events[MAX_EVENTS]; /* or NULL: not made yet */
-    uint32_t place;                /* whose file and line they have */
-    Id task;                       /* whose id they have */
-} EventTemplates;
-
 typedef struct {
     PyObject_HEAD
     PyObject *headers;       /* a tuple of dicts: how the events begin */
@@ -35,10 +28,6 @@ typedef struct {
     int step_count;
     char shared;           /* several read from the queue that it leads to */
     unsigned long version; /* of the laws */
-    EventTemplates plain, objects;  /* without objects among the arguments, and with some; behind what each message needs */
 } Route;
-
-/* The forms, as they are at this place and in this task. */
-int route_templates(Tracer *tracer, Route *route, EventTemplates *templates, uint32_t place, Id task);
 
 #endif

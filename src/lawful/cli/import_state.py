@@ -7,9 +7,9 @@ import os
 import sys
 from types import ModuleType
 
-from lawful.sources.python.launcher import GUESTS
+from lawful.sources.python.launcher import BUNDLED
 
-_NEEDED = frozenset({*sys.stdlib_module_names, *GUESTS, "jinja2", "lark", "markupsafe", "msgspec", "zstandard"})
+_NEEDED = frozenset({*sys.stdlib_module_names, *BUNDLED, "jinja2", "lark", "markupsafe", "msgspec", "zstandard"})
 
 
 class ImportState:

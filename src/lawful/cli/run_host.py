@@ -62,7 +62,8 @@ class ProgramHost:
         protected_output.save_standard_error()
         # Handlers that are registered first are called last, so that the program's own are watched.
         atexit.register(self._end)
-        ending = self._program.run(self._begin, None if core.native is None else core.native.call_without_frames)
+        native = core.native_tracer
+        ending = self._program.run(self._begin, None if native is None else native.call_without_frames)
         self._ending = ending._replace(exit=None)  # the exception would keep the program's frames alive
         if ending.exit is not None:
             raise ending.exit

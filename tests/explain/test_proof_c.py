@@ -14,7 +14,7 @@ from explain.residuals import dominating, saved, size
 from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain import Explanation, explain
 from lawful.explain.automata import Automaton, words
-from lawful.explain.explanation import PictureEdge, Way
+from lawful.explain.explanation import PictureEdge, WordExample
 from lawful.explain.lstar import AutomatonLearner, TableLearner, TreeLearner
 from lawful.explain.teacher import Alphabet, Bounds
 from lawful.explain.teachers.c import c_teacher
@@ -186,7 +186,7 @@ def test_an_explanation_is_right_and_its_inputs_do_what_it_says(name: str) -> No
     assert (found.picture.states, len(found.picture.edges)) == size(failing)
     assert set(alphabet.spelled(found.picture.dominating)) == dominating(failing)
     assert set(found.picture.doomed) == set(range(found.picture.states)) - saved(found, passing)
-    shown: list[PictureEdge | Way] = [*found.picture.edges, *found.ways]
+    shown: list[PictureEdge | WordExample] = [*found.picture.edges, *found.ways]
     assert {alphabet.spelled(way.word) for way in found.ways} == failing
     for each in shown:
         word, example = each.word, each.example

@@ -15,13 +15,13 @@ from explain.residuals import dominating, saved, size
 from explain.traced import EXAMPLES, Word
 from lawful.explain import explain
 from lawful.explain.automata import Automaton, words
-from lawful.explain.explanation import PictureEdge, Way
+from lawful.explain.explanation import PictureEdge, WordExample
 from lawful.explain.learning_run import LearnerName
 from lawful.explain.lstar import TableLearner, ThreeValuedLearner, TreeLearner
 from lawful.explain.teacher import Alphabet, Basis, Bounds
 from lawful.explain.teachers.executions import ExecutionsTeacher
 from lawful.explain.teachers.python.execution_source import PythonSource
-from lawful.explain.teachers.python.options import Way as Exploring
+from lawful.explain.teachers.python.options import WordExample as Exploring
 
 Inputs = Callable[[int, dict[str, Any]], Iterable[tuple[Any, ...]]]
 
@@ -183,7 +183,7 @@ def test_an_explanation_is_right_and_its_inputs_do_what_it_says(name: str, learn
         assert set(found.picture.doomed) == set(range(found.picture.states)) - saved(found, passing)
     file = EXAMPLES / f"{name}.py"
     scope = traced.loaded(file)
-    shown: list[PictureEdge | Way] = [*found.picture.edges, *found.ways]
+    shown: list[PictureEdge | WordExample] = [*found.picture.edges, *found.ways]
     for each in shown:
         word, example = each.word, each.example
         assert word is not None and example is not None

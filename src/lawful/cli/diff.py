@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from lawful.cli import explain_options
+from lawful.cli.options import NARROW
 
 _EXAMPLES = """
 \b
@@ -18,7 +19,7 @@ Examples:
 """
 
 
-@click.command(name="diff", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="diff", epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.option("--target", metavar="TARGET", help="What to compare, where OLD and NEW are revisions or folders.")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from lawful.cli import explain_options, trace_input
+from lawful.cli.options import FILE, NARROW
 from lawful.errors import LawfulError
 
 _EXAMPLES = """
@@ -23,13 +24,13 @@ Examples:
 """
 
 
-@click.command(name="explain", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="explain", epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("target", metavar="[TARGET]", required=False)
 @click.option(
     "--traces",
     metavar="FAILING PASSING",
     nargs=2,
-    type=click.Path(readable=False),
+    type=FILE,
     help="Explain recorded traces, files or folders of files, in the place of a target.",
 )
 @click.option("--explain-end", is_flag=True, help="Explain all executions that come to their end, not an error.")

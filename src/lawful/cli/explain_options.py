@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from lawful.cli import trace_input
+from lawful.cli.options import FILE, text_or_json
+from lawful.cli.options import options as option_group
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 
@@ -61,7 +63,7 @@ _EXPLORING_OPTIONS = (
         "--include",
         metavar="FOLDER",
         multiple=True,
-        type=click.Path(readable=False),
+        type=FILE,
         help="Where headers of a C program are. Repeatable.",
     ),
     click.option("--define", metavar="NAME=VALUE", multiple=True, help="A macro of a C program. Repeatable."),
@@ -116,14 +118,14 @@ _LIMIT_AND_OUTPUT_OPTIONS = (
         show_default=True,
         help="And when it needs more memory, in Python.",
     ),
-    click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True),
+    text_or_json,
     click.option(
         "-o",
         "--output",
         "outputs",
         metavar="FILE",
         multiple=True,
-        type=click.Path(readable=False),
+        type=FILE,
         help="Write it there too: .svg, .dot, .mmd, .html or .json. Repeatable.",
     ),
     click.option("--no-progress", is_flag=True, help="Show no progress."),
@@ -139,14 +141,7 @@ def options(*, learners: tuple[str, ...]) -> Callable[[_Command], _Command]:
         show_default=True,
         help="How the automaton is made.",
     )
-    given = (*_EXPLORING_OPTIONS, learner, *_LIMIT_AND_OUTPUT_OPTIONS)
-
-    def decorated(command: _Command) -> _Command:
-        for option in reversed(given):
-            command = option(command)
-        return command
-
-    return decorated
+    return option_group(*_EXPLORING_OPTIONS, learner, *_LIMIT_AND_OUTPUT_OPTIONS)
 
 
 def settings(flags: dict[str, Any]) -> ExplainSettings:

@@ -15,6 +15,7 @@ import click
 from lawful import config
 from lawful.cli import learning_options as options
 from lawful.cli import reporting, trace_input
+from lawful.cli.options import FILE, NARROW, skip_bad_lines
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
@@ -55,9 +56,9 @@ class _Learn(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command(name=_MERGE, context_settings={"max_content_width": 80})
-@click.argument("out", metavar="OUT", type=click.Path(readable=False))
-@click.argument("stores", metavar="STORE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.command(name=_MERGE, context_settings=NARROW)
+@click.argument("out", metavar="OUT", type=FILE)
+@click.argument("stores", metavar="STORE...", nargs=-1, required=True, type=FILE)
 def merge(out: str, stores: tuple[str, ...]) -> None:
     """Put stores together.
 
@@ -83,21 +84,19 @@ def merge(out: str, stores: tuple[str, ...]) -> None:
 
 
 # Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="learn", cls=_Learn, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
-@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.command(name="learn", cls=_Learn, epilog=_EXAMPLES, context_settings=NARROW)
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=FILE)
 @options.learner_options
 @click.option("--all-rules", is_flag=True, help="List every rule with its counts, dead ones too; nothing is pruned.")
 @click.option(
     "--export",
     metavar="FILE.rml",
-    type=click.Path(readable=False),
+    type=FILE,
     help="Write the enforced rules there, as a law.",
 )
 @click.option("--moves", is_flag=True, help="Show what the tuner did.")
 @reporting.report_options("standard output")
-@click.option(
-    "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
-)
+@skip_bad_lines
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 def command(
     traces: tuple[str, ...],

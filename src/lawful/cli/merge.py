@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from lawful.cli import explain_options
+from lawful.cli.options import NARROW
 
 _EXAMPLES = """
 \b
@@ -17,7 +18,7 @@ Examples:
 """
 
 
-@click.command(name="merge", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="merge", epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("base", metavar="BASE")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from lawful.errors import LawfulError
-from lawful.explain import differences, revisions, teacher_setup
+from lawful.explain import revisions, teacher_setup, version_comparison
 from lawful.explain.compared_program import ComparedProgram
 from lawful.explain.comparison import Comparison
 from lawful.explain.explanation import Explanation
@@ -87,7 +87,7 @@ def diff(
     With a `target`, `old` and `new` are git revisions or folders in which it is to be found. Without one, they are
     targets themselves. All executions are compared by their events and by how they end; with an `error`, those that
     end in it, and with `end`, those that do not fail."""
-    return _compare(differences.diff, (old, new), target, watcher, folder, with_changes(settings, changes))
+    return _compare(version_comparison.diff, (old, new), target, watcher, folder, with_changes(settings, changes))
 
 
 def merge(
@@ -104,7 +104,7 @@ def merge(
 ) -> Comparison:
     """What a merge does that its branches do not, what it has lost, and what it has brought back."""
     versions = (base, a, b, merged)
-    return _compare(differences.merge, versions, target, watcher, folder, with_changes(settings, changes))
+    return _compare(version_comparison.merge, versions, target, watcher, folder, with_changes(settings, changes))
 
 
 def _compare(

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from lawful.explain.automata import Automaton
-from lawful.explain.explanation import Picture, Way, picture_json
+from lawful.explain.explanation import Picture, WordExample, picture_json
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Word
 
 Verdict = Literal["same", "differs", "undecided"]
@@ -23,7 +23,7 @@ class OtherVersion:
 
 
 @dataclass(frozen=True)
-class Witness(Way):
+class Witness(WordExample):
     """A word of a side, and what other versions do there."""
 
     certain: bool = True

@@ -78,7 +78,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Way:
+class WordExample:
     """A failing word, and the input of an execution that has it, where that is known."""
 
     word: Word
@@ -141,7 +141,7 @@ class Explanation:
     snapshots: tuple[Snapshot, ...] = ()
     """The automaton of each pair of bounds, in the order in which they were tried, the last one included."""
 
-    ways: tuple[Way, ...] = ()
+    ways: tuple[WordExample, ...] = ()
     """Failing words, the shortest first; at most as many as a reader could look at."""
 
     ways_total: int | None = None

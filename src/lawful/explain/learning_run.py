@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, count, is_empty, words
 from lawful.explain.bounds import BoundsSearch, OutOfTime, Range, Step, learn_up_to_bound
-from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, Way
+from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, WordExample
 from lawful.explain.lstar import AutomatonLearner, LearningInterrupted, TableLearner, ThreeValuedLearner, TreeLearner
 from lawful.explain.postprocess import picture
 from lawful.explain.teacher import Alphabet, Bounds, Counts, Execution, Teacher, Word
@@ -156,7 +156,7 @@ def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explana
     started = time.monotonic()
     interrupted, stopped = search.interrupted, search.interrupted
     drawn: dict[Automaton, Picture] = {}
-    ways: list[Way] = []
+    ways: list[WordExample] = []
     total: int | None = None
     failures: tuple[Failure, ...] = ()
     try:
@@ -296,7 +296,7 @@ def _plain(run: LearningRun, step: Step) -> Picture:
     return picture(step.automaton, run.alphabet, length=step.bounds.word_length)
 
 
-def _ways(run: LearningRun, drawn: Picture) -> tuple[list[Way], int]:
+def _ways(run: LearningRun, drawn: Picture) -> tuple[list[WordExample], int]:
     """The first failing words, each with its input where that costs little, and how many there are."""
     length = run.bounds.word_length
     teacher = run.at(run.bounds)
@@ -310,7 +310,7 @@ def _ways(run: LearningRun, drawn: Picture) -> tuple[list[Way], int]:
             execution = run.find(word)
             known[word] = None if execution is None else execution.example
         errors = dict.fromkeys(each.error for each in endings.get(word, ()) if each.error)
-        ways.append(Way(word, known.get(word), tuple(errors)))
+        ways.append(WordExample(word, known.get(word), tuple(errors)))
     return ways, count(automaton, length)
 
 

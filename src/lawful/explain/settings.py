@@ -11,10 +11,9 @@ from lawful.explain.bounds import Range
 from lawful.explain.compared_program import END
 from lawful.explain.learning_run import LearnerName
 from lawful.explain.teacher import EventKeys, Limits
+from lawful.explain.teachers.python.options import EventKind, ExplorationWay
 
-Kind = Literal["entries", "branches", "calls", "emits", "learn"]
 TeacherName = Literal["one-run", "asking"]
-WayName = Literal["auto", "exhaustive", "symbolic", "testing"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class ExplainSettings:
     events: tuple[str, ...] = ()
     """Patterns of the events that are letters; none: the nearest to the error."""
 
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[EventKind | Literal["learn"], ...] = ()
     """Which kinds of events: entries, branches, calls, emits (Python) or learn (C); none: what the program suggests."""
 
     error: str | None = None
@@ -33,7 +32,7 @@ class ExplainSettings:
     inputs: object = None
     """The inputs of a Python function: `file.py:name`, or such a thing itself: an iterable, a strategy, a function."""
 
-    way: WayName = "auto"
+    way: ExplorationWay = "auto"
     """How a Python program is explored."""
 
     teacher: TeacherName = "one-run"

@@ -127,7 +127,7 @@ class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
             self._ended = Verdict.TRUE if accepted else Verdict.FALSE
         return self._ended
 
-    # -- what is known now ------------------------------------------------------------------------
+    # -- verdicts --------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -160,5 +160,5 @@ class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
     # -- out and in -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        # What has been pickled is not taken back, so that nobody asks what was fed last.
+        # A pickled monitor takes no event back, so it need not know the last ones.
         return {name: value for name, value in self.__dict__.items() if name != "_machine"} | {"_fed": ()}

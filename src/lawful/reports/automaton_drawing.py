@@ -48,7 +48,7 @@ def drawings(explained: Explanation | Comparison, *, empty: bool = True) -> list
             side_title(side),
             role=end_role(explained, side.picture),
             ends=True,
-            failing=told_apart(explained),
+            failing=distinct_failures(explained),
         )
         for side in explained.sides
         if empty or not side.empty
@@ -63,7 +63,7 @@ def end_role(explained: Explanation | Comparison, picture: Picture) -> Role:
     return "bad" if ends <= explained.failing else "plain"
 
 
-def told_apart(explained: Explanation | Comparison) -> frozenset[int]:
+def distinct_failures(explained: Explanation | Comparison) -> frozenset[int]:
     """The ends that are errors, where there are others beside them."""
     if isinstance(explained, Explanation) or explained.alphabet.ends == 1:
         return frozenset()
@@ -84,7 +84,7 @@ def doomed_note(picture: Picture, *, ends: bool) -> str | None:
 def legend(explained: Explanation | Comparison) -> list[str]:
     """What is to be said below a picture."""
     if not isinstance(explained, Explanation):
-        red = ["red: fails"] if told_apart(explained) else []
+        red = ["red: fails"] if distinct_failures(explained) else []
         return ["; ".join(["bold: in every word", *red])]
     found = ["; ".join(filter(None, ["bold: in every word", doomed_note(explained.picture, ends=explained.ends)]))]
     found += [f"fails with {failed(each)} ({count(each.words, 'word')})" for each in explained.failures[:MOST_FAILURES]]

@@ -16,7 +16,7 @@ from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, OtherVersion, Side
-    from lawful.explain.explanation import Failure, Picture, Way
+    from lawful.explain.explanation import Failure, Picture, WordExample
     from lawful.explain.teacher import Alphabet, Bounds, Counts, Word
 
 MOST_HISTORIES = 3
@@ -234,7 +234,7 @@ def _of_each_end(ways: Sequence[Witness]) -> list[Witness]:
 
 
 def _ways(
-    ways: Sequence[Way], total: int | None, alphabet: Alphabet, width: int, comparison: Comparison | None = None
+    ways: Sequence[WordExample], total: int | None, alphabet: Alphabet, width: int, comparison: Comparison | None = None
 ) -> Iterator[Line]:
     """The first words, each with an input that gives it, and what other versions do there."""
     for way in ways[:MOST_HISTORIES]:

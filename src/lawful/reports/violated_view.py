@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST = 20
 """How many messages are shown before the one that is not allowed, if nothing else is asked."""
 
-_MOST_ARGUMENTS = 6
+_MAX_ARGUMENTS = 6
 _CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 Id = int | str | None
@@ -158,7 +158,7 @@ class _Participants:
         method = str(event.get("name", "")).rpartition(".")[2]
         if event.get("reply") is not True:
             parts = list(self._arguments(event))
-            shown = parts if len(parts) <= _MOST_ARGUMENTS else [*parts[:_MOST_ARGUMENTS], "…"]
+            shown = parts if len(parts) <= _MAX_ARGUMENTS else [*parts[:_MAX_ARGUMENTS], "…"]
             return f"{method}({', '.join(shown)})"
         if event.get("exception") is not None:
             return f"{method} raised {event['exception']}"

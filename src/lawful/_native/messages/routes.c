@@ -1,21 +1,14 @@
-/* What Python has found out about messages in queues, once for many: who reads from a queue, and what messages of a name are
-   between one sender and one reader. */
+/* Two types that Python fills in: who reads from a queue, and the route of a message from one sender to one reader.
+
+   Called by: sources/actors/tasks.py makes them; messages.c and group_calls.c use them.
+   Must match: QueueReader has the attributes of `_Reader` in sources/actors/tasks.py.
+   Compared by: tests/sources/actors/test_message_cache.py. */
 #include "messages/messages.h"
 #include "messages/routes.h"
 
 #include <structmember.h>
 
-static PyObject *text_args, *text_argIds, *text_task, *text_file, *text_line, *text_thread, *text_time, *zero;
-
-static int setup(void) {
-    if (zero != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(args) TEXT(argIds) TEXT(task) TEXT(file) TEXT(line) TEXT(thread) TEXT(time)
-#undef TEXT
-    return (zero = PyFloat_FromDouble(0)) == NULL ? -1 : 0;
-}
-
-/* ---- who reads from a queue -------------------------------------------------------------------------------------------- */
+/* ---- readers of queues -------------------------------------------------------------------------------------------------- */
 
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     QueueReader *self = (QueueReader *)type->tp_alloc(type, 0);
@@ -60,16 +53,16 @@ static void reader_dealloc(QueueReader *self) {
 }
 
 static PyMemberDef reader_members[] = {
-    {"task", T_OBJECT_EX, offsetof(QueueReader, task), 0, "A weak reference to the task that read last, or None."},
-    {"party", T_OBJECT_EX, offsetof(QueueReader, party), 0, "Who that is; None: nobody has read yet."},
-    {"shared", T_BOOL, offsetof(QueueReader, shared), 0, "Do several read?"},
-    {"standard", T_BOOL, offsetof(QueueReader, standard), 0, "Is what is in the queue where asyncio has it?"},
-    {"next", T_BYTE, offsetof(QueueReader, next), 0, "Which is taken next: 1, the first; 2, the last; 0: nobody knows."},
-    {"early_senders", T_OBJECT_EX, offsetof(QueueReader, early_senders), READONLY, "Who sent what lies there, as long as nobody reads it."},
-    {"specs_by_name", T_OBJECT_EX, offsetof(QueueReader, specs_by_name), READONLY, "What a message of a name may be."},
-    {"reported", T_OBJECT_EX, offsetof(QueueReader, reported), READONLY, "What lay there when a second reader came."},
-    {"routes", T_OBJECT_EX, offsetof(QueueReader, routes), READONLY, "What messages are, by their names and their senders."},
-    {"shared_routes", T_OBJECT_EX, offsetof(QueueReader, shared_routes), READONLY, "The same where several read, by their names and who takes them."},
+    {"task", T_OBJECT_EX, offsetof(QueueReader, task), 0, "A weak reference to the last reader, or None."},
+    {"party", T_OBJECT_EX, offsetof(QueueReader, party), 0, "The group of the reader; None: nobody has read yet."},
+    {"shared", T_BOOL, offsetof(QueueReader, shared), 0, "Do several tasks read?"},
+    {"standard", T_BOOL, offsetof(QueueReader, standard), 0, "Is it a queue of asyncio's own classes?"},
+    {"next", T_BYTE, offsetof(QueueReader, next), 0, "Which message is taken next: 1, the first; 2, the last; 0: unknown."},
+    {"early_senders", T_OBJECT_EX, offsetof(QueueReader, early_senders), READONLY, "The senders of messages that wait for a first reader."},
+    {"specs_by_name", T_OBJECT_EX, offsetof(QueueReader, specs_by_name), READONLY, "What messages of a name may be."},
+    {"reported", T_OBJECT_EX, offsetof(QueueReader, reported), READONLY, "Messages that were in the queue when a second reader came."},
+    {"routes", T_OBJECT_EX, offsetof(QueueReader, routes), READONLY, "Routes, by names of messages and senders."},
+    {"shared_routes", T_OBJECT_EX, offsetof(QueueReader, shared_routes), READONLY, "Routes for several readers, by names of messages and readers."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -85,7 +78,7 @@ PyTypeObject QueueReaderType = {
     .tp_members = reader_members,
 };
 
-/* ---- what a message is, from one sender to one reader ------------------------------------------------------------------- */
+/* ---- routes ------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *route_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     static char *names[] = {"headers", "target", "parameters", "steps", "version", NULL};
@@ -94,7 +87,6 @@ static PyObject *route_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!OO!|Ok:Route", names, &PyTuple_Type, &headers, &target, &PyTuple_Type,
                                      &parameters, &steps, &version))
         return NULL;
-    if (setup() < 0) return NULL;
     bool fits = PyTuple_GET_SIZE(headers) <= MAX_EVENTS;
     for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(headers); i++) fits = PyDict_CheckExact(PyTuple_GET_ITEM(headers, i));
     if (!fits) {
@@ -112,10 +104,6 @@ static PyObject *route_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 }
 
 static void route_dealloc(Route *self) {
-    for (int i = 0; i < MAX_EVENTS; i++) {
-        Py_XDECREF(self->plain.events[i]);
-        Py_XDECREF(self->objects.events[i]);
-    }
     if (self->steps != NULL) inline_steps_free(self->steps, self->step_count);
     Py_XDECREF(self->headers);
     Py_XDECREF(self->parameters);
@@ -126,44 +114,8 @@ PyTypeObject RouteType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Route",
     .tp_basicsize = sizeof(Route),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Route(headers, target, parameters, steps=None, version=0)\n--\n\nHow the events of messages begin that one sends to another.",
+    .tp_doc = "Route(headers, target, parameters, steps=None, version=0)\n--\n\nThe headers of a message's events from one sender to one reader, and the steps of laws.",
     .tp_new = route_new,
     .tp_dealloc = (destructor)route_dealloc,
 };
 
-/* In the order in which events have them that are made elsewhere. */
-static PyObject *form(PyObject *header, bool objects) {
-    PyObject *event = PyDict_Copy(header);
-    if (event == NULL) return NULL;
-    PyObject *keys[] = {text_args, text_argIds, text_task, text_file, text_line, text_thread, text_time};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (keys[i] == text_argIds && !objects) continue;
-        if (PyDict_SetItem(event, keys[i], keys[i] == text_time ? zero : Py_None) < 0) {
-            Py_DECREF(event);
-            return NULL;
-        }
-    }
-    return event;
-}
-
-static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
-    int failed = value == NULL ? -1 : PyDict_SetItem(event, key, value);
-    Py_XDECREF(value);
-    return failed;
-}
-
-int route_templates(Tracer *tracer, Route *route, EventTemplates *templates, uint32_t place, Id task) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(route->headers); i++) {
-        bool objects = templates == &route->objects;
-        if (templates->events[i] == NULL && (templates->events[i] = form(PyTuple_GET_ITEM(route->headers, i), objects)) == NULL) return -1;
-        PyObject *event = templates->events[i];
-        if (templates->place != place &&
-            (PyDict_SetItem(event, text_file, tracer->place_list[place - 1].file) < 0 ||
-             set_taken(event, text_line, PyLong_FromLong(tracer->place_list[place - 1].line)) < 0))
-            return -1;
-        if (templates->task != task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(task)) < 0) return -1;
-    }
-    templates->place = place;
-    templates->task = task;
-    return 0;
-}

@@ -96,10 +96,6 @@ class ExecutionsTeacher(OptionalAnswers):
         known = self._known
         return known.failures.get(word) or known.passes.get(word)
 
-    def failures(self) -> dict[Word, Execution]:
-        """An execution for each failing word within the bounds."""
-        return dict(self._known.failures)
-
     def endings(self) -> dict[Word, list[Execution]]:
         return {word: list(found) for word, found in self._known.endings.items()}
 

@@ -44,7 +44,7 @@ class InvariantLaw(LawBase):
 
     @property
     def every(self) -> float | None:
-        """How often, in seconds, it wants to be told that time has passed (`tick`); None: never."""
+        """How often, in seconds, it needs an event `tick`; None: never."""
         return min((rule.every for rule in self.rules if rule.every is not None), default=None)
 
     @property
@@ -85,7 +85,7 @@ def _watches(rule: Rule) -> Iterable[Watch]:
     for kind, name in sorted(rule.keys - {GONE}):
         keys: list[tuple[str, tuple[str, ...] | None]] = [("event", (kind,)), ("name", (name,)), ("targetId", None)]
         if kind == "field_write":
-            # A value is primitive or an object, and with `del` there is none.
+            # A value is primitive or an object, and `del` has no value.
             yield Watch((*keys, ("res", None)))
             yield Watch((*keys, ("resultId", None)))
         if kind.startswith("func_"):
@@ -117,5 +117,5 @@ class InvariantSubjects:
             return None
         try:
             return target if kind == "gone" or (kind, event.get("name")) in self._keys else None
-        except TypeError:  # a name that is no word
+        except TypeError:  # a name that is not text
             return None

@@ -11,15 +11,8 @@ from dataclasses import dataclass, replace
 
 from lawful.laws.rml import patterns, syntax, terms
 from lawful.laws.rml.equations import flatten, free_variables, reachable
+from lawful.laws.rml.patterns import Direct
 from lawful.laws.rml.terms import Ref, Term, Terms
-
-
-@dataclass(frozen=True, slots=True)
-class Direct:
-    """A pattern of a declaration, all its variables being captures; one name may stand at several captures."""
-
-    tree: patterns.PatternTree
-    names: tuple[str, ...]  # the variable of each capture
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +261,7 @@ def _calls(equation: syntax.Equation) -> Iterator[tuple[str, bool]]:
 
 
 def growing_equations(spec: syntax.Specification) -> frozenset[str]:
-    """The equations from which one can reach an equation that calls itself where terms grow, as in ``A | Main``."""
+    """The equations that lead to one that calls itself where terms grow, as in ``A | Main``."""
     calls = {equation.name: set(_calls(equation)) for equation in spec.equations}
     targets = {name: {callee for callee, _ in found} for name, found in calls.items()}
     reach = {name: reachable((name,), targets) for name in calls}

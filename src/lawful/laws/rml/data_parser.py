@@ -1,4 +1,4 @@
-"""Data in the text of a law: what is computed, and the arguments of event types, which may be patterns."""
+"""Data in the text of a law: computed values, and the arguments of event types, which may be patterns."""
 
 from __future__ import annotations
 

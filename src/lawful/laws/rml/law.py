@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lawful.laws.law_base import LawBase
 from lawful.laws.protocol import Language, Watch
 from lawful.laws.rml import syntax, watches
-from lawful.laws.rml.compiler import Direct, compile_specification
 from lawful.laws.rml.monitor import RmlMonitor
 from lawful.laws.rml.parser import parse
-from lawful.laws.rml.planner import Planner
-from lawful.laws.rml.recursion import with_deep_recursion
+from lawful.laws.rml.patterns import Direct
+from lawful.laws.rml.planner import Planner, plan
 from lawful.laws.rml.subjects import RmlSubjects, subjects
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LawFacts(NamedTuple):
-    """What is known of a law before it is read. It is judged as a whole, and a trace without events keeps it."""
+    """Facts about a law that hold before it is read. It has no parts, and a trace without events keeps it."""
 
     watches: tuple[Watch, ...] | None
     selective: bool
@@ -76,18 +75,18 @@ class RmlLaw(LawBase):
 
     @cached_property
     def planner(self) -> Planner:
-        return with_deep_recursion(lambda: Planner(compile_specification(self.specification)))
+        return plan(self.specification)
 
     @cached_property
     def named_patterns(self) -> tuple[Direct, ...]:
         """The patterns of the events that it is about."""
-        return with_deep_recursion(lambda: watches.named_patterns(self.planner.compiled, self.specification))
+        return watches.named_patterns(self.planner.compiled, self.specification)
 
     @cached_property
     def watches(self) -> tuple[Watch, ...] | None:
         if self.facts is not None:
             return self.facts.watches
-        return with_deep_recursion(lambda: watches.watches(self.planner.compiled, self.specification))
+        return watches.watches(self.planner.compiled, self.specification)
 
     @cached_property
     def selective(self) -> bool:
@@ -102,7 +101,7 @@ class RmlLaw(LawBase):
 
     @cached_property
     def subjects(self) -> RmlSubjects | None:
-        return with_deep_recursion(lambda: subjects(self.planner.compiled, self.specification))
+        return subjects(self.planner.compiled, self.specification)
 
     @property
     def parts(self) -> tuple[RmlLaw, ...]:

@@ -7,22 +7,23 @@ from collections.abc import Iterator
 
 from lawful.laws.rml.equations import call_graph, calls, declared, derivations, flatten, free_variables, reachable, uses
 from lawful.laws.rml.printer import format_expression, format_spec
-from lawful.laws.rml.recursion import with_deep_recursion
+from lawful.laws.rml.recursion import deep
 from lawful.laws.rml.syntax import And, Equation, EquationCall, Specification
 
 # A line of its own. Strings end on their line, so that what begins a line is a comment.
 _ASKED = re.compile(r"(?<![^\r\n\ufeff])[ \t\f]*//[ \t]*judged: each part alone[ \t]*(?![^\r\n])")
 
 
+@deep
 def asked_parts(text: str, specification: Specification) -> list[tuple[str, str]]:
     """The names and texts of a law's parts, if it has the line `// judged: each part alone`."""
     if _ASKED.search(text) is None:
         return []
-    return with_deep_recursion(lambda: [(name, format_spec(part)) for name, part in _parts(specification)])
+    return [(name, format_spec(part)) for name, part in _parts(specification)]
 
 
 def _parts(specification: Specification) -> Iterator[tuple[str, Specification]]:
-    r"""The laws of which one is the intersection, each with the name of its equation.
+    r"""The laws whose intersection this law is, each with the name of its equation.
 
     A trace is accepted if all of them accept it, and the first event that one of them rejects is the first that the
     whole rejects. There are none where that would not be so, as the operands of `Main` share variables or lead back to

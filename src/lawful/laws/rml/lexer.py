@@ -1,4 +1,4 @@
-"""RML's tokens. Bad input becomes a diagnostic and, where one can guess what was meant, still a token."""
+"""RML's tokens. Bad input becomes a diagnostic and, where the intention is clear, still a token."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lawful import core
@@ -46,12 +45,10 @@ class RmlMonitor(MachineMonitor[RmlMachine]):
         return self._machine.is_all
 
     def expectation(self, event: Event | None = None) -> Expectation:
-        state = self._machine.dump()
-        return with_deep_recursion(lambda: expectation(self.law.planner, state, event))
+        return expectation(self.law.planner, self._machine.dump(), event)
 
     def pending(self, most: int) -> tuple[Expectation, ...]:
-        state = self._machine.dump()
-        return with_deep_recursion(lambda: tuple(islice(pending(self.law.planner, state), most)))
+        return pending(self.law.planner, self._machine.dump(), most)
 
     def relevant(self, event: Event, values: Iterable[Any]) -> bool:
         wanted = list(values)

@@ -8,7 +8,7 @@ are event types with different guards; what is too large to look at is passed ov
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from lawful.diagnostics import Diagnostic
 from lawful.laws.rml import syntax
@@ -31,7 +31,7 @@ MAX_ITEMS = 64  # events an expression can begin with, and alternatives of one e
 MAX_PATTERN = 200  # values in one pattern
 
 Path = tuple[str | int, ...]
-Atom = tuple[object, ...]
+Atom = tuple[Any, ...]
 Flat = tuple[tuple[Path, Atom], ...]
 """A pattern taken apart: what it asks for at each place inside the event."""
 
@@ -294,15 +294,11 @@ class _OverlapChecker:
         pair = self._pair(taken or NOTHING, needed or NOTHING, unbound)
         if pair is None:
             return
-        left, right = pair
-        yield Diagnostic(
-            "warning",
-            "rml-swallowed",
-            f"this goes on taking {_quote(left)} while it can, so what follows may never get its {_quote(right)}",
-            node.left.span,
-            "a choice once made is never undone: let the two differ in their event types",
-            ((node.right.span, f"waits for {_quote(right)}"),),
-        )
+        left, right = map(_quote, pair)
+        message = f"this goes on taking {left} while it can, so what follows may never get its {right}"
+        hint = "a choice once made is never undone: let the two differ in their event types"
+        note = node.right.span, f"waits for {right}"
+        yield Diagnostic("warning", "rml-swallowed", message, node.left.span, hint, (note,))
 
     def _operand_overlaps(
         self, root: Or | Shuffle, facts: Mapping[int, _Facts], unbound: frozenset[str]
@@ -317,7 +313,7 @@ class _OverlapChecker:
             text = format_expression(operand)
             for item in sorted(first, key=_item_order):
                 if item == EVERYTHING or item.name == "any":
-                    continue  # a catch-all on the right is meant to get what is left
+                    continue  # a catch-all on the right should get the other events
                 for other, owners in earlier.items():
                     owner = next((owner for owner_text, owner in owners if owner_text != text), None)
                     if owner is None or (other, item) in seen or not self._overlap(other, item, unbound):
@@ -349,20 +345,13 @@ def _overlap_warning(root: Or | Shuffle, owner: Expression, operand: Expression,
         what = f"both operands can begin with {_quote(one)}"
     else:
         what = f"an event can be both {_quote(one)} here and {_quote(other)} in a later operand"
+    how = "the left one then gets it, and the other goes without"
+    hint = "put the operand that needs the event on the left, or let the event types differ"
     if isinstance(root, Or):
         how = "the left one is then taken and the other dropped for good"
         hint = r"write the common beginning once, as in `a (b \/ c)`"
-    else:
-        how = "the left one then gets it, and the other goes without"
-        hint = "put the operand that needs the event on the left, or let the event types differ"
-    return Diagnostic(
-        "warning",
-        "rml-swallowed",
-        f"{what}; {how}",
-        owner.span,
-        hint,
-        ((operand.span, f"also begins with {_quote(other)}"),),
-    )
+    note = operand.span, f"also begins with {_quote(other)}"
+    return Diagnostic("warning", "rml-swallowed", f"{what}; {how}", owner.span, hint, (note,))
 
 
 def _generalises(general: Item, special: Item, unbound: frozenset[str]) -> bool:
@@ -387,7 +376,7 @@ def _item_order(item: Item) -> tuple[str, str]:
 
 
 def _atom(value: Argument) -> Atom:
-    """A single value. What is computed is known only by its text."""
+    """A single value; a computed one is known only by its text."""
     match value:
         case syntax.Wildcard():
             return ANY
@@ -401,8 +390,7 @@ def _atom(value: Argument) -> Atom:
 
 def _renamed(atom: Atom, renaming: Mapping[str, Atom]) -> Atom:
     if atom[0] == "var":
-        value = renaming.get(str(atom[1]), atom)
-        return OPAQUE if value[0] == "computed" else value
+        atom = renaming.get(atom[1], atom)
     return OPAQUE if atom[0] == "computed" else atom
 
 
@@ -412,13 +400,8 @@ def _describe(name: str, args: tuple[Flat, ...]) -> str:
     def show(flat: Flat) -> str:
         (_, atom), *more = flat
         if atom[0] == "var":
-            return str(atom[1])
-        if atom[0] == "is" and not more:
-            constant = atom[2]
-            return (
-                format_data(Literal(constant)) if isinstance(constant, str | int | float) or constant is None else "_"
-            )
-        return "_"
+            return f"{atom[1]}"
+        return format_data(Literal(atom[2])) if atom[0] == "is" and not more else "_"
 
     return f"{name}({', '.join(map(show, args))})" if args else name
 
@@ -433,7 +416,7 @@ def _flatten_argument(arg: Argument, env: Mapping[str, Flat] | None = None) -> F
         return found[0] if len(found) == 1 else (((), OPAQUE),)
     atom = _atom(arg)
     if atom[0] == "var" and env is not None:
-        return env.get(str(atom[1]), (((), ANY),))
+        return env.get(atom[1], (((), ANY),))
     return (((), OPAQUE if atom[0] == "computed" and env is not None else atom),)
 
 
@@ -506,18 +489,8 @@ def _compatible(left: Flat, right: Flat, unbound: frozenset[str] | None) -> bool
         if other is None or _is_free(atom, unbound) or _is_free(other, unbound):
             continue
         if atom[0] == other[0] == "list":
-            (_, length, is_open), (_, other_length, other_open) = atom, other
-            fits = (
-                isinstance(length, int)
-                and isinstance(other_length, int)
-                and (
-                    length == other_length
-                    or (bool(is_open) and length < other_length)
-                    or (bool(other_open) and other_length < length)
-                    or bool(is_open and other_open)
-                )
-            )
-            if not fits:
+            (_, shorter, is_open), (_, longer, _) = sorted((atom, other))
+            if shorter != longer and not is_open:
                 return False
         elif atom != other or atom == OPAQUE:
             return False
@@ -533,11 +506,7 @@ def _covers(general: Flat, special: Flat, unbound: frozenset[str] | None) -> boo
             if path == () and atom == OBJECT:
                 continue  # every event is an object
             return False
-        if _is_free(atom, unbound) or (atom == other and atom != OPAQUE):
-            continue
-        if atom[0] == other[0] == "list" and atom[2]:
-            length, other_length = atom[1], other[1]
-            if isinstance(length, int) and isinstance(other_length, int) and length <= other_length:
-                continue
-        return False
+        longer = atom[0] == other[0] == "list" and atom[2] and atom[1] <= other[1]
+        if not (_is_free(atom, unbound) or longer or (atom == other and atom != OPAQUE)):
+            return False
     return True

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
-from typing import Any, Final, TypeAlias, TypeVar
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from lawful.errors import LawError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _DEEP: Final = 1_000_000  # the parser has refused what could really be too deep
@@ -43,6 +45,16 @@ def run(step: Step[T]) -> T:
         raise failure
     result: T = value
     return result
+
+
+def deep(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, which changes nothing, with the recursion limit raised if it must be."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return with_deep_recursion(lambda: function(*args, **kwargs))
+
+    return call
 
 
 def with_deep_recursion(work: Callable[[], T]) -> T:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from lawful.laws.protocol import Event
 from lawful.laws.rml import patterns, syntax
-from lawful.laws.rml.compiler import CompiledLaw, Direct
+from lawful.laws.rml.compiler import CompiledLaw
 from lawful.laws.rml.equations import declared, uses
-from lawful.laws.rml.recursion import with_deep_recursion
+from lawful.laws.rml.patterns import Direct
+from lawful.laws.rml.recursion import deep, with_deep_recursion
 
 Path = tuple[str | int, ...]
 
@@ -26,6 +27,7 @@ class _Place(NamedTuple):
     captures: int
 
 
+@deep
 def subjects(compiled: CompiledLaw, specification: syntax.Specification) -> RmlSubjects | None:
     """None unless each event that the law names binds one object, and no event two different ones.
 
@@ -86,7 +88,7 @@ class RmlSubjects:
         key = (event.get("event"), event.get("name"))
         try:
             places = self._known.get(key)
-        except TypeError:  # a kind or a name that is no word
+        except TypeError:  # a kind or a name that is not text
             places = self._places
         if places is None:
             if len(self._known) >= _MOST_KNOWN:

@@ -1,4 +1,4 @@
-"""The tokens of a law, one after the other, and what is said about those that do not fit."""
+"""Reads the tokens of a law one after the other, and words the errors about those that do not fit."""
 
 from __future__ import annotations
 

@@ -7,13 +7,15 @@ from typing import Final
 
 from lawful.laws.protocol import Watch
 from lawful.laws.rml import patterns, syntax, terms
-from lawful.laws.rml.compiler import CompiledLaw, Direct, named_ref
+from lawful.laws.rml.compiler import CompiledLaw, named_ref
 from lawful.laws.rml.equations import call_graph, calls, derivations, pattern_variables, preorder, reachable, uses
 from lawful.laws.rml.event_types import extent
+from lawful.laws.rml.patterns import Direct
+from lawful.laws.rml.recursion import deep
 from lawful.laws.rml.terms import Ref
 
 _GONE: Final = "gone"
-# Kinds of events whose ids are all in fields that the engine looks at, and the fields that are no ids in disguise.
+# Kinds of events whose ids are all in fields that the engine looks at, and fields that hold no other ids.
 _KINDS: Final = frozenset(
     "func_pre func_post func_raise new born gone field_write field_read iter_next yield resume".split()
 )
@@ -25,6 +27,7 @@ _FIELDS: Final = frozenset(
 # -- events it can match --------------------------------------------------------------------------
 
 
+@deep
 def watches(compiled: CompiledLaw, specification: syntax.Specification) -> tuple[Watch, ...] | None:
     """As the protocol of laws has it."""
     found, everything = named_watches(compiled, specification)
@@ -50,6 +53,7 @@ def named_watches(compiled: CompiledLaw, specification: syntax.Specification) ->
     return tuple(found), everything
 
 
+@deep
 def named_patterns(compiled: CompiledLaw, specification: syntax.Specification) -> tuple[Direct, ...]:
     """The patterns behind the event types that `Main` leads to, each once."""
     found: dict[str, Direct] = {}
@@ -85,7 +89,7 @@ def _denied(compiled: CompiledLaw) -> Iterator[patterns.PatternTree]:
 
 
 def _static(ref: Ref) -> Ref:
-    """What is computed when the law runs can be anything."""
+    """The reference with wildcards for values that are computed when the law runs."""
     return terms.WILDCARD if ref[0] == terms.OPERATION else terms.rebuild(ref, _static)
 
 

@@ -27,7 +27,7 @@ _CALL_FUNCTIONS: Final = (FunctionType, MethodDescriptorType, WrapperDescriptorT
 
 
 class _Call(NamedTuple):
-    """What is called, with what."""
+    """A callee, and its arguments."""
 
     function: Any
     receiver: Any  # or `MISSING`
@@ -138,7 +138,7 @@ class CallerEvents(CallEvents):
             callee = self._answers.operation(name, type(owner))
             in_place = operation is Operation.BINARY and name.startswith("__i")
             if callee is None and in_place and names.lookup(type(owner), name) is None:
-                # `x += y` is `x = x + y` where there is no other way.
+                # `x += y` is `x = x + y` if the class has no `__iadd__`.
                 callee = self._answers.operation(f"__{name[3:]}", type(owner))
         if callee is None or callee.wants & Want.CALLEE_SIDE or self._is_skipped(callee, probe, owner):
             return
@@ -300,14 +300,14 @@ def _unbind(called: Any, args: list[Any] | None, method: bool) -> tuple[Any, Any
         owner = called.__self__
         if owner is None or names.inherits(type(owner), ModuleType):
             return called, MISSING, args
-        found = names.behind(called)
+        found = names.descriptor_of(called)
         return (called, MISSING, args) if found is called else (found, owner, args)
     if names.is_method_type(kind):
         return (called, args[0], args[1:]) if args else (called, MISSING, args)
     if names.inherits(kind, type):
         return called, MISSING, args
     entry = names.lookup(kind, "__call__")
-    if entry is not None and type(entry[1]) in _CALL_FUNCTIONS and names.wrapped(called) is called:
+    if entry is not None and type(entry[1]) in _CALL_FUNCTIONS and names.unwrapped(called) is called:
         return entry[1], called, args
     return called, MISSING, args
 

@@ -20,20 +20,20 @@ _active: tuple[tuple[Tracer, Scope, Callable[[BaseException], None]], ...] = ()
 
 
 def attach(tracer: Tracer, scope: Scope, failed: Callable[[BaseException], None]) -> None:
-    """From now on this tracer is given what the program emits. `failed` is told if we could not do so."""
+    """From now on this tracer gets what the program emits. `failed` is called if an internal error prevents it."""
     global _active
     detach(tracer)
     _active = (*_active, (tracer, scope, failed))
 
 
 def detach(tracer: Tracer) -> None:
-    """No more."""
+    """Undo `attach`."""
     global _active
     _active = tuple(each for each in _active if each[0] is not tracer)
 
 
 def emit(event: str, /, *args: object, target: object = _NOTHING, **fields: object) -> None:
-    """Say that something happened that laws may be about; nothing is done where nobody watches.
+    """Report an event that laws may be about. Does nothing where nobody watches.
 
     `lawful.emit("checkout", 3, target=cart, user=user, express=True)` is the event `{"event": "checkout", "targetId":
     7, "args": [3], "express": true, "userId": 9, ...}` with file, line, thread and time. Arguments are noted as in

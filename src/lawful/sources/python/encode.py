@@ -29,7 +29,7 @@ def is_primitive(value: object) -> bool:
 def primitive(value: Any) -> Any:
     """A primitive value as events have it.
 
-    Strings are cut to 10,000 characters, what is no Unicode text in them is escaped. Ints beyond 64 bits become text,
+    Strings are cut to 10,000 characters, lone surrogates in them are escaped. Ints beyond 64 bits become text,
     or null if they are huge. Floats that are not finite become null.
     """
     kind = type(value)
@@ -51,7 +51,7 @@ def text(value: str) -> str:
     if not value.isascii():
         try:
             value.encode()
-        except UnicodeEncodeError:  # lone surrogates, as in file names that are no UTF-8
+        except UnicodeEncodeError:  # lone surrogates, as in file names that are not UTF-8
             value = value.encode(errors="backslashreplace").decode()
     return value
 

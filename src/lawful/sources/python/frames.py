@@ -108,7 +108,7 @@ def make_top(read: Read) -> Top:
 
 
 def _self_test(layout: Layout, read: Read) -> str | None:
-    """Looks at frames of which all is known."""
+    """Reads frames whose contents are known."""
     import ctypes
 
     def known(first: object, second: object, /, *rest: object) -> list[Any]:
@@ -152,7 +152,7 @@ def _self_test(layout: Layout, read: Read) -> str | None:
 
 @functools.cache
 def reader() -> tuple[Read | None, str | None]:
-    """The function that reads, or None and the reason why there is none. Tested at the first call."""
+    """The function that reads, or None and the reason why not. Tested at the first call."""
     refusal = _word_size_refusal()
     if refusal is not None:
         return None, refusal

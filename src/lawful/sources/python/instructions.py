@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 VERSION = sys.version_info[:2]
 
-# Bytecode is no public interface: what stands here was checked against these versions, and says nothing of others.
+# Bytecode is not a public interface: this module was checked against these versions, and does not know others.
 SUPPORTED = sys.implementation.name == "cpython" and (3, 11) <= VERSION <= (3, 13)
 
 # `CodeType.co_code` never shows the instructions that others are replaced by where the interpreter is watched.
 NAMES = {number: name for name, number in dis.opmap.items() if number < 256 and not name.startswith("INSTRUMENTED_")}
 
-# Instructions that put nothing on the stack, like all whose name begins with one of `_QUIET_PREFIXES`, and some that
-# put several values there. All others put one. How many they take follows from `dis.stack_effect`.
-_QUIET = set(
+# Instructions that put nothing on the stack, like all whose name begins with one of `_NO_RESULT_PREFIXES`, and some
+# that put several values there. All others put one. How many they take follows from `dis.stack_effect`.
+_NO_RESULT = set(
     "CACHE NOP RESUME MAKE_CELL COPY_FREE_VARS KW_NAMES PRECALL SETUP_ANNOTATIONS EXTENDED_ARG POP_TOP POP_EXCEPT"
     " PRINT_EXPR IMPORT_STAR LIST_APPEND LIST_EXTEND SET_ADD SET_UPDATE MAP_ADD DICT_MERGE DICT_UPDATE END_FOR"
     " END_ASYNC_FOR RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE INTERPRETER_EXIT".split()
 )
-_QUIET_PREFIXES = ("STORE_", "DELETE_", "POP_JUMP_", "JUMP_")
+_NO_RESULT_PREFIXES = ("STORE_", "DELETE_", "POP_JUMP_", "JUMP_")
 _PUSHES = {
     "STORE_FAST_LOAD_FAST": 1,
     "LOAD_FAST_LOAD_FAST": 2,
@@ -47,7 +47,7 @@ _ENDS = set(
 
 
 class UnknownBytecodeError(Exception):
-    """Code that no compiler of a supported version made, so that its stack cannot be foretold."""
+    """Code that no compiler of a supported version made, so that its stack cannot be predicted."""
 
 
 def _numbers(names: str) -> list[int]:
@@ -78,7 +78,7 @@ ATTR_HAS_FLAG = VERSION >= (3, 12)
 
 
 def _effect(op: int, arg: int, jump: bool) -> int:
-    """`dis.stack_effect`, where that tells what happens rather than what the compiler reckons with."""
+    """`dis.stack_effect`, corrected where it says what the compiler assumes and not what happens."""
     name = NAMES[op]
     if name == "RETURN_GENERATOR":
         return 1  # what is sent first, when the generator starts
@@ -102,7 +102,7 @@ def _pushes(op: int, arg: int) -> int:
         case name if name in _PUSHES:
             return _PUSHES[name]
         case name:
-            return 0 if name in _QUIET or name.startswith(_QUIET_PREFIXES) else 1
+            return 0 if name in _NO_RESULT or name.startswith(_NO_RESULT_PREFIXES) else 1
 
 
 @cache
@@ -129,7 +129,7 @@ def _direction(op: int) -> int:
 SHAPES = [_fixed_shape(op) for op in range(256)]  # None: see `shape`
 DIRECTIONS = [_direction(op) for op in range(256)]  # of a jump, else 0
 ENDS = bytes(NAMES.get(op) in _ENDS for op in range(256))  # the next instruction does not follow
-_caches = [-1] * 256  # code units of inline cache after an instruction; learned where it is first met
+_caches = [-1] * 256  # code units of inline cache after an instruction; found where it is first met
 
 
 def next_unit(ops: bytes, unit: int) -> int:

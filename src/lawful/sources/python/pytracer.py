@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class DeliveredError(Exception):
-    """Carries an exception of `deliver` out to the hook, which lets it go on into the program."""
+    """Carries an exception of `deliver` out of the hook and into the program."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -54,18 +54,18 @@ class ThreadState(threading.local):
 
 
 class Hooks(Protocol):
-    """How the tracer is told of what the program does."""
+    """How the interpreter reports what the program does."""
 
     def install(self) -> None: ...
 
     def remove(self) -> None: ...
 
     def rearm(self) -> None:
-        """Starts of all own code are to be told once more."""
+        """Report the start of all own code once more."""
         ...
 
     def after_fork(self) -> None:
-        """This is a child process now: there are no other threads."""
+        """This is a child process now, with one thread."""
         ...
 
 
@@ -75,7 +75,7 @@ _LONGEST = 0.001  # seconds: beyond this something else has run
 
 
 class CallbackTimer:
-    """What callbacks cost, by timing one of 64. What is timed elsewhere is skipped."""
+    """What callbacks cost, by timing one of 64. Deliveries are timed elsewhere."""
 
     def __init__(self) -> None:
         self.spent = 0.0
@@ -137,7 +137,7 @@ class PythonTracer(Tracer):
         self._process = 0
         self._began: float | None = None
         self._running = False
-        self._over = False  # what comes now comes too late
+        self._over = False  # events that come now come too late
         self._tells_gone = gone
         self._identity = Identity(self._gone)
         self.sampler = ObjectSampler()
@@ -159,7 +159,7 @@ class PythonTracer(Tracer):
 
     def take_over(self, other: PythonTracer) -> None:
         self._identity, other._identity = other._identity, Identity()
-        self._identity.tell(self._gone)
+        self._identity.set_gone(self._gone)
         self._context.identity = self._identity
         self.thread, self._threads = other.thread, other._threads
         self._process, self._began = other._process, other._began
@@ -194,7 +194,7 @@ class PythonTracer(Tracer):
     def _sweep_and_deliver(self) -> None:
         self._identity.sweep()
         with self._delivery:
-            self._hand_over()
+            self._deliver_all()
 
     def emit(self, event: Event) -> None:
         self._unwatched(lambda: self._add(event.copy()))
@@ -258,7 +258,7 @@ class PythonTracer(Tracer):
     # -- for the hooks ---------------------------------------------------------------------------
 
     def failed(self, error: BaseException) -> None:
-        """A fault of the tracer: watching ends, and the program goes on."""
+        """An internal error: watching ends, and the program goes on."""
         if self.fault is None:
             self.fault = error
         self._buffer.clear()
@@ -322,7 +322,7 @@ class PythonTracer(Tracer):
             with self._delivery:
                 for event in events:
                     self._append(event, number)
-                self._hand_over()
+                self._deliver_all()
             return
         for event in events:
             self._append(event, number)
@@ -344,7 +344,7 @@ class PythonTracer(Tracer):
             self._buffer.append(event)
 
     def _gone(self, number: int, kind: type) -> None:
-        # Called at any time, also in the middle of the tracer's own work: nothing is delivered from here.
+        # This runs at any time, also in the middle of the tracer's own work: it delivers nothing.
         sampled = self.sampler.gone(number)
         if not self._running or not (sampled or self._tells_gone):
             return
@@ -367,17 +367,17 @@ class PythonTracer(Tracer):
             free = self._delivery.acquire(timeout=0.1)
         if free:
             try:
-                self._hand_over()
+                self._deliver_all()
             finally:
                 self._delivery.release()
 
     def flush_now(self) -> None:
-        """Deliver what was gathered, from inside a hook."""
+        """Deliver the gathered events, from inside a hook."""
         if not self.thread.delivering:
             with self._delivery:
-                self._hand_over()
+                self._deliver_all()
 
-    def _hand_over(self) -> None:
+    def _deliver_all(self) -> None:
         state = self.thread
         buffer = self._buffer
         state.delivering = True

@@ -54,7 +54,7 @@ _LOADING = pattern((*_LOADS, Op.LOAD_CONST))
 
 
 class CallMarks(NamedTuple):
-    """What is noted of calls besides."""
+    """What probes of calls note besides."""
 
     callers: frozenset[str] = frozenset()  # under which names something is called that is wanted
     name_unwanted: bool = False  # calls by other names can be left alone
@@ -150,7 +150,7 @@ def _probes(code: CodeType, wanted: bytes, marks: CallMarks) -> tuple[list[Probe
 
 
 def _with_field_hints(probe: Probe, code: CodeType, joins: Set[int]) -> Probe:
-    """The same, with what is known of a field that is written."""
+    """The same probe; if it writes a field, with where its operands lie before, and whether it counts."""
     ops, args = code.co_code[::2], code.co_code[1::2]
     unit = probe.offset // 2
     while ops[unit] == EXTENDED_ARG:

@@ -1,4 +1,4 @@
-"""Follows the instructions of a code object with what is known of the value stack, and finds those that are watched.
+"""Follows the instructions of a code object, tracks names on the value stack, and finds watched instructions.
 
 The twin in C is _native/tracer/sites.c; test_sites_native.py compares them.
 """
@@ -36,7 +36,7 @@ class Watchable(NamedTuple):
     operation: Operation
     operands: int  # 0: a call, whose operands are counted at the place
     method: str | None  # the special method, if it is always the same
-    # How far above `Probe.base` the result lies at `Probe.result`. None: there is none, and the operation is done when
+    # How far above `Probe.base` the result lies at `Probe.result`. None: no result, and the operation is done when
     # that instruction comes.
     result_above: int | None
 
@@ -86,7 +86,7 @@ _NULL_FIRST = VERSION <= (3, 12)
 # A prefix makes an event of its own; on 3.11 the instruction it belongs to makes none.
 EVENT_AT_PREFIX = VERSION == (3, 11)
 
-# What is known of a value on the stack: the attribute it was loaded by; the global, as a tuple; that it is NULL.
+# A value on the stack: the attribute it was loaded by; the global, as a tuple; NULL; or None if it is unknown.
 _Value = str | tuple[str] | int | None
 _Stack = list[_Value]
 _NULL = 0
@@ -229,7 +229,7 @@ def _note_name(op: int, arg: int, stack: _Stack, names: tuple[str, ...]) -> None
 
 
 def _named(op: int, arg: int, stack: _Stack) -> _Value:
-    """What is known of the callable of a call, or of the method that is left with an exception."""
+    """The name of a call's callable, or of the method that leaves a `with` block with an exception."""
     if op == Op.WITH_EXCEPT_START:
         return stack[-4]
     operands = _operands(op, arg)
@@ -239,7 +239,7 @@ def _named(op: int, arg: int, stack: _Stack) -> _Value:
 
 
 def _operands(op: int, arg: int) -> int:
-    """How many a call has; 0: it is none."""
+    """How many operands a call has; 0: it is not a call."""
     if op == Op.CALL:
         return 2 + arg
     if op == Op.CALL_KW:

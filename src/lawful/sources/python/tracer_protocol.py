@@ -94,7 +94,7 @@ class Want(IntFlag):
     RECEIVER = 2048  # the first argument is the receiver, also if it was passed as a plain argument
     EXIT = 4096  # the process ends in this call (`os._exit`): everything must be handed over before it
     SITE = 8192  # file and line
-    # The same events, for the learner. Of what has no id there are none.
+    # The same events, for the learner, of objects that have an id.
     LEARN = 16384  # func_pre
     LEARN_NEW = 131072
     LEARN_READ = 1048576
@@ -121,7 +121,7 @@ class Callee(NamedTuple):
 
     name: str  # as events have it
     wants: Want
-    group: int = 0  # only objects of this group that were taken as samples are told of; 0: everything is told
+    group: int = 0  # report only objects of this group that are samples; 0: report everything
 
 
 class CodePlan(NamedTuple):
@@ -149,7 +149,7 @@ class Sampling(NamedTuple):
 
 
 class WatchPlanner(Protocol):
-    """Decides what is watched. Tracers ask once and remember the answer, so these methods may be slow.
+    """Decides about code and callees. Tracers ask once and remember the answer, so these methods may be slow.
 
     Explicit subclasses inherit defaults for all that follows `class_name`: a planner that has no callees with
     `Want.ON_CALL`, no library filter, and nobody who wants to know which code starts.
@@ -174,7 +174,7 @@ class WatchPlanner(Protocol):
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
         """For a code object whose plan has a callee: the same for this type of first argument.
 
-        A law may name a method by a subclass; a plain function's first argument is no receiver.
+        A law may name a method by a subclass; a plain function's first argument is not a receiver.
         """
         ...
 
@@ -273,7 +273,7 @@ class Tracer(Protocol):
     flush_at: int  # how many events are gathered before they are delivered
     learner: LearnerFeed | None  # who learns, if the tracer `learns`. Set: its window is another one now.
     lazy_events: bool  # events are delivered as objects that make the dict when it is needed (C tracer only)
-    message_cache: Any  # what is known of messages that lie in queues, or None (C tracer only)
+    message_cache: Any  # the C core's `MessageCache` of messages that lie in queues, or None (C tracer only)
 
     @property
     def pending(self) -> int:
@@ -302,7 +302,7 @@ class Tracer(Protocol):
         ...
 
     def release(self, group: int) -> None:
-        """Samples of this group that are alive are none any more: nothing more is told of them, not even `gone`."""
+        """Living samples of this group are not samples any more: there are no more events of them, not even `gone`."""
         ...
 
     def samples(self, group: int) -> tuple[int, int, int]:
@@ -314,14 +314,13 @@ class Tracer(Protocol):
         ...
 
     def rearm(self) -> None:
-        """`WatchPlanner.on_seen` is to be told again of all own code that starts from now on, once."""
+        """Call `WatchPlanner.on_seen` again for all own code that starts from now on, once."""
         ...
 
     def take_over(self, other: Self) -> None:
         """Before the start: take over from a tracer of the same core that runs, and is to stop before this one starts.
 
-        Objects and threads keep their numbers, and time goes on. Calls that are going on have no end in what this one
-        tells.
+        Objects and threads keep their numbers, and time goes on. Open calls have no end in the events of this one.
         """
         ...
 
@@ -330,11 +329,11 @@ class Tracer(Protocol):
         ...
 
     def stop(self) -> None:
-        """Leave the interpreter as it was. What was gathered is delivered."""
+        """Leave the interpreter as it was, and deliver the gathered events."""
         ...
 
     def flush(self) -> None:
-        """Deliver what was gathered so far."""
+        """Deliver the gathered events."""
         ...
 
     def emit(self, event: Event) -> None:
@@ -342,7 +341,7 @@ class Tracer(Protocol):
         ...
 
     def suspend(self) -> None:
-        """This thread does Lawful's own work now: functions that it starts are not the program's doing."""
+        """This thread does Lawful's own work now: do not report the functions that it starts."""
         ...
 
     def resume(self) -> None:
@@ -352,7 +351,7 @@ class Tracer(Protocol):
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: events get a field `process`, ids go on at process * 2**32.
 
-        What the parent had gathered and not delivered is its own business, and forgotten here. Samples that are alive
+        The parent delivers the events it has gathered; the child forgets them. Samples that are alive
         stay samples; `born` and `taken` count from 0, and the coins go on with another seed.
         """
         ...

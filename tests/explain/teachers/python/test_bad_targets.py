@@ -11,7 +11,7 @@ from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Basis, Bounds
 from lawful.explain.teachers.python.execution_source import PythonSource
-from lawful.explain.teachers.python.options import Way
+from lawful.explain.teachers.python.options import ExplorationWay
 
 TEXT = """
     import asyncio
@@ -129,7 +129,7 @@ def test_what_is_wrong_is_said(folder: Path, name: str, slug: str, message: str,
 
 
 @pytest.mark.parametrize("way", ["exhaustive", "symbolic", "testing"])
-def test_what_a_class_refuses_is_no_input(folder: Path, way: Way) -> None:
+def test_what_a_class_refuses_is_no_input(folder: Path, way: ExplorationWay) -> None:
     """Nor are the events of its making those of the function."""
     if way == "symbolic":
         pytest.importorskip("z3")

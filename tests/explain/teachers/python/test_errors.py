@@ -9,7 +9,7 @@ import pytest
 from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python.execution_source import PythonSource
-from lawful.explain.teachers.python.options import Way, error_of
+from lawful.explain.teachers.python.options import ExplorationWay, error_of
 
 TEXT = """\
 import lawful
@@ -78,7 +78,7 @@ def test_a_line_of_another_file(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["exhaustive", "symbolic"])
-def test_labels_say_what_the_error_is(file: Path, way: Way) -> None:
+def test_labels_say_what_the_error_is(file: Path, way: ExplorationWay) -> None:
     for error, label in (
         (None, "error"),
         ("Mine", "Mine"),

@@ -11,7 +11,7 @@ from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Basis, Bounds
 from lawful.explain.teachers.python.execution_source import PythonSource
-from lawful.explain.teachers.python.options import Way
+from lawful.explain.teachers.python.options import ExplorationWay
 
 PROGRAM = """
     import enum, functools
@@ -91,7 +91,7 @@ def examples(tmp_path: Path, function: str, bound: int = 1, **options: object) -
 
 
 @pytest.mark.parametrize("way", ["exhaustive", "symbolic", "testing"])
-def test_methods_and_functions(tmp_path: Path, way: Way) -> None:
+def test_methods_and_functions(tmp_path: Path, way: ExplorationWay) -> None:
     complete = Basis.COMPLETE
     assert examples(tmp_path, "main", way=way) == ({"n=1"}, {"n=0"}, complete)
     assert examples(tmp_path, "Car.stop", way=way) == (

@@ -10,7 +10,7 @@ import pytest
 from explain import brute
 from lawful.explain.teacher import Basis, Bounds
 from lawful.explain.teachers.python.execution_source import PythonSource
-from lawful.explain.teachers.python.options import Way
+from lawful.explain.teachers.python.options import ExplorationWay
 
 BOOLEANS = (False, True)
 
@@ -45,7 +45,7 @@ PROGRAMS: list[tuple[str, tuple[str, ...], int, Any]] = [
 @pytest.mark.parametrize("way", ["exhaustive", "symbolic", "testing"])
 @pytest.mark.parametrize(("name", "functions", "bound", "inputs"), PROGRAMS, ids=[each[0] for each in PROGRAMS])
 def test_words_are_those_of_brute_force(
-    name: str, functions: tuple[str, ...], bound: int, inputs: Any, way: Way
+    name: str, functions: tuple[str, ...], bound: int, inputs: Any, way: ExplorationWay
 ) -> None:
     file = brute.EXAMPLES / f"{name}.py"
     expected = brute.words(file, functions, inputs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from lawful.errors import LawfulError
+from lawful.explain.settings import TeacherName
 from lawful.explain.teacher import MOST_EVENTS, Limits
 
 
@@ -27,9 +27,7 @@ from lawful.explain.teachers.c.base_teacher import CTeacher  # noqa: E402 - not 
 from lawful.explain.teachers.c.cbmc import find_cbmc  # noqa: E402
 from lawful.explain.teachers.c.instrument import instrument  # noqa: E402
 
-__all__ = ["CTeacher", "Way", "c_teacher"]
-
-Way = Literal["one-run", "asking"]
+__all__ = ["CTeacher", "c_teacher"]
 
 
 def c_teacher(
@@ -39,7 +37,7 @@ def c_teacher(
     events: Sequence[str] = (),
     kinds: Sequence[str] = (),
     error: str | int | None = None,
-    way: Way = "one-run",
+    way: TeacherName = "one-run",
     limits: Limits | None = None,
     trap: bool = True,
     most: int = MOST_EVENTS,

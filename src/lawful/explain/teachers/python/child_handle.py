@@ -18,6 +18,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -297,7 +298,7 @@ def child_config(
         "name": str(target),
         "folder": str(folder),
         "path": path,
-        "error": error.as_json(),
+        "error": asdict(error),
         "branches": branches,
     }
     if isinstance(target, PytestTarget):

@@ -138,7 +138,7 @@ def _add_class(kind: type, module: ModuleType, found: dict[Any, OwnFunction], cl
 
 
 def _add(value: object, module: ModuleType, found: dict[Any, OwnFunction]) -> list[tuple[str, str]]:
-    function = names.wrapped(value)
+    function = names.unwrapped(value)
     if type(function) is not FunctionType or names.module_of(function) != module.__name__:
         return []
     added = []
@@ -200,7 +200,7 @@ class _Index:
         for each in _nested(function.code):
             called |= self._of(each)
         for name in _used(function.code):
-            value = names.wrapped(function.space.get(name))
+            value = names.unwrapped(function.space.get(name))
             if type(value) is FunctionType:
                 called |= self._of(value.__code__)
             elif names.is_class(value):

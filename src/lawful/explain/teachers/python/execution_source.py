@@ -25,7 +25,14 @@ from lawful.explain.teacher import (
 from lawful.explain.teachers.python.child_handle import ChildDied, ChildPool, child_config
 from lawful.explain.teachers.python.determinism import DeterminismCheck
 from lawful.explain.teachers.python.letter_choice import Letter, LetterChooser, TrialRun, alphabet_of
-from lawful.explain.teachers.python.options import WAYS, ErrorChoice, EventChoice, Way, error_of, events_of
+from lawful.explain.teachers.python.options import (
+    EXPLORATION_WAYS,
+    ErrorChoice,
+    EventChoice,
+    ExplorationWay,
+    error_of,
+    events_of,
+)
 from lawful.explain.teachers.python.run_results import BoundRun, RunTotals, reached
 
 _LONGEST = 200  # events of an execution that are recorded at least
@@ -50,14 +57,14 @@ class PythonSource(OptionalSourceParts):
         inputs: object = None,
         events: EventChoice | Sequence[str] | None = None,
         error: str | ErrorChoice | None = None,
-        way: Way = "auto",
+        way: ExplorationWay = "auto",
         limits: Limits | None = None,
         seed: int = 0,
         samples: int = 2000,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        if way not in WAYS:
-            raise LawfulError("explain-way", f"there is no way {way!r}", hint=", ".join(WAYS))
+        if way not in EXPLORATION_WAYS:
+            raise LawfulError("explain-way", f"there is no way {way!r}", hint=", ".join(EXPLORATION_WAYS))
         found = target_of(target, folder)
         if isinstance(found, CTarget):
             raise LawfulError("explain-target", f"{found} is no Python", hint="C programs have a teacher of their own")
@@ -102,7 +109,7 @@ class PythonSource(OptionalSourceParts):
             self.report = run.report(bounds, self.alphabet)
             yield from (each for each in run.executions.values() if len(each.word) <= bounds.word_length)
             return
-        run = BoundRun(limits, max(_LONGEST, 2 * bounds.word_length))
+        run = BoundRun(limits=limits, most=max(_LONGEST, 2 * bounds.word_length))
         self.report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True, begun=((),))
         try:
             for each in self._explored(size, run):
@@ -264,7 +271,7 @@ class PythonSource(OptionalSourceParts):
 
     def _repeated_test(self, request: Mapping[str, Any], run: BoundRun) -> None:
         """Runs a test once more, with another order of sets: what it does then must be what it did."""
-        other = BoundRun(run.limits, run.most)
+        other = BoundRun(limits=run.limits, most=run.most)
         end: Mapping[str, Any] = {}
         for message in self._children.run(request, 1):
             for _ in self._new(message, other, None):
@@ -332,9 +339,9 @@ class PythonSource(OptionalSourceParts):
         self.way = str(finish.get("way", self.way))
         complete = bool(finish["complete"]) and totals.whole
         given_up = self.way == "symbolic" and not finish["complete"]
-        run.slow, run.begun = totals.counts["slow"], totals.begun
-        if run.left_out or totals.counts["lost"] or given_up:
-            run.begun.add(())
+        run.slow = totals.counts["slow"]
+        unknown = {()} if run.left_out or totals.counts["lost"] or given_up else set()
+        run.begun = tuple(sorted(totals.begun | unknown))
         run.left_out |= bool(run.begun)
         if self._numbers_fixed and self.way != "symbolic":
             check.after(bound, run.warnings)

@@ -9,14 +9,14 @@ from typing import Any
 from lawful.errors import LawfulError
 from lawful.explain.graph_search import distances
 from lawful.explain.teacher import Alphabet, Event
-from lawful.explain.teachers.python.options import ErrorChoice, EventChoice, Kind
+from lawful.explain.teachers.python.options import ErrorChoice, EventChoice, EventKind
 
 
 @dataclass(frozen=True)
 class Letter:
     """An event that could be a letter. `function`: the number of the own function that it belongs to."""
 
-    kind: Kind
+    kind: EventKind
     key: tuple[Any, ...]
     label: str
     file: str | None = None
@@ -43,7 +43,7 @@ class LetterChooser:
         self._reachable = set(described["reachable"])
         self.kinds = self._kinds()
 
-    def _kinds(self) -> tuple[Kind, ...]:
+    def _kinds(self) -> tuple[EventKind, ...]:
         events, emits = self.events, self._described["emits"]
         if events.kinds is not None:
             return events.kinds

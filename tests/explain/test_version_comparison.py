@@ -14,11 +14,10 @@ from lawful.explain.automata import words
 from lawful.explain.bounds import Range
 from lawful.explain.compared_program import ComparedProgram, FixedEndings, ObservedEndings
 from lawful.explain.comparison import Comparison, Side
-from lawful.explain.differences import diff, merge
 from lawful.explain.learning_run import LearnerName, relative_to_cwd
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Event, Execution, Limits, Report, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
-from lawful.explain.version_comparison import ComparisonSettings
+from lawful.explain.version_comparison import ComparisonSettings, diff, merge
 
 
 def always(*runs: str) -> ToyRuns:

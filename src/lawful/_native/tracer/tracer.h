@@ -135,6 +135,12 @@ extern PyObject *text_res, *text_resultId, *text_target;
 
 #define CALL_WORDS 12 /* words, for those of one call */
 
+enum {
+    PENDING_GENERAL,       /* the general path ends it */
+    PENDING_PLAIN,         /* its numbers are all that its end has; not if the receiver has died */
+    PENDING_VALUES         /* its numbers and values are, unless the receiver dies */
+};
+
 typedef struct {
     Callee *callee;
     RunFrame *frame;
@@ -148,9 +154,8 @@ typedef struct {
     uint32_t place;        /* that callee-side events have */
     int offset;            /* of the probe; callee side: -1 */
     bool asks_type;             /* it makes no object, though a class is called */
-    bool plain;            /* its numbers are all there is to tell at its end; not if the receiver has died */
-    bool has_values;           /* its numbers and values are all there is to tell, unless the receiver dies */
-    uint64_t values[CALL_WORDS]; /* if it is valued: what its beginning had, in place of the payload */
+    uint8_t fast;          /* which path began it, and may end it */
+    uint64_t values[CALL_WORDS]; /* what its beginning had, in place of the payload (record_values.h); the first is 0: nothing */
 } Pending;
 
 /* One that has nothing but this. Each field by itself: a compiler zeroes the whole by an instruction that takes longer. */
@@ -160,7 +165,9 @@ static inline void pending_clear(Pending *pending, Callee *callee, RunFrame *fra
     pending->payload = pending->token = pending->gone = NULL;
     pending->type = NULL;
     pending->gone_group = NULL;
-    pending->asks_type = pending->plain = pending->has_values = false;
+    pending->asks_type = false;
+    pending->fast = PENDING_GENERAL;
+    pending->values[0] = 0;
     pending->target = target;
     pending->begun = 0;
     pending->place = 0;
@@ -226,7 +233,7 @@ struct Tracer {
     PyObject_HEAD
     /* What each callback asks for comes first. */
     bool running, broken;
-    bool plain;                /* records are kept until there are enough of them, however many that is */
+    bool buffers;              /* records are kept until there are enough, however many that is */
     bool tasks;                /* a coroutine was seen */
     int32_t suspended_threads;            /* threads that do Lawful's own work */
     int slot;                  /* among the running tracers, -1 if it does not run */

@@ -23,7 +23,6 @@ from lawful.explain.teacher import (
     Alphabet,
     Answer,
     Bounds,
-    Conjecture,
     Counterexample,
     Counts,
     Event,
@@ -95,7 +94,7 @@ class Knowing:
     def member(self, word: tuple[int, ...]) -> Answer:
         return Answer.YES if self.language.accepts(word) else Answer.NO
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         started = time.process_time()
         given = Automaton(self.language.labels, automaton.initial, automaton.transitions, automaton.accepting)
         wrong = equivalent(self.language, given)

@@ -38,6 +38,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pairs import SURE, Pairs, pair
+from tables import progress, table
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "vfs"
 LAWS = EXAMPLE / "refcounts.toml"
@@ -292,7 +293,7 @@ class Overhead:
                 rate = self.options.error_rate or workload.error_rate
                 curve = Curve(workload, way, rate)
                 self.curves.append(curve)
-                say(f"{workload.name}, {way.title}")
+                progress(f"{workload.name}, {way.title}")
                 try:
                     for _ in range(self.options.repeats):
                         self.measure(curve)
@@ -368,7 +369,7 @@ def in_pairs(options: argparse.Namespace) -> Iterator[Pairs]:
         for way in options.ways:
             if way.log:
                 continue
-            say(f"{workload.name}, {way.title}, in pairs")
+            progress(f"{workload.name}, {way.title}, in pairs")
             found = Pairs(workload.title, way.title, way.limit)
             with tempfile.TemporaryDirectory(prefix="lawful-bench-") as folder:
                 fixed = Path(folder, "fixed.policy")
@@ -427,7 +428,7 @@ def simulated(error_rate: float, sessions: int, seed: int) -> Iterator[Detection
     from lawful.confidence.engine import Demand
 
     for factor in FACTORS:
-        say(f"simulation, {factor:g} times the error rate")
+        progress(f"simulation, {factor:g} times the error rate")
         random = Random(f"{seed} {factor}")
         result = None
         for _ in range(sessions):
@@ -459,7 +460,7 @@ def session(demand: Any, rate: float, random: Random, together: int = 16) -> boo
 
 
 @dataclass(frozen=True)
-class Plant:
+class SeededBug:
     """A file system with a mistake, and how it is watched."""
 
     fs: str
@@ -477,10 +478,10 @@ class Plant:
         return policy_parser.parse(f"policy sides-{self.sides} start on {on} state done: sample none")
 
 
-PLANTS = [Plant("leakyfs", 1), Plant("hastyfs", 1), Plant("hastyfs", 4)]
+SEEDED_BUGS = [SeededBug("leakyfs", 1), SeededBug("hastyfs", 1), SeededBug("hastyfs", 4)]
 
 
-class Truth:
+class SeededTruth:
     """Knows which objects of a file system have a mistake, in the order of their births, whoever watches or not."""
 
     def __init__(self, fs: Any) -> None:
@@ -512,19 +513,19 @@ class Truth:
         return noted
 
 
-def watched(plant: Plant, error_rate: float, sessions: int, seed: int) -> Iterator[Detection]:
+def watched(bug: SeededBug, error_rate: float, sessions: int, seed: int) -> Iterator[Detection]:
     """The example with a file system that makes mistakes, watched from the first life to the target."""
     from lawful.confidence.statistics import samples_needed
 
     needed = samples_needed(error_rate, DELTA)
     for factor in FACTORS:
-        say(f"{plant.title}, {factor:g} times the error rate")
-        random = Random(f"{seed} {plant.title} {factor}")
+        progress(f"{bug.title}, {factor:g} times the error rate")
+        random = Random(f"{seed} {bug.title} {factor}")
         rate = factor * error_rate
-        right = 0 if plant.sides == 1 else None
-        results = {name: Detection(plant.title, name, factor, rate, needed, right=right) for name in CLASSES}
+        right = 0 if bug.sides == 1 else None
+        results = {name: Detection(bug.title, name, factor, rate, needed, right=right) for name in CLASSES}
         for _ in range(sessions):
-            there, violations = watched_session(plant, error_rate, rate, needed, random)
+            there, violations = watched_session(bug, error_rate, rate, needed, random)
             for name, result in results.items():
                 result.sessions += 1
                 result.found += violations[name] > 0
@@ -534,18 +535,18 @@ def watched(plant: Plant, error_rate: float, sessions: int, seed: int) -> Iterat
 
 
 def watched_session(
-    plant: Plant, error_rate: float, rate: float, needed: int, random: Random
+    bug: SeededBug, error_rate: float, rate: float, needed: int, random: Random
 ) -> tuple[dict[str, bool], dict[str, int]]:
     """By class: was there a mistake in the first lives, as many as are needed? And how many were found?"""
     import lawful
 
-    subject = Subject("tree", {"depth": 3, "width": 3}, plant.fs, rate, random.getrandbits(32))
-    truth = Truth(subject.mount.fs)
+    subject = Subject("tree", {"depth": 3, "width": 3}, bug.fs, rate, random.getrandbits(32))
+    truth = SeededTruth(subject.mount.fs)
     with lawful.watch(
         [LAWS],
         confidence=1 - DELTA,
         error_rate=error_rate,
-        policy=plant.policy,
+        policy=bug.policy,
         on_violation="count",
         seed=random.getrandbits(32),
         project=EXAMPLE,
@@ -566,10 +567,6 @@ def violations_of(summary: Any) -> int:
 
 
 # -- the tables --------------------------------------------------------------------------------------------------------
-
-
-def say(text: str) -> None:
-    print(f"... {text}", file=sys.stderr, flush=True)
 
 
 def heading(options: argparse.Namespace) -> Iterator[str]:
@@ -653,15 +650,6 @@ def found(result: Detection) -> list[str]:
         "ok" if result.holds else "MISSED",
         "" if result.right is None else f"{result.right:,}",
     ]
-
-
-def table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
-    lines = [head, *rows]
-    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(head))]
-    lines.insert(1, ["-" * widths[0]] + ["-" * (width - 1) + ":" for width in widths[1:]])
-    for line in lines:
-        first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        yield f"| {' | '.join([line[0].ljust(len(first)), *others])} |"
 
 
 def draw(measured: Overhead, folder: Path) -> None:
@@ -754,8 +742,8 @@ def main() -> int:
     if "simulation" in options.parts:
         results += simulated(error_rate, 10 * options.sessions, options.seed)
     if "detection" in options.parts:
-        for plant in PLANTS:
-            results += watched(plant, error_rate, options.sessions, options.seed)
+        for bug in SEEDED_BUGS:
+            results += watched(bug, error_rate, options.sessions, options.seed)
         failed |= any(each.right not in (None, each.sessions) for each in results)
     if results:
         print("\n".join(detection(results, error_rate)))

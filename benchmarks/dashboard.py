@@ -69,12 +69,12 @@ def chunks(folder: Path, names: Sequence[str], seconds: float, interval: float) 
             print(f"{name:24}{way:13}{clock:10}{estimates[0]:>28}{estimates[1]:>28}  {judged}".rstrip())
         for way in WAYS[2:]:
             waits = [each - 1 for each in estimate(pairs(found, way, "waits"), total)]
-            told = (
+            text = (
                 f"own {1 + per_second(found, way, 'own'):.4f}, {per_second(found, way, 'states'):.1f} states a second"
             )
-            told += f", waits {waits[0]:+.1f} ({waits[1]:+.1f} to {waits[2]:+.1f})"
+            text += f", waits {waits[0]:+.1f} ({waits[1]:+.1f} to {waits[2]:+.1f})"
             print(
-                f"{name:24}{way:13}{told}; {len(found)} pairs, {1 / per_second(found, way, 'thread'):.1f} times as fast"
+                f"{name:24}{way:13}{text}; {len(found)} pairs, {1 / per_second(found, way, 'thread'):.1f} times as fast"
             )
 
 

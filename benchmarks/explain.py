@@ -74,14 +74,15 @@ def measured(program: str, unwind: int, way: str) -> Result:
     from lawful.explain.bounds import Range
     from lawful.explain.learning_run import learn_from
     from lawful.explain.postprocess import picture
-    from lawful.explain.teacher_setup import ExplainSettings, teacher_of_target
+    from lawful.explain.settings import ExplainSettings
+    from lawful.explain.teacher_setup import teacher_of_target
 
     file = f"{EXAMPLES / 'python' / program}.py:main" if way == "python" else f"{EXAMPLES / 'c' / program}.c"
     settings = ExplainSettings(teacher="asking" if way == "asking" else "one-run")
     learner = "words" if way in ("one-run", "python") else "table"
     began = spent()
     with ExitStack() as stack:
-        teacher = teacher_of_target(file, settings, None, stack).teacher
+        teacher, _ = teacher_of_target(file, settings, None, stack, str)
         done = learn_from(teacher, learner=learner, within=Range(max_unwind=unwind, every=True))  # type: ignore[arg-type]
     seconds = spent() - began
     alphabet, length = teacher.alphabet, done.bounds.word_length
@@ -117,7 +118,7 @@ def heading(*names: str) -> None:
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
 
 
-def told(text: str) -> None:
+def print_row(text: str) -> None:
     print(f"| {text} |", flush=True)
 
 
@@ -132,11 +133,11 @@ def table_1(rows: list[Row], way: str, timeout: float) -> dict[Row, Result | Non
         got = found[row] = measure(row.program, row.unwind, way, timeout)
         if got is None:
             cells = f"{row.program} | | | | {row.unwind} | more than {timeout:g} | | | | |"
-            told(f"{cells} | {row.paper} | {row.seconds:.2f}")
+            print_row(f"{cells} | {row.paper} | {row.seconds:.2f}")
             continue
         asked, worked = got["membership"], got["worked"]
         share = f"{worked:,} ({worked / asked:.2%})" if asked else "-"
-        told(
+        print_row(
             f"{row.program} | {got['first length']} | {got['length']} | {got['iterations']} | {got['unwind']} "
             f"| {got['seconds']:.2f} | {got['states']} | {got['edges']} | {asked:,} | {share} | {got['conjectures']} "
             f"| {row.paper} | {row.seconds:.2f}"
@@ -153,7 +154,7 @@ def beside(rows: list[Row], found: dict[str, dict[Row, Result | None]]) -> bool:
     for row in rows:
         got = [each[row] for each in found.values()]
         if any(each is None for each in got):
-            told(f"{row.program} | {row.unwind} | not ended in time {'| ' * (len(found) + 1)}")
+            print_row(f"{row.program} | {row.unwind} | not ended in time {'| ' * (len(found) + 1)}")
             continue
         seconds = {way: each[row]["seconds"] for way, each in found.items()}  # type: ignore[index]
         same = same and len({tuple(each["words"]) for each in got if each is not None}) == 1
@@ -161,7 +162,7 @@ def beside(rows: list[Row], found: dict[str, dict[Row, Result | None]]) -> bool:
             total[way] += one
         paper += row.seconds
         ratio = seconds["asking"] / seconds["one-run"]
-        told(
+        print_row(
             f"{row.program} | {row.unwind} | {' | '.join(f'{one:.2f}' for one in seconds.values())} | {ratio:.0f} x "
             f"| {row.seconds:.2f}"
         )
@@ -169,7 +170,7 @@ def beside(rows: list[Row], found: dict[str, dict[Row, Result | None]]) -> bool:
         print("\nnothing could be compared")
         return same
     ratio = total["asking"] / total["one-run"]
-    told(f"total | | {' | '.join(f'{one:.2f}' for one in total.values())} | {ratio:.1f} x | {paper:.2f}")
+    print_row(f"total | | {' | '.join(f'{one:.2f}' for one in total.values())} | {ratio:.1f} x | {paper:.2f}")
     verdict = "ok" if ratio >= TARGET else "MISSED"
     print(f"\ntarget: at least {TARGET:g} x apart in total: {ratio:.1f} x, {verdict}")
     print(f"the same failing words in all ways: {'yes' if same else 'NO'}")
@@ -182,9 +183,9 @@ def python_table(rows: list[Row], timeout: float) -> None:
     for row in rows:
         got = measure(row.program, row.unwind, "python", timeout)
         if got is None:
-            told(f"{row.program} | | | {row.unwind} | more than {timeout:g} | | |")
+            print_row(f"{row.program} | | | {row.unwind} | more than {timeout:g} | | |")
             continue
-        told(
+        print_row(
             f"{row.program} | {got['length']} | {got['iterations']} | {got['unwind']} | {got['seconds']:.2f} "
             f"| {got['states']} | {got['edges']} | {got['processes']:,}"
         )

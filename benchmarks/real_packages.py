@@ -28,6 +28,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tables import progress, table
+
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lawful" / "real-packages"
 VERDICTS = Path(__file__).resolve().with_name("findings.md")
@@ -156,13 +158,13 @@ class Environment:
 
     def prepare(self, packages: Iterable[Package], wheel: Path | None = None) -> None:
         if not self.python.exists():
-            say("making a virtual environment")
+            progress("making a virtual environment")
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(self.home)], check=True)
             self.pip("install", PYTEST)
         for package in packages:
             mark = self.home / f"{'+'.join((package.name, package.version, *package.needs))}.installed"
             if not mark.exists():
-                say(f"installing {package.name}")
+                progress(f"installing {package.name}")
                 # In place: what is tested is then the code of the project that the tests belong to.
                 self.pip("install", PYTEST, *package.needs, "-e", str(self.source(package)))
                 mark.touch()
@@ -207,7 +209,7 @@ class Environment:
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
         if mark.exists() and mark.read_text() == digest:
             return
-        say("installing Lawful")
+        progress("installing Lawful")
         self.pip("install", str(wheel))
         self.pip("install", "--force-reinstall", "--no-deps", str(wheel))
         mark.write_text(digest)
@@ -270,7 +272,7 @@ def lawful_wheel(environment: Environment) -> Path:
     digest, files = lawful_state()
     folder = environment.folder / "lawful" / digest
     if not folder.exists():
-        say("building Lawful")
+        progress("building Lawful")
         with tempfile.TemporaryDirectory(prefix="lawful-bench-") as scratch:
             copy, wheels = Path(scratch, "copy"), Path(scratch, "wheels")
             for path in files:
@@ -349,7 +351,7 @@ def measure(environment: Environment, package: Package, modes: list[Mode], repet
     logs.mkdir(parents=True, exist_ok=True)
 
     def once(mode: Mode) -> Run:
-        say(f"{package.name}: {mode.title}")
+        progress(f"{package.name}: {mode.title}")
         run = environment.run(package, mode.options(package))
         (logs / f"{package.name}-{mode.key}.txt").write_text(run.output, encoding="utf-8")
         return run
@@ -363,12 +365,8 @@ def measure(environment: Environment, package: Package, modes: list[Mode], repet
             result.watched[mode.key].append(once(mode))
         result.plain.append(once(PLAIN))
     for mode in modes:
-        say(f"{package.name}: {mode.title}: {result.ratio(mode):.2f} x, {len(result.different(mode))} different")
+        progress(f"{package.name}: {mode.title}: {result.ratio(mode):.2f} x, {len(result.different(mode))} different")
     return result
-
-
-def say(text: str) -> None:
-    print(f"... {text}", file=sys.stderr, flush=True)
 
 
 # -- the tables --------------------------------------------------------------------------------------------------------
@@ -416,15 +414,6 @@ def cells(result: Result, modes: list[Mode]) -> list[str]:
             "-" if last.findings is None else f"{len(last.findings):,}",
         ]
     return row
-
-
-def table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
-    lines = [head, *rows]
-    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(head))]
-    lines.insert(1, ["-" * widths[0]] + ["-" * (width - 1) + ":" for width in widths[1:]])
-    for line in lines:
-        first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        yield f"| {' | '.join([line[0].ljust(len(first)), *others])} |"
 
 
 # -- the findings ------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tables import progress, table
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "rml"
 FIRST_ID = 10_000_000  # all ids have eight digits, so that lines are equally long however many objects live
@@ -464,7 +465,7 @@ class Bench:
         for result in self.results:
             result.events = self.write(result.row)
         for repetition in range(self.repetitions):
-            say(f"repetition {repetition + 1} of {self.repetitions}")
+            progress(f"repetition {repetition + 1} of {self.repetitions}")
             self.startup.append(check(self.law(self.results[0].row), self.empty()).cpu)
             for result in self.results:
                 self.measure(result)
@@ -474,7 +475,7 @@ class Bench:
                 self.measure(result)
             for result in group(self, "shuffle") + group(self, "control"):
                 result.checks.append(check(self.law(result.row), self.trace(result.row)))
-        say("peers")
+        progress("peers")
         for result in self.results:
             self.measure_peers(result)
         self.residue = work("residue", few=self.events // 100, many=self.events // 100 + self.events // 10)
@@ -483,7 +484,7 @@ class Bench:
         self.law(row).write_text(row.law, encoding="utf-8")
         path = self.trace(row)
         if not path.exists():
-            say(f"writing {path.name}")
+            progress(f"writing {path.name}")
             with open(path, "w", encoding="utf-8") as trace:
                 trace.writelines(f"{line}\n" for line in row.lines())
         with open(path, "rb") as lines:
@@ -528,10 +529,6 @@ class Bench:
         return done
 
 
-def say(text: str) -> None:
-    print(f"... {text}", file=sys.stderr, flush=True)
-
-
 # -- the tables --------------------------------------------------------------------------------------------------------
 
 
@@ -543,26 +540,16 @@ def report(bench: Bench) -> Iterator[str]:
     yield f"{os.cpu_count()} cores; {bench.events:,} events, {bench.repetitions} {times}."
     yield f"Start-up of `lawful check`, included in every check below: {min(bench.startup):.2f} CPU s."
     yield ""
+    head = "law|live|decode, s: at once / by line / in pieces|check, CPU s|wall s|check ÷ decode|check, events/s"
     yield from table(
-        "law|live|decode, s: at once / by line / in pieces|check, CPU s|wall s|check ÷ decode|check, events/s"
-        "|engine alone|Python twin|dict|reelay",
+        f"{head}|engine alone|Python twin|dict|reelay".split("|"),
         [speed_cells(result) for result in bench.results if result.row.group != "control"],
     )
     yield from ["", "Flatness and memory: time per event and peak memory of the whole check.", ""]
-    yield from table(
-        "live|law, ns/event|to 10 live|control, ns/event|to 10 live|law, peak MB|control, peak MB", flat_cells(bench)
-    )
+    head = "live|law, ns/event|to 10 live|control, ns/event|to 10 live|law, peak MB|control, peak MB"
+    yield from table(head.split("|"), flat_cells(bench))
     yield from ["", "Targets, for a million events (with fewer, the start-up decides).", ""]
-    yield from table("target|measured|", targets(bench))
-
-
-def table(head: str, rows: Iterable[list[str]]) -> Iterator[str]:
-    lines = [head.split("|"), *rows]
-    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(lines[0]))]
-    lines.insert(1, ["-" * widths[0]] + ["-" * (width - 1) + ":" for width in widths[1:]])
-    for line in lines:
-        first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        yield f"| {' | '.join([line[0].ljust(len(first)), *others])} |"
+    yield from table("target|measured|".split("|"), targets(bench))
 
 
 def speed_cells(result: Result) -> list[str]:

@@ -40,7 +40,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import real_packages
-from real_packages import say, table
+from tables import progress, table
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = Path(__file__).resolve().parent / "seeded_faults"
@@ -211,7 +211,7 @@ class Environment(real_packages.Environment):
         mark = self.folder / "needs.installed"
         there = set(mark.read_text().split()) if mark.exists() else set()
         if missing := {need for subject in subjects for need in subject.needs} - there:
-            say("installing what the programs need")
+            progress("installing what the programs need")
             self.pip("install", *sorted(missing))
             mark.write_text("\n".join(sorted(there | missing)))
         for subject in subjects:
@@ -351,12 +351,12 @@ def unpack(archive: Path, folder: Path) -> None:
 NOT_CALLS = {"func_post", "func_raise", "gone", "yield", "resume", "iter_next", "field_read"}
 
 
-Life = set[tuple[str, str]]  # names of events, and their places
+ObjectHistory = set[tuple[str, str]]  # names of events, and their places
 
 
-def tracking(trace: Path) -> list[Life]:
+def object_histories(trace: Path) -> list[ObjectHistory]:
     """What happened to each object, in its whole life."""
-    found: dict[int, Life] = {}
+    found: dict[int, ObjectHistory] = {}
     with open(trace, encoding="utf-8") as lines:
         for line in lines:
             event = json.loads(line)
@@ -366,11 +366,11 @@ def tracking(trace: Path) -> list[Life]:
     return list(found.values())
 
 
-def names_of(life: Life) -> set[str]:
-    return {name for name, _ in life}
+def names_of(history: ObjectHistory) -> set[str]:
+    return {name for name, _ in history}
 
 
-def kept(fault: Fault, objects: Iterable[Life]) -> tuple[int, int]:
+def kept(fault: Fault, objects: Iterable[ObjectHistory]) -> tuple[int, int]:
     """How many objects keep the protocol, of how many that it is about."""
     about = [names for names in map(names_of, objects) if matches(names, fault.uses)]
     return sum(matches(names, fault.keeps) for names in about), len(about)
@@ -478,11 +478,13 @@ CAUSES = {
 }
 
 
-def cause(fault: Fault, source: Path, plain: Sequence[Life], faulty: Sequence[Life], result: Result) -> str:
+def cause(
+    fault: Fault, source: Path, plain: Sequence[ObjectHistory], faulty: Sequence[ObjectHistory], result: Result
+) -> str:
     """Why the fault is not found without a store: by the traces alone, with no regard to the learner's inner life."""
     before, after = around(fault, source)
 
-    def there(life: Life, where: Sequence[Region]) -> set[str]:
+    def there(life: ObjectHistory, where: Sequence[Region]) -> set[str]:
         return {name for name, site in life if any(region.has(site) for region in where)}
 
     if not any(matches(there(life, before), fault.events) for life in plain):
@@ -718,7 +720,7 @@ def studied(
         last = environment.record(subject, None, again, suffix=".again")
         known: Stores = {"own": stores[subject.name], "later": later[subject.name]}
         answers |= environment.learn(subject, last, asked_for(known), joins)
-        say(f"{subject.name}: {' + '.join(str(len(each['anomalies'])) for each in answers.values())} anomalies")
+        progress(f"{subject.name}: {' + '.join(str(len(each['anomalies'])) for each in answers.values())} anomalies")
         return {column: answers[column] for column in COLUMNS}
 
     def with_fault(fault: Fault) -> dict[str, dict[str, Any]]:
@@ -727,7 +729,7 @@ def studied(
         known: Stores = {"alone": None, "others": others[subject.name]}
         known |= {"own": stores[subject.name], "later": later[subject.name]}
         answers = environment.learn(subject, trace, asked_for(known), joins, fault)
-        say(f"{fault.name}: {' + '.join(str(len(each['anomalies'])) for each in answers.values())} anomalies")
+        progress(f"{fault.name}: {' + '.join(str(len(each['anomalies'])) for each in answers.values())} anomalies")
         return answers
 
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -741,7 +743,7 @@ def studied(
         others = dict(zip(strangers, merged, strict=True))
         plain = dict(zip(named, pool.map(as_it_is, subjects), strict=True))
         faulty = list(zip(faults, pool.map(with_fault, faults), strict=True))
-    traced = {each.name: tracking(environment.traces / f"{each.name}.jsonl") for each in subjects}
+    traced = {each.name: object_histories(environment.traces / f"{each.name}.jsonl") for each in subjects}
     results = []
     for fault, answers in faulty:
         source = environment.unpacked(named[fault.subject])
@@ -753,7 +755,7 @@ def studied(
         result = Result(fault, answers["alone"]["events"], told, held_out)
         result.keep, result.uses = kept(fault, traced[fault.subject])
         if not result.rank:
-            objects = tracking(environment.traces / f"{fault.name}.jsonl")
+            objects = object_histories(environment.traces / f"{fault.name}.jsonl")
             result.cause = cause(fault, source, traced[fault.subject], objects, result)
         results.append(result)
     return results, plain
@@ -797,7 +799,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wanted = {*options.names, *(fault.subject for fault in faults)}
     for each in subjects:
         if each.name in wanted and not each.here:
-            say(f"{each.name}: needs {each.package}, left out")
+            progress(f"{each.name}: needs {each.package}, left out")
     subjects = [each for each in subjects if each.name in wanted and each.here]
     faults = [each for each in faults if each.subject in {subject.name for subject in subjects}]
     named = {each.name: each for each in subjects}
@@ -812,7 +814,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     if options.protocols:
         for subject in subjects:
-            objects = tracking(environment.record(subject, None, again=not options.keep))
+            objects = object_histories(environment.record(subject, None, again=not options.keep))
             for fault in faults:
                 if fault.subject == subject.name:
                     keep, uses = kept(fault, objects)

@@ -22,12 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from programs import PROGRAMS, Program, install
+from tables import progress, table
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "watching"
 VIZTRACER = "viztracer==1.1.1"
@@ -411,7 +412,7 @@ class Bench:
         paths = {column.key: self.path(column) for column in self.columns}
         for process in range(self.processes):
             for program in self.programs:
-                say(f"{program.name}, {process + 1} of {self.processes}")
+                progress(f"{program.name}, {process + 1} of {self.processes}")
                 for column in self.columns:
                     self.measure(program, column, projects[program.name], paths[column.key])
 
@@ -441,7 +442,7 @@ class Bench:
 
     def start(self, repetitions: int) -> None:
         """Start-up: a script that does nothing, under laws and without."""
-        say("start-up")
+        progress("start-up")
         with tempfile.TemporaryDirectory(prefix="lawful-bench-") as folder:
             script = Path(folder, "empty.py")
             script.touch()
@@ -476,10 +477,6 @@ def seconds(command: list[str], folder: str) -> tuple[float, float]:
     child.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - began
     return (usage.ru_utime + usage.ru_stime, wall) if child.returncode == 0 else (math.nan, math.nan)
-
-
-def say(text: str) -> None:
-    print(f"... {text}", file=sys.stderr, flush=True)
 
 
 # -- the tables --------------------------------------------------------------------------------------------------------
@@ -559,15 +556,6 @@ def startup(times: dict[str, list[tuple[float, float]]]) -> Iterator[list[str]]:
         first = first or cpu
         verdict = "" if cpu == first else "ok" if cpu - first <= 150 else "MISSED"
         yield [f"`{name}`", f"{cpu:.0f}", f"{wall:.0f}", f"{cpu - first:.0f}", verdict]
-
-
-def table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
-    lines = [head, *rows]
-    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(head))]
-    lines.insert(1, ["-" * widths[0]] + ["-" * (width - 1) + ":" for width in widths[1:]])
-    for line in lines:
-        first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        yield f"| {' | '.join([line[0].ljust(len(first)), *others])} |"
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

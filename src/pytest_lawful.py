@@ -1,10 +1,11 @@
-"""The front of the pytest plugin. It stands outside the package, so that pytest imports Lawful only when asked to."""
+"""The options of the pytest plugin, outside the package, so that pytest imports Lawful only when asked to."""
 
 from __future__ import annotations
 
 import argparse
 import gc
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -18,97 +19,60 @@ def _share(text: str) -> float:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lawful", "laws that the program must keep while it is tested (Lawful)")
-    group.addoption(
-        "--lawful",
-        action="store_true",
-        help="watch the program while its tests run, and report which laws it breaks; "
+
+    def flag(name: str, text: str) -> None:
+        group.addoption(f"--lawful{name}", action="store_true", help=text)
+
+    def several(name: str, metavar: str, text: str) -> None:
+        text = f"{text} (repeatable)"
+        group.addoption(f"--lawful-{name}", action="append", default=[], metavar=metavar, help=text)
+
+    def value(name: str, metavar: str, text: str, kind: Callable[[str], object] = str) -> None:
+        group.addoption(f"--lawful-{name}", metavar=metavar, type=kind, help=text)
+
+    flag(
+        "",
+        "watch the program while its tests run, and report which laws it breaks; "
         "laws and scopes come from [tool.lawful] in pyproject.toml and from the options below, which imply this one",
     )
-    group.addoption(
-        "--lawful-law",
-        action="append",
-        default=[],
-        metavar="FILE|NAME",
-        help="a law that must hold: a file, or the name of one that comes with Lawful (repeatable)",
-    )
-    group.addoption(
-        "--lawful-calls",
-        action="append",
-        default=[],
-        metavar="PKG",
-        help="watch the calls that the project's own code makes into this package (repeatable)",
-    )
-    group.addoption(
-        "--lawful-public",
-        action="append",
-        default=[],
-        metavar="PKG",
-        help="watch the public functions and methods of this package (repeatable)",
-    )
-    group.addoption(
-        "--lawful-fields",
-        action="append",
-        default=[],
-        metavar="CLASS",
-        help="watch the reads and writes of this class's attributes (repeatable)",
-    )
-    group.addoption("--lawful-trace", metavar="OUT", help="write the events that were seen to this file")
-    group.addoption("--lawful-output", metavar="FILE", help="write a report there, too")
+    several("law", "FILE|NAME", "a law that must hold: a file, or the name of one that comes with Lawful")
+    several("calls", "PKG", "watch the calls that the project's own code makes into this package")
+    several("public", "PKG", "watch the public functions and methods of this package")
+    several("fields", "CLASS", "watch the reads and writes of this class's attributes")
+    value("trace", "OUT", "write the events that were seen to this file")
+    value("output", "FILE", "write a report there, too")
     group.addoption(
         "--lawful-format",
         choices=("text", "json", "sarif", "junit", "github", "html"),
         help="the format of that report; by default its name tells: .json, .sarif, .xml, .html; "
         "github alone needs no file, and is shown in the terminal",
     )
-    group.addoption("--lawful-baseline", metavar="FILE", help="hide the findings that this file knows")
-    group.addoption(
-        "--lawful-update-baseline",
-        action="store_true",
-        help="write all findings into the baseline: from now on they are known",
+    value("baseline", "FILE", "hide the findings that this file knows")
+    flag("-update-baseline", "write all findings into the baseline: from now on they are known")
+    flag("-fail", "exit with 1 if something was found, also if all tests passed")
+    learn = "learn rules from what the tests do, and report what breaks them; the default if there is no law"
+    group.addoption("--lawful-learn", action="store_const", const=True, help=learn)
+    group.addoption("--lawful-no-learn", action="store_const", const=False, dest="lawful_learn", help="learn nothing")
+    value(
+        "confidence",
+        "SHARE",
+        "be so sure of laws about objects, as 0.999 or 99.9%%, and follow no more of these than that takes",
+        _share,
     )
-    group.addoption(
-        "--lawful-fail",
-        action="store_true",
-        help="exit with 1 if something was found, also if all tests passed",
+    value("error-rate", "RATE", "the share of objects that may break a law, to be excluded", _share)
+    value(
+        "policy",
+        "NAME|FILE",
+        "how many objects are followed, and when: off, taper, taper(8), coverage, or a .policy file",
     )
-    group.addoption(
-        "--lawful-learn",
-        action="store_const",
-        const=True,
-        help="learn rules from what the tests do, and report what breaks them; the default if there is no law",
+    value("overhead", "SHARE", "follow as many objects as this cost allows, as 5%%")
+    value("seed", "N", "of the coins that decide which objects are followed", int)
+    value(
+        "store",
+        "FILE",
+        "begin with what this file knows of earlier runs, and add what was counted; only what is new is reported",
     )
-    group.addoption(
-        "--lawful-no-learn",
-        action="store_const",
-        const=False,
-        dest="lawful_learn",
-        help="learn nothing",
-    )
-    group.addoption(
-        "--lawful-confidence",
-        metavar="SHARE",
-        type=_share,
-        help="be so sure of laws about objects, as 0.999 or 99.9%%, and follow no more of these than that takes",
-    )
-    group.addoption(
-        "--lawful-error-rate",
-        metavar="RATE",
-        type=_share,
-        help="the share of objects that may break a law, to be excluded",
-    )
-    group.addoption(
-        "--lawful-policy",
-        metavar="NAME|FILE",
-        help="how many objects are followed, and when: off, taper, taper(8), coverage, or a .policy file",
-    )
-    group.addoption("--lawful-overhead", metavar="SHARE", help="follow as many objects as this cost allows, as 5%%")
-    group.addoption("--lawful-seed", metavar="N", type=int, help="of the coins that decide which objects are followed")
-    group.addoption(
-        "--lawful-store",
-        metavar="FILE",
-        help="begin with what this file knows of earlier runs, and add what was counted; only what is new is reported",
-    )
-    group.addoption("--lawful-known", action="store_true", help="show what earlier runs had, too")
+    flag("-known", "show what earlier runs had, too")
 
 
 # The program's modules may be imported by a conftest.py: the watch begins before the first of them.
@@ -128,7 +92,7 @@ def _begin(config: pytest.Config, options: argparse.Namespace) -> None:
         return
     config.stash[_BEGUN] = True
     _skip_assertion_rewriting()
-    # What is made here stays: to look through it for garbage, again and again, takes as long as to make it.
+    # All objects made here stay: collecting garbage among them would take as long as making them.
     collecting = gc.isenabled()
     gc.disable()
     try:

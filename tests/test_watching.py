@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import lawful
-from lawful.sources.python import tracer_choice
+from tracer_cores import core
 
 LISTS = """
 append(l) matches {event:'func_pre', name:'list.append', targetId:l};
@@ -30,15 +30,9 @@ order(c) matches {event:'order', targetId:c};
 pay(c) matches {event:'pay', targetId:c};
 Main = {let c; order(c) (Main | pay(c))}?;
 """
+__all__ = ["core"]
+
 HERE = Path(__file__).name
-
-
-@pytest.fixture(params=tracer_choice.available(), autouse=True)
-def core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    choose = tracer_choice.choose
-    monkeypatch.setattr(tracer_choice, "choose", lambda wanted="": choose(wanted or request.param))
-    name: str = request.param
-    return name
 
 
 @pytest.fixture

@@ -12,17 +12,11 @@ import pytest
 
 import lawful
 from lawful.engine.findings import Finding
-from lawful.sources.python import tracer_choice
+from tracer_cores import core
+
+__all__ = ["core"]
 
 HERE = Path(__file__).name
-
-
-@pytest.fixture(params=tracer_choice.available(), autouse=True)
-def core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    choose = tracer_choice.choose
-    monkeypatch.setattr(tracer_choice, "choose", lambda wanted="": choose(wanted or request.param))
-    name: str = request.param
-    return name
 
 
 def one() -> None:

@@ -8,6 +8,7 @@ import sys
 
 from lawful.engine.learner_setup import LearningHistory
 from lawful.events.reader import open_trace
+from lawful.learning.learned_json import anomaly_json
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
 from lawful.reports.sources import SourceLines
@@ -39,7 +40,7 @@ def main(trace, told):
         found = learner.anomalies()
         answers[name] = {
             "events": learner.events,
-            "anomalies": [learner.anomaly_json(each) for each in found],
+            "anomalies": [anomaly_json(each, learner.numbering) for each in found],
             "known": len(found.known),
         }
     if "teach" in told:

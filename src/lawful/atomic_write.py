@@ -1,4 +1,4 @@
-"""Files that are written whole: until a new one is complete, and if it never is, the older one stays as it is."""
+"""Files that are replaced at once: the older one stays as it is until the new one is complete."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _open_temporary(final: str, temporary: str) -> IO[str] | None:
             return None
         os.close(os.open(final, os.O_WRONLY | os.O_CLOEXEC))  # may it be changed at all?
     try:
-        # Whoever may not read the older one must not read this one for a moment.
+        # Users who may not read the older file must not read this one, not even for a moment.
         number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if found else _USUAL)
     except OSError as error:
         if error.errno in _NO_ROOM:
@@ -63,13 +63,13 @@ def _open_temporary(final: str, temporary: str) -> IO[str] | None:
 
 
 def may_be_replaced(found: os.stat_result) -> bool:
-    """Does nobody notice if another file takes the place of this one?"""
+    """May another file take the place of this one, without a difference for anybody?"""
     alone = found.st_nlink == 1 and found.st_uid == os.geteuid()
     return stat.S_ISREG(found.st_mode) and alone and not is_standard_stream(found)
 
 
 def is_standard_stream(found: os.stat_result) -> bool:
-    """Is it standard output or standard error? What stands there already is for the user, too."""
+    """Is it standard output or standard error? The user reads those, so nothing in them may be removed."""
     for number in (1, 2):
         with suppress(OSError):
             if os.path.samestat(found, os.fstat(number)):
@@ -80,7 +80,7 @@ def is_standard_stream(found: os.stat_result) -> bool:
 def _replace(temporary: str, final: str) -> None:
     try:
         os.replace(temporary, final)
-    except OSError:  # what is mounted, a file by itself, can only be written to
+    except OSError:  # a file that is a mount point can only be written to
         with files.open(final, "w", encoding="utf-8") as file:
             file.write(read(temporary).decode())
         os.unlink(temporary)

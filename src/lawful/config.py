@@ -270,7 +270,7 @@ def _unknown(key: str, where: str, known: Mapping[str, object]) -> LawfulError:
 
 
 def _where(path: str, text: str, key: str, table: str) -> str:
-    """The line of a key in a table, as far as one can find it without a parser that keeps positions."""
+    """The line of a key in a table, as far as a search without a parser finds it."""
     from lawful.diagnostics import printable
 
     inside = False

@@ -31,6 +31,8 @@ class Database:
 
     schema = ""
     """What makes the tables of this kind of memory; `table` is one of them."""
+    later_schema = ""
+    """What makes tables that a file from before there were these does not have yet."""
     table = ""
 
     def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False, patience: float = PATIENCE) -> None:
@@ -96,7 +98,7 @@ class Database:
     def _ask(self) -> None:
         """Could it be changed? Nothing is: of an empty file even a commit would make a database that is nobody's."""
         connection = self._connect()
-        with self._told():
+        with self._translated_errors():
             connection.execute("BEGIN IMMEDIATE")
             try:
                 connection.execute("SELECT count(*) FROM sqlite_master")
@@ -117,28 +119,31 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            with self._told():
+            with self._translated_errors():
                 path = os.path.abspath(self.path)
                 self._connection = sqlite3.connect(path, timeout=self._patience, isolation_level=None)
         return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the tables, if they are not there; another process may have made them since this one looked."""
+        schema = self.later_schema
         if _has(connection, self.table):
             self._look_inside(connection)
-            return
-        for setting, value in (("application_id", APPLICATION), ("user_version", VERSION)):
-            connection.execute(f"PRAGMA {setting} = {value}")
-        for statement in filter(None, map(str.strip, self.schema.split(";"))):
+        else:
+            schema = self.schema + schema
+            for setting, value in (("application_id", APPLICATION), ("user_version", VERSION)):
+                connection.execute(f"PRAGMA {setting} = {value}")
+        for statement in filter(None, map(str.strip, schema.split(";"))):
             connection.execute(statement)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, and alone: a process that reads counts to change them must not meet another one."""
         connection = self._connect()
-        with self._told():
+        with self._translated_errors():
             connection.execute("BEGIN IMMEDIATE")
             try:
+                self._prepare(connection)
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
@@ -153,7 +158,7 @@ class Database:
         if connection is None:
             yield
             return
-        with self._told():
+        with self._translated_errors():
             connection.execute("BEGIN")
             try:
                 yield
@@ -164,13 +169,24 @@ class Database:
         """What a query finds; tables that have not been made yet are empty."""
         if self._connection is None:
             return []
-        with self._told():
+        with self._translated_errors():
             if not _has(self._connection, self.table):
                 return []
             return self._connection.execute(query, values).fetchall()
 
+    def _table(self, table: str, columns: str) -> list[tuple[Any, ...]]:
+        """All rows of a table that older files may not have."""
+        there = self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        return self._rows(f"SELECT {columns} FROM {table}") if there else []
+
+    def _overlap(self, run: str, source: str | None, why: str, hint: str) -> LawfulError:
+        """A run, of the file `source` if it is not the present one, is in it already."""
+        which = "the run" if source is None else f"a run of {source}"
+        message = f"{which} is in it already, and {why}: {run}"
+        return LawfulError("store-overlap", message, where=self.path, hint=hint)
+
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """What SQLite complains of, as an error of ours."""
         try:
             yield
@@ -191,3 +207,14 @@ class Database:
 def _has(connection: sqlite3.Connection, table: str) -> bool:
     found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
     return found.fetchone() is not None
+
+
+def row_number(connection: sqlite3.Connection, table: str, **columns: object) -> int:
+    """The id of the row with these values; it is added if there is none."""
+    names, values = ", ".join(columns), tuple(columns.values())
+    where = " AND ".join(f"{name} = ?" for name in columns)
+    found = connection.execute(f"SELECT id FROM {table} WHERE {where}", values).fetchone()
+    if found is not None:
+        return int(found[0])
+    marks = ", ".join("?" * len(values))
+    return connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", values).lastrowid or 0

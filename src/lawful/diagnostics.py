@@ -1,4 +1,4 @@
-"""What is wrong with a law's text, and where: diagnostics, and how they are drawn under the source line."""
+"""Errors and warnings about places in a law's text, drawn under the source line."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     for name in names:
         if name.lower() == word.lower():
             return name
-    import difflib  # only who has made a mistake needs it
+    import difflib  # needed only after a mistake
 
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return close[0] if close else None
@@ -116,7 +116,7 @@ def quoted(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """The text as UTF-8 can say it: bytes of a file's name that are no UTF-8 are surrogates in Python."""
+    """The text without surrogates, which UTF-8 cannot encode: Python has them for undecodable bytes of file names."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -132,7 +132,7 @@ def all_encodable(value: Any) -> Any:
 
 
 def printable(text: str) -> str:
-    """The text with control characters made visible, so that a law cannot play tricks on a terminal."""
+    """The text with control characters made visible, so that it cannot control a terminal."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_cell(char)[0] for char in text)

@@ -1,6 +1,6 @@
-"""Functions of the system that stay ours, whatever a program, or what tests it, puts in their places.
+"""Functions of the operating system, out of reach of programs and test tools that patch them.
 
-Those who freeze the time or fake the files do so in all modules at once, ours among them, but not in classes.
+Tools that freeze the time or fake files patch all modules, ours too, but not the attributes of classes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-_MOST_LINKS: Final = 40  # as in Linux: there is a loop
+_MAX_LINKS: Final = 40  # as in Linux: there is a loop
 SEP: Final = os.sep
 
 
@@ -68,11 +68,11 @@ def real_path(path: str) -> str:
             here = f"{at}/{name}"
             try:
                 target = files.readlink(here)
-            except (OSError, ValueError):  # it is no link
+            except (OSError, ValueError):  # it is not a link
                 at = here
                 continue
             links += 1
-            if links > _MOST_LINKS:
+            if links > _MAX_LINKS:
                 return path
             at = "" if target.startswith("/") else at
             ahead += target.split("/")[::-1]

@@ -35,7 +35,7 @@ R = TypeVar("R")
 Laws = Iterable["str | os.PathLike[str] | Law"]
 Learn = Union[bool, Mapping[str, Any], "Parameters"]
 _CHOICES = ("report", "raise", "stop", "count")
-_MOST_SHOWN = 50  # findings in a notebook
+_MAX_SHOWN = 50  # findings in a notebook
 
 
 class Watch:
@@ -62,7 +62,7 @@ class Watch:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found so far. Anomalies, which are what breaks learned rules, come at the end of the block."""
+        """The findings so far. Anomalies, which break learned rules, come at the end of the block."""
         return self._run().findings
 
     @property
@@ -76,14 +76,14 @@ class Watch:
 
     @property
     def learner(self) -> Learner | None:
-        """What learns, if something does: it can be asked for rules and anomalies, and changed, at any time."""
+        """The learner, if rules are learned. It can be asked for rules and anomalies, and changed, at any time."""
         self._run()
         live = None if self._session is None else self._session.learner
         return None if live is None else live.learner
 
     @property
     def confidence(self) -> Summaries:
-        """How sure one may be by now of each law about objects, by class, if objects are sampled."""
+        """The confidence in each law about objects so far, by class, if objects are sampled."""
         from lawful.confidence.summary import Summaries
 
         tracking = self._run().tracking
@@ -91,7 +91,7 @@ class Watch:
 
     @property
     def warnings(self) -> list[str]:
-        """What went wrong with the watching: what was lost, and why, and values that laws could not do with."""
+        """Internal errors, dropped events, and values that laws could not use."""
         run = self._run()
         lost = [f"{run.dropped} events were dropped"] if run.dropped else []
         return [*run.faults, *lost, *run.warnings]
@@ -114,15 +114,15 @@ class Watch:
         return snapshot if self.learner is None else snapshot | {"learned": self.learner.to_json()}
 
     def _repr_html_(self) -> str:
-        """The findings, and how sure one may be, for notebooks."""
+        """The findings and the confidence, for notebooks."""
         from lawful import markup
 
         sure = self.confidence
         parts = [
             f"<p>{markup.text(repr(self)[1:-1])}</p>",
-            *(each._repr_html_() for each in self.findings[:_MOST_SHOWN]),
+            *(each._repr_html_() for each in self.findings[:_MAX_SHOWN]),
         ]
-        left = len(self.findings) - _MOST_SHOWN
+        left = len(self.findings) - _MAX_SHOWN
         if left > 0:
             parts.append(f"<p>and {left:,} more</p>")
         return "".join([*parts, *([sure._repr_html_()] if sure else [])])
@@ -181,7 +181,7 @@ class Watch:
             confidence_history.keep(session.sampler.confidence)
         if session.learner is None:
             return
-        session.learner.learner.on_new_window = None  # whoever changes it from now on disturbs nobody
+        session.learner.learner.on_new_window = None  # a change from now on must not reach the tracer
         if session.live.learner is not None and session.learner.direct:
             session.live.discount(self._before)
         if self._on_finding is not None:
@@ -193,7 +193,7 @@ class Watch:
                 session.live.fail(error)
 
     def _confidence_history(self) -> ConfidenceHistory | None:
-        """What earlier runs have counted, if that is kept."""
+        """The samples of earlier runs, if there is a store."""
         if self._settings.demand is None or self._store is None:
             return None
         from lawful.engine.sample_tracking import ConfidenceHistory
@@ -201,11 +201,11 @@ class Watch:
         return ConfidenceHistory(self._store, self._laws)
 
     def set_store(self, store: str | None) -> None:
-        """Keep in this file how sure one is, and begin with what it knows."""
+        """Begin with the samples in this file, and add the new ones."""
         self._store = store
 
     def continue_learning(self, learner: Learner | None) -> None:
-        """Begin with what earlier watches have learned."""
+        """Begin with the learner of earlier watches."""
         self._learner = learner
         self._before = 0 if learner is None else learner.events
 
@@ -219,10 +219,10 @@ class Watch:
         live = session.learner
         if self._learner is None or live is None:
             return
-        self._learner.part()  # objects of other watches are other objects
+        self._learner.next_trace()  # objects of other watches are other objects
         live.learner = self._learner
         if session.tracer.learns:
-            session.tracer.learner = live  # type: ignore[attr-defined]  # it takes the window anew
+            session.tracer.learner = live  # it takes the window anew
 
 
 def watch(
@@ -313,7 +313,7 @@ def _demand(
     overhead: float | str | None,
     seed: int | None,
 ) -> Demand | None:
-    """How sure one wants to be; None: nothing is sampled."""
+    """The confidence to reach; None: nothing is sampled."""
     from lawful.config import SamplingConfig
 
     for name, value, kinds in (
@@ -384,7 +384,7 @@ def _loaded(laws: Laws | str | os.PathLike[str] | None) -> list[Law]:
 
 
 class Watched:
-    """What calls of one function, each under watch, have led to; `function.lawful` is it.
+    """The results of all calls of one watched function, as `function.lawful`.
 
     Calls that overlap, as by recursion or in several threads, are watched together. If rules are learned, each call
     goes on where the last one was.
@@ -399,13 +399,13 @@ class Watched:
         self._total.processes = 0
         self._anomalies: list[Finding] = []  # as they are after the last call
         self.learner: Learner | None = None
-        """What learns, if something does, from the first call on."""
+        """The learner, if rules are learned, from the first call on."""
         self.calls = 0
         """How many times the watch has begun and ended."""
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found in all calls that are over."""
+        """The findings in all calls that have ended."""
         return [*self._total.findings, *self._anomalies]
 
     @property
@@ -462,7 +462,7 @@ def watched(function: Any = None, /, **options: Any) -> Any:
     `function.lawful.findings`.
     """
     if function is None:
-        laws = _loaded(options.pop("laws", None))  # mistakes are told where the decorator stands
+        laws = _loaded(options.pop("laws", None))  # a mistake raises at the decorator, not at the first call
         watch(laws, **options)
         return lambda function: _wrapped(
             function, Watched(lambda: watch(laws, **{"project": _source_file(function), **options}))
@@ -471,7 +471,7 @@ def watched(function: Any = None, /, **options: Any) -> Any:
 
 
 def _source_file(function: Any) -> str:
-    """The file that a function was written in; the current folder, if there is none."""
+    """The file of a function's source; the current folder, if it has none."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     return os.getcwd() if code is None else _file(code)
 

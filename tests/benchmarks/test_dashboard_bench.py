@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import re
 import subprocess
@@ -12,17 +11,15 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripts import load
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPT = BENCHMARKS / "dashboard.py"
 
 
 @pytest.fixture(scope="module")
 def pairs() -> Any:
-    spec = importlib.util.spec_from_file_location("served_pairs", BENCHMARKS / "served" / "pairs.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("served_pairs", "served/pairs.py")
 
 
 def rounds(chance: random.Random, cost: float, count: int, noise: float) -> Any:

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import statistics
-from pathlib import Path
 from random import Random
 from types import ModuleType
 
 import pytest
 
+from benchmarks.scripts import load
+
 
 @pytest.fixture(scope="module")
 def pairs() -> ModuleType:
-    path = Path(__file__).resolve().parents[2] / "benchmarks" / "pairs.py"
-    spec = importlib.util.spec_from_file_location("pairs", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look for the module that they are in.
-    import sys
-
-    sys.modules["pairs"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("pairs")
 
 
 def measured(pairs: ModuleType, true: float, between: float, within: float, seed: int, processes: int = 8) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from dataclasses import asdict
@@ -11,6 +10,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from benchmarks.scripts import load
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "real_packages.py"
 TESTS = """
@@ -55,12 +56,8 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("real_packages", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["real_packages"] = module  # dataclasses look there
-    spec.loader.exec_module(module)
-    return module
+    load("tables")
+    return load("real_packages")
 
 
 @pytest.fixture

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import platform
-import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from benchmarks.scripts import load
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "seeded_faults.py"
 TEXT = """\
@@ -32,14 +31,7 @@ class Store:
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(name, SCRIPT.with_name(f"{name}.py"))
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # dataclasses look there, and the one imports the other
-        spec.loader.exec_module(module)
-        return module
-
+    load("tables")
     load("real_packages")
     return load("seeded_faults")
 
@@ -174,7 +166,7 @@ def test_kept_counts_whole_lives(bench: Any, tmp_path: Path) -> None:
     events += [{"event": "func_post", "name": "File.close", "targetId": 2}, {"event": "func_pre", "name": "f"}]
     trace = tmp_path / "t.jsonl"
     trace.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
-    assert bench.kept(fault(bench), bench.lives(trace)) == (2, 3)
+    assert bench.kept(fault(bench), bench.object_histories(trace)) == (2, 3)
 
 
 def result(bench: Any, one: Any, ranks: dict[str, int], keep: int, uses: int, held_out: bool = False) -> Any:

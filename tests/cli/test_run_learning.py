@@ -12,30 +12,11 @@ from typing import Any
 import pytest
 
 from cli.hosted import ENVIRONMENT, LAWFUL, Result, events, hosted
+from slipping_program import SLIPPING
 
-# Three functions close what they have opened, one does not, and things go on behind it.
-PROGRAM = """\
+PROGRAM = f"""\
 import io
-
-def one():
-    file = io.StringIO("a")
-    file.read()
-    file.close()
-
-def two():
-    file = io.StringIO("a")
-    file.read()
-    file.close()
-
-def three():
-    file = io.StringIO("a")
-    file.read()
-    file.close()
-
-def slips():
-    file = io.StringIO("a")
-    file.read()
-
+{SLIPPING}
 def work(slip=True):
     for number in range(20):
         one(), two(), three()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lawful.confidence import policies
 from lawful.confidence.controller import LONGEST, TIME, Controller
-from lawful.confidence.policy_automaton import PolicyRun
+from lawful.confidence.policy_run import PolicyRun
 
 TARGET = 0.05
 LEAST = 2.0**-20

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from lawful.confidence.policies import MOST_COINS, NAMES, coverage, find, named, off, overhead, share, taper
-from lawful.confidence.policy_automaton import Auto, PolicyRun, Trigger
+from lawful.confidence.policy_automaton import Auto, Trigger
+from lawful.confidence.policy_run import PolicyRun
 from lawful.errors import LawfulError
 
 

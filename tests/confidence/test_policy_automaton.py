@@ -15,20 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence.random_policies import policies
+from lawful.coin import mixed
 from lawful.confidence import policies as ready
 from lawful.confidence.policy_automaton import (
-    MOST_MOVES,
     Auto,
     Policy,
-    PolicyRun,
     PolicyState,
     Transition,
     Trigger,
     duration,
-    mixed,
     number_text,
     percent,
 )
+from lawful.confidence.policy_run import MOST_MOVES, PolicyRun
 from lawful.errors import LawfulError
 
 ALL, NONE, EIGHTH = Fraction(1), Fraction(0), Fraction(1, 8)
@@ -86,9 +85,6 @@ def test_policies_can_be_stored(policy: Policy) -> None:
 def test_what_must_be_looked_at() -> None:
     assert ready.off().triggers == {Trigger.TARGET}
     assert Trigger.RARE_CODE in ready.coverage().triggers
-    assert [each.wants_overhead for each in (ready.off(), ready.taper(), ready.overhead())] == [False, False, True]
-    way = Transition("a", Trigger.OVERHEAD_BELOW, "a", EIGHTH)
-    assert policy(way, a=ALL).wants_overhead
 
 
 @given(st.fractions(0, 10**6))

@@ -239,8 +239,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_who_has_no_policy_file_does_not_pay_for_the_parser() -> None:
     code = (
-        "import sys; from lawful.confidence import policy_parser, policy_automaton, policies\n"
-        "policy_automaton.PolicyRun(policies.named('taper(3)'), 5); str(policies.off())\n"
+        "import sys; from lawful.confidence import policy_parser, policy_run, policies\n"
+        "policy_run.PolicyRun(policies.named('taper(3)'), 5); str(policies.off())\n"
         "print('lark' in sys.modules)\n"
         "policy_parser.parse('policy p start a state a: sample all'); print('lark' in sys.modules)"
     )

@@ -68,11 +68,11 @@ def run(seed: int, sampled: bool) -> list[Any]:
     demand = Demand(0.9, 0.1, policies.named("taper(2)") if seed % 2 else policies.named("off"), seed)
     tracking = SampleTracking(LAWS, demand) if sampled else None
     live = LawRun(LAWS, history=2, tracking=tracking)
-    live._recollection = RecentEvents(2, objects=6, others=5)
+    live.evidence.recent = RecentEvents(2, objects=6, others=5)
     log: list[Any] = []
     for batch in batches(seed):
         live.deliver(batch)
-        kept = live._recollection
+        kept = live.evidence.recent
         log.append((live.snapshot(), live._number, kept._young, kept._old, list(kept._last), kept.forgot))
         if tracking is not None:
             log.append({name: list(each) for name, each in tracking._followed.items()})

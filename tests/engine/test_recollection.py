@@ -34,8 +34,8 @@ def test_who_is_gone_is_remembered_only_if_somebody_may_ask() -> None:
 
 def test_invariants_do_not_ask_for_those_that_are_gone() -> None:
     run = LawRun([INVARIANT])
-    assert not run._recollection.keeps_gone
+    assert not run.evidence.recent.keeps_gone
     run.add([RML])  # which may say at the end what it misses
-    assert run._recollection.keeps_gone
+    assert run.evidence.recent.keeps_gone
     run.remove(RML.name)
-    assert not run._recollection.keeps_gone
+    assert not run.evidence.recent.keeps_gone

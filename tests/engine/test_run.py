@@ -191,9 +191,9 @@ def test_batches_of_any_size_find_what_the_oracle_rejects(seed: int, which: str)
 
 
 def test_very_many_places_are_counted_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lawful.engine.run._MOST_FINDINGS", 3)
+    monkeypatch.setattr("lawful.engine.finding_log._MOST_FINDINGS", 3)
     run = judged([FILES], [wrote(1, line) for line in (1, 2, 3, 4, 5, 1)])
-    assert (len(run.findings), run.omitted, run.violations) == (3, 2, 6)
+    assert (len(run.findings), run.log.omitted, run.violations) == (3, 2, 6)
 
 
 # -- the end ---------------------------------------------------------------------------------------
@@ -335,9 +335,9 @@ def test_objects_are_found_by_keyword_and_by_fields_of_own_events() -> None:
 def test_findings_know_the_tests_they_come_from() -> None:
     run = LawRun([FILES])
     for context in ("one", "two", "one"):
-        run.context = context
+        run.log.context = context
         run.deliver([wrote(1, 10)])
-    run.context = None
+    run.log.context = None
     run.deliver([wrote(1, 10)])
     assert run.findings[0].contexts == {"one": 2, "two": 1}
     assert run.findings[0].count == 4
@@ -411,7 +411,7 @@ def test_a_fault_never_reaches_a_program_that_is_told_at_once(
     assert isinstance(run.fault, ZeroDivisionError)
     assert run.findings == []
     assert run.faults == [run.faults[0]]
-    assert run.faults[0].startswith("a fault in Lawful: ZeroDivisionError: oops (test_live.py:")
+    assert run.faults[0].startswith("a fault in Lawful: ZeroDivisionError: oops (test_run.py:")
 
 
 def test_a_fault_stops_a_tracer_that_gathers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -580,7 +580,7 @@ def test_snapshots_are_json_and_merge() -> None:
 
 def test_merging_a_snapshot_into_nothing_is_the_snapshot() -> None:
     run = LawRun([FILES, LAST])
-    run.context = "t"
+    run.log.context = "t"
     run.deliver([opened(1), wrote(2, 10), wrote(2, 10), {"event": "b", "line": 3, "file": "y"}])
     run.end()
     other = LawRun([FILES, LAST])

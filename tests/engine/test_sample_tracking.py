@@ -11,7 +11,8 @@ import pytest
 import lawful
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand, Tally
-from lawful.confidence.policy_automaton import Policy, PolicyRun
+from lawful.confidence.policy_automaton import Policy
+from lawful.confidence.policy_run import PolicyRun
 from lawful.config import SamplingConfig
 from lawful.engine.run import LawRun
 from lawful.engine.sample_tracking import ConfidenceHistory, SampleTracking, demand

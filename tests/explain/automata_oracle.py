@@ -12,7 +12,7 @@ import pytest
 from automata.fa.dfa import DFA
 
 from lawful import core
-from lawful.explain.automata import Automaton
+from lawful.explain.automata import Automaton, live
 
 NATIVE = core.native
 CORES = [pytest.param("native", marks=pytest.mark.skipif(NATIVE is None, reason="there is no C core")), "python"]
@@ -109,3 +109,14 @@ def from_automata_lib(dfa: DFA, labels: tuple[str, ...]) -> Automaton:
 def counting(length: int) -> Automaton:
     """A ring: words whose length is a multiple of this. Its states differ only in long words."""
     return Automaton(("a",), 0, tuple(((state + 1) % length,) for state in range(length)), frozenset({0}))
+
+
+def live_edges(automaton: Automaton) -> list[tuple[int, int, int]]:
+    """Source, letter and target of each step between live states: the automaton without its sink."""
+    alive = live(automaton)
+    return [
+        (state, letter, target)
+        for state in sorted(alive)
+        for letter, target in enumerate(automaton.transitions[state])
+        if target in alive
+    ]

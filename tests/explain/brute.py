@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from lawful.explain.teacher import Bounds, Limits
-from lawful.explain.teachers.python import PythonSource
+from lawful.explain.teachers.python.execution_source import PythonSource
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "explain" / "python"
 

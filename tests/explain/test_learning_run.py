@@ -20,11 +20,11 @@ from lawful.explain.teacher import (
     Answer,
     Basis,
     Bounds,
-    Conjecture,
     Counterexample,
     Counts,
     Execution,
     Limits,
+    OptionalAnswers,
     Report,
     Word,
 )
@@ -39,7 +39,7 @@ def sorting(unwind: int) -> Iterator[tuple[Word, bool]]:
         yield (*before, 2), False
 
 
-class Asking:
+class Asking(OptionalAnswers):
     """A teacher that only answers, by way of one that knows."""
 
     def __init__(self, toy: Toy) -> None:
@@ -67,7 +67,7 @@ class Asking:
     def member(self, word: Word) -> Answer:
         return self._knowing.member(word)
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         return self._knowing.counterexample(automaton)
 
     def example(self, word: Word) -> Execution | None:
@@ -229,7 +229,7 @@ def test_out_of_time_while_examples_are_looked_for() -> None:
 
 def test_ctrl_c_while_learning() -> None:
     class Impatient(Asking):
-        def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+        def counterexample(self, automaton: Automaton) -> Counterexample | None:
             if automaton.accepting and automaton.accepts((0, 1, 3)):
                 raise KeyboardInterrupt
             return super().counterexample(automaton)

@@ -7,9 +7,10 @@ from itertools import combinations, islice
 
 import pytest
 
+from explain.automata_oracle import live_edges
 from explain.toys import all_words, random_automaton
 from lawful.explain import postprocess
-from lawful.explain.automata import Automaton, edges, live
+from lawful.explain.automata import Automaton, live
 from lawful.explain.teacher import Alphabet, Event, Execution, Word
 
 LETTERS = 3
@@ -118,7 +119,7 @@ def test_back_edges_leave_an_accepting_state(seed: int) -> None:
 def test_words_through_an_edge_come_by_length(seed: int) -> None:
     automaton = random_automaton(random.Random(seed), 2, 4)
     words, routes = accepted(automaton, 6), postprocess.EdgeWords(automaton)
-    for source, letter, _ in edges(automaton):
+    for source, letter, _ in live_edges(automaton):
         expected = [
             word
             for word in words
@@ -136,7 +137,7 @@ def test_a_picture_accepts_the_same_words(seed: int) -> None:
     drawn = postprocess.picture(automaton, alphabet_of(automaton))
     table = drawn.table(LETTERS)
     assert drawn.states == max(1, len(live(automaton)))
-    assert len(drawn.edges) == len(edges(automaton))
+    assert len(drawn.edges) == len(live_edges(automaton))
 
     def accepts(word: Word) -> bool:
         state: int | None = drawn.initial

@@ -16,7 +16,8 @@ from lawful.explain.teacher import Alphabet, Bounds
 from lawful.explain.teachers.c import c_teacher
 from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 from lawful.explain.teachers.executions import ExecutionsTeacher
-from lawful.explain.teachers.python import EventChoice, python_source
+from lawful.explain.teachers.python.execution_source import PythonSource
+from lawful.explain.teachers.python.options import EventChoice
 
 pytestmark = needs_cbmc
 TWINS = Path(__file__).resolve().parent / "twins"
@@ -33,7 +34,7 @@ def in_c(name: str, unwind: int, length: int) -> Words:
 
 
 def in_python(file: Path, bound: int, length: int, inputs: str | None = None, events: tuple[str, ...] = ()) -> Words:
-    with python_source(f"{file}:main", error="AssertionError", inputs=inputs, events=EventChoice(events)) as source:
+    with PythonSource(f"{file}:main", error="AssertionError", inputs=inputs, events=EventChoice(events)) as source:
         teacher = ExecutionsTeacher(source)
         teacher.bound(Bounds(bound, length))
         return spelled(teacher.failing, source.alphabet, length)

@@ -9,13 +9,14 @@ from functools import cache
 import pytest
 
 from explain.compiled import EXAMPLES, compiled
+from explain.one_run_words import executions
 from explain.residuals import dominating, saved, size
 from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain import Explanation, explain
 from lawful.explain.automata import Automaton, words
-from lawful.explain.explanation import Edge, Way
+from lawful.explain.explanation import PictureEdge, WordExample
 from lawful.explain.lstar import AutomatonLearner, TableLearner, TreeLearner
-from lawful.explain.teacher import Alphabet, Bounds, Limits
+from lawful.explain.teacher import Alphabet, Bounds
 from lawful.explain.teachers.c import c_teacher
 from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 
@@ -115,10 +116,7 @@ def test_one_run_sees_the_executions_of_the_compiled_program(name: str, unwind: 
     failing, passing = ran(name, unwind)
     teacher = one_run(name)
     length = max(longest, 8)
-    got = {
-        (teacher.alphabet.spelled(each.word), each.failed)
-        for each in teacher.executions(Bounds(unwind, length), Limits())
-    }
+    got = {(teacher.alphabet.spelled(each.word), each.failed) for each in executions(teacher, Bounds(unwind, length))}
     assert {word for word, failed in got if failed} == failing
     assert {word for word, failed in got if not failed} == {word for word in passing if len(word) <= length}
 
@@ -188,7 +186,7 @@ def test_an_explanation_is_right_and_its_inputs_do_what_it_says(name: str) -> No
     assert (found.picture.states, len(found.picture.edges)) == size(failing)
     assert set(alphabet.spelled(found.picture.dominating)) == dominating(failing)
     assert set(found.picture.doomed) == set(range(found.picture.states)) - saved(found, passing)
-    shown: list[Edge | Way] = [*found.picture.edges, *found.ways]
+    shown: list[PictureEdge | WordExample] = [*found.picture.edges, *found.ways]
     assert {alphabet.spelled(way.word) for way in found.ways} == failing
     for each in shown:
         word, example = each.word, each.example

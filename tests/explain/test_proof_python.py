@@ -15,13 +15,13 @@ from explain.residuals import dominating, saved, size
 from explain.traced import EXAMPLES, Word
 from lawful.explain import explain
 from lawful.explain.automata import Automaton, words
-from lawful.explain.explanation import Edge, Way
+from lawful.explain.explanation import PictureEdge, WordExample
 from lawful.explain.learning_run import LearnerName
 from lawful.explain.lstar import TableLearner, ThreeValuedLearner, TreeLearner
 from lawful.explain.teacher import Alphabet, Basis, Bounds
 from lawful.explain.teachers.executions import ExecutionsTeacher
-from lawful.explain.teachers.python import python_source
-from lawful.explain.teachers.python.options import Way as Exploring
+from lawful.explain.teachers.python.execution_source import PythonSource
+from lawful.explain.teachers.python.options import WordExample as Exploring
 
 Inputs = Callable[[int, dict[str, Any]], Iterable[tuple[Any, ...]]]
 
@@ -132,7 +132,7 @@ def test_the_expected_automata_are_those_of_brute_force(name: str, bound: int) -
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_all_paths_agree(name: str, way: Exploring) -> None:
     """The automaton of the listed words, and those that both learners come to by asking, at several lengths."""
-    with python_source(target(name), way=way) as source:
+    with PythonSource(target(name), way=way) as source:
         teacher, alphabet = ExecutionsTeacher(source), source.alphabet
         assert set(alphabet.labels) == {*PROGRAMS[name].functions.split(), "error"}
         for bound in PROGRAMS[name].sizes:
@@ -152,7 +152,7 @@ def test_all_paths_agree(name: str, way: Exploring) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_dont_care_is_right_about_every_execution(name: str) -> None:
     """Words that no execution has may be taken; those of executions are told apart. Eqn. 5, and no more."""
-    with python_source(target(name)) as source:
+    with PythonSource(target(name)) as source:
         teacher, alphabet = ExecutionsTeacher(source, trap=False), source.alphabet
         for bound in PROGRAMS[name].sizes:
             failing, passing = ran(name, bound)
@@ -183,7 +183,7 @@ def test_an_explanation_is_right_and_its_inputs_do_what_it_says(name: str, learn
         assert set(found.picture.doomed) == set(range(found.picture.states)) - saved(found, passing)
     file = EXAMPLES / f"{name}.py"
     scope = traced.loaded(file)
-    shown: list[Edge | Way] = [*found.picture.edges, *found.ways]
+    shown: list[PictureEdge | WordExample] = [*found.picture.edges, *found.ways]
     for each in shown:
         word, example = each.word, each.example
         assert word is not None and example is not None

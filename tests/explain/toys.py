@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 
 from lawful.explain.automata import Automaton
-from lawful.explain.teacher import Alphabet, Bounds, Counts, Event, Execution, Limits, Report, Word
+from lawful.explain.teacher import Alphabet, Bounds, Counts, Event, Execution, Limits, OptionalSourceParts, Report, Word
 
 ToyRuns = Callable[[int], Iterable[tuple[Word, bool]]]
 """The words of a program's executions up to an unwinding, without the error letter, and whether they fail."""
 
 
-class Toy:
+class Toy(OptionalSourceParts):
     """A source whose executions are listed by a function."""
 
     def __init__(self, letters: str, program: ToyRuns, shortest: int = 1) -> None:

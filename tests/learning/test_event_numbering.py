@@ -321,7 +321,7 @@ def test_children_do_not_pile_up() -> None:
 def test_another_trace_has_other_objects() -> None:
     numbering = EventNumbering(["family"])
     numbering.add([made("Conn.cursor", "a", 2)])
-    numbering.part()
+    numbering.next_trace()
     numbering.add([call("Cur.execute", 2), call("Conn.close", "a")])
     assert read(numbering) == [("Cur.execute", "app.py:1", 2), ("Conn.close", "app.py:1", "a")]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lawful import rml
-from lawful.learning import history_patterns, ranking, strategies, vocabulary
+from lawful.learning import history_patterns, learner_view, ranking, strategies, vocabulary
 from lawful.learning.export import chosen_histories, to_rml
 from lawful.learning.history_patterns import IndexedHistory
 from lawful.learning.history_rules import HistoryRules
@@ -196,8 +196,8 @@ def test_one_that_raised_need_not_be_finished() -> None:
 
 
 def test_names_count_where_there_are_many_rules() -> None:
-    assert ranking.doubt(3) == ranking.doubt(10) == 0
-    assert 0 < ranking.doubt(20) < ranking.doubt(1000) <= 0.5
+    assert learner_view.doubt(3) == learner_view.doubt(10) == 0
+    assert 0 < learner_view.doubt(20) < learner_view.doubt(1000) <= 0.5
 
     def scores(*, doubt: float) -> list[float]:
         words = [Word("func_pre", "Thing.take"), Word("func_pre", "Thing.look")]
@@ -284,7 +284,7 @@ def test_several_traces_have_objects_of_the_same_number() -> None:
     learner = Learner(Parameters(window=5))
     for missing in (7, -1, 9):
         learner.feed(files(missing=missing))
-        learner.part()
+        learner.next_trace()
     learner.finish()
     (anomaly,) = learner.anomalies()
     assert anomaly.message.endswith("in 88 of 90 lives; not at `app.py:70` and `app.py:90`")

@@ -81,7 +81,7 @@ def test_all_rules_have_the_counts_of_algorithm_1(which: str, trace: list[Small]
 def test_objects_of_another_trace_are_others(trace: list[Small], window: int) -> None:
     learner = Learner(Parameters(window=window, all_rules=True))
     learner.feed(events_of(trace))
-    learner.part()
+    learner.next_trace()
     learner.feed(events_of(trace))
     learner.finish()
     both = trace + [(name, number + 100, line) for name, number, line in trace]
@@ -167,7 +167,7 @@ def test_another_tuner_goes_on_from_there_and_can_go_back_as_far(change: dict[st
 
 
 def test_moves_of_earlier_tuners_are_remembered_though_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lawful.learning.learner.MOST_PAST_MOVES", 5)
+    monkeypatch.setattr("lawful.learning.tuner.MOST_PAST_MOVES", 5)
     learner = Learner(Parameters(tune_every=100, budget=0))
     learner.feed(events_of(program(1)))
     moves = learner.moves

@@ -121,7 +121,7 @@ def session(path: Path, steps: Sequence[Step], **settings: Any) -> AnomalyReport
     """A run with a store, as the commands do it."""
     made = Learner(Parameters(all_rules=True, **settings))
     with Store(path) as store:
-        made.reported_before = ReportedBefore(store.told(), function)
+        made.reported_before = ReportedBefore(store.reported(), function)
         made.remember(store.known(made.parameters.templates))
         made.remember_histories(store.histories())
         made.remember_novelty(store.novelty())
@@ -189,7 +189,7 @@ def test_runs_of_other_files_do_not_make_it_forgotten(tmp_path: Path) -> None:
     with Store(tmp_path / "s.db") as store:
         for _ in range(2 * FORGOTTEN):
             store.add([Run(new_run_id(), 1, 25)], (), (), (), made.report_record())
-        assert store.told()
+        assert store.reported()
 
 
 def test_stores_that_are_merged_know_what_both_have_told(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_stores_that_are_merged_know_what_both_have_told(tmp_path: Path) -> None
     session(tmp_path / "other.db", boxes([20]))
     with Store(tmp_path / "one.db") as one, Store(tmp_path / "other.db") as other, Store(tmp_path / "all.db") as every:
         every.merge([one, other])
-        assert every.told() == {**one.told(), **other.told()}
+        assert every.reported() == {**one.reported(), **other.reported()}
         assert every.novelty() == {}
     found = session(tmp_path / "all.db", boxes([7, 20]))
     assert list(found) == [] and found.known
@@ -266,6 +266,6 @@ def test_a_store_from_before_there_was_such_a_thing_gets_it(tmp_path: Path) -> N
             connection.execute(f"DROP TABLE {table}")
     connection.close()
     with Store(tmp_path / "s.db") as store:
-        assert (store.told(), store.novelty()) == ({}, {})
+        assert (store.reported(), store.novelty()) == ({}, {})
         assert all(known.breaches == () for known in store.known(Parameters().templates))
     assert session(tmp_path / "s.db", boxes([7])) and not session(tmp_path / "s.db", boxes([7]))

@@ -17,7 +17,8 @@ from lawful.confidence.store import ConfidenceStore, Counts, Subject
 from lawful.database import APPLICATION, VERSION
 from lawful.errors import LawfulError
 from lawful.learning.reported_before import ReportRecord
-from lawful.learning.store import Run, Store, minus, new_run_id
+from lawful.learning.shared_counts import minus
+from lawful.learning.store import Run, Store, new_run_id
 from lawful.learning.window_protocol import SharedHistory, SharedPair, Site, Word
 
 TEMPLATES = ("ab", "ab?", "a+b")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lawful.errors import LawfulError
 from lawful.learning import strategies
-from lawful.learning.tuner import LONGEST_STRIDE, MOST_MOVES, ThresholdMove, Tuner, drawn
+from lawful.learning.tuner import LONGEST_STRIDE, MOST_MOVES, ThresholdMove, Tuner
 from lawful.learning.window_protocol import RuleState
 
 ALL = strategies.parse(strategies.DEFAULT)
@@ -199,22 +199,6 @@ def test_it_goes_on_after_pickling() -> None:
     assert copy.values == tuner.values
 
 
-def test_fixed_thresholds_do_not_move() -> None:
-    tuner = Tuner(ALL, None, 10, 1)
-    for threshold in ALL.thresholds:
-        tuner.fix(threshold.name, threshold.name not in ("ratio.enforce", "count.enforce"))
-    assert len(tuner.fixed) == 4
-    run(tuner, population(3, 300), 30)
-    assert set(tuner.made) == {"ratio.enforce", "count.enforce"}
-    tuner.fix("ratio.enforce")
-    tuner.fix("count.enforce")
-    assert tuner.step(99, 1000) is None
-    tuner.fix("context.enforce", False)
-    move = tuner.step(100, 1000)
-    assert move is not None
-    assert move.variable == "context.enforce"
-
-
 def test_the_user_may_change_values_and_the_budget_at_any_time() -> None:
     tuner = Tuner(CONTEXT, None, 10)
     tuner.step(1, 40)
@@ -237,7 +221,6 @@ def test_what_is_refused() -> None:
     for change, slug in [
         (lambda: tuner.set("context.enforce", -1), "threshold-range"),
         (lambda: tuner.set("ratio.enforce", 0.5), "threshold-unknown"),
-        (lambda: tuner.fix("ratio"), "threshold-unknown"),
         (lambda: setattr(tuner, "budget", -1), "threshold-range"),
         (lambda: Tuner(CONTEXT, {"context": 1}, 10), "threshold-unknown"),
     ]:
@@ -246,7 +229,6 @@ def test_what_is_refused() -> None:
         assert caught.value.slug == slug
     assert tuner.values == {"context.enforce": 1}
     assert tuner.budget == 10
-    assert not tuner.fixed
 
 
 def test_old_moves_are_forgotten_but_counted() -> None:
@@ -256,30 +238,3 @@ def test_old_moves_are_forgotten_but_counted() -> None:
     assert len(tuner.moves) == MOST_MOVES
     assert tuner.moves[0].event == 50
     assert tuner.made == {"context.enforce": MOST_MOVES + 50}
-
-
-def test_drawing() -> None:
-    moves = [
-        ThresholdMove(25_000, "ratio.enforce", 0.75, 0.8, -40, -10),
-        ThresholdMove(50_000, "count.enforce", 4, 5, -10, -8),
-        ThresholdMove(75_000, "ratio.enforce", 0.8, 0.9, -8, 2),
-        ThresholdMove(100_000, "ratio.enforce", 0.9, 0.85, 2, 0),
-    ]
-    assert drawn(moves).splitlines() == [
-        "4 moves, from event 25,000 to event 100,000",
-        "threshold      moves  from    to",
-        "count.enforce      1     4     5  ▁▁███",
-        "ratio.enforce      3  0.75  0.85  ▁▃▃█▆",
-        "objective              -40     0  ▁▆▆██",
-    ]
-    assert drawn([moves[0]._replace(after=None)]).splitlines()[-1].endswith("▁")
-    assert drawn([]) == "no moves"
-
-
-@given(st.integers(1, 300), st.integers(5, 80))
-def test_a_drawing_is_as_wide_as_it_may_be(number: int, width: int) -> None:
-    moves = [ThresholdMove(event, "x", event, event + 1, -event - 1.0, -event - 2.0) for event in range(number)]
-    bars = drawn(moves, width).splitlines()[2].split()[-1]
-    assert len(bars) == min(number + 1, width)
-    assert bars[-1] == "█"
-    assert sorted(bars) == list(bars)

@@ -271,47 +271,50 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class Pair:
+    """A term of two terms. Terms of two classes are never equal."""
+
     left: Any
     right: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Shuffle:
-    left: Any
-    right: Any
+class Union(Pair):
+    __slots__ = ()
+
+
+class Shuffle(Pair):
+    __slots__ = ()
+
+
+class Cat(Pair):
+    __slots__ = ()
+
+
+class And(Pair):
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Cat:
-    left: Any
-    right: Any
+class Body:
+    """A term around another one."""
 
-
-@dataclass(frozen=True, slots=True)
-class And:
-    left: Any
-    right: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Star:
     body: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Plus:
-    body: Any
+class Star(Body):
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Opt:
-    body: Any
+class Plus(Body):
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Closure:
-    body: Any
+class Opt(Body):
+    __slots__ = ()
+
+
+class Closure(Body):
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,9 +370,9 @@ def free(term: Any) -> set[str]:
     """The variables of a term that no let inside it binds."""
     if isinstance(term, (Use, Call)):
         return {name for arg in term.args for name in variables(arg)}
-    if isinstance(term, (Union, Shuffle, Cat, And)):
+    if isinstance(term, Pair):
         return free(term.left) | free(term.right)
-    if isinstance(term, (Star, Plus, Opt, Closure, Times)):
+    if isinstance(term, (Body, Times)):
         return free(term.body)
     if isinstance(term, Let):
         return free(term.body) - {term.name}
@@ -386,9 +389,9 @@ def substitute(term: Any, args: Mapping[str, Any]) -> Any:
         return term
     if isinstance(term, (Use, Call)):
         return replace(term, args=tuple(put(arg, args) for arg in term.args))
-    if isinstance(term, (Union, Shuffle, Cat, And)):
+    if isinstance(term, Pair):
         return replace(term, left=substitute(term.left, args), right=substitute(term.right, args))
-    if isinstance(term, (Star, Plus, Opt, Closure, Times)):
+    if isinstance(term, (Body, Times)):
         return replace(term, body=substitute(term.body, args))
     if isinstance(term, Filter):
         return Filter(*(substitute(part, args) for part in (term.use, term.body, term.other)))

@@ -7,7 +7,7 @@ from random import Random
 
 from lawful.explain.automata import Automaton, minimise
 from lawful.explain.comparison import Comparison, OtherVersion, Side, Witness
-from lawful.explain.explanation import Explanation, Failure, Snapshot, Way
+from lawful.explain.explanation import Explanation, Failure, Snapshot, WordExample
 from lawful.explain.postprocess import picture
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Event, Execution, Word
 
@@ -47,7 +47,7 @@ def of_automaton(automaton: Automaton, letters: Alphabet, **more: object) -> Exp
         "iterations": 4,
         "seconds": 1.25,
         "snapshots": (Snapshot(bounds, automaton, found),),
-        "ways": tuple(Way(word, f"values={list(word)!r}") for word in ways),
+        "ways": tuple(WordExample(word, f"values={list(word)!r}") for word in ways),
         "ways_total": 17,
         **more,
     }
@@ -122,7 +122,10 @@ def failing() -> Explanation:
         Failure("src/program.py", 13, 2, "values=[1]", "KeyError", ((0, 2), (0, 1, 2))),
         Failure("src/program.py", 99, 1, None, "<b>ValueError</b>", ((0, 2),)),
     )
-    ways = (Way((0, 2), "values=[0]", ("KeyError", "<b>ValueError</b>")), Way((0, 1, 2), None, ("KeyError",)))
+    ways = (
+        WordExample((0, 2), "values=[0]", ("KeyError", "<b>ValueError</b>")),
+        WordExample((0, 1, 2), None, ("KeyError",)),
+    )
     read = replace(found.picture, doomed=(2, 3), doomed_reading="program")
     return replace(found, picture=read, failures=failures, ways=ways, ways_total=2)
 

@@ -70,9 +70,9 @@ def a_run(shift: int = 0, law: str = "laws/files.rml") -> LawRun:
     """A run of the program, whose lines are moved down by so many."""
     run = LawRun([files(law), compile("a matches {event:'a'}; Main = a?;", name="kept.rml")])
     run.deliver([opened(1, 2 + shift), wrote(1, 3 + shift), closed(1, 4 + shift)])
-    run.context = "tests/test_app.py::test_work"
+    run.log.context = "tests/test_app.py::test_work"
     run.deliver([wrote(1, 6 + shift, "b"), wrote(1, 6 + shift, "c")])
-    run.context = None
+    run.log.context = None
     run.deliver([opened(2, 11 + shift), wrote(2, 12 + shift)])
     run.end()
     return run
@@ -94,7 +94,7 @@ def evil_report(folder: Path) -> Report:
         "a(f) matches {event:'func_pre', targetId:f}; Main = {let f; a(f)}?;", name=f"{ENDING}{EVIL}\n::error::x.rml"
     )
     run = LawRun([law])
-    run.context = f"{EVIL}::test\r\n::stop-commands::x"
+    run.log.context = f"{EVIL}::test\r\n::stop-commands::x"
     for number in (1, 2):
         run.deliver(
             [

@@ -11,15 +11,15 @@ from random import Random
 import pytest
 
 from lawful.reports.automaton_graphviz import placed
-from lawful.reports.automaton_layers import Link, Shape
+from lawful.reports.automaton_layers import Link, StateShape
 from lawful.reports.automaton_layout import Layout, Point, layered
 
 RADIUS = 16.0
 Boxes = list[tuple[float, float, float, float]]
 
 
-def circles(count: int) -> list[Shape]:
-    return [Shape(2 * RADIUS, 2 * RADIUS) for _ in range(count)]
+def circles(count: int) -> list[StateShape]:
+    return [StateShape(2 * RADIUS, 2 * RADIUS) for _ in range(count)]
 
 
 def random_links(rng: Random, count: int, *, forward: bool) -> list[Link]:
@@ -36,7 +36,7 @@ def random_links(rng: Random, count: int, *, forward: bool) -> list[Link]:
     return found
 
 
-def boxes_of(shapes: list[Shape], layout: Layout) -> Boxes:
+def boxes_of(shapes: list[StateShape], layout: Layout) -> Boxes:
     return [
         (x - shape.width / 2, y - shape.height / 2, x + shape.width / 2, y + shape.height / 2)
         for shape, (x, y) in zip(shapes, layout.centres, strict=True)
@@ -73,7 +73,7 @@ def sampled(points: tuple[Point, ...], steps: int = 6) -> Iterator[Point]:
             yield left[0]
 
 
-def check_everything(shapes: list[Shape], links: list[Link], layout: Layout) -> None:
+def check_everything(shapes: list[StateShape], links: list[Link], layout: Layout) -> None:
     assert len(layout.centres) == len(shapes)
     assert len(layout.routes) == len(links)
     states, labels = boxes_of(shapes, layout), labels_of(links, layout)
@@ -92,7 +92,7 @@ def check_everything(shapes: list[Shape], links: list[Link], layout: Layout) -> 
                     assert not (box[0] < x < box[2] and box[1] < y < box[3])
 
 
-def on_border(point: Point, shape: Shape, centre: Point) -> bool:
+def on_border(point: Point, shape: StateShape, centre: Point) -> bool:
     dx, dy = abs(point[0] - centre[0]), abs(point[1] - centre[1])
     if shape.round:
         return isclose(hypot(dx, dy), shape.width / 2, abs_tol=1e-6)
@@ -113,7 +113,7 @@ def test_random_automata(seed: int, down: bool) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_boxes_of_many_sizes(seed: int, down: bool) -> None:
     rng = Random(seed)
-    shapes = [Shape(rng.uniform(60, 200), rng.uniform(25, 60), False) for _ in range(rng.randint(1, 15))]
+    shapes = [StateShape(rng.uniform(60, 200), rng.uniform(25, 60), False) for _ in range(rng.randint(1, 15))]
     links = random_links(rng, len(shapes), forward=False)
     check_everything(shapes, links, layered(shapes, links, down=down))
 
@@ -191,7 +191,7 @@ def test_sixty_states() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_graphviz_places_everything(seed: int) -> None:
     rng = Random(seed)
-    shapes = [*circles(12), Shape(90, 30, False)]
+    shapes = [*circles(12), StateShape(90, 30, False)]
     links = random_links(rng, 13, forward=False)
     layout = placed(shapes, links, down=seed % 2 == 0)
     assert layout is not None

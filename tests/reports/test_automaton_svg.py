@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lawful.explain.automata import Automaton
-from lawful.explain.explanation import Edge as Arrow
-from lawful.explain.explanation import Explanation, Picture
+from lawful.explain.explanation import Explanation, Picture, PictureEdge
 from lawful.explain.teacher import Alphabet, Event
 from lawful.reports import automaton_graphviz, automaton_svg, notebook
 from lawful.reports.automaton_drawing import drawings, picture_drawing
@@ -70,7 +69,12 @@ def test_bold_arrows_are_the_dominating_ones() -> None:
 
 
 def test_bold_and_other_events_between_the_same_states_are_two_arrows() -> None:
-    arrows = (Arrow(0, 0, 1, dominating=True), Arrow(0, 1, 1), Arrow(1, 0, 1, dominating=True), Arrow(1, 1, 1))
+    arrows = (
+        PictureEdge(0, 0, 1, dominating=True),
+        PictureEdge(0, 1, 1),
+        PictureEdge(1, 0, 1, dominating=True),
+        PictureEdge(1, 1, 1),
+    )
     letters = Alphabet((Event("a"), Event("b"), Event("error")))
     drawn = picture_drawing(Picture(2, (1,), arrows, dominating=(0,)), letters, "both")
     edges, _ = parts(automaton_svg.render_drawing(drawn, placer="own"))
@@ -99,7 +103,7 @@ def test_any_labels_can_be_drawn(labels: list[str], error: str) -> None:
     if error in labels:
         labels = [label for label in labels if label != error]
     letters = Alphabet((*map(Event, labels), Event(error)))
-    arrows = [Arrow(0, letter, 1, example=error) for letter in range(len(letters))]
+    arrows = [PictureEdge(0, letter, 1, example=error) for letter in range(len(letters))]
     drawn = picture_drawing(Picture(2, (1,), tuple(arrows), doomed=(1,)), letters, error)
     for text in (automaton_svg.render_drawing(drawn, placer="own"), automaton_svg.inline(drawn, placer="own")):
         text.encode()

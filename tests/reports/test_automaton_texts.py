@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from lawful.explain.explanation import Explanation
-from lawful.reports import automaton_dot, automaton_mermaid
+from lawful.reports import dot, mermaid
 from lawful.reports.automaton_drawing import drawing
 from reports.explanation_samples import bubble_sort, comparison, hostile, of_words
 
@@ -20,7 +20,7 @@ def small() -> Explanation:
 
 
 def test_dot() -> None:
-    assert automaton_dot.render(small()).splitlines() == [
+    assert dot.render(drawing(small())).splitlines() == [
         'digraph "all ways to AssertionError in program.py:sort" {',
         "  rankdir=LR",
         '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11]',
@@ -46,7 +46,7 @@ def test_dot() -> None:
 
 
 def test_mermaid() -> None:
-    assert automaton_mermaid.render(small()).splitlines() == [
+    assert mermaid.render(drawing(small())).splitlines() == [
         "flowchart LR",
         "  %% all ways to AssertionError in program.py:sort",
         '  s0(("0"))',
@@ -74,7 +74,7 @@ def test_a_doomed_state() -> None:
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 @pytest.mark.parametrize("explained", [bubble_sort(), hostile(), comparison()], ids=["bubble", "hostile", "comparison"])
 def test_graphviz_can_read_it(explained: Explanation) -> None:
-    source = automaton_dot.render(explained)
+    source = dot.render(drawing(explained))
     done = subprocess.run(["dot", "-Tplain"], input=source.encode(), capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
     drawn = drawing(explained)
@@ -85,7 +85,7 @@ def test_graphviz_can_read_it(explained: Explanation) -> None:
 
 
 def test_hostile_labels_stay_in_their_quotes() -> None:
-    for line in automaton_mermaid.render(hostile()).splitlines()[2:]:
+    for line in mermaid.render(drawing(hostile())).splitlines()[2:]:
         bare = re.sub(r'"[^"<>]*(?:<br/>[^"<>]*)*"', "", line)
         assert re.fullmatch(r"  (?:s\d+(?:start)?[()= >|-]*(?:s\d+)?(?::::bad)?|classDef .*)[()|\s\w:]*", bare), line
 
@@ -94,4 +94,4 @@ def test_the_sides_of_a_comparison_are_in_frames() -> None:
     drawn = drawing(comparison())
     assert [cluster.label for cluster in drawn.clusters] == ["only in old", "only in new: nothing"]
     assert [name for cluster in drawn.clusters for name in cluster.nodes] == [node.name for node in drawn.nodes]
-    assert 'subgraph c1["only in new#58; nothing"]' in automaton_mermaid.render(comparison())
+    assert 'subgraph c1["only in new#58; nothing"]' in mermaid.render(drawing(comparison()))

@@ -78,7 +78,7 @@ def test_it_hides_what_is_known_also_when_lines_move(tmp_path: Path) -> None:
     run = a_run(shift=5)
     known.hide(run, project(tmp_path, shift=5))
     assert run.findings == []
-    assert len(run.hidden) == 2
+    assert len(run.log.hidden) == 2
     assert not run.failed
     assert "0 findings, 2 known and hidden in 2 laws" in render_text(run)
 

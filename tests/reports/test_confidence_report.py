@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cli.gold_files import assert_gold
-from lawful.confidence.policy_automaton import PolicyMove
+from lawful.confidence.policy_run import PolicyMove
 from lawful.confidence.statistics import Claim, ClaimState
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
 from lawful.reports.confidence import chart, part, part_of, picture, render_json, render_text, rounded, sentence, sure

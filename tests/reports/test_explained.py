@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lawful.diagnostics import printable
-from lawful.explain.differences import Comparison
+from lawful.explain.comparison import Comparison
 from lawful.explain.explanation import Explanation, Picture
 from lawful.explain.teacher import Basis
 from lawful.reports import explained

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lawful.explain.differences import Comparison
+from lawful.explain.comparison import Comparison
 from lawful.explain.explanation import Explanation, Picture
 from lawful.explain.teacher import Bounds
 from lawful.reports import explained_html

@@ -19,7 +19,7 @@ from lawful.explain.postprocess import picture
 from lawful.explain.teacher import Alphabet, Event
 from lawful.reports import automaton_svg, explained_html
 from lawful.reports.automaton_drawing import drawings
-from lawful.reports.automaton_layers import Link, Shape
+from lawful.reports.automaton_layers import Link, StateShape
 from lawful.reports.automaton_layout import layered
 from lawful.reports.page import static
 from reports.explanation_samples import bubble_sort, failing, hostile, of_words, outcomes, random_explanation
@@ -54,7 +54,7 @@ def test_the_layout_is_the_same(tmp_path: Path) -> None:
             {"source": each.source, "target": each.target, "width": each.width, "height": each.height} for each in links
         ]
         given.append({"count": count, "links": plain, "down": down})
-        layout = layered([Shape(32, 32)] * count, links, down=down)
+        layout = layered([StateShape(32, 32)] * count, links, down=down)
         expected.append(
             [layout.width, layout.height]
             + [number for point in (*layout.centres, *layout.start) for number in point]

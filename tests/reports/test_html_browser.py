@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browser import SCREENSHOTS, browser, needs_browser
 from lawful.engine.run import LawRun
 from lawful.laws.rml import compile
 from lawful.reports import gather, html
@@ -17,22 +16,11 @@ from lawful.reports.core import Report
 from lawful.reports.sources import SourceLines
 from reports.sample_reports import EVIL, evil_report, learned_report, live_report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SCREENSHOTS = Path(os.environ.get("LAWFUL_SCREENSHOTS", "build/screenshots"))
+__all__ = ["browser"]
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+pytestmark = needs_browser
 
 Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture
@@ -76,7 +64,7 @@ def many(number: int, tmp_path: Path) -> Report:
     """A law that is broken at so many places."""
     law = compile("use matches {event:'func_pre'}; Main = use >> empty;", name="never.rml")
     run = LawRun([law], history=0)
-    run._by_law["never.rml"] = -number  # there is a limit
+    run.log._by_law["never.rml"] = -number  # there is a limit
     for at in range(1, number + 1):
         run.deliver([{"event": "func_pre", "name": f"f{at}", "targetId": at, "file": "a.py", "line": at}])
     return gather.of_live(run, SourceLines(tmp_path))

@@ -61,9 +61,9 @@ def closed(number: int, line: int) -> dict[str, Any]:
 def a_run() -> LawRun:
     run = LawRun([FILES, LOST])
     run.deliver([opened(1, 2, "a.txt"), wrote(1, 3, "a"), closed(1, 4)])
-    run.context = "tests/test_app.py::test_work"
+    run.log.context = "tests/test_app.py::test_work"
     run.deliver([wrote(1, 6, "b"), wrote(1, 6, "c")])
-    run.context = None
+    run.log.context = None
     run.deliver([opened(2, 7, "b.txt"), wrote(2, 8, "d")])
     run.deliver([{"event": "checkout", "targetId": 9, "express": True, "file": "gone.py", "line": 3, "thread": 2}])
     run.end()
@@ -95,7 +95,7 @@ def test_nothing_found() -> None:
 
 def test_what_went_wrong_is_said(folder: Path) -> None:
     run = a_run()
-    run.processes, run.dropped, run.omitted = 3, 1200, 1
+    run.processes, run.dropped, run.log.omitted = 3, 1200, 1
     run.faults.append("a fault in Lawful: ValueError: \x1b[31m")
     run.warn("law.rml: a guard over text")
     assert_gold(render_text(run, folder=folder).rpartition("\n\n")[2], GOLD / "live_remarks.txt")

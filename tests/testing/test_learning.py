@@ -8,30 +8,13 @@ import sqlite3
 
 import pytest
 
+from slipping_program import SLIPPING
+from testing import sessions
+from testing.sessions import isolated, run
+
 pytest_plugins = ["pytester"]
 
-APP = """
-import io
-
-def one():
-    file = io.StringIO("a")
-    file.read()
-    file.close()
-
-def two():
-    file = io.StringIO("a")
-    file.read()
-    file.close()
-
-def three():
-    file = io.StringIO("a")
-    file.read()
-    file.close()
-
-def slips():
-    file = io.StringIO("a")
-    file.read()
-"""
+APP = f"import io\n{SLIPPING}"
 TESTS = """
 import app
 import pytest
@@ -54,28 +37,14 @@ LAWS = ("--lawful-law", "files/left-open", "--lawful-law", "files/use-after-clos
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    # Which plugins there are must not depend on where these tests run.
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("COLUMNS", "120")
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
-        monkeypatch.delenv(name, raising=False)
+    isolated(pytester, monkeypatch)
     pytester.makepyfile(app=APP, test_it=TESTS)
     pytester.makefile(".toml", pyproject=PYPROJECT)
     return pytester
 
 
-def run(project: pytest.Pytester, *words: str) -> pytest.RunResult:
-    return project.runpytest_subprocess("-p", "pytest_lawful", "-p", "no:cacheprovider", *words, timeout=120)
-
-
 def section(result: pytest.RunResult) -> list[str]:
-    """The lines of the summary's section."""
-    lines = result.outlines
-    starts = [at for at, line in enumerate(lines) if re.fullmatch(r"=+ lawful =+", line)]
-    assert len(starts) == 1, result.stdout.str() + result.stderr.str()
-    after = lines[starts[0] + 1 :]
-    end = next(at for at, line in enumerate(after) if re.match(r"=+ .* =+$", line))
-    return [line for line in after[:end] if line]
+    return [line for line in sessions.section(result) if line]
 
 
 def header(result: pytest.RunResult) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 import check_docs
 from lawful.sources.python import tracer_choice
+from testing.sessions import isolated, run, section
 
 pytest_plugins = ["pytester"]
 
@@ -53,29 +54,11 @@ laws = ["door.rml"]
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    # Which plugins there are must not depend on where these tests run.
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("COLUMNS", "120")
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
-        monkeypatch.delenv(name, raising=False)
+    isolated(pytester, monkeypatch)
     pytester.makepyfile(app=APP)
     pytester.makefile(".rml", door=LAW)
     pytester.makefile(".toml", pyproject=PYPROJECT)
     return pytester
-
-
-def run(project: pytest.Pytester, *words: str) -> pytest.RunResult:
-    return project.runpytest_subprocess("-p", "pytest_lawful", "-p", "no:cacheprovider", *words, timeout=120)
-
-
-def section(result: pytest.RunResult) -> list[str]:
-    """The lines of the summary's section."""
-    lines = result.outlines
-    starts = [at for at, line in enumerate(lines) if re.fullmatch(r"=+ lawful =+", line)]
-    assert len(starts) == 1, result.stdout.str()
-    after = lines[starts[0] + 1 :]
-    end = next(at for at, line in enumerate(after) if re.match(r"=+ .* =+$", line))
-    return after[:end]
 
 
 def outcomes(result: pytest.RunResult) -> dict[str, int]:

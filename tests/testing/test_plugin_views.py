@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from testing.sessions import isolated, run
+
 pytest_plugins = ["pytester"]
 
 APP = """
@@ -83,10 +85,7 @@ CartGroup = ["{group}"]
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("COLUMNS", "120")
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
-        monkeypatch.delenv(name, raising=False)
+    isolated(pytester, monkeypatch)
     pytester.makepyfile(app=APP, test_app=TESTS)
     pytester.path.joinpath("cart.view").write_text(CART)
     pytester.path.joinpath("worker.view").write_text(WORKER)
@@ -98,12 +97,8 @@ def with_group(project: pytest.Pytester, group: str) -> None:
     project.path.joinpath("pyproject.toml").write_text(PYPROJECT.format(group=group))
 
 
-def run(project: pytest.Pytester, *words: str) -> pytest.RunResult:
-    return project.runpytest_subprocess("-p", "pytest_lawful", "-p", "no:cacheprovider", "--lawful", *words)
-
-
 def test_messages_of_a_group_are_judged_in_the_test_that_sends_them(project: pytest.Pytester) -> None:
-    done = run(project)
+    done = run(project, "--lawful")
     done.assert_outcomes(passed=4)
     text = done.stdout.str()
     assert "cart.view" in text and "worker.view" in text
@@ -113,13 +108,13 @@ def test_messages_of_a_group_are_judged_in_the_test_that_sends_them(project: pyt
 
 
 def test_findings_fail_the_run_if_that_is_asked(project: pytest.Pytester) -> None:
-    assert run(project, "--lawful-fail").ret == 1
-    assert run(project, "--lawful-fail", "-k", "keeps or in_order and not out_of_order").ret == 0
+    assert run(project, "--lawful", "--lawful-fail").ret == 1
+    assert run(project, "--lawful", "--lawful-fail", "-k", "keeps or in_order and not out_of_order").ret == 0
 
 
 def test_the_group_is_what_the_project_says(project: pytest.Pytester) -> None:
     with_group(project, "class app.Basket")
-    text = run(project, "-k", "keeps or twice").stdout.str()
+    text = run(project, "--lawful", "-k", "keeps or twice").stdout.str()
     assert "0 findings" in text
     assert "nothing in the program was a CartGroup (class app.Basket)" in " ".join(text.split())
 
@@ -128,14 +123,14 @@ def test_a_group_of_the_project_takes_the_place_of_what_the_view_says(project: p
     with_group(project, "class app.Cart")
     with open(project.path / "pyproject.toml", "a") as file:
         file.write('Worker = ["task other-*"]\n')
-    text = run(project).stdout.str()
+    text = run(project, "--lawful").stdout.str()
     assert "1 finding" in text and "test_pays_twice" in text and "test_out_of_order" not in text
 
 
 @pytest.mark.parametrize("group", ["clas app.Cart", "class"])
 def test_what_is_no_group_is_said_before_any_test_runs(project: pytest.Pytester, group: str) -> None:
     with_group(project, group)
-    done = run(project)
+    done = run(project, "--lawful")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     text = done.stdout.str() + done.stderr.str()
     assert "group-binding" in text and "Traceback" not in text
@@ -157,6 +152,6 @@ def test_with_raise_the_violating_message_does_not_go_out(project: pytest.Pytest
     project.path.joinpath("pyproject.toml").write_text(
         text.replace("[tool.lawful]", '[tool.lawful]\non-violation = "raise"')
     )
-    done = run(project, "test_raises.py")
+    done = run(project, "--lawful", "test_raises.py")
     done.assert_outcomes(failed=1)
     assert "Violation" in done.stdout.str()

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from reports.test_json_schema import errors
-from testing.test_plugin import BREAKS, project, run, section
+from testing.sessions import run, section
+from testing.test_plugin import BREAKS, project
 
 __all__ = ["project"]
 pytest_plugins = ["pytester"]

@@ -28,21 +28,26 @@ def test_it():
 """
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_the_collector_is_left_as_it_was(wanted: bool, tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(COLLECTING.format(wanted=wanted), encoding="utf-8")
-    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    code = f"import gc, pytest, sys; gc.{'enable' if wanted else 'disable'}(); sys.exit(pytest.main(sys.argv[1:]))"
-    words = ["-q", "-p", "pytest_lawful", "-p", "no:cacheprovider", "--lawful-law=threads"]
+def passes(folder: Path, code: str, words: list[str]) -> None:
+    """Run pytest by this code, with these words."""
     done = subprocess.run(
         [sys.executable, "-c", code, *words],
-        cwd=tmp_path,
+        cwd=folder,
         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_collector_is_left_as_it_was(wanted: bool, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(COLLECTING.format(wanted=wanted), encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    code = f"import gc, pytest, sys; gc.{'enable' if wanted else 'disable'}(); sys.exit(pytest.main(sys.argv[1:]))"
+    words = ["-q", "-p", "pytest_lawful", "-p", "no:cacheprovider", "--lawful-law=threads"]
+    passes(tmp_path, code, words)
 
 
 def test_pytest_does_not_rewrite_lawful(tmp_path: Path) -> None:
@@ -51,12 +56,4 @@ def test_pytest_does_not_rewrite_lawful(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     code = "import sys; sys.path.insert(0, '.'); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
     words = ["-q", "-p", "early", "-p", "pytest_lawful", "-p", "no:cacheprovider", "--lawful-law=threads"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        cwd=tmp_path,
-        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    passes(tmp_path, code, words)

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from browser import SCREENSHOTS, browser, needs_browser
 from lawful.web import serving
 from web.programs import Shown
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SCREENSHOTS = Path(os.environ.get("LAWFUL_SCREENSHOTS", "build/screenshots"))
+__all__ = ["browser"]
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; tools/get-browser installs it")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
+pytestmark = needs_browser
 
 
 @pytest.fixture

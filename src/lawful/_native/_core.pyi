@@ -171,27 +171,27 @@ class QueueReader:
     standard: bool
     next: int
     @property
-    def early(self) -> dict[int, Any]: ...
+    def early_senders(self) -> dict[int, Any]: ...
     @property
-    def routes(self) -> dict[str, tuple[Any, ...]]: ...
+    def specs_by_name(self) -> dict[str, tuple[Any, ...]]: ...
     @property
-    def told(self) -> set[int]: ...
+    def reported(self) -> set[int]: ...
     @property
-    def ways(self) -> dict[str, dict[Any, Way]]: ...
+    def routes(self) -> dict[str, dict[Any, Route]]: ...
     @property
-    def takes(self) -> dict[str, dict[Any, Way]]: ...
+    def shared_routes(self) -> dict[str, dict[Any, Route]]: ...
 
-class Way:
+class Route:
     def __init__(
         self,
-        heads: tuple[dict[str, Any], ...],
+        headers: tuple[dict[str, Any], ...],
         target: object,
         parameters: tuple[str, ...],
-        turns: tuple[tuple[int, GrammarMachine, int], ...] | None = None,
+        steps: tuple[tuple[int, GrammarMachine, int], ...] | None = None,
         version: int = 0,
     ) -> None: ...
 
-class Letter:
+class DeferredEvent:
     def to_dict(self) -> dict[str, Any]: ...
 
 def json_lines(events: list[Any], ask: Callable[[list[dict[str, Any]]], bytes]) -> bytes: ...
@@ -199,40 +199,40 @@ def json_lines(events: list[Any], ask: Callable[[list[dict[str, Any]]], bytes]) 
 class LazyEvent:
     def to_dict(self) -> dict[str, Any]: ...
 
-class Court:
-    open: bool
+class InlineCheck:
+    enabled: bool
     version: int
-    spent: float
-    most: int
-    others: int
+    seconds: float
+    max_per_group: int
+    max_overall: int
     @property
     def count(self) -> int: ...
     @property
     def thread(self) -> int: ...
-    def take(self, first: int) -> tuple[int, list[tuple[int, Letter]]]: ...
+    def take(self, first: int) -> tuple[int, list[tuple[int, DeferredEvent]]]: ...
 
-class Post:
-    court: Court | None
+class MessageCache:
+    inline_check: InlineCheck | None
     put: CodeType | None
     get: CodeType | None
     take: CodeType | None
-    rests: bool
-    entries: bool
-    calls: bool
-    sharing: bool
+    disabled: bool
+    has_entries: bool
+    has_group_calls: bool
+    has_shared_queues: bool
     def __init__(
         self,
         specs: dict[str, tuple[Any, ...]],
         readers: dict[int, tuple[Any, QueueReader]],
         parties: dict[int, tuple[Any, Any]],
-        kinds: dict[int, tuple[Any, bool]],
+        types: dict[int, tuple[Any, bool]],
         shapes: dict[int, tuple[Any, tuple[str, tuple[str, ...]]]],
         keys: tuple[str, ...],
-        strangers: dict[int, tuple[Any, type | tuple[type] | None]],
+        ungrouped: dict[int, tuple[Any, type | tuple[type] | None]],
         matches: tuple[Callable[[str], Any], ...],
         plain_names: bool,
-        owners: dict[int, tuple[Any, Any]],
-        doors: dict[int, tuple[Any, Any]],
+        callers: dict[int, tuple[Any, Any]],
+        entry_points: dict[int, tuple[Any, Any]],
     ) -> None: ...
 
 class GrammarTables:

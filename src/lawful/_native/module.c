@@ -40,9 +40,9 @@ static struct PyModuleDef definition = {
 };
 
 static PyTypeObject *const types[] = {
-    &RmlMachineType, &LawQueueType, &WindowType, &InvariantTrackerType, &GrammarTablesType, &GrammarMachineType, &CourtType, &LetterType, &LazyEventType,
+    &RmlMachineType, &LawQueueType, &WindowType, &InvariantTrackerType, &GrammarTablesType, &GrammarMachineType, &InlineCheckType, &DeferredEventType, &LazyEventType,
 #ifdef LAWFUL_TRACER
-    &TracerType, &ChangeWatchType, &LibraryFilterType, &TimerType, &QueueReaderType, &WayType, &PostType,
+    &TracerType, &ChangeWatchType, &LibraryFilterType, &TimerType, &QueueReaderType, &RouteType, &MessageCacheType,
 #endif
 };
 

@@ -1,4 +1,4 @@
-"""``lawful baseline``: which findings are known, so that reports tell only of new ones."""
+"""``lawful baseline``: writes down which findings are known, so that reports show only new ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lawful.reports import baseline as baselines
 from lawful.reports.fingerprints import Mark
 
 _RUNS = ("run", "check", "learn")
-"""Commands that can be run to find what is known."""
+"""Commands whose findings can go into a baseline."""
 
 _EXAMPLES = """
 \b

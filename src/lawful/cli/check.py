@@ -14,6 +14,10 @@ import click
 from lawful import config
 from lawful.cli import reporting, sampling_options, trace_input
 from lawful.cli.diagrams import Diagrams
+from lawful.cli.options import FILE, NARROW, skip_bad_lines
+from lawful.cli.options import diagram as diagram_option
+from lawful.cli.options import functions as functions_option
+from lawful.cli.options import history as history_option
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine import Case, Finding, Settings, TraceRun
 from lawful.errors import LawError, LawfulError
@@ -70,47 +74,29 @@ class _Check(click.Command):
 
 
 # Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="check", cls=_Check, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
-@click.argument("laws", metavar="LAW...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.command(name="check", cls=_Check, epilog=_EXAMPLES, context_settings=NARROW)
+@click.argument("laws", metavar="LAW...", nargs=-1, required=True, type=FILE)
 @click.option(
     "--trace",
     "-t",
     "traces",
     metavar="FILE...",
     multiple=True,
-    type=click.Path(readable=False),
+    type=FILE,
     help="The traces to check. `-` is standard input, judged as it arrives.",
 )
 @reporting.report_options("standard output")
-@click.option(
-    "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
-)
+@skip_bad_lines
 @click.option("--fail-fast", is_flag=True, help="Stop at the first event that a law rejects.")
-@click.option(
-    "--history",
-    metavar="N",
-    type=click.IntRange(0, config.MAX_COUNT),
-    help="How many earlier events to show with a violation, or messages in a diagram.  [default: 10, and 20]",
-)
-@click.option(
-    "--diagram",
-    metavar="OUT.svg",
-    type=click.Path(readable=False),
-    help="Draw how a view was broken; .mmd or .md for Mermaid. Further violations go to OUT-2.svg and so on.",
-)
-@click.option(
-    "--functions",
-    metavar="FILE.py",
-    multiple=True,
-    type=click.Path(readable=False),
-    help="Run this file first: views may call its functions.",
-)
+@history_option("How many earlier events to show with a violation, or messages in a diagram.  [default: 10, and 20]")
+@diagram_option
+@functions_option
 @sampling_options.sampling_options
 @click.option("--seed", metavar="N", type=int, help="Of the coins that decide which objects are followed.")
 @click.option(
     "--store",
     metavar="FILE",
-    type=click.Path(readable=False),
+    type=FILE,
     help="If sampling: begin with what this file knows, and add to it what was counted.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Report violations only: no accepted laws, no summary.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 
 from lawful.cli import trace_input
+from lawful.cli.options import FILE, NARROW, text_or_json
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ class Answer(NamedTuple):
 
 
 # Numbers are texts here, so that what is no number is told as all errors are.
-@click.group(
-    name="confidence", invoke_without_command=True, epilog=_EXAMPLES, context_settings={"max_content_width": 80}
-)
+@click.group(name="confidence", invoke_without_command=True, epilog=_EXAMPLES, context_settings=NARROW)
 @click.option("--error-rate", "--epsilon", "epsilon", metavar="RATE", help="The share of objects that may break a law.")
 @click.option("--confidence", "confidence", metavar="SHARE", help="How sure one wants to be: 0.99999.")
 @click.option("--delta", metavar="SHARE", help="What confidence lacks to 1, in its place: 1e-5.")
@@ -54,10 +53,10 @@ class Answer(NamedTuple):
     metavar="[FILE.svg]",
     is_flag=False,
     flag_value=_IN_TERMINAL,
-    type=click.Path(readable=False),
+    type=FILE,
     help="Draw it against the number of samples, in the terminal or into a file.",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@text_or_json
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -108,7 +107,7 @@ def command(
         _plot(_chart(answer, rate, doubt, n, k), plot, below=form == "text")
 
 
-@command.command(name="policy", context_settings={"max_content_width": 80})
+@command.command(name="policy", context_settings=NARROW)
 @click.argument("policy", metavar="NAME|FILE")
 @click.option("--format", "form", type=click.Choice(["text", "dot", "mermaid"]), default="text", show_default=True)
 def policy_command(policy: str, form: Literal["text", "dot", "mermaid"]) -> None:

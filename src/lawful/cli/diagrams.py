@@ -21,7 +21,7 @@ class Diagrams:
     """The first violation goes into the file that was asked for; the names of further files have a number."""
 
     def __init__(self, path: str, inputs: Sequence[str | None], most: int | None) -> None:
-        """Refuses what is no place for a diagram. `inputs` are files that it must not take the place of."""
+        """Refuses a path that cannot hold a diagram. `inputs` are files that no diagram may replace."""
         self._stem, self._suffix = os.path.splitext(path)
         if self._suffix.lower() not in _SUFFIXES:
             hint = "an SVG picture (.svg), or Mermaid (.mmd, or .md for a page of Markdown)"

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lawful.cli import explain_options
-from lawful.cli.explain_options import Form
+from lawful.cli.options import NARROW
 
 _EXAMPLES = """
 \b
@@ -19,7 +19,7 @@ Examples:
 """
 
 
-@click.command(name="diff", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="diff", epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.option("--target", metavar="TARGET", help="What to compare, where OLD and NEW are revisions or folders.")
@@ -28,9 +28,6 @@ def command(
     old: str,
     new: str,
     target: str | None,
-    form: Form,
-    outputs: tuple[str, ...],
-    no_progress: bool,
     **flags: Any,
 ) -> int:
     """Show what two versions of a program do differently.
@@ -47,11 +44,7 @@ def command(
     from lawful.explain.api import diff
 
     wanted = explain_options.settings(flags)
-    explain_options.look_at_outputs(outputs, explain_options.files_of(*((target,) if target else (old, new))))
-    try:
-        with explain_options.progress(not no_progress) as watcher:
-            found = diff(old, new, target=target, settings=wanted, watcher=watcher)
-    except KeyboardInterrupt:
-        return explain_options.interrupted()
-    explain_options.tell(found, form, outputs)
-    return explain_options.code(found)
+    files = explain_options.files_of(*((target,) if target else (old, new)))
+    return explain_options.show(
+        lambda watcher: diff(old, new, target=target, settings=wanted, watcher=watcher), flags, files
+    )

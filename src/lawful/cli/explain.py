@@ -9,10 +9,8 @@ from typing import Any
 import click
 
 from lawful.cli import explain_options, trace_input
-from lawful.cli.explain_options import Form
+from lawful.cli.options import FILE, NARROW
 from lawful.errors import LawfulError
-
-_INTERRUPTED = 130
 
 _EXAMPLES = """
 \b
@@ -26,13 +24,13 @@ Examples:
 """
 
 
-@click.command(name="explain", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="explain", epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("target", metavar="[TARGET]", required=False)
 @click.option(
     "--traces",
     metavar="FAILING PASSING",
     nargs=2,
-    type=click.Path(readable=False),
+    type=FILE,
     help="Explain recorded traces, files or folders of files, in the place of a target.",
 )
 @click.option("--explain-end", is_flag=True, help="Explain all executions that come to their end, not an error.")
@@ -41,9 +39,6 @@ def command(
     target: str | None,
     traces: tuple[str, str] | None,
     explain_end: bool,
-    form: Form,
-    outputs: tuple[str, ...],
-    no_progress: bool,
     **flags: Any,
 ) -> int:
     """Show all the ways in which a program fails, as one automaton.
@@ -71,11 +66,7 @@ def command(
             raise LawfulError("usage", "--explain-end explains the end: there is no --error with it")
         wanted = replace(wanted, error=END)
     trace_input.look_at_traces([trace for trace in traces or () if not os.path.isdir(trace)])
-    explain_options.look_at_outputs(outputs, (*explain_options.files_of(target), *(traces or ())))
-    try:
-        with explain_options.progress(not no_progress) as watcher:
-            found = explain(target, traces=traces or (), settings=wanted, watcher=watcher)
-    except KeyboardInterrupt:
-        return explain_options.interrupted()
-    explain_options.tell(found, form, outputs)
-    return _INTERRUPTED if found.interrupted else 0
+    files = (*explain_options.files_of(target), *(traces or ()))
+    return explain_options.show(
+        lambda watcher: explain(target, traces=traces or (), settings=wanted, watcher=watcher), flags, files
+    )

@@ -1,4 +1,4 @@
-"""How modules are imported, kept for the time after the program: it may have changed all of it."""
+"""The state of the import system, saved before the program runs, because the program may change all of it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 import sys
 from types import ModuleType
 
-from lawful.sources.python.launcher import GUESTS
+from lawful.sources.python.launcher import BUNDLED
 
-_NEEDED = frozenset({*sys.stdlib_module_names, *GUESTS, "jinja2", "lark", "markupsafe", "msgspec", "zstandard"})
+_NEEDED = frozenset({*sys.stdlib_module_names, *BUNDLED, "jinja2", "lark", "markupsafe", "msgspec", "zstandard"})
 
 
 class ImportState:
-    """As it is now."""
+    """The import system as it is now."""
 
     def __init__(self) -> None:
         self._builtins = dict(vars(builtins))
@@ -24,7 +24,7 @@ class ImportState:
         self._program_modules: dict[str, ModuleType | None] = {}
 
     def restore(self) -> None:
-        """Let it be as it was; what the program has in the places of modules that Lawful needs is put aside."""
+        """Restore it; remember the program's modules that have the names of modules that Lawful needs."""
         vars(builtins).update(self._builtins)
         sys.path, sys.path[:] = self._path
         sys.meta_path, sys.meta_path[:] = self._finders
@@ -40,7 +40,7 @@ class ImportState:
         sys.modules.update(ours)
 
     def restore_program(self) -> None:
-        """The program's modules live as long as they would without us."""
+        """Put the program's modules back, so that they live as long as without Lawful."""
         for name, module in self._program_modules.items():
             if module is not None:
                 sys.modules[name] = module
@@ -49,7 +49,7 @@ class ImportState:
     def _would_find(self, module: ModuleType | None) -> bool:
         """Is it one that Lawful would import, and not another of the same name?"""
         if module is None:
-            return False  # which forbids to import it
+            return False  # None forbids to import it
         root = sys.modules.get(module.__name__.partition(".")[0])
         file = getattr(root, "__file__", None)
         if not isinstance(file, str):

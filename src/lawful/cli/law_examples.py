@@ -1,4 +1,4 @@
-"""The two programs of a law, run under watch: what should be found, and what is."""
+"""The two example programs of a law, run under watch: which lines should be findings, and which are."""
 
 from __future__ import annotations
 
@@ -45,29 +45,29 @@ def run_in_process(folder: Path, words: list[str]) -> tuple[int, str]:
 
 def problems(name: str, path: Path, core: str | None, run: Run = run_in_process) -> list[str]:
     """What the programs of a law do that they should not, in words."""
-    told: list[str] = []
+    mistakes: list[str] = []
     for kind in ("keeps", "breaks"):
         program = path.with_suffix(f".{kind}.py")
         if not program.exists():
-            told.append(f"there is no {program.name}")
+            mistakes.append(f"there is no {program.name}")
             continue
         expected = expected_lines(program) if kind == "breaks" else []
         if kind == "breaks" and not expected:
-            told.append(f"no line of {program.name} ends with `{_MARK}`")
-        # Laws that raise no false alarms are silent about a program that is right.
+            mistakes.append(f"no line of {program.name} ends with `{_MARK}`")
+        # The laws of the profile std raise no false alarms: they must not report a correct program.
         found, trouble = findings_of(program, path, core, ["std"] if kind == "keeps" else [], run)
         if trouble:
-            told.append(f"{program.name}: {trouble}")
+            mistakes.append(f"{program.name}: {trouble}")
             continue
-        told += [f"{program.name}:{line}: not found" for line in sorted(set(expected) - {at for _, at in found})]
+        mistakes += [f"{program.name}:{line}: not found" for line in sorted(set(expected) - {at for _, at in found})]
         for law, line in found:
             if kind == "keeps" or line not in expected:
-                told.append(f"{program.name}:{line}: found, by {name if law == path.name else law}")
-    return told
+                mistakes.append(f"{program.name}:{line}: found, by {name if law == path.name else law}")
+    return mistakes
 
 
 def expected_lines(program: Path) -> list[int]:
-    """The lines that break the law, as they say."""
+    """The lines that are marked as violations."""
     lines = program.read_text(encoding="utf-8").splitlines()
     return [number for number, line in enumerate(lines, 1) if line.endswith(_MARK)]
 
@@ -94,11 +94,11 @@ def findings_of(
         except subprocess.TimeoutExpired:
             return [], f"it does not end within {_TIMEOUT:.0f} seconds"
         try:
-            told = json.loads(report.read_text(encoding="utf-8"))
+            mistakes = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return [], f"it cannot be run: {output.strip()[-500:]}"
     if code not in (0, 1):
         return [], f"it ends with the code {code}: {output.strip()[-500:]}"
-    if told["warnings"] or told["faults"]:
-        return [], "; ".join([*told["warnings"], *told["faults"]])
-    return sorted((finding["law"], finding["line"] or 0) for finding in told["findings"]), ""
+    if mistakes["warnings"] or mistakes["faults"]:
+        return [], "; ".join([*mistakes["warnings"], *mistakes["faults"]])
+    return sorted((finding["law"], finding["line"] or 0) for finding in mistakes["findings"]), ""

@@ -248,14 +248,14 @@ def _chosen(words: Sequence[str]) -> dict[str, Path]:
 
 
 def _facts(name: str, path: Path) -> dict[str, Any]:
-    """What is known of a law; those of others need not say anything."""
+    """The facts of a law; laws outside the catalogue need not have any."""
     empty: dict[str, Any] = dict.fromkeys(("title", "rule", "docs", "fix", "severity", "cost", "profile", "url"))
-    told: dict[str, Any] = {"name": name, "area": name.partition("/")[0], **empty}
+    facts: dict[str, Any] = {"name": name, "area": name.partition("/")[0], **empty}
     try:
         law = catalog.describe(path.read_text(encoding="utf-8"), name=name, path=path)
     except (LawError, OSError, UnicodeDecodeError):
-        return told
-    return told | {key: getattr(law, key) for key in empty}
+        return facts
+    return facts | {key: getattr(law, key) for key in empty}
 
 
 def _text(path: Path) -> str | None:

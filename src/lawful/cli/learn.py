@@ -15,6 +15,7 @@ import click
 from lawful import config
 from lawful.cli import learning_options as options
 from lawful.cli import reporting, trace_input
+from lawful.cli.options import FILE, NARROW, skip_bad_lines
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
@@ -55,9 +56,9 @@ class _Learn(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command(name=_MERGE, context_settings={"max_content_width": 80})
-@click.argument("out", metavar="OUT", type=click.Path(readable=False))
-@click.argument("stores", metavar="STORE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.command(name=_MERGE, context_settings=NARROW)
+@click.argument("out", metavar="OUT", type=FILE)
+@click.argument("stores", metavar="STORE...", nargs=-1, required=True, type=FILE)
 def merge(out: str, stores: tuple[str, ...]) -> None:
     """Put stores together.
 
@@ -83,21 +84,19 @@ def merge(out: str, stores: tuple[str, ...]) -> None:
 
 
 # Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="learn", cls=_Learn, epilog=_EXAMPLES, context_settings={"max_content_width": 80})
-@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.command(name="learn", cls=_Learn, epilog=_EXAMPLES, context_settings=NARROW)
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=FILE)
 @options.learner_options
 @click.option("--all-rules", is_flag=True, help="List every rule with its counts, dead ones too; nothing is pruned.")
 @click.option(
     "--export",
     metavar="FILE.rml",
-    type=click.Path(readable=False),
+    type=FILE,
     help="Write the enforced rules there, as a law.",
 )
 @click.option("--moves", is_flag=True, help="Show what the tuner did.")
 @reporting.report_options("standard output")
-@click.option(
-    "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
-)
+@skip_bad_lines
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 def command(
     traces: tuple[str, ...],
@@ -206,7 +205,7 @@ class _Work:
         began = perf_counter()
         for at, trace in enumerate(traces):
             if at:
-                learner.part()
+                learner.next_trace()
             with open_trace(trace, skip_bad=self._skip_bad) as reader:
                 self.names.append(reader.name)
                 for batch in trace_input.batches(reader, self._progress):
@@ -222,9 +221,8 @@ class _Work:
         Traces that it has already are counted for themselves first, and taken out of what it knows and of what will be
         added: nothing counts twice. Nor is what they have told known by that.
         """
-        from lawful.learning import stored_histories
         from lawful.learning.reported_before import ReportedBefore
-        from lawful.learning.store import minus
+        from lawful.learning.shared_counts import histories_minus, minus
 
         runs: dict[str, str] = {}
         for trace in traces:
@@ -239,19 +237,21 @@ class _Work:
             self._again, self._again_histories = list(learner.shared_pairs()), list(learner.shared_histories())
         self._fresh = [run for run in runs if not store.has(run)]
         known = minus(store.known(self._told.templates), self._again)
-        histories = stored_histories.minus(store.histories(), self._again_histories)
-        return self.run(traces, known, histories, ReportedBefore(store.told(without=runs), function), store.novelty())
+        histories = histories_minus(store.histories(), self._again_histories)
+        return self.run(
+            traces, known, histories, ReportedBefore(store.reported(without=runs), function), store.novelty()
+        )
 
     def add_to(self, store: Store, learner: Learner) -> None:
         """Add what was counted in traces that the store does not have."""
-        from lawful.learning import stored_histories
-        from lawful.learning.store import Run, minus
+        from lawful.learning.shared_counts import histories_minus, minus
+        from lawful.learning.store import Run
 
         if self._fresh:
             # How many of the events are whose, nobody asks: the first run has them all.
             events = [learner.events, *(0 for _ in self._fresh[1:])]
             runs = [Run(run, number, self._told.window) for run, number in zip(self._fresh, events, strict=True)]
-            histories = stored_histories.minus(learner.shared_histories(), self._again_histories)
+            histories = histories_minus(learner.shared_histories(), self._again_histories)
             counted = minus(learner.shared_pairs(), self._again)
             store.add(runs, self._told.templates, counted, histories, learner.report_record(), learner.novelty())
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lawful import config
+from lawful.cli.options import FILE, options
 from lawful.cli.trace_input import look_at_output, opened, words
 from lawful.errors import LawfulError
 
@@ -28,63 +29,50 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     return tuple(found)
 
 
-def learner_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How rules are learned. What is in range, the learner itself knows: it says the same to all who ask."""
-    for option in reversed(
-        (
-            click.option(
-                "--window", metavar="N", type=int, help="How many events later a rule is still seen.  [default: 25]"
-            ),
-            click.option(
-                "--budget", metavar="N", type=int, help="How many anomalies you want to look at.  [default: 10]"
-            ),
-            click.option(
-                "--template",
-                "templates",
-                metavar="PATTERN",
-                multiple=True,
-                help="Another template: a regular expression over a and b, such as `a+bb`.",
-            ),
-            click.option(
-                "--without-template",
-                "without_templates",
-                metavar="PATTERN",
-                multiple=True,
-                help="Not this template; `all`: none of the usual nine.",
-            ),
-            click.option(
-                "--strategy", metavar="TEXT", help="Which rules count.  [default: meet(count, ratio, context)]"
-            ),
-            click.option(
-                "--threshold",
-                "thresholds",
-                metavar="NAME=NUMBER",
-                multiple=True,
-                callback=_thresholds,
-                help="Where a threshold of the strategy begins, such as ratio.enforce=0.9.",
-            ),
-            click.option("--seed", metavar="N", type=int, help="Of the tuner's choices.  [default: 0]"),
-            click.option(
-                "--tune/--no-tune", default=None, help="Move thresholds to keep to the budget, or leave them."
-            ),
-            click.option(
-                "--join",
-                "joins",
-                metavar="WORDS",
-                multiple=True,
-                help="Learn rules of several objects: result, arguments, family.",
-            ),
-            click.option(
-                "--store",
-                metavar="FILE",
-                type=click.Path(readable=False),
-                help="Begin with what this file knows, and add to it what was counted. Only what is new is reported.",
-            ),
-            click.option("--known", is_flag=True, help="With a store: show what earlier runs had, too."),
-        )
-    ):
-        command = option(command)
-    return command
+learner_options = options(
+    click.option("--window", metavar="N", type=int, help="How many events later a rule is still seen.  [default: 25]"),
+    click.option("--budget", metavar="N", type=int, help="How many anomalies you want to look at.  [default: 10]"),
+    click.option(
+        "--template",
+        "templates",
+        metavar="PATTERN",
+        multiple=True,
+        help="Another template: a regular expression over a and b, such as `a+bb`.",
+    ),
+    click.option(
+        "--without-template",
+        "without_templates",
+        metavar="PATTERN",
+        multiple=True,
+        help="Not this template; `all`: none of the usual nine.",
+    ),
+    click.option("--strategy", metavar="TEXT", help="Which rules count.  [default: meet(count, ratio, context)]"),
+    click.option(
+        "--threshold",
+        "thresholds",
+        metavar="NAME=NUMBER",
+        multiple=True,
+        callback=_thresholds,
+        help="Where a threshold of the strategy begins, such as ratio.enforce=0.9.",
+    ),
+    click.option("--seed", metavar="N", type=int, help="Of the tuner's choices.  [default: 0]"),
+    click.option("--tune/--no-tune", default=None, help="Move thresholds to keep to the budget, or leave them."),
+    click.option(
+        "--join",
+        "joins",
+        metavar="WORDS",
+        multiple=True,
+        help="Learn rules of several objects: result, arguments, family.",
+    ),
+    click.option(
+        "--store",
+        metavar="FILE",
+        type=FILE,
+        help="Begin with what this file knows, and add to it what was counted. Only what is new is reported.",
+    ),
+    click.option("--known", is_flag=True, help="With a store: show what earlier runs had, too."),
+)
+"""How rules are learned. What is in range, the learner itself knows: it says the same to all who ask."""
 
 
 def given(flags: Mapping[str, Any]) -> config.LearnConfig:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from lawful.cli import trace_input
+from lawful.cli.options import FILE, NARROW, skip_bad_lines, text_or_json
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
 
@@ -23,8 +24,8 @@ Examples:
 
 
 # Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="locality", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
-@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.command(name="locality", epilog=_EXAMPLES, context_settings=NARROW)
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=FILE)
 @click.option("--window", metavar="N", type=int, help="The window to look at.  [default: 25]")
 @click.option(
     "--join",
@@ -33,13 +34,9 @@ Examples:
     multiple=True,
     help="Count events for other objects too: result, arguments, family, as `lawful learn` does.",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--output", metavar="FILE", type=click.Path(readable=False), help="Write the report there. `-` is standard output."
-)
-@click.option(
-    "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
-)
+@text_or_json
+@click.option("--output", metavar="FILE", type=FILE, help="Write the report there. `-` is standard output.")
+@skip_bad_lines
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 def command(
     traces: tuple[str, ...],
@@ -80,7 +77,7 @@ def command(
                     found.feed(taken.names, taken.objects, numbering.words)
                     _drop(found, batch)
                 found.end()
-                numbering.part()
+                numbering.next_trace()
                 trace_input.tell_skipped(reader)
     if numbering.passed.get(NO_OBJECT) and not found.events:
         raise LawfulError(

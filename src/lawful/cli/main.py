@@ -52,12 +52,12 @@ COMMANDS = (
 )
 
 
-# These run somebody's program in this process. Its streams are left alone, and it starts when the command line is read.
+# These run a program in this process. Its streams stay untouched, and it starts after the command line is parsed.
 PROGRAM_COMMANDS = frozenset(("run", "record"))
 
 
 def runs_program(words: Sequence[str]) -> bool:
-    """Does a command line run somebody's program, by itself or for its baseline?"""
+    """Does a command line run a program in this process, directly or to write a baseline?"""
     return bool(PROGRAM_COMMANDS.intersection(words[2:3] if words[:2] == ["baseline", "update"] else words[:1]))
 
 
@@ -80,7 +80,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
-            # click looks for similar names among the commands it has loaded: here there are none.
+            # click looks for similar names among the commands it has loaded, and it has not loaded any.
             raise click.NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -135,7 +135,7 @@ def cli() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code; nothing escapes but the text of an error."""
+    """Run one command line and return its exit code; errors are printed."""
     words = sys.argv[1:] if args is None else args
     if not runs_program(words):
         _replace_closed_streams()
@@ -150,7 +150,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _kill_by_sigint() -> None:
-    """As the program would have been, had it begun: a shell script then stops, too."""
+    """End as an interrupted program does, so that a shell script stops, too."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -184,7 +184,7 @@ def _run_to_exit_code(args: Sequence[str]) -> int | Callable[[], int]:
 
 
 def _run(args: Sequence[str]) -> int | Callable[[], int]:
-    """A subcommand answers with its exit code, with nothing for 0, or with what is left to do when click is gone."""
+    """A subcommand returns its exit code, None for 0, or a function to call after click has finished."""
     if instruction := os.environ.get(COMPLETE_VARIABLE):
         return shell_complete(cli, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
     try:
@@ -199,7 +199,7 @@ def _run(args: Sequence[str]) -> int | Callable[[], int]:
 
 
 def _usage(error: click.ClickException) -> LawfulError:
-    """click's complaint in the form of all errors."""
+    """An error of click as one of Lawful."""
     similar: list[str] | None = None
     if isinstance(error, click.NoSuchOption | click.NoSuchCommand):
         message, similar = error.message, error.possibilities
@@ -214,7 +214,7 @@ def _usage(error: click.ClickException) -> LawfulError:
 
 
 def _internal(error: Exception) -> str:
-    """An exception that nobody foresaw: its traceback is for those who ask for it."""
+    """The text for an unexpected exception, with its traceback if LAWFUL_DEBUG is 1."""
     text = LawfulError(
         "internal",
         f"{type(error).__name__}: {error}",
@@ -237,21 +237,21 @@ def _print_error(text: str) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """A stream that the caller has closed is None in Python: what is written to it goes nowhere, and hurts nobody."""
+    """A stream that the caller has closed is None in Python; this replaces it by one that drops all text."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the rest of the process
 
 
 def _escape_unencodable() -> None:
-    """A name from a trace that the terminal's encoding lacks is shown escaped; it must not end the run."""
+    """Escape characters that the terminal's encoding lacks, as in a name from a trace, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _flush_streams() -> None:
-    """Whoever read our output has left, or the disk is full: the interpreter's own last flush must not complain."""
+    """Keep the interpreter's last flush from failing if the reader of our output has left or the disk is full."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()

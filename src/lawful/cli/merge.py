@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lawful.cli import explain_options
-from lawful.cli.explain_options import Form
+from lawful.cli.options import NARROW
 
 _EXAMPLES = """
 \b
@@ -18,7 +18,7 @@ Examples:
 """
 
 
-@click.command(name="merge", epilog=_EXAMPLES, context_settings={"max_content_width": 80})
+@click.command(name="merge", epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("base", metavar="BASE")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
@@ -31,9 +31,6 @@ def command(
     b: str,
     merged: str,
     target: str | None,
-    form: Form,
-    outputs: tuple[str, ...],
-    no_progress: bool,
     **flags: Any,
 ) -> int:
     """Show what a merge made of two branches.
@@ -48,12 +45,7 @@ def command(
     from lawful.explain.api import merge
 
     wanted = explain_options.settings(flags)
-    versions = (target,) if target else (base, a, b, merged)
-    explain_options.look_at_outputs(outputs, explain_options.files_of(*versions))
-    try:
-        with explain_options.progress(not no_progress) as watcher:
-            found = merge(base, a, b, merged, target=target, settings=wanted, watcher=watcher)
-    except KeyboardInterrupt:
-        return explain_options.interrupted()
-    explain_options.tell(found, form, outputs)
-    return explain_options.code(found)
+    files = explain_options.files_of(*((target,) if target else (base, a, b, merged)))
+    return explain_options.show(
+        lambda watcher: merge(base, a, b, merged, target=target, settings=wanted, watcher=watcher), flags, files
+    )

@@ -161,8 +161,8 @@ def warn_before_run(session: Session, both: config.Config) -> None:
     if core.name == "python" and not (both.core or os.environ.get("LAWFUL_CORE")):
         reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
         notify(f"watching with the slow core, in pure Python ({reasons})")
-    if session.lookout.exchange is not None:
-        from lawful.sources.actors.messages import misnamed, unbound
+    if session.lookout.messages is not None:
+        from lawful.sources.actors.message_specs import misnamed, unbound
 
         for text in misnamed(session.laws, dict(session.settings.groups)):
             notify(text)

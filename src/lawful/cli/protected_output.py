@@ -1,4 +1,4 @@
-"""Where reports go, whatever the program does with the files that are open in its process."""
+"""Output that still works after the program has closed or replaced open files of this process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _STANDARD_ERROR = 2
 
 
 class ReportFile:
-    """A file that a report is written to at the end. It is opened at once, so that a wrong name is told then.
+    """A file for the report at the end of a run. It is opened at once, so that a wrong name is an error at once.
 
-    What is in it stays there until the report is complete, if another file can take its place.
+    Its old content stays until the report is complete, if another file can replace it.
     """
 
     def __init__(self, path: str) -> None:
@@ -64,7 +64,7 @@ class ReportFile:
 
     @property
     def _is_in_reach(self) -> bool:
-        """May this process still make files beside it? It may have another root now, or be somebody else's."""
+        """May this process still make files in its folder? The program may have changed the root or the user."""
         same = os.path.samestat(self._root, files.stat(os.sep))
         return same and os.access(os.path.dirname(self._path), os.W_OK | os.X_OK)
 
@@ -78,7 +78,7 @@ class _StandardError:
         self._encoding, self._errors = stream.encoding, stream.errors
 
     def free_descriptor(self) -> None:
-        """Where no further file can be opened: ours can be closed, if the program has left its own."""
+        """Close our copy if no further file can be opened and the program's own standard error is still the same."""
         if identity(_STANDARD_ERROR) != self._outlet.identity:
             return
         try:
@@ -92,7 +92,7 @@ class _StandardError:
             number = _STANDARD_ERROR
         if number is not None:
             return files.open(number, "w", encoding=self._encoding, errors=self._errors, closefd=False)
-        # A terminal, or a file, has a name. Of a pipe there is nothing left if the program has closed all it had.
+        # A terminal or a file has a name. A pipe is lost if the program has closed all its descriptors.
         with suppress(OSError):
             number = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC)
             if identity(number) == self._outlet.identity:
@@ -105,25 +105,25 @@ _saved: _StandardError | None = None
 
 
 def save_standard_error() -> None:
-    """The program is about to begin, and may put something of its own there."""
+    """Keep a copy of standard error: the program may close or replace it."""
     global _saved
     if sys.stderr is not None:
-        with suppress(OSError, ValueError, AttributeError):  # it is no file, or there is no number left
+        with suppress(OSError, ValueError, AttributeError):  # it is not a file, or no descriptor is left
             _saved = _StandardError(sys.stderr)
 
 
 def free_descriptor() -> None:
-    """Reports need a file now and then: the program may have opened as many as it may."""
+    """Free a descriptor for reports, if the program has opened as many files as it may."""
     if _saved is not None:
         _saved.free_descriptor()
 
 
 def standard_error() -> TextIO | None:
-    """Where the user reads what Lawful says; None if nobody does."""
+    """Standard error as it was when the program began; None if it is lost."""
     if _saved is None:
         return sys.stderr
     with suppress(Exception):
-        sys.stderr.flush()  # what the program has said comes first
+        sys.stderr.flush()  # the program's output comes first
     return _saved.open()
 
 

@@ -31,12 +31,12 @@ FAIL = 1
 
 
 def notify(text: str) -> None:
-    """A line of Lawful's own among what the program writes to standard error."""
+    """Print a line of Lawful's own among the program's output on standard error."""
     _write_to_stderr(f"lawful: {printable(text)}\n")
 
 
 class ProgramHost:
-    """Runs the program under watch, and has the last word."""
+    """Runs the program under watch, and reports at its end."""
 
     def __init__(
         self,
@@ -54,16 +54,17 @@ class ProgramHost:
         self._import_state = ImportState()
         self._ending: launcher.Ending | None = None
         self._reported = False
-        self._interrupted = False  # while we had the last word
+        self._interrupted = False  # during the report
 
     def __call__(self) -> int:
         import atexit
 
         protected_output.save_standard_error()
-        # Handlers that are registered first are called last: the program's own are watched.
+        # Handlers that are registered first are called last, so that the program's own are watched.
         atexit.register(self._end)
-        ending = self._program.run(self._begin, None if core.native is None else core.native.call_without_frames)
-        self._ending = ending._replace(exit=None)  # which would keep what the program's frames refer to
+        native = core.native_tracer
+        ending = self._program.run(self._begin, None if native is None else native.call_without_frames)
+        self._ending = ending._replace(exit=None)  # the exception would keep the program's frames alive
         if ending.exit is not None:
             raise ending.exit
         return ending.code
@@ -76,11 +77,11 @@ class ProgramHost:
             self.session.finish()
 
     def _end(self) -> None:
-        """The last exit handler: the interpreter has waited for all threads and is about to go."""
+        """The last exit handler: the interpreter has waited for all threads and is about to end."""
         try:
             self._end_process()
         except Exception as error:
-            with suppress(Exception):  # the program may have left nothing to say it with
+            with suppress(Exception):  # the program may have closed every stream
                 _notify_internal_error(error)
 
     def _end_process(self) -> None:
@@ -88,8 +89,8 @@ class ProgramHost:
         own = ending.code & 0xFF if ending is not None else 0
         code = own
         if processes.pid() == self._process:
-            # The program's last words come before ours. What goes wrong here goes wrong again when the interpreter
-            # does the same in a moment, and is told then.
+            # The program's output comes before ours. If this fails, it fails again when the interpreter flushes, which
+            # then reports it.
             with suppress(Exception):
                 sys.stdout.flush()
             code = self._finish_and_report(own)
@@ -103,7 +104,7 @@ class ProgramHost:
 
     @property
     def _findings_set_exit_code(self) -> bool:
-        """Must the code be that of findings, whatever the program's own is?"""
+        """Must the process end with the code of findings, whatever the program's own code is?"""
         return self._fail_on == "finding" and self.session.live.failed
 
     def _on_exit(self, code: int) -> None:
@@ -114,17 +115,17 @@ class ProgramHost:
             os._exit(wanted)
 
     def _on_exec(self) -> None:
-        """The program calls `os.execv`, or the like. If that fails, it goes on without us."""
+        """The program calls `os.execv` or the like. If that fails, it goes on unwatched."""
         self.session.live.warn("another program took the place of this one (os.exec…), and was not watched")
         self._finish_and_report(0)
 
     def _finish_and_report(self, code: int) -> int:
-        """Finish and report, once; the code with which the process should end, the program's own being this."""
+        """Finish and report, once; returns the exit code for a program whose own code is this."""
         if self._reported:
             return code
         self._reported = True
         session = self.session
-        # The program may have modules with the names of some that we are about to import, or import none at all.
+        # The program may have replaced modules that the report needs, or the import system.
         self._import_state.restore()
         try:
             with more_room():
@@ -134,7 +135,7 @@ class ProgramHost:
                 _show_traceback(session.live.fault)
         except Exception as error:
             _notify_internal_error(error)
-        except BaseException as error:  # a signal came, and whoever sent it does not want to wait
+        except BaseException as error:  # a signal: its sender does not want to wait
             self._interrupted = isinstance(error, KeyboardInterrupt)
             notify(f"the report is not complete: interrupted by {type(error).__name__}")
         self._import_state.restore_program()
@@ -160,7 +161,7 @@ def _show_traceback(error: BaseException | None) -> None:
 
 
 def open_report(path: str | None, needed: Sequence[str | None]) -> protected_output.ReportFile | None:
-    """The file for the report, opened before the program begins so that a wrong name is told then."""
+    """The file for the report, opened before the program begins so that a wrong name is an error then."""
     if path is None or path == "-":
         return None
     keep(needed, path)
@@ -209,7 +210,7 @@ def write_report(
 
 
 def _apply_baseline(known: KnownFindings, run: LawRun) -> None:
-    """Hide what is known, or write it down."""
+    """Hide the findings that the baseline knows, or write it."""
     try:
         written = known.apply_to_run(run)
     except LawfulError as error:
@@ -225,7 +226,7 @@ def _write_report_text(file: protected_output.ReportFile | None, text: str) -> N
         return
     try:
         file.write(text)
-    except OSError as error:  # the disk is full, or nobody reads any more
+    except OSError as error:  # the disk is full, or the reader has gone
         notify(f"the report is not complete: {file.name}: {error.strerror or error}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import click
 
 from lawful import config
 from lawful.atomic_write import atomic_write
+from lawful.cli.options import FILE, options
 from lawful.cli.run_host import notify
 from lawful.cli.trace_input import look_at_output, number
 from lawful.diagnostics import printable
@@ -31,39 +32,34 @@ def _number(ctx: click.Context, param: click.Parameter, text: str | None) -> flo
     return None if text is None else number(param.opts[0], text)
 
 
-def sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How sure one wants to be, and at what cost. What is in range, is told where it is used."""
-    for option in reversed(
-        (
-            click.option(
-                "--confidence",
-                metavar="SHARE",
-                callback=_number,
-                help="Follow objects until one can be this sure of a law, as 0.99999.  [default: 0.999 if sampling]",
-            ),
-            click.option(
-                "--error-rate",
-                metavar="RATE",
-                callback=_number,
-                help="Of what one is sure: that fewer objects than this break it.  [default: 0.001 if sampling]",
-            ),
-            click.option(
-                "--policy",
-                metavar="NAME|FILE",
-                help="How many objects are followed, and when: off, taper, taper(8), coverage, or a .policy file."
-                "  [default: off if sampling]",
-            ),
-            click.option("--overhead", metavar="SHARE", help="Follow as many objects as this cost allows, as 5%."),
-            click.option(
-                "--picture",
-                metavar="OUT.svg",
-                type=click.Path(readable=False),
-                help="Draw confidence and overhead against time.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+sampling_options = options(
+    click.option(
+        "--confidence",
+        metavar="SHARE",
+        callback=_number,
+        help="Follow objects until one can be this sure of a law, as 0.99999.  [default: 0.999 if sampling]",
+    ),
+    click.option(
+        "--error-rate",
+        metavar="RATE",
+        callback=_number,
+        help="Of what one is sure: that fewer objects than this break it.  [default: 0.001 if sampling]",
+    ),
+    click.option(
+        "--policy",
+        metavar="NAME|FILE",
+        help="How many objects are followed, and when: off, taper, taper(8), coverage, or a .policy file."
+        "  [default: off if sampling]",
+    ),
+    click.option("--overhead", metavar="SHARE", help="Follow as many objects as this cost allows, as 5%."),
+    click.option(
+        "--picture",
+        metavar="OUT.svg",
+        type=FILE,
+        help="Draw confidence and overhead against time.",
+    ),
+)
+"""How sure one wants to be, and at what cost. What is in range, is told where it is used."""
 
 
 def given(flags: dict[str, Any], learn: Mapping[str, Any]) -> config.SamplingConfig:

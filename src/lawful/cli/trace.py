@@ -73,7 +73,7 @@ def head(file: str, count: int, skip_bad: bool) -> None:
     """Print the first events of FILE, one JSON object per line."""
     with open_trace(file, skip_bad=skip_bad) as reader, TraceWriter("-", format="jsonl") as writer:
         left = count
-        # Nothing is read beyond what is asked for: a live stream may have no more.
+        # Read no further than needed: a live stream may have no more.
         while left and (batch := next(reader.batches(), None)) is not None:
             writer.write_many(batch[:left])
             left -= min(left, len(batch))
@@ -164,7 +164,7 @@ class _Summary:
         for event in batch:
             objects.update(mentioned_ids(event))
         self.threads.update(thread for event in batch if isinstance(thread := event.get("thread"), int | str))
-        # An integer may be beyond what a float can hold; no clock shows such a time.
+        # An integer may be too large for a float; no clock shows such a time.
         times = [t for event in batch if isinstance(t := event.get("time"), int | float) and abs(t) < _NO_TIME]
         if times:
             # Threads may write a little out of order: the span is from the least to the greatest.
@@ -269,7 +269,7 @@ def _show_tables(title: str, facts: list[tuple[str, str]], kinds: _Rows, names: 
 
 
 def _printable(text: str) -> str:
-    """A name from a trace must not be able to steer the terminal."""
+    """A name from a trace, without control characters for the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 

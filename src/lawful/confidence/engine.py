@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawful.confidence.policy_automaton import Policy, PolicyRun
+from lawful.confidence.policy_automaton import Policy
+from lawful.confidence.policy_run import PolicyRun
 from lawful.confidence.statistics import Claim, complement, samples_needed
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
 from lawful.pristine_os import clock

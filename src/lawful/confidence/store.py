@@ -14,9 +14,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lawful.database import Database
+from lawful.database import Database, row_number
 from lawful.diagnostics import encodable
-from lawful.errors import LawfulError
 
 VERSION = 1
 
@@ -137,8 +136,7 @@ class ConfidenceStore(Database):
         policy.
         """
         at = time.time() if now is None else now
-        with self._transaction() as connection:
-            self._prepare(connection)
+        with self._writing() as connection:
             for subject, counts in counted.items():
                 self._add(connection, subject, RunCounts(run, at, counts))
             self._keep(
@@ -147,8 +145,7 @@ class ConfidenceStore(Database):
 
     def merge(self, others: Sequence[ConfidenceStore]) -> None:
         """Add all that the other stores have."""
-        with self._transaction() as connection:
-            self._prepare(connection)
+        with self._writing() as connection:
             for other in others:
                 with other._reading():
                     for subject in other.totals():
@@ -159,23 +156,12 @@ class ConfidenceStore(Database):
     def _add(
         self, connection: sqlite3.Connection, subject: Subject, part: RunCounts, source: str | None = None
     ) -> None:
-        names = tuple(map(encodable, subject))
-        connection.execute(
-            "INSERT INTO confidence_subjects (law, text, class) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", names
-        )
-        query = "SELECT id FROM confidence_subjects WHERE law = ? AND text = ? AND class = ?"
-        number = connection.execute(query, names).fetchone()[0]
+        law, text, class_name = map(encodable, subject)
+        number = row_number(connection, "confidence_subjects", law=law, text=text, **{"class": class_name})
         there = "SELECT 1 FROM confidence_samples WHERE subject = ? AND run = ?"
         if connection.execute(there, (number, part.run)).fetchone():
-            which = "the run" if source is None else f"a run of {source}"
-            raise LawfulError(
-                "store-overlap",
-                f"{which} is in it already, and its samples would count twice: {part.run}",
-                where=self.path,
-                hint="merge stores that have no run in common"
-                if source is not None
-                else "the same lives are no new samples",
-            )
+            same = "the same lives are no new samples" if source is None else "merge stores that have no run in common"
+            raise self._overlap(part.run, source, "its samples would count twice", same)
         connection.execute(
             "INSERT INTO confidence_samples VALUES (?, ?, ?, ?, ?, ?)", (number, part.run, part.time, *part.counts)
         )

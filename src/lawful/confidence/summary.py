@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from lawful.confidence.policy_automaton import PolicyMove
+from lawful.confidence.policy_run import PolicyMove
 from lawful.confidence.statistics import Claim, ClaimState
 
 

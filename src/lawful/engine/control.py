@@ -117,7 +117,7 @@ class Control:
         }
 
     def _told_rules(self) -> dict[str, Any]:
-        from lawful.learning.learner import rule_json
+        from lawful.learning.learned_json import rule_json
 
         assert self._session.learner is not None
         learner = self._session.learner.learner

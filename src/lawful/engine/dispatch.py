@@ -1,10 +1,11 @@
-"""Events are given to the laws that they concern. The C core has a twin of this."""
+"""Gives events to the laws that they concern. The C core has a twin of `dispatch`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from lawful import core
 from lawful.engine.findings import Event
 from lawful.engine.law_judge import LawJudge
 from lawful.engine.routing import Routes
@@ -14,6 +15,58 @@ if TYPE_CHECKING:
 
 SeenBy = dict[int | str, tuple[LawJudge, ...]]
 """By id, the laws that have seen an object, until it is gone: the others need not be told of its end."""
+
+
+_FEW_LAWS = 3  # a law passes over an event as fast as one can tell whether it would
+
+
+class Router:
+    """Which laws get which events: those that they can match, by kind and name.
+
+    On a whole trace, laws that are not selective get all events, and the others the first one at least.
+    """
+
+    def __init__(
+        self, laws: Sequence[LawJudge], tracking: SampleTracking | None, seen: SeenBy, *, whole_trace: bool
+    ) -> None:
+        awake = [each for each in laws if not (each.over or each.paused)]
+        self.direct = [each for each in awake if not each.law.selective] if whole_trace else []
+        """The laws that get all events."""
+        if whole_trace and len(awake) - len(self.direct) <= _FEW_LAWS:
+            self.direct = awake
+        self._routed = [each for each in awake if each not in self.direct]
+        self.routes = Routes((each, each.law) for each in self._routed)
+        self._tracking = tracking
+        self._whole_trace = whole_trace
+        self._seen = None if whole_trace or tracking is not None else seen
+
+    def dispatch(self, batch: list[Event], first: int, kept: list[tuple[int, Event]]) -> int:
+        """Put events, numbered from `first` on, into the queues of laws. What concerns a law is kept. The last thread.
+
+        Laws of `direct` are not among them: they get the whole batch.
+        """
+        if self._whole_trace:
+            if not self._routed:
+                return 0
+            if first == 1 and batch:
+                for each in self._routed:
+                    each.queue.events.append(batch[0])
+                    each.queue.numbers.append(1)
+                batch, first = batch[1:], 2
+        tracking = self._tracking
+        if core.native is None:
+            return dispatch(batch, first, self.routes, kept, tracking, self._seen)
+        admit, follows_all = (None, None) if tracking is None else (tracking.admit, tracking.follows_all)
+        thread: int = core.native.dispatch(batch, first, self.routes, kept, admit, follows_all, self._seen)
+        return thread
+
+    def drop(self, judge: LawJudge) -> None:
+        """This law is over."""
+        if judge in self.direct:
+            self.direct.remove(judge)
+        else:
+            self._routed.remove(judge)
+            self.routes.drop(judge)
 
 
 def dispatch(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lawful import core
-from lawful.engine.findings import MESSAGES, Event, Numbered, has_place, is_message
+from lawful.engine.findings import MESSAGES, Event, Finding, Numbered, has_place, is_message
 from lawful.events.event_kinds import EVENT_KINDS, mentioned_ids, to_dict
 from lawful.laws.protocol import Expectation, Monitor
+
+if TYPE_CHECKING:
+    from lawful.engine.law_judge import LawJudge
 
 _MOST_MET = 10
 _ABOUT_TARGET = frozenset(EVENT_KINDS) - {"gone"} - MESSAGES  # their fields are known; own events may have others
@@ -74,6 +77,83 @@ def _open(entries: list[tuple[int, Event]] | deque[tuple[int, Event]]) -> None:
     for place, (number, event) in enumerate(entries):
         if event.__class__ is not dict:
             entries[place] = number, to_dict(event)
+
+
+class Evidence:
+    """Gives findings the events that led to them.
+
+    `kept` takes the events of each batch that laws have to do with, and `explain` ends the batch. A trace that can be
+    read again need not be remembered before something is found: see `read_before`.
+    """
+
+    def __init__(self, history: int, messages: int) -> None:
+        """A finding gets `history` earlier events, and one about a view so many `messages`, for a diagram."""
+        self._history = history
+        self._messages = messages
+        # Where it began is told in any case. One more message than is shown tells whether there are more.
+        self.recent = RecentEvents(max(history, messages and messages + 1, 1), shown=max(history, 1))
+        self.kept: list[tuple[int, Event]] = []
+        self._by_object: dict[Hashable, list[Numbered]] | None = None  # the same, if somebody asked
+        self._later: list[tuple[int, Finding, LawJudge, list[Any]]] = []
+        self._before: Callable[[], Iterable[list[tuple[int, Event]]]] | None = None
+        self._batch: tuple[int, list[Event]] = 0, []
+
+    def read_before(self, before: Callable[[], Iterable[list[tuple[int, Event]]]]) -> None:
+        """Remember nothing until something is found; `before` gives what came before that batch, numbered."""
+        self._before = before
+
+    def keep_batch(self, first: int, batch: list[Event]) -> None:
+        """All events of a batch may lead to a finding."""
+        if self._before is None:
+            self.kept = list(enumerate(batch, first))
+        else:
+            self._batch = first, batch
+
+    def _catch_up(self) -> None:
+        if self._before is not None:
+            before, self._before = self._before, None
+            for entries in before():
+                self.recent.add(entries)
+            self.keep_batch(*self._batch)
+
+    def origin(self, monitor: Monitor, values: list[Any], number: int) -> Event | None:
+        """The first event with a place in the source about one of these objects, before that of this number."""
+        self._catch_up()
+        if self._by_object is None:
+            self._by_object = by_object(self.kept)
+        return self.recent.origin(monitor, values, number, self._by_object)
+
+    def find_later(self, finding: Finding, judge: LawJudge, values: list[Any], number: int) -> None:
+        """Find what led to a finding when the batch ends."""
+        self._later.append((number, finding, judge, values))
+
+    def explain(self) -> None:
+        """The batch is over: find what led to its findings, and keep its events, each in its turn."""
+        if self._later:
+            self._catch_up()
+        kept, done = self.kept, 0
+        self.kept, self._by_object = [], None
+        for number, finding, judge, values in sorted(self._later, key=itemgetter(0)):
+            index = done
+            while index < len(kept) and kept[index][0] < number:
+                index += 1
+            self.recent.add(kept[done:index])
+            done = index
+            self.find(finding, judge, values, number)
+        self._later.clear()
+        self.recent.add(kept[done:] if done else kept)
+
+    def find(self, finding: Finding, judge: LawJudge, values: list[Any], number: int) -> None:
+        """Give a finding what led to it, of all events before that of this number."""
+        self._catch_up()
+        if self._messages and judge.law.language == "view":
+            event = finding.event or finding.doomed_event or {}
+            group = event.get("groupId") if finding.rejection is None else finding.rejection.group
+            finding.messages = self.recent.messages(judge.monitor, group, number)
+        if self._history:
+            finding.history = self.recent.about(judge.monitor, values, number)
+            if len(finding.history) < self._history and self.recent.forgot:
+                finding.history_note = "events of objects not used for long were forgotten"
 
 
 class RecentEvents:

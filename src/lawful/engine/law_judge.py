@@ -1,15 +1,15 @@
-"""One law on the events of a running program."""
+"""One law on the events of a running program, or of a trace."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lawful import core
 from lawful.engine.findings import Event
 from lawful.events.event_kinds import to_dict
-from lawful.laws.protocol import Expectation, Law, Monitor, Verdict
+from lawful.laws.protocol import Expectation, Law, Monitor, Outcome, Verdict
 
 if TYPE_CHECKING:
     from lawful.engine.sample_tracking import SampleTracking
@@ -38,25 +38,45 @@ class LawQueue:
         return taken
 
 
-class LawJudge:
-    """One law on the events of a running program: only those that it can match, so that laws do not disturb each other.
+Broken = Callable[["LawJudge", Event, int], None]
+"""Called with an event that broke a law, and its number, while the law still is as it was before the event."""
 
-    After an event that it rejects, the law goes on as if that event had not come.
+
+class LawJudge:
+    """One law on the events of a running program, or of a trace.
+
+    After an event that it rejects, the law goes on as if that event had not come. A law that is lost, because nothing
+    that follows can be accepted, is over; on a whole trace it goes on to the event that it rejects, as `Law.check`.
     """
 
-    def __init__(self, law: Law, tracking: SampleTracking | None = None) -> None:
+    def __init__(
+        self,
+        law: Law,
+        tracking: SampleTracking | None = None,
+        *,
+        whole: Law | None = None,
+        whole_trace: bool = False,
+        first_only: bool = False,
+    ) -> None:
+        """`whole` is the law of which it may be a part. With `first_only` it is over after one violation."""
         self.law = law
+        self.whole = law if whole is None else whole
+        self._whole_trace = whole_trace
+        self._first_only = first_only
         self.monitor: Monitor = law.monitor()
         self.subjects = None if tracking is None else law.subjects  # if it is sampled
         self.kind = "" if tracking is None or self.subjects is None else tracking.class_of(law)  # of objects
         if self.subjects is not None:
             self.monitor.take_ended()  # from now on somebody asks
-        self.over = self.monitor.verdict is Verdict.TRUE or self.monitor.doomed_at is not None
+        self.verdict = self.monitor.verdict  # after the last batch; an interruption may leave the monitor in a batch
+        self.lost = self.monitor.doomed_at is not None
+        self.over = self.verdict is Verdict.TRUE or (self.lost and not whole_trace)
+        self._first: Outcome | None = None  # with the first rejected event
         kind = LawQueue if core.native is None else core.native.LawQueue
         self.queue: LawQueue = kind(law.tracks_objects, self.monitor.takes_lazy_events)
         self._update_queue()
         self.paused = False
-        self.first: list[Event] = []  # in a child: the first that it was given there, for the next child's sake
+        self.first_events: list[Event] = []  # in a child: the first that it was given there, for the next child's sake
         self.notes = 0  # how many of these are still to be noted
         self.rehearsed = 0  # how often that was made use of
 
@@ -73,19 +93,23 @@ class LawJudge:
         values = [value for name, value in expectation.bindings.items() if binding is None or name == binding]
         return [value for value in values if isinstance(value, int | str)]
 
-    def judge(self, broken: Callable[[LawJudge, Event, int], None]) -> None:
-        """Take the events that have come, and tell of those that break the law while it is as it was before them."""
+    def judge(self, broken: Broken) -> None:
+        """Take the events in the queue; `broken` is told of those that break the law."""
         events, numbers = self.queue.take()
         if self.notes:
             noted = events[: self.notes]
-            self.first += noted
+            self.first_events += noted
             self.notes -= len(noted)
-        self._judge(events, numbers, broken)
+        self.judge_events(events, numbers, broken)
         self._update_queue()
+
+    def result(self) -> Outcome:
+        """The outcome so far: that of `Law.check`, as far as the trace was judged. `events` are those of the law."""
+        return self.monitor.outcome() if self._first is None else self._first
 
     def after_fork_in_child(self) -> None:
         """Note what would be of use to other children, unless it was to this one."""
-        self.first = []
+        self.first_events = []
         self.notes = _NOTED if self.rehearsed < _REHEARSALS and self.monitor.prepares_late else 0
 
     def rehearse(self, events: list[Event]) -> None:
@@ -104,14 +128,20 @@ class LawJudge:
         queue = self.queue
         queue.ignores_unseen_end = queue.tracks_objects and not self.over and self.monitor.ignores_unseen_end
 
-    def _judge(self, events: list[Event], numbers: list[int], broken: Callable[[LawJudge, Event, int], None]) -> None:
+    def judge_events(self, events: list[Event], numbers: Sequence[int], broken: Broken) -> None:
+        """Take these events, which have these numbers in the run."""
         monitor, start, span = self.monitor, 0, len(events)
+        if self.lost:  # and still to find out which event is rejected
+            self.verdict = monitor.feed(events, numbers)
+            self.over = monitor.rejected_at is not None
+            return
         while start < len(events):
             # What is fed behind a violation is fed again: so, where there are many, little at once.
             if span == len(events):
                 verdict = monitor.feed(events, numbers)
             else:
                 verdict = monitor.feed(events[start : start + span], numbers[start : start + span])
+            self.verdict = verdict
             if verdict is not Verdict.FALSE:
                 if verdict is Verdict.TRUE:
                     self.over = True
@@ -121,12 +151,22 @@ class LawJudge:
             place = monitor.rejected_at if monitor.doomed_at is None else monitor.doomed_at
             assert isinstance(place, int)
             index = bisect_left(numbers, place, start)
-            event = to_dict(events[index])
-            broken(self, event, place)
-            if not monitor.forgive():
-                self.over = True
+            if self._reject(to_dict(events[index]), place, broken):
                 return
-            while monitor.again():
-                broken(self, event, place)
-                monitor.forgive()
             start, span = index + 1, 1
+
+    def _reject(self, event: Event, place: int, broken: Broken) -> bool:
+        """An event broke the law; is there nothing more to judge in this batch?"""
+        monitor = self.monitor
+        broken(self, event, place)
+        if self._first is None and monitor.doomed_at is None:
+            self._first = monitor.outcome()
+        if not monitor.forgive():
+            self.lost = True
+            self.over = not self._whole_trace or self._first_only or monitor.rejected_at is not None
+            return True
+        while monitor.again():
+            broken(self, event, place)
+            monitor.forgive()
+        self.over = self._first_only
+        return self.over

@@ -81,7 +81,7 @@ class LearningHistory:
 
         with Store(self._path) as store:
             known, histories = store.known(learner.parameters.templates), store.histories()
-            learner.reported_before = ReportedBefore(store.told(), self._function)
+            learner.reported_before = ReportedBefore(store.reported(), self._function)
             learner.remember_novelty(store.novelty())
             learner.remember(known)
             learner.remember_histories(histories)

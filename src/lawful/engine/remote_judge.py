@@ -14,7 +14,7 @@ from lawful.sources.actors import remote_judge
 _UNJUDGED = "messages of other processes went out without being judged: the first process did not answer in time"
 
 
-class Client:
+class RemoteJudge:
     """In a process that sees a part: raises what the first process has against a message."""
 
     def __init__(self, live: LawRun, folder: Callable[[], str]) -> None:
@@ -43,16 +43,16 @@ class Client:
         return [event for event in batch if not _is_message(event)]
 
 
-class Server:
+class RemoteJudgeServer:
     """In the first process."""
 
     def __init__(self, live: LawRun, folder: str) -> None:
         self._live = live
         self._stopping: Finding | None = None
-        self._counsel = remote_judge.Counsel(folder, self._judge)
-        self._counsel.start()
-        self.stop = self._counsel.stop
-        self.after_fork_in_child = self._counsel.after_fork_in_child
+        self._server = remote_judge.QuestionServer(folder, self._judge)
+        self._server.start()
+        self.stop = self._server.stop
+        self.after_fork_in_child = self._server.after_fork_in_child
 
     def _judge(self, events: list[Event]) -> dict[str, Any] | None:
         try:

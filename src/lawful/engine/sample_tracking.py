@@ -318,7 +318,7 @@ class ConfidenceHistory:
 
     def recall(self, confidence: Confidence) -> None:
         """Begin with what earlier runs have counted."""
-        from lawful.confidence.policy_automaton import PolicyRun
+        from lawful.confidence.policy_run import PolicyRun
         from lawful.confidence.store import ConfidenceStore, Subject
 
         policy = str(confidence.demand.policy)

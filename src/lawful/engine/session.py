@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lawful.engine.join_token import Passport
     from lawful.engine.live_learning import LiveLearner
     from lawful.engine.observer_hook import Attendant
-    from lawful.engine.remote_judge import Client, Server
+    from lawful.engine.remote_judge import RemoteJudge, RemoteJudgeServer
     from lawful.engine.stop_all import Halting
     from lawful.engine.tracer_sampling import TracerSampler
     from lawful.laws.protocol import Law
@@ -69,7 +69,7 @@ class Session:
             suppressions=self._suppressions,
             messages=settings.messages,
         )
-        self._convene()
+        self._enable_inline()
         self._retired: list[Tracer] = []  # threads may still be in the middle of what these do
         self.attendant: Attendant | None = None
         periods = [every for law in self.laws if (every := law.every) is not None]
@@ -79,7 +79,7 @@ class Session:
         self._membership.on_exit, self._membership.on_exec = self._leave_at_once, on_exec
         self._on_exit = on_exit
         self._client = self._asker() if settings.refers and settings.at_once else None
-        self._server: Server | None = None
+        self._server: RemoteJudgeServer | None = None
         self._halting = self._stopper() if settings.on_violation == "stop" else None
         self._forked = False
         self._began = 0.0
@@ -106,11 +106,11 @@ class Session:
             serve=self._serve,
         )
 
-    def _convene(self) -> None:
+    def _enable_inline(self) -> None:
         """Let messages be judged without events, if nobody else wants these: no learner, and no other process."""
-        settings, exchange = self.settings, self.lookout.exchange
-        if exchange is not None and settings.judge and not settings.refers and self.learner is None:
-            exchange.convene(self.live)
+        settings, messages = self.settings, self.lookout.messages
+        if messages is not None and settings.judge and not settings.refers and self.learner is None:
+            messages.enable_inline(self.live)
 
     def _be_brief(self) -> None:
         """Let no dicts be made of events if nobody wants to see these but laws that can do without, or the trace."""
@@ -229,7 +229,7 @@ class Session:
         old.tracer.stop()  # what it had gathered is judged by the laws of before
         self._retired.append(old.tracer)
         self.lookout = self._membership.lookout = new
-        self._convene()
+        self._enable_inline()
         self._be_brief()
         if self.learner is not None:
             self.learner.goes_on_with(new.tracer)
@@ -301,19 +301,19 @@ class Session:
                 self._halting.call()
             raise
 
-    def _asker(self) -> Client:
-        from lawful.engine.remote_judge import Client  # a run without such processes must not wait for it
+    def _asker(self) -> RemoteJudge:
+        from lawful.engine.remote_judge import RemoteJudge  # a run without such processes must not wait for it
 
-        return Client(self.live, lambda: self._membership.found().path)
+        return RemoteJudge(self.live, lambda: self._membership.found().path)
 
     def _serve(self) -> None:
         """Judge, from now on, what processes that others start are about to send."""
-        from lawful.engine.remote_judge import Server
+        from lawful.engine.remote_judge import RemoteJudgeServer
 
         if self._server is not None or not self.settings.judge or self.finished:
             return
         try:
-            self._server = Server(self.live, self._membership.found().path)
+            self._server = RemoteJudgeServer(self.live, self._membership.found().path)
         except OSError as error:
             self.live.warn(f"messages of other processes cannot be judged before they go out: {error}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lawful.sources.python import children
 from lawful.sources.python.watch_planner import LawWatchPlanner
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lawful.engine.tracer_sampling import TracerSampler
     from lawful.engine.watch_settings import Settings
     from lawful.laws.protocol import Law
-    from lawful.sources.actors.messages import Exchange
+    from lawful.sources.actors.messages import MessageSource
     from lawful.sources.python.tracer_choice import Core
     from lawful.sources.python.tracer_protocol import Event, Tracer
 
@@ -55,9 +55,9 @@ class Lookout:
             learn=learner is not None and not detail,
             sampling=None if sampler is None else sampler.sampling,
         )
-        self.exchange = self._listen(passport, serve)
+        self.messages = self._listen(passport, serve)
         """Sees the messages between groups, if there are views."""
-        self.watching = children.ProcessWatchPlanner(self.exchange or self.watched, messages=learner is not None)
+        self.watching = children.ProcessWatchPlanner(self.messages or self.watched, messages=learner is not None)
         self.tracer: Tracer = core.make(
             self.watching,
             deliver,
@@ -65,20 +65,20 @@ class Lookout:
             gone=self.watched.gone or sampler is not None,
             learner=None if detail else learner,
             flush_at=self.gathered,
-            **({"limit": settings.buffer} if self._drops else {}),
+            limit=settings.buffer if self._drops else 0,
         )
-        if self.exchange is not None:
-            self.exchange.attach(self.tracer)
+        if self.messages is not None:
+            self.messages.attach(self.tracer)
         if sampler is not None:
             sampler.attach(self.tracer, self.watched)
 
-    def _listen(self, passport: Callable[[], str], serve: Callable[[], None]) -> Exchange | None:
+    def _listen(self, passport: Callable[[], str], serve: Callable[[], None]) -> MessageSource | None:
         settings = self._settings
         if not any(law.language == "view" for law in self._laws):
             return None
-        from lawful.sources.actors.messages import Exchange  # a run without views must not wait for it
+        from lawful.sources.actors.messages import MessageSource  # a run without views must not wait for it
 
-        exchange = Exchange(
+        messages = MessageSource(
             self.watched,
             self._laws,
             dict(settings.groups),
@@ -86,8 +86,8 @@ class Lookout:
             at_once=settings.at_once,
             judged=settings.judge or settings.refers,
         )
-        exchange.passport, exchange.serve = passport, serve
-        return exchange
+        messages.passport, messages.serve = passport, serve
+        return messages
 
     def recorder(self, write: Callable[[list[Event]], None]) -> Tracer:
         """Another tracer, for a trace of all that there is to see; it has not begun."""
@@ -99,7 +99,7 @@ class Lookout:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What could not be seen."""
-        return (*self.watched.warnings, *(() if self.exchange is None else self.exchange.warnings))
+        return (*self.watched.warnings, *(() if self.messages is None else self.messages.warnings))
 
     @property
     def gathered(self) -> int:
@@ -111,13 +111,12 @@ class Lookout:
     def be_brief(self) -> None:
         """Let no dicts be made of events, if the tracer can do without."""
         if self._core.name != "python":
-            tracer: Any = self.tracer
-            tracer.lazy_events = self._brief = True
+            self.tracer.lazy_events = self._brief = True
             self.take_time()
 
     def tell_rest(self) -> None:
         """What other processes have sent, as far as it was not told yet."""
-        for event in () if self.exchange is None else self.exchange.rest():
+        for event in () if self.messages is None else self.messages.rest():
             self.tracer.emit(event)
 
     def hurry(self) -> None:
@@ -134,5 +133,5 @@ class Lookout:
     def after_fork(self, number: int) -> None:
         """This process is a child now, with this number."""
         self.tracer.after_fork(number)
-        if self.exchange is not None:
-            self.exchange.after_fork(number)
+        if self.messages is not None:
+            self.messages.after_fork(number)

@@ -11,8 +11,8 @@ SENDER: Final = "senderId"
 NUMBER: Final = "seq"
 """An event with both says which message of its sender it is, counted from 1. The events of one message share them."""
 
-_MOST_HELD: Final = 1000  # events of one sender, until what is missing is given up
-_MOST_SENDERS: Final = 20  # that are told of
+_MAX_HELD: Final = 1000  # events of one sender, until the missing ones are given up
+_MAX_SENDERS: Final = 20  # named in warnings
 
 
 class _Sender:
@@ -25,9 +25,9 @@ class _Sender:
 
 
 class SenderOrder:
-    """Holds back what came too early, until what was sent before it has come.
+    """Holds back events that came too early, until the earlier ones of their sender have come.
 
-    Between senders nothing is said: there the order is that of arrival, as far as each sender's own allows.
+    Between senders, the order of arrival stays, as far as each sender's own order allows.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class SenderOrder:
             return
         self.moved += 1
         sender.held.setdefault(number, []).append(event)
-        if sum(map(len, sender.held.values())) > _MOST_HELD:
+        if sum(map(len, sender.held.values())) > _MAX_HELD:
             self._give_up(sender, found)
 
     def _release(self, sender: _Sender, found: list[Event]) -> None:
@@ -94,11 +94,11 @@ class SenderOrder:
         return found
 
     def warnings(self) -> Iterator[str]:
-        """What could not be put right, in words."""
+        """Warnings about messages that could not be put in order."""
         missing = [(name, sender.missing) for name, sender in self._senders.items() if sender.missing]
-        for name, count in missing[:_MOST_SENDERS]:
+        for name, count in missing[:_MAX_SENDERS]:
             yield f"{count:,} message{'s' if count > 1 else ''} of the sender {name!r} never came"
-        if len(missing) > _MOST_SENDERS:
-            yield f"messages of {len(missing) - _MOST_SENDERS:,} other senders never came"
+        if len(missing) > _MAX_SENDERS:
+            yield f"messages of {len(missing) - _MAX_SENDERS:,} other senders never came"
         if self.late:
             yield f"{self.late:,} message{'s' if self.late > 1 else ''} came too late to be put in order, or twice"

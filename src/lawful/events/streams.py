@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from lawful.errors import TraceError
 
-# Decoding is fastest while the text and what is decoded from it stay in the processor's cache.
+# Decoding is fastest while the text and the decoded events stay in the processor's cache.
 CHUNK = 32 * 1024
 # A zstd block of a few bytes can stand for 128 KiB: small pieces keep a bomb from filling the memory in one call.
 _ZSTD_PIECE = 2048

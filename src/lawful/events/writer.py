@@ -191,7 +191,7 @@ class TraceWriter:
             self._closed = True
             self._abandon()
         else:
-            # What was written before the error is a trace all the same; the error on its way matters more than another.
+            # The events before the error are still a trace; the first error matters more than another one here.
             with suppress(TraceError, OSError):
                 self.close()
 
@@ -277,7 +277,7 @@ def _by_name(path: str) -> tuple[Format, Compression | None]:
 
 
 def _open_as(path: str, mode: int) -> IO[bytes]:
-    """Open a file that will replace another: whoever may not read that one must not read this one for a moment."""
+    """Open a file that will replace another, with no more permissions than that one, not even for a moment."""
     file = open(path, "wb", buffering=0, opener=lambda name, flags: os.open(name, flags, mode & 0o600))  # noqa: SIM115
     try:
         os.chmod(path, mode)

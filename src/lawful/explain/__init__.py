@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from lawful.explain.bounds import Range
     from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Explanation
+    from lawful.explain.settings import ExplainSettings
     from lawful.explain.teacher import Limits
-    from lawful.explain.teacher_setup import ExplainSettings
 
 __all__ = ["Automaton", "Comparison", "ExplainSettings", "Explanation", "Limits", "Range", "diff", "explain", "merge"]
 
@@ -21,7 +21,7 @@ _HOMES = {
     "Explanation": "explanation",
     "Limits": "teacher",
     "Range": "bounds",
-    "ExplainSettings": "teacher_setup",
+    "ExplainSettings": "settings",
     "diff": "api",
     "explain": "api",
     "merge": "api",

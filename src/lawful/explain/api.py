@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from lawful.errors import LawfulError
-from lawful.explain import differences, revisions, teacher_setup
+from lawful.explain import revisions, teacher_setup, version_comparison
 from lawful.explain.compared_program import ComparedProgram
 from lawful.explain.comparison import Comparison
 from lawful.explain.explanation import Explanation
@@ -23,10 +23,9 @@ from lawful.explain.learning_run import (
     learn_from,
     nothing_failed_error,
     relative_to_cwd,
-    sees,
 )
-from lawful.explain.reported import left_out
-from lawful.explain.teacher_setup import ExplainSettings, Function, with_changes
+from lawful.explain.settings import ExplainSettings, with_changes
+from lawful.explain.targets import Function
 from lawful.explain.version_comparison import ComparisonSettings, errors_name_version
 
 _MANY_EVENTS = 1000  # in a comparison no event is left out for the sake of a picture: it would be missed in one version
@@ -52,14 +51,20 @@ def explain(
     name = _name(target, traces)
     with ExitStack() as stack:
         stack.enter_context(_files_as_known())
-        opened = _opened(target, traces, settings, folder, stack)
+        if target is not None:
+            teacher, naming = teacher_setup.teacher_of_target(target, settings, folder, stack, relative_to_cwd)
+        elif len(traces) == 2:
+            teacher, naming = teacher_setup.teacher_of_traces(traces[:1], traces[1:], settings), str
+        else:
+            hint = "a target, or a failing and a passing trace: --traces FAILING PASSING"
+            raise LawfulError("usage", "there is no target", hint=hint)
         done = learn_from(
-            opened.teacher,
+            teacher,
             learner=settings.learner,
             within=settings.within,
             seconds=settings.limits.seconds,
             watcher=watcher,
-            naming=opened.naming(relative_to_cwd),
+            naming=naming,
         )
         if found_nothing(done):
             raise nothing_failed_error(done, settings.within, name)
@@ -82,13 +87,7 @@ def diff(
     With a `target`, `old` and `new` are git revisions or folders in which it is to be found. Without one, they are
     targets themselves. All executions are compared by their events and by how they end; with an `error`, those that
     end in it, and with `end`, those that do not fail."""
-    settings = _comparing(with_changes(settings, changes))
-    with ExitStack() as stack:
-        programs = _versions(stack, (old, new), target, settings, folder)
-        names = (_name(old, ()), _name(new, ()))
-        how, narrowed = _how(settings, watcher), settings.error is not None
-        found = differences.diff(names, programs.all, target=target, narrowed=narrowed, how=how)
-        return replace(found, warnings=(*programs.warnings, *found.warnings))
+    return _compare(version_comparison.diff, (old, new), target, watcher, folder, with_changes(settings, changes))
 
 
 def merge(
@@ -104,13 +103,25 @@ def merge(
     **changes: Any,
 ) -> Comparison:
     """What a merge does that its branches do not, what it has lost, and what it has brought back."""
-    settings = _comparing(with_changes(settings, changes))
+    versions = (base, a, b, merged)
+    return _compare(version_comparison.merge, versions, target, watcher, folder, with_changes(settings, changes))
+
+
+def _compare(
+    compare: Callable[..., Comparison],
+    versions: Sequence[str | Function],
+    target: str | None,
+    watcher: SearchWatcher,
+    folder: str | None,
+    settings: ExplainSettings,
+) -> Comparison:
+    settings = replace(settings, most_events=settings.most_events or _MANY_EVENTS)
+    how = ComparisonSettings(settings.learner, settings.within, settings.limits.seconds, watcher)
     with ExitStack() as stack:
-        programs = _versions(stack, (base, a, b, merged), target, settings, folder)
-        names = (_name(base, ()), _name(a, ()), _name(b, ()), _name(merged, ()))
-        how, narrowed = _how(settings, watcher), settings.error is not None
-        found = differences.merge(names, programs.all, target=target, narrowed=narrowed, how=how)
-        return replace(found, warnings=(*programs.warnings, *found.warnings))
+        programs, warnings = _versions(stack, versions, target, settings, folder)
+        names = [_name(version, ()) for version in versions]
+        found = compare(names, programs, target=target, narrowed=settings.error is not None, how=how)
+        return replace(found, warnings=(*warnings, *found.warnings))
 
 
 def _about_events(done: LearningRun, found: Explanation, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -122,33 +133,17 @@ def _about_events(done: LearningRun, found: Explanation, patterns: Sequence[str]
             "what is installed is not its own; try a function of your own that calls it, with --event-kind calls "
             "or --event PATTERN",
         )
-    if not patterns or not sees(done.teacher):
+    if not patterns or not done.teacher.lists_executions:
         return ()
     done.at(found.bounds)
     seen = {edge.letter for edge in found.picture.edges}.union(*done.teacher.passes())
     if any(letter in seen or event.file is not None for letter, event in enumerate(own)):
         return ()
     text = f"no event of the program matches {', '.join(patterns)}"
-    if found.complete and not left_out(done.search.last.report):
+    if found.complete and not done.search.last.report.partial:
         hint = "the name of a function, as the traceback shows it, or of what is emitted; * matches anything"
         raise LawfulError("explain-events", text, where=found.target, hint=hint)
     return (f"{text}, as far as was seen",)
-
-
-def _how(settings: ExplainSettings, watcher: SearchWatcher) -> ComparisonSettings:
-    return ComparisonSettings(settings.learner, settings.within, settings.limits.seconds, watcher)
-
-
-def _comparing(settings: ExplainSettings) -> ExplainSettings:
-    return replace(settings, most_events=settings.most_events or _MANY_EVENTS)
-
-
-@dataclass(frozen=True)
-class _Programs:
-    """The versions to compare, and what is to be said of them."""
-
-    all: Sequence[ComparedProgram]
-    warnings: tuple[str, ...] = ()
 
 
 def _versions(
@@ -157,21 +152,15 @@ def _versions(
     target: str | None,
     settings: ExplainSettings,
     folder: str | None,
-) -> _Programs:
-    """The versions, as programs."""
+) -> tuple[list[ComparedProgram], list[str]]:
+    """The versions, as programs, and what is to be said of them."""
     known = stack.enter_context(_files_as_known())
+    shown = [_name(name, ()) for name in names]
+    open_program = partial(teacher_setup.compared_program, stack=stack)
     if target is None:
         targets = [_checked(name, folder) for name in names]
-        return _Programs(
-            _opened_alike(
-                [
-                    partial(teacher_setup.compared_program, each, folder=folder, stack=stack, shown=relative_to_cwd)
-                    for each in targets
-                ],
-                [_name(name, ()) for name in names],
-                settings,
-            )
-        )
+        ways = [partial(open_program, each, folder=folder, shown=relative_to_cwd) for each in targets]
+        return _opened_alike(ways, shown, settings), []
     versions = []
     for name in names:
         if not isinstance(name, str):
@@ -185,19 +174,15 @@ def _versions(
         settings = replace(settings, error=revisions.in_versions(settings.error, versions, folder))
     if isinstance(settings.inputs, str):
         settings = replace(settings, inputs=_inputs_here(settings.inputs, folder))
-    told = revisions.not_committed(versions, folder)
-    ways = [
-        partial(teacher_setup.compared_program, target, folder=each.folder, stack=stack, shown=each.shown)
-        for each in versions
-    ]
-    programs = _opened_alike(ways, [version.name for version in versions], settings)
-    return _Programs(programs, () if told is None else (told,))
+    changed = revisions.not_committed(versions, folder)
+    ways = [partial(open_program, target, folder=each.folder, shown=each.shown) for each in versions]
+    return _opened_alike(ways, shown, settings), [] if changed is None else [changed]
 
 
 def _opened_alike(
     ways: Sequence[Callable[..., ComparedProgram]], names: Sequence[str], settings: ExplainSettings
 ) -> list[ComparedProgram]:
-    """Opens versions such that what is an event in one is an event in each: else it would seem to be missing.
+    """Opens versions so that an event of one version is an event in each. Otherwise it would seem to be missing.
 
     Which events there are is read off a program's text, or found out by running it: one version may show a function
     that another one calls in a way that cannot be read."""
@@ -248,7 +233,7 @@ def _files_as_known() -> Iterator[dict[str, str]]:
 
 
 def _checked(name: str | Function, folder: str | None) -> str | Function:
-    """Somebody who compares revisions without saying of what is told so."""
+    """Refuses revisions without a target."""
     if isinstance(name, str) and ":" not in name and revisions.is_revision(name, folder):
         raise LawfulError(
             "usage",
@@ -256,22 +241,6 @@ def _checked(name: str | Function, folder: str | None) -> str | Function:
             hint=f"--target package.module:function, beside {name}",
         )
     return name
-
-
-def _opened(
-    target: str | Function | None,
-    traces: Sequence[str],
-    settings: ExplainSettings,
-    folder: str | None,
-    stack: ExitStack,
-) -> teacher_setup.OpenedTeacher:
-    """A teacher for a target, which is closed with the stack."""
-    if target is not None:
-        return teacher_setup.teacher_of_target(target, settings, folder, stack)
-    if len(traces) == 2:
-        return teacher_setup.teacher_of_traces(traces[:1], traces[1:], settings)
-    hint = "a target, or a failing and a passing trace: --traces FAILING PASSING"
-    raise LawfulError("usage", "there is no target", hint=hint)
 
 
 def _name(target: str | Function | None, traces: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ MAX_WORD_LENGTH = 40
 
 Learn = Callable[[Teacher], Automaton]
 BoundsProgress = Callable[[Bounds, Automaton | None], None]
-"""Told of bounds before they are learned with (nothing is known yet), and after."""
+"""Called with bounds before learning (no automaton yet), and after."""
 
 
 class OutOfTime(LearningInterrupted):
@@ -58,7 +58,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Step:
-    """What was learned with a pair of bounds."""
+    """The automaton of a pair of bounds."""
 
     bounds: Bounds
     automaton: Automaton
@@ -67,12 +67,15 @@ class Step:
 
 
 @dataclass
-class Search:
+class BoundsSearch:
     """How the search went."""
 
     first_length: int
     last_length: int
     """The length up to which words were looked at, at least by one question for each unwinding."""
+
+    at: Bounds
+    """The bounds that are being learned with."""
 
     steps: list[Step] = field(default_factory=list)
     converged: bool = False
@@ -98,11 +101,11 @@ def learn_up_to_bound(
     best: Callable[[], Automaton | None] = lambda: None,
     seconds: float | None = None,
     progress: BoundsProgress = lambda bounds, automaton: None,
-) -> Search:
+) -> BoundsSearch:
     """Learns with growing bounds until nothing changes.
 
     Fig. 10, with three additions. An empty automaton is no result: where no failing word has been met yet, the
-    bounds grow. Unwindings without any failing word are told by one question with the longest words, and passed over.
+    bounds grow. One question with the longest words finds unwindings without any failing word, which are passed over.
     And before it is believed that longer words change nothing, the teacher is asked with the longest words, so that
     a gap between the lengths of words is not taken for their end.
 
@@ -113,50 +116,61 @@ def learn_up_to_bound(
         shortest = teacher.shortest()
     deadline = None if seconds is None else time.monotonic() + seconds
     lengths = within.lengths(shortest)
-    search = Search(first_length=shortest, last_length=lengths[-1])
-    bounds = Bounds(within.unwinds()[0], lengths[0])
+    search = BoundsSearch(first_length=shortest, last_length=lengths[-1], at=Bounds(within.unwinds()[0], lengths[0]))
     try:
-        previous: Automaton | None = None
-        for unwind in within.unwinds():
-            search.converged = False
-            widest = Bounds(unwind, lengths[-1])
-            if len(lengths) > 1:
-                bounds = widest
-                progress(bounds, None)
-                nothing = Automaton.from_words((), teacher.alphabet.labels)
-                if _agrees(teacher, nothing, widest):
-                    search.steps.append(_step(teacher, widest, nothing))
-                    previous = nothing
-                    continue
-            for length in lengths:
-                bounds = Bounds(unwind, length)
-                if deadline is not None and time.monotonic() > deadline:
-                    raise OutOfTime
-                progress(bounds, None)
-                teacher.bound(bounds)
-                automaton = learn(teacher)
-                search.steps.append(_step(teacher, bounds, automaton))
-                progress(bounds, automaton)
-                same = automaton == previous and not is_empty(automaton) and not back_edges(automaton)
-                if same and _agrees(teacher, automaton, widest):
-                    search.converged = True
-                    if not within.every:
-                        return search
-                    break
-                previous = automaton
+        _search(search, teacher, learn, within, lengths, deadline, progress)
     except (KeyboardInterrupt, LearningInterrupted) as stop:
         search.interrupted = isinstance(stop, KeyboardInterrupt)
         if not search.interrupted and seconds is not None:
             search.reached.append(f"stopped after {seconds:g} seconds")
         search.converged = False
-        # What was learned with smaller bounds is right within them: a conjecture is only better than nothing.
+        # The automata of smaller bounds are right within them. A conjecture is only better than nothing.
         if search.empty and (conjecture := best()) is not None:
-            search.steps.append(_step(teacher, bounds, conjecture))
+            search.steps.append(_step(teacher, search.at, conjecture))
         if search.empty and search.interrupted:
             raise KeyboardInterrupt from None
         return search
     search.converged |= within.fixed
     return search
+
+
+def _search(
+    search: BoundsSearch,
+    teacher: Teacher,
+    learn: Learn,
+    within: Range,
+    lengths: range,
+    deadline: float | None,
+    progress: BoundsProgress,
+) -> None:
+    previous: Automaton | None = None
+    for unwind in within.unwinds():
+        search.converged = False
+        widest = Bounds(unwind, lengths[-1])
+        if len(lengths) > 1:
+            search.at = widest
+            progress(widest, None)
+            nothing = Automaton.from_words((), teacher.alphabet.labels)
+            if _agrees(teacher, nothing, widest):
+                search.steps.append(_step(teacher, widest, nothing))
+                previous = nothing
+                continue
+        for length in lengths:
+            bounds = search.at = Bounds(unwind, length)
+            if deadline is not None and time.monotonic() > deadline:
+                raise OutOfTime
+            progress(bounds, None)
+            teacher.bound(bounds)
+            automaton = learn(teacher)
+            search.steps.append(_step(teacher, bounds, automaton))
+            progress(bounds, automaton)
+            same = automaton == previous and not is_empty(automaton) and not back_edges(automaton)
+            if same and _agrees(teacher, automaton, widest):
+                search.converged = True
+                if not within.every:
+                    return
+                break
+            previous = automaton
 
 
 def _step(teacher: Teacher, bounds: Bounds, automaton: Automaton) -> Step:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from lawful.explain.automata import Automaton
-from lawful.explain.explanation import Picture, Way, bounds_json, picture_json
+from lawful.explain.explanation import Picture, WordExample, picture_json
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Word
 
 Verdict = Literal["same", "differs", "undecided"]
@@ -23,11 +23,11 @@ class OtherVersion:
 
 
 @dataclass(frozen=True)
-class Witness(Way):
+class Witness(WordExample):
     """A word of a side, and what other versions do there."""
 
     certain: bool = True
-    """Whether the others do not have it for certain: no execution of theirs was cut off that might."""
+    """Whether the others certainly lack it: none of their executions that was cut off could have it."""
 
     elsewhere: tuple[OtherVersion, ...] = ()
 
@@ -127,7 +127,7 @@ class Comparison:
             "verdict": self.verdict,
             "alphabet": list(labels),
             "ends": [{"end": labels[letter], "fails": letter in self.failing} for letter in self.alphabet.terminal],
-            "bounds": bounds_json(self.bounds),
+            "bounds": asdict(self.bounds),
             "complete": self.complete,
             "basis": self.basis.value,
             "interrupted": self.interrupted,

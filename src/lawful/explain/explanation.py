@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from lawful.explain.automata import Automaton
@@ -13,7 +13,7 @@ Reading = Literal["program", "paper"]
 
 
 @dataclass(frozen=True)
-class Edge:
+class PictureEdge:
     """An arrow of a picture: an event, and for those who want to see it happen, an execution that takes it."""
 
     source: int
@@ -37,7 +37,7 @@ class Picture:
 
     states: int
     accepting: tuple[int, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[PictureEdge, ...]
     dominating: tuple[int, ...] = ()
     """Letters that every accepted word has: the edges to draw bold."""
 
@@ -70,7 +70,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What was learned with one pair of bounds, on the way to the last one."""
+    """The automaton of one pair of bounds, on the way to the last one."""
 
     bounds: Bounds
     automaton: Automaton
@@ -78,7 +78,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Way:
+class WordExample:
     """A failing word, and the input of an execution that has it, where that is known."""
 
     word: Word
@@ -139,9 +139,9 @@ class Explanation:
 
     seconds: float = 0.0
     snapshots: tuple[Snapshot, ...] = ()
-    """What was learned with each pair of bounds, the last one included, in the order in which they were tried."""
+    """The automaton of each pair of bounds, in the order in which they were tried, the last one included."""
 
-    ways: tuple[Way, ...] = ()
+    ways: tuple[WordExample, ...] = ()
     """Failing words, the shortest first; at most as many as a reader could look at."""
 
     ways_total: int | None = None
@@ -157,7 +157,7 @@ class Explanation:
         return self.basis is Basis.COMPLETE and not self.interrupted and not self.reached
 
     def to_json(self) -> dict[str, Any]:
-        """The explanation for programs. States are those of the picture: there is no sink."""
+        """The explanation for programs. States are those of the picture, without the sink."""
         spelled = self.alphabet.spelled
         picture = self.picture
         return {
@@ -168,7 +168,7 @@ class Explanation:
             "doomed": list(picture.doomed),
             "doomed_reading": picture.doomed_reading,
             "story": list(spelled(picture.story)),
-            "bounds": bounds_json(self.bounds),
+            "bounds": asdict(self.bounds),
             "complete": self.complete,
             "basis": self.basis.value,
             "converged": self.converged,
@@ -176,7 +176,7 @@ class Explanation:
             "limits_reached": list(self.reached),
             "warnings": list(self.warnings),
             "learner": self.learner,
-            "queries": queries(self.counts),
+            "queries": asdict(self.counts),
             "iterations": self.iterations,
             "seconds": round(self.seconds, 6),
             "words": [
@@ -196,11 +196,7 @@ class Explanation:
             ],
             "events": [{"event": each.label, "file": each.file, "line": each.line} for each in self.alphabet.events],
             "snapshots": [
-                {
-                    "bounds": bounds_json(each.bounds),
-                    "states": each.picture.states,
-                    "edges": len(each.picture.edges),
-                }
+                {"bounds": asdict(each.bounds), "states": each.picture.states, "edges": len(each.picture.edges)}
                 for each in self.snapshots
             ],
         }
@@ -220,7 +216,7 @@ def picture_json(picture: Picture, alphabet: Alphabet) -> dict[str, Any]:
     }
 
 
-def _edge_json(edge: Edge, alphabet: Alphabet) -> dict[str, Any]:
+def _edge_json(edge: PictureEdge, alphabet: Alphabet) -> dict[str, Any]:
     return {
         "from": edge.source,
         "event": alphabet.events[edge.letter].label,
@@ -231,13 +227,3 @@ def _edge_json(edge: Edge, alphabet: Alphabet) -> dict[str, Any]:
         "word": None if edge.word is None else list(alphabet.spelled(edge.word)),
         "input": edge.example,
     }
-
-
-def bounds_json(bounds: Bounds) -> dict[str, int]:
-    """Bounds for programs."""
-    return {"unwind": bounds.unwind, "word_length": bounds.word_length}
-
-
-def queries(counts: Counts) -> dict[str, int]:
-    """What it cost, for programs."""
-    return {name: getattr(counts, name) for name in counts.__dataclass_fields__}

@@ -1,4 +1,4 @@
-"""From a teacher to an explanation: the learner is chosen, bounds are searched, and what was learned is marked."""
+"""Learns from a teacher: chooses the learner, searches bounds, and makes an explanation of the automaton."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import os
 import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal, Protocol, TypeGuard, get_args, runtime_checkable
+from typing import Literal, get_args
 
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, count, is_empty, words
-from lawful.explain.bounds import OutOfTime, Range, Search, Step, learn_up_to_bound
-from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, Way
+from lawful.explain.bounds import BoundsSearch, OutOfTime, Range, Step, learn_up_to_bound
+from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, WordExample
 from lawful.explain.lstar import AutomatonLearner, LearningInterrupted, TableLearner, ThreeValuedLearner, TreeLearner
-from lawful.explain.postprocess import picture, visited
-from lawful.explain.reported import left_out, limits_of, warnings_of
+from lawful.explain.postprocess import picture
 from lawful.explain.teacher import Alphabet, Bounds, Counts, Execution, Teacher, Word
 
 LearnerName = Literal["auto", "table", "tree", "words", "dont-care"]
@@ -27,7 +26,7 @@ _SHOWN_FAILURES = 20
 _SHOWN_WORDS = 5  # of each failure
 
 SearchWatcher = Callable[[Bounds, int, int], None]
-"""Told how it goes: the bounds being learned with, the states of the last automaton, the questions asked so far."""
+"""Called with the bounds being learned with, the states of the last automaton, and the questions asked so far."""
 
 
 Naming = Callable[[str], str]
@@ -48,78 +47,16 @@ def below(folder: str, file: str) -> str | None:
     return None if found.startswith(os.pardir) else found
 
 
-class Knowing(Teacher, Protocol):
-    """A teacher that lists failing words: they are an automaton already, unless they were too many."""
-
-    @property
-    def failing(self) -> Automaton: ...
-
-
-class Seeing(Teacher, Protocol):
-    """A teacher that has seen the executions that do not fail, too."""
-
-    def passes(self) -> dict[Word, Execution]: ...
-
-
-class Listing(Teacher, Protocol):
-    """A teacher that has an execution for each failing word, and for each error that it ends in."""
-
-    def endings(self) -> dict[Word, list[Execution]]: ...
-
-
-class Remembering(Teacher, Protocol):
-    """A teacher that keeps what it saw before it was interrupted."""
-
-    def so_far(self) -> Automaton | None: ...
-
-
-class Sparing(Teacher, Protocol):
-    """A teacher that knows where executions come through that do not fail."""
-
-    def spared(self, automaton: Automaton) -> frozenset[int]: ...
-
-
-@runtime_checkable
-class _Trapping(Protocol):
-    trap: bool
-
-
-def knows(teacher: Teacher) -> TypeGuard[Knowing]:
-    """Whether a teacher lists failing words. Its class is looked at: to ask itself might run the program."""
-    return hasattr(type(teacher), "failing")
-
-
-def remembers(teacher: Teacher) -> TypeGuard[Remembering]:
-    """Whether a teacher keeps what it saw before it was interrupted."""
-    return hasattr(type(teacher), "so_far")
-
-
-def spares(teacher: Teacher) -> TypeGuard[Sparing]:
-    """Whether a teacher can tell through which states executions come that do not fail, without listing them."""
-    return hasattr(type(teacher), "spared")
-
-
-def sees(teacher: Teacher) -> TypeGuard[Seeing]:
-    """Whether a teacher lists passing words."""
-    return hasattr(type(teacher), "passes")
-
-
-def lists(teacher: Teacher) -> TypeGuard[Listing]:
-    """Whether a teacher has executions for each failing word."""
-    return hasattr(type(teacher), "endings")
-
-
 @dataclass
 class LearningRun:
-    """A teacher, and what was learned from it."""
+    """A teacher, and the automata that were learned from it."""
 
     teacher: Teacher
-    search: Search
+    search: BoundsSearch
     counts: Counts
     learner: str
     seconds: float
     naming: Naming
-    _passing: dict[int, Automaton] = field(default_factory=dict)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -140,35 +77,21 @@ class LearningRun:
     @property
     def cheap(self) -> bool:
         """Whether an execution for a word is found at once, since all were listed."""
-        return self.learner == "words" or sees(self.teacher)
+        return self.learner == "words" or self.teacher.lists_executions
 
     def at(self, bounds: Bounds) -> Teacher:
         """The teacher, for questions within bounds."""
         self.teacher.bound(bounds)
         return self.teacher
 
-    def passing(self, unwind: int) -> Automaton | None:
-        """The words of executions that do not fail, where the teacher has seen them.
-
-        As long as any that were looked at: a longer execution through a state saves it from its doom."""
-        if not sees(self.teacher):
-            return None
-        if unwind not in self._passing:
-            self.at(Bounds(unwind, self.search.last_length))
-            self._passing[unwind] = Automaton.from_words(self.teacher.passes(), self.teacher.alphabet.labels)
-        return self._passing[unwind]
-
     def spared(self, step: Step) -> AbstractSet[int] | None:
         """The states of a step's automaton that executions come through which do not fail, where that is known.
 
-        It is not where executions were cut off or left out: one of them may come through any state and not fail."""
-        if left_out(step.report):
+        It is not where executions were cut off or left out: one of them may come through any state and not fail.
+        Executions as long as any that were looked at count: a longer one through a state saves it from its doom."""
+        if step.report.partial:
             return None
-        if spares(self.teacher):
-            self.at(Bounds(step.bounds.unwind, self.search.last_length))
-            return self.teacher.spared(step.automaton)
-        passing = self.passing(step.bounds.unwind)
-        return None if passing is None else visited(step.automaton, passing)
+        return self.at(Bounds(step.bounds.unwind, self.search.last_length)).spared(step.automaton)
 
     def find(self, word: Word, bounds: Bounds | None = None) -> Execution | None:
         """An execution with this word, within the bounds of the result or others."""
@@ -192,7 +115,7 @@ def learn_from(
     started = time.monotonic()
     chosen = _learner_name(learner, teacher)
     algorithm = None if chosen == "words" else _make_learner(chosen)
-    if chosen == "dont-care" and isinstance(teacher, _Trapping):
+    if chosen == "dont-care":
         teacher.trap = False  # words that no execution has are free
     states = 0
 
@@ -203,11 +126,11 @@ def learn_from(
 
     def learn(teacher: Teacher) -> Automaton:
         nonlocal chosen, algorithm
-        if algorithm is None and knows(teacher):
+        if algorithm is None and teacher.lists_failures:
             listed = teacher.failing
             if teacher.counterexample(listed) is None:
                 return listed
-            # Too many to be listed: those that are known so far are no answer, but questions are still answered.
+            # There are too many words to list. The teacher still answers questions, so the table learner takes over.
             chosen = "table"
         algorithm = algorithm or _make_learner(chosen)
         return algorithm.learn(teacher, progress=conjectured)
@@ -220,9 +143,7 @@ def learn_from(
         teacher,
         learn,
         within,
-        best=lambda: (
-            (None if algorithm is None else algorithm.best) or (teacher.so_far() if remembers(teacher) else None)
-        ),
+        best=lambda: (None if algorithm is None else algorithm.best) or teacher.so_far(),
         seconds=seconds,
         progress=told,
     )
@@ -230,13 +151,12 @@ def learn_from(
 
 
 def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explanation:
-    """What was learned, marked and with its examples. Ctrl-C, or the end of the time, while these are
-    looked for leaves some out."""
+    """The explanation, with an example for each edge. Ctrl-C or a timeout during this search leaves examples out."""
     search, last = run.search, run.search.last
     started = time.monotonic()
     interrupted, stopped = search.interrupted, search.interrupted
     drawn: dict[Automaton, Picture] = {}
-    ways: list[Way] = []
+    ways: list[WordExample] = []
     total: int | None = None
     failures: tuple[Failure, ...] = ()
     try:
@@ -264,8 +184,8 @@ def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explana
         converged=search.converged,
         interrupted=interrupted,
         ends=ends,
-        reached=tuple(dict.fromkeys((*limits_of(report), *search.reached))),
-        warnings=warnings_of(report),
+        reached=tuple(dict.fromkeys((*report.limits_reached(), *search.reached))),
+        warnings=report.shown_warnings(),
         counts=run.counts,
         iterations=len(search.steps),
         first_length=search.first_length,
@@ -279,7 +199,7 @@ def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explana
 
 def failures_by_place(run: LearningRun) -> tuple[Failure, ...]:
     """The errors and lines in which executions fail, as far as these are listed and tell."""
-    if not lists(run.teacher):
+    if not run.teacher.lists_executions:
         return ()
     run.at(run.bounds)
     found: dict[tuple[tuple[str, int] | None, str | None], list[Execution]] = {}
@@ -309,7 +229,7 @@ def nothing_failed_error(run: LearningRun, within: Range, target: str) -> Lawful
     """Nothing failed: that is an answer, but nothing that could be drawn."""
     report = run.teacher.report
     unwind, length = within.unwinds()[-1], within.lengths(1)[-1]
-    told = dict.fromkeys((*report.reached, *run.search.reached, *warnings_of(report)))
+    told = dict.fromkeys((*report.reached, *run.search.reached, *report.shown_warnings()))
     hint = "larger bounds: --max-unwind, --max-word-length; another error: --error; all it does: --explain-end"
     if report.slow:
         hint = "executions were cut off before they failed: allow each more time with --execution-seconds"
@@ -331,8 +251,8 @@ def _learner_name(learner: LearnerName, teacher: Teacher) -> str:
     if learner not in LEARNERS:
         raise LawfulError("explain-learner", f"there is no learner {learner!r}", hint=", ".join(LEARNERS))
     if learner == "auto":
-        return "words" if knows(teacher) else "table"
-    if learner == "words" and not knows(teacher):
+        return "words" if teacher.lists_failures else "table"
+    if learner == "words" and not teacher.lists_failures:
         raise LawfulError(
             "explain-learner",
             "this teacher answers questions only, and cannot list all failing words",
@@ -376,21 +296,21 @@ def _plain(run: LearningRun, step: Step) -> Picture:
     return picture(step.automaton, run.alphabet, length=step.bounds.word_length)
 
 
-def _ways(run: LearningRun, drawn: Picture) -> tuple[list[Way], int]:
+def _ways(run: LearningRun, drawn: Picture) -> tuple[list[WordExample], int]:
     """The first failing words, each with its input where that costs little, and how many there are."""
     length = run.bounds.word_length
     teacher = run.at(run.bounds)
-    # A learner that is free to take words that no execution has may have done so: those are no ways.
-    automaton = teacher.failing if knows(teacher) and run.cheap else run.automaton
+    # The don't-care learner may accept words that no execution has. They are not ways to the error.
+    automaton = teacher.failing if teacher.lists_failures and run.cheap else run.automaton
     known = {edge.word: edge.example for edge in drawn.edges}
-    endings = teacher.endings() if lists(teacher) else {}
+    endings = teacher.endings() if teacher.lists_executions else {}
     ways = []
     for word in islice(words(automaton, length), _SHOWN_WAYS):
         if word not in known and run.cheap:
             execution = run.find(word)
             known[word] = None if execution is None else execution.example
         errors = dict.fromkeys(each.error for each in endings.get(word, ()) if each.error)
-        ways.append(Way(word, known.get(word), tuple(errors)))
+        ways.append(WordExample(word, known.get(word), tuple(errors)))
     return ways, count(automaton, length)
 
 

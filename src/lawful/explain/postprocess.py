@@ -5,13 +5,13 @@ These are the steps of the paper's section 6.1, "Post-processing"; the story and
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
-from lawful.explain.automata import Automaton, is_empty, live
-from lawful.explain.explanation import Edge, Picture
+from lawful.explain.automata import Automaton, is_empty, live, sources
+from lawful.explain.explanation import Picture, PictureEdge
+from lawful.explain.graph_search import distances
 from lawful.explain.teacher import Alphabet, Execution, Word
 
 Finder = Callable[[Word], Execution | None]
@@ -26,14 +26,8 @@ _STORY_WORK = 300_000  # states looked at for the longest common story
 
 def reachable_without(automaton: Automaton, letter: int) -> set[int]:
     """The states that words without this letter lead to."""
-    seen = {automaton.initial}
-    todo = [automaton.initial]
-    while todo:
-        for other, target in enumerate(automaton.transitions[todo.pop()]):
-            if other != letter and target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return seen
+    table = automaton.transitions
+    return set(distances([automaton.initial], lambda state: table[state][:letter] + table[state][letter + 1 :]))
 
 
 def back_edges(automaton: Automaton) -> bool:
@@ -71,16 +65,13 @@ def doomed(automaton: Automaton, spared: AbstractSet[int] | None = None) -> froz
 def visited(automaton: Automaton, words: Automaton) -> set[int]:
     """The states on the paths of these words."""
     alive = live(words)
-    seen = {(automaton.initial, words.initial)} if words.initial in alive else set()
-    todo = list(seen)
-    while todo:
-        state, other = todo.pop()
-        for letter, target in enumerate(automaton.transitions[state]):
-            pair = (target, words.transitions[other][letter])
-            if pair[1] in alive and pair not in seen:
-                seen.add(pair)
-                todo.append(pair)
-    return {state for state, _ in seen}
+
+    def steps(pair: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        pairs = zip(automaton.transitions[pair[0]], words.transitions[pair[1]], strict=True)
+        return ((state, other) for state, other in pairs if other in alive)
+
+    starts = [(automaton.initial, words.initial)] if words.initial in alive else []
+    return {state for state, _ in distances(starts, steps)}
 
 
 def story(automaton: Automaton) -> Word:
@@ -138,23 +129,8 @@ class EdgeWords:
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
-        self._sources: dict[int, list[int]] = {}
-        for source, row in enumerate(automaton.transitions):
-            for target in row:
-                self._sources.setdefault(target, []).append(source)
-        self._after = self._distances(automaton.accepting)
-
-    def _distances(self, goals: Collection[int]) -> dict[int, int]:
-        """How many letters each state is away from the nearest of these, if it can get there."""
-        found = dict.fromkeys(goals, 0)
-        todo = deque(found)
-        while todo:
-            state = todo.popleft()
-            for source in self._sources.get(state, ()):
-                if source not in found:
-                    found[source] = found[state] + 1
-                    todo.append(source)
-        return found
+        self._sources = sources(automaton)
+        self._after = distances(automaton.accepting, self._sources.__getitem__)
 
     def through(self, arrow: Arrow, length: int | None) -> Iterator[Word]:
         """The accepted words that take this edge, up to a length, the shortest first."""
@@ -162,7 +138,7 @@ class EdgeWords:
         source, letter = arrow
         if table[source][letter] not in after:
             return
-        before = self._distances((source,))
+        before = distances((source,), self._sources.__getitem__)
         rest = after[table[source][letter]] + 1
         # The length of the best word that begins like this one, this word, its state, whether the edge was taken.
         heap: list[tuple[int, Word, int, bool]] = []
@@ -252,7 +228,7 @@ def _edge(
     alphabet: Alphabet,
     bold: bool,
     use: _Use | None,
-) -> Edge:
+) -> PictureEdge:
     state, letter = arrow
     event = alphabet.events[letter]
     file, line, word, example = event.file, event.line, None, None
@@ -262,4 +238,4 @@ def _edge(
         if execution is not None and execution.places is not None and execution.places[at] is not None:
             file, line = execution.places[at] or (None, None)
     target = order[automaton.transitions[state][letter]]
-    return Edge(order[state], letter, target, dominating=bold, file=file, line=line, word=word, example=example)
+    return PictureEdge(order[state], letter, target, dominating=bold, file=file, line=line, word=word, example=example)

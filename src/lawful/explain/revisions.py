@@ -128,7 +128,7 @@ def _top(folder: str) -> str | None:
 
 @contextmanager
 def opened(name: str, start: str | None = None) -> Iterator[Version]:
-    """A git revision of the project around `start` (else the current folder), or a folder if there is none so called.
+    """A git revision of the project around `start` (else the current folder), or else a folder of that name.
 
     The revision is written into a temporary folder by way of an index of its own: neither the user's files nor the
     repository's index, worktrees or hooks have a part in it."""

@@ -14,7 +14,7 @@ from lawful.explain.postprocess import Finder
 from lawful.explain.teacher import Alphabet, Basis, Event, Execution, Report, Word
 
 RunsByEnding = Mapping[str, LearningRun]
-"""What was learned of one version, for each kind of end."""
+"""The learning run of one version for each kind of end."""
 
 
 class SharedAlphabet:
@@ -146,7 +146,7 @@ class SharedAlphabet:
 
 
 def _merged(reports: Sequence[Report]) -> Report:
-    """What is said of one version, by the teachers of all its kinds of ends."""
+    """One report for a version, from the teachers of all its kinds of ends."""
     return Report(
         Basis.COMPLETE if all(each.basis is Basis.COMPLETE for each in reports) else Basis.SAMPLED,
         list(dict.fromkeys(text for each in reports for text in each.reached)),

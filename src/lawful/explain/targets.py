@@ -53,6 +53,7 @@ class CTarget:
 
 
 Target = PythonTarget | PytestTarget | CTarget
+Function = Callable[..., Any]
 
 
 def parse_target(text: str, folder: str | os.PathLike[str] | None = None) -> Target:
@@ -80,7 +81,7 @@ def parse_target(text: str, folder: str | os.PathLike[str] | None = None) -> Tar
     return PythonTarget(function, module=place)
 
 
-def target_of(what: str | Target | Callable[..., Any], folder: str | os.PathLike[str] | None = None) -> Target:
+def target_of(what: str | Target | Function, folder: str | os.PathLike[str] | None = None) -> Target:
     """The target for a text, or for a function of a module."""
     if isinstance(what, str):
         return parse_target(what, folder)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from lawful.explain.automata import Automaton
 
 Word = tuple[int, ...]
 """A sequence of events, as indices into an alphabet. A failing word ends with the error letter, its only one."""
@@ -114,7 +117,7 @@ class Counterexample(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a teacher may spend. `None` is no limit."""
+    """What a teacher may spend. `None`: unlimited."""
 
     words: int | None = 100_000
     paths: int | None = 1_000_000
@@ -126,7 +129,7 @@ class Limits:
 
 @dataclass
 class Counts:
-    """What an explanation cost: what was asked of the teacher, and what of it took work (a model checker, a run)."""
+    """What an explanation cost: the queries, and how many of them needed a model checker or a run."""
 
     membership: int = 0
     membership_worked: int = 0
@@ -141,6 +144,12 @@ class Counts:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
+UNSEEN = "never seen: "
+
+MOST_EVENTS = 12
+"""How many events are chosen where the user does not say which: a reader can take in a picture of so many."""
+
+
 @dataclass
 class Report:
     """What a teacher knows of its own answers, once it was asked."""
@@ -153,7 +162,7 @@ class Report:
     """What a reader must know: non-determinism, executions cut off by their time limit, events never seen."""
 
     left_out: bool = False
-    """There were executions whose words are not known, and may have anything in them: cut off, too long, or lost."""
+    """Some executions have unknown words, which may contain anything: they were cut off, too long, or lost."""
 
     slow: int = 0
     """How many executions were cut off by their time limit."""
@@ -164,25 +173,28 @@ class Report:
     begun: tuple[Word, ...] = ()
     """How the words begin of executions that were not followed to the end; the empty word: nothing is known of some."""
 
-
-class Conjecture(Protocol):
-    """What a teacher needs of an automaton: whether it takes a word, and its tables."""
-
     @property
-    def initial(self) -> int: ...
+    def partial(self) -> bool:
+        """Whether there were executions whose words are not known: cut off, too long, or after a limit was reached."""
+        return bool(self.reached) or self.left_out
 
-    @property
-    def transitions(self) -> tuple[tuple[int, ...], ...]:
-        """For each state, for each letter, the next state: complete, the sink is a state like any other."""
+    def limits_reached(self) -> tuple[str, ...]:
+        """The limits that were reached, that on the time of one execution among them."""
+        if not self.slow:
+            return tuple(self.reached)
+        many = "executions were" if self.slow > 1 else "execution was"
+        return (*self.reached, f"{self.slow:,} {many} cut off after the time that each has (--execution-seconds)")
 
-    @property
-    def accepting(self) -> frozenset[int]: ...
+    def shown_warnings(self) -> tuple[str, ...]:
+        """The warnings. An event that was not seen may still happen, if executions were left out."""
+        if not self.partial:
+            return tuple(self.warnings)
+        instead = "not in the executions that were followed to their end: "
+        return tuple(instead + text.removeprefix(UNSEEN) if text.startswith(UNSEEN) else text for text in self.warnings)
 
-    def accepts(self, word: Word) -> bool: ...
 
-
-class Teacher(Protocol):
-    """Answers what L* asks of a program, up to bounds."""
+class _Answering(Protocol):
+    """What teachers and sources of executions have in common."""
 
     @property
     def alphabet(self) -> Alphabet: ...
@@ -196,32 +208,80 @@ class Teacher(Protocol):
     def shortest(self) -> int:
         """A lower estimate of the length of the shortest failing word: where the search for bounds begins."""
 
+
+class OptionalAnswers(Protocol):
+    """What only some teachers can answer. Teachers derive from this, and override what they can."""
+
+    trap: bool = True
+    """Whether a conjecture is also wrong if it accepts a word that no execution has."""
+
+    lists_failures: bool = False
+    """Whether `failing` works: failing words are an automaton already, unless they were too many."""
+
+    lists_executions: bool = False
+    """Whether `passes`, `endings` and `so_far` work: all executions were seen."""
+
+    @property
+    def failing(self) -> Automaton:
+        """The smallest automaton of the failing words and no others."""
+        raise NotImplementedError
+
+    def passes(self) -> dict[Word, Execution]:
+        """An execution for each word within the bounds that ends well."""
+        raise NotImplementedError
+
+    def endings(self) -> dict[Word, list[Execution]]:
+        """For each failing word within the bounds, an execution for each error that it ends in."""
+        raise NotImplementedError
+
+    def so_far(self) -> Automaton | None:
+        """The failing words that were seen before an interruption; none where nothing was seen to fail."""
+        return None
+
+    def spared(self, automaton: Automaton) -> AbstractSet[int] | None:
+        """The states of an automaton that executions come through which do not fail, where that is known."""
+        return None
+
+
+class Teacher(_Answering, OptionalAnswers, Protocol):
+    """Answers what L* asks of a program, up to bounds."""
+
     def bound(self, bounds: Bounds) -> None:
-        """Sets the bounds for what is asked from now on. What is known and does not depend on them is kept."""
+        """Sets the bounds for later queries. The teacher keeps answers that do not depend on them."""
 
     def member(self, word: Word) -> Answer:
         """Whether an execution with this word ends in the error."""
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         """A word within the bounds that the automaton takes wrongly, or None if it is right about every execution."""
 
     def example(self, word: Word) -> Execution | None:
         """An execution with this word, with its input, if there is one."""
 
 
-class ExecutionSource(Protocol):
+EventKeys = tuple[tuple[str, tuple[Any, ...], str], ...]
+"""Events of a Python program: the kind, key and label of each."""
+
+
+class OptionalSourceParts(Protocol):
+    """What only the source of a program that runs has. Sources derive from this, and override what they have."""
+
+    @property
+    def letters(self) -> EventKeys:
+        """Its events, for other versions of the program to look for them too."""
+        return ()
+
+    def close(self) -> None:
+        """Ends the processes that run for it; they start again when they are needed."""
+        return None
+
+    def repeated(self, texts: Sequence[str], bound: int) -> dict[str, Execution]:
+        """What becomes of inputs that read like this, as far as it can be found out."""
+        return {}
+
+
+class ExecutionSource(_Answering, OptionalSourceParts, Protocol):
     """A program that can be run through once, giving all its executions within bounds: the fast way to a teacher."""
-
-    @property
-    def alphabet(self) -> Alphabet: ...
-
-    @property
-    def counts(self) -> Counts: ...
-
-    @property
-    def report(self) -> Report: ...
-
-    def shortest(self) -> int: ...
 
     def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
         """Each execution once per word and outcome. Executions whose words are longer than the bound are left out."""

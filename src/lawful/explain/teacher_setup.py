@@ -2,129 +2,43 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, cast
+from dataclasses import replace
 
 from lawful.errors import LawfulError, TraceError
-from lawful.explain.bounds import Range
-from lawful.explain.compared_program import END, ComparedProgram, FixedEndings, Letters, ObservedEndings
-from lawful.explain.learning_run import LearnerName, Naming
-from lawful.explain.targets import CTarget, PytestTarget, PythonTarget, target_of
-from lawful.explain.teacher import ExecutionSource, Limits, Teacher
+from lawful.explain.compared_program import END, ComparedProgram, FixedEndings, ObservedEndings
+from lawful.explain.learning_run import Naming
+from lawful.explain.settings import ExplainSettings
+from lawful.explain.targets import CTarget, Function, PytestTarget, PythonTarget, target_of
+from lawful.explain.teacher import MOST_EVENTS, ExecutionSource, Teacher
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
-Kind = Literal["entries", "branches", "calls", "emits", "learn"]
-TeacherName = Literal["one-run", "asking"]
-WayName = Literal["auto", "exhaustive", "symbolic", "testing"]
 ASSERT, ABORT = "assert", "abort"  # how C programs fail
 _NO_WAY = ("c-no-assertion", "c-error-unreachable")  # an end that a program does not have: it may have another
 _SKIP = "--skip-bad-lines"
 
-Function = Callable[..., Any]
 
+def naming_in(folder: str, shown: Naming) -> Naming:
+    """How files of a folder are called: `shown` is asked with the whole path."""
 
-@dataclass(frozen=True)
-class ExplainSettings:
-    """How an explanation is to be made."""
+    def named(file: str) -> str:
+        inside = os.path.join(folder, file)
+        return shown(inside if os.path.exists(inside) else os.path.abspath(file))
 
-    events: tuple[str, ...] = ()
-    """Patterns of the events that are letters; none: the nearest to the error."""
-
-    kinds: tuple[Kind, ...] = ()
-    """Which kinds of events: entries, branches, calls, emits (Python) or learn (C); none: what the program suggests."""
-
-    error: str | None = None
-    """An exception, an assertion by its line, `end`; None: whatever goes wrong."""
-
-    inputs: object = None
-    """The inputs of a Python function: `file.py:name`, or such a thing itself: an iterable, a strategy, a function."""
-
-    way: WayName = "auto"
-    """How a Python program is explored."""
-
-    teacher: TeacherName = "one-run"
-    """How a C program is explored: one symbolic run, or a model checker's process for each question."""
-
-    samples: int = 2000
-    """How many inputs a Python program is tested on, where not all can be tried."""
-
-    seed: int = 0
-    """Of the choice of these."""
-
-    include: tuple[str, ...] = ()
-    """Folders in which the headers of a C program are looked for."""
-
-    define: tuple[str, ...] = ()
-    """Macros of a C program, as NAME or NAME=VALUE."""
-
-    learner: LearnerName = "auto"
-    within: Range = Range()  # noqa: RUF009 - it cannot be changed
-    limits: Limits = field(default_factory=Limits)
-    most_events: int | None = None
-    also: Letters = ()
-    """Events of other versions of a Python program, to be seen in this one too."""
-
-    def __post_init__(self) -> None:
-        for name in ("events", "kinds", "include", "define"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
-        for seconds in (self.limits.seconds, self.limits.seconds_per_execution):
-            if seconds is not None and not math.isfinite(seconds):
-                raise LawfulError("usage", f"{seconds:g} is no number of seconds")
-
-    @property
-    def ends(self) -> bool:
-        """Whether the program's end takes the place of the error."""
-        return self.error == END
-
-
-_BOUNDS = frozenset(each.name for each in fields(Range))
-_LIMITS = frozenset(each.name for each in fields(Limits))
-
-
-def with_changes(settings: ExplainSettings | None, changes: dict[str, Any]) -> ExplainSettings:
-    """Settings with changes, also of what bounds and limits are made of."""
-    settings = settings or ExplainSettings()
-    within = {name: value for name, value in changes.items() if name in _BOUNDS}
-    limits = {name: value for name, value in changes.items() if name in _LIMITS}
-    rest = {name: value for name, value in changes.items() if name not in _BOUNDS | _LIMITS}
-    settings = replace(settings, **rest)
-    return replace(settings, within=replace(settings.within, **within), limits=replace(settings.limits, **limits))
-
-
-@dataclass(frozen=True)
-class OpenedTeacher:
-    """A teacher, and the folder that the files of its events are in, where their names do not say so."""
-
-    teacher: Teacher
-    folder: str | None = None
-
-    def naming(self, shown: Naming) -> Naming:
-        """How its files are called: `shown` is asked with the whole path."""
-        folder = self.folder
-        return (lambda file: file) if folder is None else self.naming_in(folder, shown)
-
-    @staticmethod
-    def naming_in(folder: str, shown: Naming) -> Naming:
-        """The same for files of a folder."""
-
-        def named(file: str) -> str:
-            inside = os.path.join(folder, file)
-            return shown(inside if os.path.exists(inside) else os.path.abspath(file))
-
-        return named
+    return named
 
 
 def teacher_of_target(
-    target: str | Function, settings: ExplainSettings, folder: str | None, stack: ExitStack
-) -> OpenedTeacher:
-    """The teacher of a target. What runs for it ends with the stack."""
+    target: str | Function, settings: ExplainSettings, folder: str | None, stack: ExitStack, shown: Naming
+) -> tuple[Teacher, Naming]:
+    """The teacher of a target, and how its files are called. What runs for it ends with the stack."""
     found = target_of(target, folder)
-    return _of_c(found, settings, stack) if isinstance(found, CTarget) else _of_python(found, settings, folder, stack)
+    if isinstance(found, CTarget):
+        return _of_c(found, settings, stack), naming_in(os.path.dirname(found.file), shown)
+    source, project = _python_source(found, settings, folder, stack)
+    return ExecutionsTeacher(source, settings.limits), naming_in(project, shown)
 
 
 def compared_program(
@@ -136,31 +50,26 @@ def compared_program(
     found = target_of(target, folder)
     if not isinstance(found, CTarget):
         source, project = _python_source(found, settings, folder, stack)
-        naming = OpenedTeacher.naming_in(project, shown)
+        naming = naming_in(project, shown)
         if settings.error is None:
             return ObservedEndings(source, settings.limits, naming, project)
         return FixedEndings({settings.error: ExecutionsTeacher(source, settings.limits)}, naming, project, source)
-    if settings.error is not None:
-        opened = _of_c(found, settings, stack)
-        return FixedEndings({settings.error: opened.teacher}, opened.naming(shown), opened.folder or ".")
     kinds: dict[str, Teacher] = {}
     missing: LawfulError | None = None
-    for kind in (ASSERT, ABORT, END):
+    for kind in (ASSERT, ABORT, END) if settings.error is None else (settings.error,):
         try:
-            opened = _of_c(found, replace(settings, error=kind), stack)
+            kinds[kind] = _of_c(found, replace(settings, error=kind), stack)
         except LawfulError as error:
             if error.slug not in _NO_WAY:
                 raise
             missing = missing or error
-            continue
-        kinds[kind] = opened.teacher
     if missing is not None and not kinds:
         raise missing
     project = os.path.dirname(found.file)
-    return FixedEndings(kinds, OpenedTeacher.naming_in(project, shown), project)
+    return FixedEndings(kinds, naming_in(project, shown), project)
 
 
-def teacher_of_traces(failing: Sequence[str], passing: Sequence[str], settings: ExplainSettings) -> OpenedTeacher:
+def teacher_of_traces(failing: Sequence[str], passing: Sequence[str], settings: ExplainSettings) -> Teacher:
     """The teacher of recorded executions. Their files may be on another machine."""
     from lawful.explain.teachers.traces import trace_source
 
@@ -174,22 +83,15 @@ def teacher_of_traces(failing: Sequence[str], passing: Sequence[str], settings: 
         if error.hint is not None and _SKIP in error.hint:  # an option of other commands
             error.hint = f"`lawful trace convert {_SKIP} BAD GOOD` writes a trace without what cannot be read"
         raise
-    return OpenedTeacher(ExecutionsTeacher(source, settings.limits))
-
-
-def _of_python(
-    target: PythonTarget | PytestTarget, settings: ExplainSettings, folder: str | None, stack: ExitStack
-) -> OpenedTeacher:
-    source, project = _python_source(target, settings, folder, stack)
-    return OpenedTeacher(ExecutionsTeacher(source, settings.limits), project)
+    return ExecutionsTeacher(source, settings.limits)
 
 
 def _python_source(
     target: PythonTarget | PytestTarget, settings: ExplainSettings, folder: str | None, stack: ExitStack
 ) -> tuple[ExecutionSource, str]:
     """A program that is run, and the folder of its project."""
-    from lawful.explain.teachers.python import EventChoice, python_source
-    from lawful.explain.teachers.python.options import MOST_EVENTS
+    from lawful.explain.teachers.python.execution_source import PythonSource
+    from lawful.explain.teachers.python.options import EventChoice
     from lawful.sources.python.scope import find_project
 
     hint = "--learner table asks, and needs no other teacher"
@@ -197,7 +99,7 @@ def _python_source(
     _refuse_c_options(settings)
     kinds = tuple(kind for kind in settings.kinds if kind != "learn")
     _refuse(len(kinds) < len(settings.kinds), "--event-kind learn is for C programs", "Python's is emits")
-    source = python_source(
+    source = PythonSource(
         target,
         inputs=settings.inputs,
         events=EventChoice(settings.events, kinds or None, settings.most_events or MOST_EVENTS, settings.also),
@@ -212,9 +114,8 @@ def _python_source(
     return source, str(find_project(target.file or folder or "."))
 
 
-def _of_c(target: CTarget, settings: ExplainSettings, stack: ExitStack) -> OpenedTeacher:
+def _of_c(target: CTarget, settings: ExplainSettings, stack: ExitStack) -> Teacher:
     from lawful.explain.teachers.c import c_teacher
-    from lawful.explain.teachers.c.events import MOST
 
     _refuse(settings.inputs is not None, "--inputs are for Python programs: a C program is looked at for all inputs")
     _refuse(settings.way != "auto", f"--way {settings.way} is for Python programs", "--teacher one-run or asking")
@@ -226,13 +127,12 @@ def _of_c(target: CTarget, settings: ExplainSettings, stack: ExitStack) -> Opene
         error=settings.error,
         way=settings.teacher,
         limits=settings.limits,
-        most=settings.most_events or MOST,
+        most=settings.most_events or MOST_EVENTS,
         include=settings.include,
         define=settings.define,
     )
     stack.callback(teacher.close)
-    # The class that both C teachers derive from leaves half of the protocol to them.
-    return OpenedTeacher(cast(Teacher, teacher), os.path.dirname(target.file))
+    return teacher
 
 
 def _refuse_c_options(settings: ExplainSettings) -> None:

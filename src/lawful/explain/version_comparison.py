@@ -1,4 +1,4 @@
-"""Versions side by side: learned with the same bounds, over one alphabet, and what some have and others have not."""
+"""Compares versions, learned with the same bounds over one alphabet: what two do differently, and what a merge made."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from lawful.errors import LawfulError
-from lawful.explain.automata import Automaton, count, is_empty, words
+from lawful.explain.automata import Automaton, count, difference, intersection, is_empty, union, words
 from lawful.explain.bounds import Range
 from lawful.explain.compared_program import ComparedProgram
 from lawful.explain.comparison import Comparison, OtherVersion, Side, Witness
 from lawful.explain.learning_run import LearnerName, LearningRun, Naming, SearchWatcher, found_nothing, learn_from
 from lawful.explain.lstar import LearningInterrupted
 from lawful.explain.postprocess import picture
-from lawful.explain.reported import UNSEEN, limits_of, warnings_of
 from lawful.explain.shared_alphabet import RunsByEnding, SharedAlphabet
-from lawful.explain.teacher import Basis, Bounds, Execution, Report, Teacher, Word
+from lawful.explain.teacher import UNSEEN, Basis, Bounds, Execution, Report, Teacher, Word
 
 _SHOWN_WAYS = 50
 _SHOWN_ENDS = 3  # ways with each kind of end, at least
@@ -54,13 +53,13 @@ Sides = Callable[[Sequence[Automaton], Sequence[Automaton]], tuple[UndrawnSide, 
 
 def compare_versions(
     kind: Literal["diff", "merge"],
-    target: str | None,
     versions: Mapping[str, str],
     programs: Sequence[ComparedProgram],
     sides: Sides,
     *,
-    narrowed: bool,
-    how: ComparisonSettings,
+    target: str | None = None,
+    narrowed: bool = False,
+    how: ComparisonSettings = ComparisonSettings(),  # noqa: B008 - it cannot be changed
 ) -> Comparison:
     """Compares versions with the same bounds: those of the first unwinding that shows a difference, else of the last.
 
@@ -191,7 +190,7 @@ class _Comparing:
         certain = self._sides(shared.has, shared.may)
         shown = self._sides(shared.has, shared.has)
         drawn = tuple(self._drawn(side, sure.automaton) for side, sure in zip(shown, certain, strict=True))
-        complete = all(report.basis is Basis.COMPLETE and not limits_of(report) for report in reports)
+        complete = all(report.basis is Basis.COMPLETE and not report.limits_reached() for report in reports)
         warnings = _named(self._versions, [_of_use(report) for report in reports])
         if not all(side.empty for side in drawn) and (not complete or any(report.begun for report in reports)):
             warnings += (_OFTEN_CUT,)
@@ -206,7 +205,7 @@ class _Comparing:
             narrowed=narrowed,
             basis=Basis.COMPLETE if complete else Basis.SAMPLED,
             interrupted=self._interrupted,
-            reached=_named(self._versions, [limits_of(report) for report in reports]),
+            reached=_named(self._versions, [report.limits_reached() for report in reports]),
             warnings=warnings,
             doubts=tuple(self._doubts()),
             seconds=time.monotonic() - shared.began,
@@ -307,7 +306,7 @@ class _Comparing:
 def _of_use(report: Report) -> tuple[str, ...]:
     """What a reader must know of a version. An event that it never shows is a difference, or is missing in all."""
     seen = replace(report, warnings=[text for text in report.warnings if not text.startswith(UNSEEN)])
-    return warnings_of(seen)
+    return seen.shown_warnings()
 
 
 def _named(versions: Mapping[str, str], texts: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -318,3 +317,39 @@ def _named(versions: Mapping[str, str], texts: Sequence[Sequence[str]]) -> tuple
         about = [name for name, per_version in zip(versions.values(), texts, strict=True) if each in per_version]
         told.append(each if len(about) == len(texts) else f"{', '.join(about)}: {each}")
     return tuple(told)
+
+
+def diff(names: Sequence[str], programs: Sequence[ComparedProgram], **options: Any) -> Comparison:
+    """Both sides of the difference of two versions. `options` are those of `compare_versions`."""
+
+    def sides(has: Sequence[Automaton], may: Sequence[Automaton]) -> tuple[UndrawnSide, ...]:
+        return (
+            UndrawnSide("only_old", f"only in {names[0]}", difference(has[0], may[1]), (0,), (1,)),
+            UndrawnSide("only_new", f"only in {names[1]}", difference(has[1], may[0]), (1,), (0,)),
+        )
+
+    return compare_versions("diff", dict(zip(("old", "new"), names, strict=True)), programs, sides, **options)
+
+
+def merge(names: Sequence[str], programs: Sequence[ComparedProgram], **options: Any) -> Comparison:
+    """What a merge does that its branches do not (Figs. 8 and 9 of the paper), and what it has lost of theirs.
+
+    To differ from one branch is what a merge is for. What should be looked at is behaviour that neither branch has,
+    what a branch has added to the base and is gone, and what a branch has taken away and is back."""
+    name = names[3]
+
+    def sides(has: Sequence[Automaton], may: Sequence[Automaton]) -> tuple[UndrawnSide, ...]:
+        base, a, b, merged = has
+        added = union(difference(a, may[0]), difference(b, may[0]))
+        removed = union(difference(base, may[1]), difference(base, may[2]))
+        neither = difference(difference(merged, may[1]), may[2])
+        return (
+            UndrawnSide("not_in_a", f"in {name}, not in {names[1]}", difference(merged, may[1]), (3,), (1,), False),
+            UndrawnSide("not_in_b", f"in {name}, not in {names[2]}", difference(merged, may[2]), (3,), (2,), False),
+            UndrawnSide("in_neither", f"in {name}, in neither branch", neither, (3,), (1, 2)),
+            UndrawnSide("lost", f"added by a branch, not in {name}", difference(added, may[3]), (1, 2), (3,)),
+            UndrawnSide("back", f"removed by a branch, but in {name}", intersection(removed, merged), (3,), (1, 2)),
+        )
+
+    versions = dict(zip(("base", "a", "b", "merged"), names, strict=True))
+    return compare_versions("merge", versions, programs, sides, **options)

@@ -77,7 +77,7 @@ def _folder_of(package: str) -> Path:
 
 
 def find(word: str, folder: str | os.PathLike[str] = ".") -> dict[str, Path]:
-    """The laws that a word means: the name of one, or an area. None if there are none."""
+    """The laws that a word names: one law, or all of an area; empty if there is no such law."""
     found: dict[str, Path] = {}
     for each in law_folders(folder):
         laws = each.laws()

@@ -1,4 +1,4 @@
-"""Laws from files: which language a file is in is told by its suffix."""
+"""Loads laws from files; the suffix of a file says which language it is in."""
 
 from __future__ import annotations
 

@@ -1,28 +1,15 @@
-"""What languages of laws have in common: checking a whole trace, and a monitor around a machine that takes steps."""
+"""A monitor around a machine that takes steps: what RML and views have in common."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import islice
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from lawful.laws.protocol import Event, Monitor, MonitorDefaults, Outcome, Verdict
+from lawful.laws.protocol import Event, MonitorDefaults, Outcome, Verdict
 
-_BATCH = 4096
 _MOST_WARNINGS = 100
-
-
-def check_trace(monitor: Monitor, events: Iterable[Event]) -> Outcome:
-    """Give a new monitor a whole trace."""
-    if isinstance(events, str | bytes | Mapping):
-        raise TypeError("a trace is events, one after the other; lawful.events.open_trace(path) reads them from a file")
-    rest = iter(events)
-    while batch := list(islice(rest, _BATCH)):
-        monitor.feed(batch)
-    monitor.end()
-    return monitor.outcome()
 
 
 class StepMachine(Protocol):
@@ -140,7 +127,7 @@ class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
             self._ended = Verdict.TRUE if accepted else Verdict.FALSE
         return self._ended
 
-    # -- what is known now ------------------------------------------------------------------------
+    # -- verdicts --------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -173,5 +160,5 @@ class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
     # -- out and in -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        # What has been pickled is not taken back, so that nobody asks what was fed last.
+        # A pickled monitor takes no event back, so it need not know the last ones.
         return {name: value for name, value in self.__dict__.items() if name != "_machine"} | {"_fed": ()}

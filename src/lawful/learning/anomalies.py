@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lawful.learning import ranking, violation_kinds, wording
 from lawful.learning.learner_view import LearnerView
-from lawful.learning.ranking import BAR, Evidence, LateEvents
+from lawful.learning.ranking import BAR, MOST_OTHERS, MOST_SCENARIOS, Evidence, LateEvents
 from lawful.learning.violation_kinds import BOTH, Breach, ViolationKind
 from lawful.learning.window_protocol import (
     MOST_EXAMPLES,
@@ -21,9 +21,6 @@ from lawful.learning.window_protocol import (
     Pair,
     Survey,
 )
-
-MOST_SCENES = 8  # of one anomaly
-MOST_OTHERS = 8  # rules that are broken for the same cause
 
 
 class _BrokenRule(NamedTuple):
@@ -209,7 +206,7 @@ def _anomaly(view: LearnerView, cases: list[_BrokenRule]) -> Anomaly:
             for example in case.ending.examples:
                 site = example.site if early else example.last_site
                 bad.setdefault(site, _scene(view, case.candidate, case.ending.kind, example, early))
-    scenes = tuple(bad.values())[:MOST_SCENES]
+    scenes = tuple(bad.values())[:MOST_SCENARIOS]
     kept, broken = best.evidence.kept, best.evidence.broken
     shape = violation_kinds.of(view.product).shape(number)
     others = dict.fromkeys(case.candidate[:3] for case in cases if case.candidate[:2] != (first, second))
@@ -261,12 +258,7 @@ def _good(view: LearnerView, case: _BrokenRule) -> ExampleScenario | None:
         return None
     usual = max(keeping, key=lambda ending: ending.count)
     bad = view.sites[case.ending.examples[0].site]
-
-    def distance(example: Example) -> tuple[bool, int]:
-        site = view.sites[example.site]
-        return site.file != bad.file, abs((site.line or 0) - (bad.line or 0))
-
-    nearest = min(usual.examples, key=distance)
+    nearest = min(usual.examples, key=lambda example: bad.distance(view.sites[example.site]))
     begins = violation_kinds.of(product).shape(rule).begins
     if nearest.trail and begins != BOTH:
         # A long scenario has lost its beginning, which is what the rule is about.

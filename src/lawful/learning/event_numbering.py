@@ -140,11 +140,20 @@ class EventNumbering:
         taken, self._waiting = self._waiting, _nothing()
         return taken
 
+    def refuse_without_objects(self) -> None:
+        """An error, if events were skipped since they have no object. It is asked if there were no others."""
+        if self.passed.get(NO_OBJECT):
+            raise LawfulError(
+                "learn-no-objects",
+                f"none of the {self.read:,} events has an object, so there is nothing to learn from",
+                hint="rules are about the events of one object, which is the `targetId` of each",
+            )
+
     def reach(self, window: int) -> None:
         """Objects are not forgotten while they are in a window of this size."""
         self._ids.most = self._parents.most = max(MOST_RECENT, window + 1)
 
-    def part(self) -> None:
+    def next_trace(self) -> None:
         """Another trace begins: its ids have nothing to do with those up to now."""
         self._ids = Recent(self._ids.most)
         self._parents = Recent(self._parents.most)

@@ -11,6 +11,7 @@ from lawful.diagnostics import did_you_mean, quoted
 from lawful.errors import LawfulError
 from lawful.learning import strategies, templates
 from lawful.learning.event_numbering import JOINS
+from lawful.learning.window_protocol import Product
 
 CORES = ("", "python", "native")
 MOST_WINDOW = 10_000_000  # events that are held in memory
@@ -57,6 +58,11 @@ class Parameters:
             raise LawfulError("parameter-type", f"thresholds are names with numbers, not {self.thresholds!r:.60}")
         strategies.parse(self.strategy).values(self.thresholds)
         object.__setattr__(self, "thresholds", dict(self.thresholds))
+
+    @property
+    def product(self) -> Product:
+        """All templates as one automaton."""
+        return templates.compile(self.templates)
 
     def changed(self, **changes: Any) -> Parameters:
         """The same with other values for some of them."""

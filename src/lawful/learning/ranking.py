@@ -7,7 +7,7 @@ broken by chance.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import log10, sqrt
 from typing import NamedTuple
@@ -25,6 +25,9 @@ it was kept forty times. It was chosen on the traces of fourteen test suites, wh
 eighteen anomalies, four or five on average.
 """
 
+MOST_SCENARIOS = 8  # that an anomaly shows
+MOST_OTHERS = 8  # rules of an anomaly that are broken for the same cause
+
 _Z = 1.645  # one-sided, 95 %
 
 _BREACH = {
@@ -34,8 +37,8 @@ _BREACH = {
     Breach.AGAIN: 0.3,  # most things may be done twice
     Breach.OTHER: 0.6,
 }
-_OTHER_FILE = 0.92  # another file may have other customs
-_SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
+OTHER_FILE = 0.92  # another file may have other customs
+SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the data
 _CUT_OFF = 0.85  # it might have come still
 RAISED = 0.4  # what failed need not be finished
 CHANGE = 0.9  # of a place: it may be meant
@@ -45,8 +48,6 @@ OLD_BAR = BAR + _OLD * 0.05
 
 ELSEWHERE = 0.85  # who uses the object at many places never writes the second event: it is done at one place for all
 _LOOP = 0.7  # of a place, for each power of ten of uses there
-_FEW_PAIRS = 10  # of events; with more of them, names count
-_MOST_DOUBT = 0.5
 _HALF_TOLD = 0.8  # of the doubt, if one of two names says something
 
 
@@ -80,13 +81,17 @@ def bound(kept: float, total: float) -> float:
     return max(0.0, (middle - spread) / (1 + square / total))
 
 
+def places_with_loops(places: int, kept: int) -> float:
+    """Someone wrote each place; that a loop went through it a thousand times proves little more."""
+    return places * (1 + _LOOP * log10(max(1.0, kept / max(1, places))))
+
+
 def score(evidence: Evidence) -> float:
     """From 0 to 1."""
     if not evidence.kept:
         return 0.0
     uses = bound(evidence.kept, evidence.kept + evidence.broken)
-    # Someone wrote each place; that a loop went through it a thousand times proves little more.
-    places = evidence.places * (1 + _LOOP * log10(max(1.0, evidence.kept / max(1, evidence.places))))
+    places = places_with_loops(evidence.places, evidence.kept)
     value: float = sqrt(uses * bound(places, places + evidence.against))
     # Scenarios with one event only, as a `close` of what was never written, say nothing of `write` and `close`. But if
     # both are there, only in the wrong order, those where they have nothing to do with each other speak against a slip.
@@ -96,9 +101,9 @@ def score(evidence: Evidence) -> float:
     value /= max(1.0, evidence.broken_places) ** (1 / 3)
     value *= _BREACH[evidence.breach] * (1 - evidence.doubt)
     if not evidence.same_file:
-        value *= _OTHER_FILE
+        value *= OTHER_FILE
     if evidence.same_place:
-        value *= _SAME_PLACE
+        value *= SAME_PLACE
     if evidence.elsewhere:
         value *= ELSEWHERE
     if evidence.cut_off:
@@ -121,11 +126,6 @@ def of_change(evidence: Evidence, trusted: float) -> float:
     """What it is worth that a rule is broken at a place where earlier runs kept it. The share is that of all places."""
     share = evidence.kept / max(1, evidence.kept + evidence.broken)
     return CHANGE * (0.5 + 0.5 * share) * _BREACH[evidence.breach] * sqrt(trusted)
-
-
-def doubt(pairs: int) -> float:
-    """How much a rule is to be doubted of which no name says anything, where so many pairs of events were tried."""
-    return _MOST_DOUBT * (1 - min(1.0, _FEW_PAIRS / max(1, pairs)))
 
 
 def trust(view: LearnerView, first: int, second: int) -> float:
@@ -164,7 +164,7 @@ def possible(view: LearnerView, candidate: Candidate, violation: ViolationKind) 
     always left, by the language.
     """
     a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
-    return _possible(view.words[a], view.words[b], violation, a in view.final_events)
+    return _possible(view.words[a], view.words[b], violation, a in view.ended.final_events)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -242,17 +242,23 @@ def late(view: LearnerView, pair: Pair, turned: int, instead: Alternatives) -> L
             elif others[letter] and not others[letter].isdisjoint(name for name, _ in example.trail):
                 found.add(example.object)
     found.update(id_ for id_, seq in alone[0].items() if seq < alone[1].get(id_, 0))
-    for objects in alone:  # whole lives know better
-        found.update(id_ for id_ in objects if set(events) <= set(view.events_of.get(id_, ())))
-    if events[1] in view.final_events:  # one that was ended in another way misses nothing
-        found.update(id_ for id_ in alone[0] if not view.final_events.isdisjoint(view.events_of.get(id_, ())))
+
+    def met(letter: int, some: Collection[int]) -> Iterator[int]:
+        """The objects of a letter that met one of these events in their whole history."""
+        return (id_ for id_ in alone[letter] if not ended.events_of.get(id_, nothing).isdisjoint(some))
+
+    ended, nothing = view.ended, frozenset[int]()
+    for objects in alone:
+        found.update(id_ for id_ in objects if ended.events_of.get(id_, nothing).issuperset(events))
+    if events[1] in ended.final_events:  # one that was ended in another way misses nothing
+        found.update(met(0, ended.final_events))
     if vocabulary.exits(view.words[events[1]]):  # one that was entered, and not left, has failed, by the language
-        found.update(id_ for id_ in alone[0] if not instead.enters.isdisjoint(view.events_of.get(id_, ())))
+        found.update(met(0, instead.enters))
     for letter in (0, 1):
-        missing, ways = events[1 - letter], view.met.get(events[letter])
-        if ways and all(missing in met or not others[letter].isdisjoint(met) for met in ways):
-            found.update(alone[letter])  # no life is without it
-        found.update(id_ for id_ in alone[letter] if not others[letter].isdisjoint(view.events_of.get(id_, ())))
+        missing, histories = events[1 - letter], ended.with_event.get(events[letter])
+        if histories and all(missing in each or not others[letter].isdisjoint(each) for each in histories):
+            found.update(alone[letter])  # no history is without it
+        found.update(met(letter, others[letter]))
     # Examples are few: as many of the others are late as of those that are shown. Then as many were waited for.
     expected = came * counted[1] / max(1, shown[1])
     doubts = []
@@ -277,8 +283,7 @@ def weigh(
     Nor do earlier runs of the program that broke it alike: they went the same ways, and are no further witnesses.
     """
     rule, product = candidate.rule, view.product
-    kept = idle = known = 0
-    unknown = 0.0
+    kept = idle = known = unknown = 0
     news = is_news(view, pair, ending)
     repeated = view.past.endings[pair.first, pair.second] if news is False else {}
     broken = counts.total - counts.satisfied[rule]
@@ -307,7 +312,6 @@ def weigh(
     shares = [number / (number + usual) if site in good else 1.0 for site, number in broken_at.items()]
     more = unknown * len(broken_at) / known if known else unknown
     files = {view.sites[site].file for site in good}
-    examples = ending.examples
     goes_on = violation.breach is Breach.LAST or (violation.breach is Breach.MISSING and violation.letter == 1)
     return Evidence(
         kept,
@@ -317,12 +321,12 @@ def weigh(
         sum(map(sqrt, shares)) + more,
         sum(shares) + more,
         violation.breach,
-        same_file=bool(news) or any(view.sites[example.site].file in files for example in examples),
-        same_place=not news and any(example.site in good for example in examples),
+        same_file=bool(news) or any(view.sites[example.site].file in files for example in ending.examples),
+        same_place=not news and any(example.site in good for example in ending.examples),
         elsewhere=not news and places > 1 and _one_end(view, pair, rule),
         doubt=late.doubts[violation.letter] if violation.breach is Breach.MISSING and not news else 0.0,
-        cut_off=goes_on and all(example.at_end for example in examples),
-        raised=goes_on and all(_raised(view, example) for example in examples),
+        cut_off=goes_on and all(example.at_end for example in ending.examples),
+        raised=goes_on and all(_raised(view, example) for example in ending.examples),
         news=news,
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from lawful.diagnostics import encodable
+from lawful.learning.ranking import OLD_BAR
 from lawful.learning.window_protocol import Anomaly, Rule, Site
 
 
@@ -45,11 +46,12 @@ class ReportedBefore:
         """Those that are new, and those that earlier runs had.
 
         They had them at all of their places, and at as many lines of each function. If there are more now, what has
-        changed is what is new.
+        changed is what is new. What they did as well and did not report must score more, and is in neither otherwise.
         """
         taken: dict[ReportKey, set[Site]] = defaultdict(set)
         known = {id(each) for each in sorted(anomalies, key=lambda each: each.changed) if self._knows(each, taken)}
-        new = [each for each in anomalies if id(each) not in known]
+        fresh = (each for each in anomalies if id(each) not in known)
+        new = [each for each in fresh if not each.old or each.score >= OLD_BAR]
         return new, [each for each in anomalies if id(each) in known]
 
     def _knows(self, anomaly: Anomaly, taken: dict[ReportKey, set[Site]]) -> bool:

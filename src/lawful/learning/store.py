@@ -10,19 +10,17 @@ from __future__ import annotations
 import re
 import secrets
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lawful.database import Database
-from lawful.diagnostics import encodable
 from lawful.errors import LawfulError
-from lawful.learning import stored_histories
 from lawful.learning.reported_before import ReportKey, ReportRecord
-from lawful.learning.window_protocol import SharedHistory, SharedPair, Site, Word
-
-_MOST_LINE = 1 << 63
+from lawful.learning.shared_counts import PairSum, renumbered
+from lawful.learning.store_writer import REPORTED, StoreWriter, unsigned
+from lawful.learning.window_protocol import MOST_HISTORY_EXAMPLES, SharedHistory, SharedPair, Site, Word
 
 _SCHEMA = """
 CREATE TABLE runs (id TEXT PRIMARY KEY, events INTEGER NOT NULL, window INTEGER NOT NULL) WITHOUT ROWID;
@@ -56,9 +54,7 @@ _NEVER = {
 }
 """What no row of a table says that is ours."""
 
-FORGOTTEN = 5  # runs of the file without it: then what was told is mended, and news if it comes again
-
-_TOLD = "run, a, b, file, function, lines, missed"
+FORGOTTEN = 5  # runs of the file without it: then what was reported is fixed, and new if it comes again
 
 _LATER = """
 CREATE TABLE IF NOT EXISTS breaches (
@@ -71,12 +67,16 @@ CREATE TABLE IF NOT EXISTS told (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS novelty (
     word INTEGER PRIMARY KEY REFERENCES words, runs INTEGER NOT NULL, news INTEGER NOT NULL
-)
-"""  # which a store from before there were these gets when it needs them
+);
+CREATE TABLE IF NOT EXISTS lives (
+    id INTEGER PRIMARY KEY, words TEXT NOT NULL, turns TEXT NOT NULL, number INTEGER NOT NULL, UNIQUE (words, turns)
+);
+CREATE TABLE IF NOT EXISTS life_places (
+    life INTEGER NOT NULL REFERENCES lives, sites TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (life, sites)
+) WITHOUT ROWID;
+"""  # which a store from before there were these gets when something is added
 
-_TABLES = frozenset(
-    re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", "".join((_SCHEMA, _LATER, *stored_histories.SCHEMA)))
-)
+_TABLES = frozenset(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", _SCHEMA + _LATER))
 
 
 class Run(NamedTuple):
@@ -96,6 +96,7 @@ class Store(Database):
     """An open store; see `Database`."""
 
     schema = _SCHEMA
+    later_schema = _LATER
     table = "runs"
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -110,30 +111,47 @@ class Store(Database):
 
     def known(self, templates: Sequence[str]) -> list[SharedPair]:
         """The sums of all that was counted with all of these templates, in the order of the labels."""
-        sums: dict[tuple[Word, Word], _Sum] = {}
+        sums: dict[tuple[Word, Word], PairSum] = {}
         with self._reading():
             for number, text in self._rows("SELECT id, templates FROM template_sets ORDER BY templates"):
                 stored = text.split("\n")
                 if set(templates) <= set(stored):
-                    for known in self._of_set(number):
-                        there = sums.setdefault((known.first, known.second), _Sum())
-                        there.add(_renumbered(known, stored, templates))
-        return [there.known(*pair) for pair, there in sorted(sums.items())]
+                    for known in self._pairs(number):
+                        there = sums.setdefault((known.first, known.second), PairSum())
+                        there.add(renumbered(known, stored, templates))
+        return [there.total(*pair) for pair, there in sorted(sums.items())]
 
     def histories(self) -> list[SharedHistory]:
-        """All lives that were counted."""
+        """All histories that were counted, of each the places that most objects have been to."""
         with self._reading():
             return self._histories()
 
     def _histories(self) -> list[SharedHistory]:
-        return stored_histories.read(self._rows, self.path)
+        words, sites = self._words(), self._sites()
+        places: defaultdict[int, list[tuple[tuple[Site, ...], int, int]]] = defaultdict(list)
+        try:
+            for history, text, count in self._table("life_places", "life, sites, number"):
+                places[history].append((tuple(sites[number] for number in _numbers(text)), count, 0))
+            for known in places.values():
+                known.sort(key=lambda each: (-each[1], str(each[0])))
+                del known[MOST_HISTORY_EXAMPLES:]
+            return [
+                SharedHistory(
+                    tuple(words[number] for number in _numbers(names)), _numbers(order), count, tuple(places[history])
+                )
+                for history, names, order, count in sorted(self._table("lives", "id, words, turns, number"))
+            ]
+        except (KeyError, ValueError):  # a number that nothing has, or that is longer than any
+            message = "a life has an event or a place that is not there"
+            raise LawfulError("store-unreadable", message, where=self.path) from None
 
-    def told(self, without: Collection[str] = ()) -> dict[ReportKey, int]:
-        """What was told in all runs but these, as far as it still comes up."""
+    def reported(self, without: Collection[str] = ()) -> dict[ReportKey, int]:
+        """What was reported in all runs but these, as far as it still comes up."""
         found: dict[ReportKey, int] = {}
-        for run, *told, lines, missed in self._later("told", _TOLD):
+        for run, *parts, lines, missed in self._table("told", REPORTED):
             if run not in without and missed < FORGOTTEN:
-                found[ReportKey(*told)] = max(lines, found.get(ReportKey(*told), 0))
+                key = ReportKey(*parts)
+                found[key] = max(lines, found.get(key, 0))
         return found
 
     def novelty(self) -> dict[Word, tuple[int, int]]:
@@ -142,38 +160,31 @@ class Store(Database):
             return self._novelty()
 
     def _novelty(self) -> dict[Word, tuple[int, int]]:
-        counted = {word: (runs, news) for word, runs, news in self._later("novelty", "word, runs, news")}
-        words = self._rows("SELECT id, event, name, role FROM words") if counted else ()
-        return {Word(*row[1:]): counted[row[0]] for row in words if row[0] in counted}
+        counted = self._table("novelty", "word, runs, news")
+        words = self._words() if counted else {}
+        return {words[number]: (runs, news) for number, runs, news in counted}
 
-    def _later(self, table: str, columns: str) -> list[tuple[Any, ...]]:
-        """All rows of a table that older stores do not have."""
-        there = self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-        return self._rows(f"SELECT {columns} FROM {table}") if there else []
+    def _words(self) -> dict[int, Word]:
+        return {row[0]: Word(*row[1:]) for row in self._rows("SELECT id, event, name, role FROM words")}
 
-    def _of_set(self, template_set: int) -> Iterator[SharedPair]:
-        words = {row[0]: Word(*row[1:]) for row in self._rows("SELECT id, event, name, role FROM words")}
-        sites = {
-            number: Site(file or None, line if line >= 0 else None)
-            for number, file, line in self._rows("SELECT id, file, line FROM sites")
-        }
+    def _sites(self) -> dict[int, Site]:
+        rows = self._rows("SELECT id, file, line FROM sites")
+        return {number: Site(file or None, line if line >= 0 else None) for number, file, line in rows}
+
+    def _pairs(self, template_set: int) -> Iterator[SharedPair]:
+        words, sites = self._words(), self._sites()
         endings: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for pair, rules, letters, number in self._rows("SELECT pair, rules, letters, number FROM endings"):
-            endings[pair].append((_unsigned(rules), letters, number))
+            endings[pair].append((unsigned(rules), letters, number))
         contexts: defaultdict[int, list[tuple[Site, int]]] = defaultdict(list)
         breaches: defaultdict[int, list[tuple[Site, int]]] = defaultdict(list)
         for places, table in ((contexts, "contexts"), (breaches, "breaches")):
-            for pair, site, rules in self._later(table, "pair, site, rules"):
-                places[pair].append((sites[site], _unsigned(rules)))
+            for pair, site, rules in self._table(table, "pair, site, rules"):
+                places[pair].append((sites[site], unsigned(rules)))
         pairs = self._rows("SELECT id, first, second FROM pairs WHERE template_set = ?", (template_set,))
         for pair, first, second in pairs:
-            yield SharedPair(
-                words[first],
-                words[second],
-                tuple(endings.pop(pair, ())),
-                tuple(contexts.pop(pair, ())),
-                tuple(breaches.pop(pair, ())),
-            )
+            places_of = (tuple(each.pop(pair, ())) for each in (contexts, breaches))
+            yield SharedPair(words[first], words[second], tuple(endings.pop(pair, ())), *places_of)
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
@@ -199,205 +210,39 @@ class Store(Database):
         templates: Sequence[str],
         counted: Iterable[SharedPair],
         histories: Iterable[SharedHistory] = (),
-        told: ReportRecord | None = None,
+        reported: ReportRecord | None = None,
         novelty: Mapping[Word, bool] = MappingProxyType({}),
     ) -> None:
-        """Add what these runs have counted, and what they have told: all or, if something goes wrong, nothing."""
-        with self._transaction() as connection:
-            self._prepare(connection)
-            for statement in _LATER.split(";"):
-                connection.execute(statement)
+        """Add what these runs have counted, and what they have reported: all or, if something goes wrong, nothing."""
+        with self._writing() as connection:
+            writer = StoreWriter(connection)
             self._add_runs(connection, runs)
-            self._add_counts(connection, templates, counted)
-            stored_histories.add(connection, histories, _add_word, _add_site)
-            if told is not None:
-                _age(connection, told)
-                _add_told(connection, [(runs[0].id, *each, lines, 0) for each, lines in told.new.items()])
-            _add_novelty(connection, {word: (1, int(new)) for word, new in novelty.items()})
+            writer.add_counts(templates, counted)
+            writer.add_histories(histories)
+            if reported is not None:
+                writer.age(reported)
+                writer.add_reported([(runs[0].id, *each, lines, 0) for each, lines in reported.new.items()])
+            writer.add_novelty({word: (1, int(new)) for word, new in novelty.items()})
 
     def merge(self, others: Sequence[Store]) -> None:
         """Add all that the other stores have."""
-        with self._transaction() as connection:
-            self._prepare(connection)
-            for statement in _LATER.split(";"):
-                connection.execute(statement)
+        with self._writing() as connection:
+            writer = StoreWriter(connection)
             for other in others:
                 with other._reading():
                     self._add_runs(connection, other.runs(), other.path)
                     for number, text in other._rows("SELECT id, templates FROM template_sets"):
-                        templates = text.split("\n")
-                        self._add_counts(connection, templates, other._of_set(number))
-                    stored_histories.add(connection, other._histories(), _add_word, _add_site)
-                    _add_told(connection, other._later("told", _TOLD))
-                    _add_novelty(connection, other._novelty())
+                        writer.add_counts(text.split("\n"), other._pairs(number))
+                    writer.add_histories(other._histories())
+                    writer.add_reported(other._table("told", REPORTED))
+                    writer.add_novelty(other._novelty())
 
     def _add_runs(self, connection: sqlite3.Connection, runs: Sequence[Run], source: str | None = None) -> None:
         for run in runs:
             if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone():
-                there = "the run" if source is None else f"a run of {source}"
-                raise LawfulError(
-                    "store-overlap",
-                    f"{there} is in it already, and would count twice: {run.id}",
-                    where=self.path,
-                    hint="merge stores that have no run in common",
-                )
+                raise self._overlap(run.id, source, "would count twice", "merge stores that have no run in common")
             connection.execute("INSERT INTO runs VALUES (?, ?, ?)", run)
 
-    def _add_counts(
-        self, connection: sqlite3.Connection, templates: Sequence[str], counted: Iterable[SharedPair]
-    ) -> None:
-        ordered = sorted(templates)
-        template_set = _number(
-            connection,
-            "INSERT INTO template_sets (templates) VALUES (?) ON CONFLICT DO NOTHING",
-            "SELECT id FROM template_sets WHERE templates = ?",
-            ("\n".join(ordered),),
-        )
-        numbers: dict[Word, int] = {}
-        sites: dict[Site, int] = {}
-        for known in counted:
-            if known.second.label < known.first.label:
-                known = known.turned()
-            known = _renumbered(known, templates, ordered)
-            first, second = (
-                numbers.get(word) or numbers.setdefault(word, _add_word(connection, word))
-                for word in (known.first, known.second)
-            )
-            pair = _number(
-                connection,
-                "INSERT INTO pairs (template_set, first, second) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                "SELECT id FROM pairs WHERE template_set = ? AND first = ? AND second = ?",
-                (template_set, first, second),
-            )
-            connection.executemany(
-                "INSERT INTO endings VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET number = number + excluded.number",
-                [(pair, _signed(rules), letters, number) for rules, letters, number in known.endings],
-            )
-            for table, places in (("contexts", known.contexts), ("breaches", known.breaches)):
-                for site, _ in places:
-                    if site not in sites:
-                        sites[site] = _add_site(connection, site)
-                connection.executemany(
-                    f"INSERT INTO {table} VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET rules = rules | excluded.rules",
-                    [(pair, sites[site], _signed(rules)) for site, rules in places],
-                )
 
-
-class _Sum:
-    """The counts of a pair, from several sets of templates."""
-
-    def __init__(self) -> None:
-        self.endings: Counter[tuple[int, int]] = Counter()
-        self.contexts: dict[Site, int] = {}
-        self.breaches: dict[Site, int] = {}
-
-    def add(self, known: SharedPair) -> None:
-        for rules, letters, number in known.endings:
-            self.endings[rules, letters] += number
-        for mine, places in ((self.contexts, known.contexts), (self.breaches, known.breaches)):
-            for site, rules in places:
-                mine[site] = mine.get(site, 0) | rules
-
-    def known(self, first: Word, second: Word) -> SharedPair:
-        endings = sorted((*signature, number) for signature, number in self.endings.items())
-        contexts, breaches = (
-            tuple(sorted(places.items(), key=lambda item: str(item[0]))) for places in (self.contexts, self.breaches)
-        )
-        return SharedPair(first, second, tuple(endings), contexts, breaches)
-
-
-def _renumbered(known: SharedPair, old: Sequence[str], new: Sequence[str]) -> SharedPair:
-    """The same with the numbers that its rules have in another list of templates, all of which are in the old one."""
-    if list(old) == list(new):
-        return known
-    moved = [2 * old.index(template) + turn for template in new for turn in (0, 1)]
-    return known._replace(
-        endings=tuple((_moved(rules, moved), letters, number) for rules, letters, number in known.endings),
-        contexts=tuple((site, _moved(rules, moved)) for site, rules in known.contexts),
-        breaches=tuple((site, _moved(rules, moved)) for site, rules in known.breaches),
-    )
-
-
-def _moved(rules: int, numbers: Sequence[int]) -> int:
-    """A set of rules as bits, when the rule that was `numbers[n]` is now `n`."""
-    return sum((rules >> number & 1) << at for at, number in enumerate(numbers))
-
-
-def minus(counted: Iterable[SharedPair], others: Iterable[SharedPair]) -> Iterator[SharedPair]:
-    """What is left of counts without those of some runs that are in them."""
-    less: dict[tuple[str, str], SharedPair] = {}
-    for known in others:
-        less[known.first.label, known.second.label] = known
-        less[known.second.label, known.first.label] = known.turned()
-    for known in counted:
-        other = less.get((known.first.label, known.second.label))
-        if other is None:
-            yield known
-            continue
-        taken = {(rules, letters): number for rules, letters, number in other.endings}
-        # Under another window the runs were counted otherwise: there is never less than nothing.
-        left = ((rules, letters, number - taken.get((rules, letters), 0)) for rules, letters, number in known.endings)
-        endings = tuple(ending for ending in left if ending[2] > 0)
-        mine = dict(other.breaches)
-        breaches = tuple((site, rules & ~mine.get(site, 0)) for site, rules in known.breaches)
-        if endings:
-            yield known._replace(endings=endings, breaches=breaches)
-
-
-def _add_told(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-    connection.executemany(f"INSERT INTO told ({_TOLD}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-
-
-def _age(connection: sqlite3.Connection, told: ReportRecord) -> None:
-    """What did not come up in a run of its file was missed once more."""
-    connection.executemany(
-        "UPDATE told SET missed = missed + 1 WHERE file = ?", [(encodable(file or ""),) for file in told.files]
-    )
-    connection.executemany(
-        "UPDATE told SET missed = 0 WHERE a = ? AND b = ? AND file = ? AND function = ?", list(told.again)
-    )
-
-
-def _add_novelty(connection: sqlite3.Connection, counted: Mapping[Word, tuple[int, int]]) -> None:
-    connection.executemany(
-        "INSERT INTO novelty VALUES (?, ?, ?) ON CONFLICT DO UPDATE "
-        "SET runs = runs + excluded.runs, news = news + excluded.news",
-        [(_add_word(connection, word), *numbers) for word, numbers in counted.items()],
-    )
-
-
-def _add_word(connection: sqlite3.Connection, word: Word) -> int:
-    # Events are the same if their labels are. Of two that differ otherwise the lesser one stands, whoever comes first.
-    word = Word(*map(encodable, word))
-    connection.execute(
-        "INSERT INTO words (label, event, name, role) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-        "SET event = excluded.event, name = excluded.name, role = excluded.role "
-        "WHERE (excluded.event, excluded.name, excluded.role) < (event, name, role)",
-        (word.label, *word),
-    )
-    return int(connection.execute("SELECT id FROM words WHERE label = ?", (word.label,)).fetchone()[0])
-
-
-def _add_site(connection: sqlite3.Connection, site: Site) -> int:
-    # Nulls are never equal in SQL.
-    line = site.line if site.line is not None and 0 <= site.line < _MOST_LINE else -1
-    return _number(
-        connection,
-        "INSERT INTO sites (file, line) VALUES (?, ?) ON CONFLICT DO NOTHING",
-        "SELECT id FROM sites WHERE file = ? AND line = ?",
-        (encodable(site.file or ""), line),
-    )
-
-
-def _number(connection: sqlite3.Connection, insert: str, select: str, values: tuple[object, ...]) -> int:
-    connection.execute(insert, values)
-    return int(connection.execute(select, values).fetchone()[0])
-
-
-def _signed(bits: int) -> int:
-    """A word of 64 bits as SQLite has it."""
-    return bits - (1 << 64) if bits >> 63 else bits
-
-
-def _unsigned(number: int) -> int:
-    return number & (1 << 64) - 1
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -165,7 +165,7 @@ class Strategy:
 
     def judge(self, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> RuleState:
         """What it says of a rule that `satisfied` of `total` scenarios satisfied, at so many places."""
-        return _judged(self.tree, satisfied, total, contexts, values)
+        return judge(self.program(values), satisfied, total, contexts)
 
 
 def parse(text: str) -> Strategy:
@@ -173,34 +173,24 @@ def parse(text: str) -> Strategy:
     return Strategy(_Parser(text).whole())
 
 
-def count(satisfied: int, values: Mapping[str, float]) -> RuleState:
-    if satisfied > values["count.enforce"]:
-        return RuleState.ENFORCING
-    return RuleState.DEAD if satisfied < values["count.dead"] else RuleState.LEARNING
-
-
-def ratio(satisfied: int, total: int, values: Mapping[str, float]) -> RuleState:
-    share = satisfied / total if total else 0.0
-    if share > values["ratio.enforce"]:
-        return RuleState.ENFORCING
-    # One failure out of two says little: rules are not given up before there is something to go by.
-    weak = share < values["ratio.dead"] and total >= values["ratio.patience"]
-    return RuleState.DEAD if weak else RuleState.LEARNING
-
-
-def context(contexts: int, values: Mapping[str, float]) -> RuleState:
-    return RuleState.ENFORCING if contexts >= values["context.enforce"] else RuleState.LEARNING
-
-
-def _judged(tree: Tree, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> RuleState:
-    if isinstance(tree, Combined):
-        best = max if tree.op == Op.JOIN else min
-        return best(_judged(part, satisfied, total, contexts, values) for part in tree.parts)
-    if tree.op == Op.COUNT:
-        return count(satisfied, values)
-    if tree.op == Op.RATIO:
-        return ratio(satisfied, total, values)
-    return context(contexts, values)
+def judge(program: Sequence[Instruction], satisfied: int, total: int, contexts: int) -> RuleState:
+    """The state of a rule with these counts, by the program of a strategy."""
+    stack: list[RuleState] = []
+    ratio = satisfied / total if total else 0.0
+    for op, x, y, z in program:
+        if op == Op.COUNT:
+            state = RuleState.ENFORCING if satisfied > x else RuleState.DEAD if satisfied < y else RuleState.LEARNING
+        elif op == Op.RATIO:
+            # One failure out of two says little: a rule is dead only after enough scenarios.
+            dead = ratio < y and total >= z
+            state = RuleState.ENFORCING if ratio > x else RuleState.DEAD if dead else RuleState.LEARNING
+        elif op == Op.CONTEXT:
+            state = RuleState.ENFORCING if contexts >= x else RuleState.LEARNING
+        else:
+            right = stack.pop()
+            state = max(stack.pop(), right) if op == Op.JOIN else min(stack.pop(), right)
+        stack.append(state)
+    return stack.pop()
 
 
 def _instructions(tree: Tree, values: Mapping[str, float]) -> Iterator[Instruction]:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from lawful.errors import LawfulError
+from lawful.learning import strategies
+from lawful.learning.parameters import Parameters
 from lawful.learning.strategies import Strategy, Threshold
+from lawful.learning.window_protocol import Instruction
 
 MOST_MOVES = 1000  # that are remembered one by one
 REMEMBERED = 3  # effects that make up a variable's power: "the mean of its last three observed effects"
 LONGEST_STRIDE = 16  # steps in one move: effects near to here say little of what is far away
 CURIOSITY = 0.05  # chance of a variable that seems to be of no use, beside 1 for the one that seems to be of the most
+
+MOST_LAST_MOVES = 100  # at the end of the stream, while there are more anomalies than wanted
+MOST_PAST_MOVES = 1000  # of tuners before the present one, that are remembered
 
 _CLOSE = 1e-9  # values nearer than this are the same
 
@@ -43,10 +49,10 @@ class Tuner:
     def __init__(self, strategy: Strategy, values: Mapping[str, float] | None, budget: int, seed: int = 0) -> None:
         self.strategy = strategy
         self.moves: deque[ThresholdMove] = deque(maxlen=MOST_MOVES)
+        self.past_moves: deque[ThresholdMove] = deque(maxlen=MOST_PAST_MOVES)  # of tuners before this one
         self.made: Counter[str] = Counter()  # by variable: all moves, also those that are no longer remembered
         self._values = strategy.values(values)
         self._loosest = dict(self._values)
-        self._fixed: set[str] = set()
         self._effects: dict[str, deque[float]] = {name: deque(maxlen=REMEMBERED) for name in self._values}
         self._random = random.Random(seed)
         self._last_anomalies: int | None = None  # at the last move, if its effect is still to be observed
@@ -75,35 +81,48 @@ class Tuner:
             raise LawfulError("threshold-range", f"{budget} is less than none", where="budget")
         self._budget = budget
 
-    @property
-    def fixed(self) -> frozenset[str]:
-        """The thresholds that only the user changes."""
-        return frozenset(self._fixed)
-
-    def fix(self, name: str, fixed: bool = True) -> None:
-        """Leave this threshold as it is, or tune it again."""
-        name = self.strategy.threshold(name).name
-        if fixed:
-            self._fixed.add(name)
-        else:
-            self._fixed.discard(name)
-
     def set(self, name: str, value: float) -> None:
         """The user's own value. From now on it is the loosest one."""
         self._values[name] = self._loosest[name] = self.strategy.threshold(name).check(value)
         self._last_anomalies = None  # what happens next is not the effect of the last move alone
 
-    def go_on(self, values: Mapping[str, float]) -> None:
-        """Begin where another tuner has got to. What is looser than the loosest values of this one is left out."""
-        for name, value in values.items():
-            threshold = self.strategy.threshold(name)
-            if (threshold.check(value) - self._loosest[name]) * threshold.stricter > 0:
-                self._values[name] = value
-        self._last_anomalies = None
+    @classmethod
+    def of(cls, parameters: Parameters) -> Tuner:
+        """The tuner that parameters ask for."""
+        return cls(strategies.parse(parameters.strategy), parameters.thresholds, parameters.budget, parameters.seed)
 
-    def take_back(self, values: Mapping[str, float]) -> None:
-        """Return to values that it had before."""
-        self._values.update(values)
+    def changed(self, old: Parameters, new: Parameters) -> Tuner:
+        """This tuner under other parameters; or, for another strategy or seed, another one."""
+        if (new.strategy, new.seed) != (old.strategy, old.seed):
+            return self._succeeded_by(strategies.parse(new.strategy), new)
+        self.budget = new.budget
+        for name, value in new.thresholds.items():
+            self.set(name, value)
+        return self
+
+    def _succeeded_by(self, strategy: Strategy, new: Parameters) -> Tuner:
+        """Thresholds in common go on, if they are not given, and can be loosened as far as before."""
+        given = new.thresholds
+        shared = {threshold.name for threshold in strategy.thresholds}
+        loosest = {name: value for name, value in self._loosest.items() if name in shared}
+        tuner = Tuner(strategy, loosest | dict(given), new.budget, new.seed)
+        for name in shared & self._values.keys() - given.keys():
+            threshold, value = strategy.threshold(name), self._values[name]
+            if (threshold.check(value) - tuner._loosest[name]) * threshold.stricter > 0:
+                tuner._values[name] = value
+        tuner.past_moves += self.past_moves
+        tuner.past_moves += self.moves
+        return tuner
+
+    @property
+    def program(self) -> list[Instruction]:
+        """The strategy with the thresholds as they are now, as windows run it."""
+        return self.strategy.program(self._values)
+
+    @property
+    def loosest_program(self) -> list[Instruction]:
+        """The strategy with the thresholds as they were given."""
+        return self.strategy.program(self._loosest)
 
     def power(self, name: str) -> float | None:
         """By how much one step towards the stricter raises the objective: the mean of the last observed effects."""
@@ -131,6 +150,20 @@ class Tuner:
         self.made[threshold.name] += 1
         self._last_anomalies = anomalies
         return move
+
+    def finish(self, event: int, count: Callable[[], int]) -> None:
+        """The stream is over: keep to the budget if that is possible. `count` tells the number of anomalies."""
+        number = count()
+        best = abs(self.budget - number), self.values
+        for _ in range(MOST_LAST_MOVES):
+            if number <= self.budget or self.step(event, number) is None:
+                break
+            number = count()
+            if abs(self.budget - number) < best[0]:
+                best = abs(self.budget - number), self.values
+        self.observe(number)
+        # The last move may have gone far beyond the budget, into silence. What is too much can still be left out.
+        self._values.update(best[1])
 
     def observe(self, anomalies: int) -> ThresholdMove | None:
         """The last move with what it did, if that was not known before. `step` does this itself."""
@@ -175,8 +208,6 @@ class Tuner:
     def _room(self, threshold: Threshold, direction: int) -> float:
         """How many steps it can go in this direction."""
         name = threshold.name
-        if name in self._fixed:
-            return 0.0
         end = threshold.strictest if direction > 0 else self._loosest[name]
         return (end - self._values[name]) * threshold.stricter * direction / threshold.step
 
@@ -201,44 +232,3 @@ class Tuner:
         if direction > 0 and reached >= distance + self.budget > distance:
             return 0.0  # silence, which says nothing about the other variables
         return distance - abs(distance - reached)
-
-
-_BARS = "▁▂▃▄▅▆▇█"
-
-
-def drawn(moves: Sequence[ThresholdMove], width: int = 60) -> str:
-    """The moves as a table: each threshold that was moved, and the objective, from the first move to the last."""
-    if not moves:
-        return "no moves"
-    now: dict[str, float] = {}
-    for move in moves:
-        now.setdefault(move.variable, move.old)
-    lines = {name: [value] for name, value in now.items()}
-    for move in moves:
-        now[move.variable] = move.new
-        for name, line in lines.items():
-            line.append(now[name])
-    made = Counter(move.variable for move in moves)
-    objective = [move.before for move in moves]
-    if moves[-1].after is not None:
-        objective.append(moves[-1].after)
-    rows = [("threshold", "moves", "from", "to", "")]
-    for name, line in sorted(lines.items()):
-        rows.append((name, f"{made[name]:,}", f"{line[0]:g}", f"{line[-1]:g}", _bars(line, width)))
-    rows.append(("objective", "", f"{objective[0]:g}", f"{objective[-1]:g}", _bars(objective, width)))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    table = [
-        "  ".join((row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4])).rstrip()
-        for row in rows
-    ]
-    times = "1 move" if len(moves) == 1 else f"{len(moves):,} moves"
-    return "\n".join([f"{times}, from event {moves[0].event:,} to event {moves[-1].event:,}", *table])
-
-
-def _bars(values: Sequence[float], width: int) -> str:
-    """A bar for each value; if there are more than fit, for the last one of each stretch."""
-    if len(values) > width:
-        values = [values[(column + 1) * len(values) // width - 1] for column in range(width)]
-    low, high = min(values), max(values)
-    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
-    return "".join(_BARS[round((value - low) * scale)] for value in values)

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from lawful import core
+from lawful.errors import LawfulError
 from lawful.learning import window_protocol
 from lawful.learning.object_histories import ObjectHistories
+from lawful.learning.strategies import judge
 from lawful.learning.window_protocol import (
     ALL_EXAMPLES,
     ALL_USAGES,
@@ -35,11 +37,13 @@ _BOTH = 3  # the letters of a scenario that has seen both events
 _NOBODY: frozenset[int] = frozenset()
 
 
-def make(product: Product, size: int, most_pairs: int = 0) -> window_protocol.Window:
-    """The C core's window, or the twin where there is none."""
-    if core.native is not None:
-        return cast(window_protocol.Window, core.native.Window(product, size, most_pairs))
-    return Window(product, size, most_pairs)
+def make(product: Product, size: int, most_pairs: int = 0, which: str = "") -> window_protocol.Window:
+    """The window of the C core, or the twin where there is none; or `which` of them a user wants."""
+    if which == "native" and core.native is None:
+        raise LawfulError("core-missing", f"there is no C core: {core.refusal}")
+    if which == "python" or core.native is None:
+        return Window(product, size, most_pairs)
+    return cast(window_protocol.Window, core.native.Window(product, size, most_pairs))
 
 
 class _Run:
@@ -66,7 +70,7 @@ class _Scenario:
 _NONE: dict[int, _Scenario] = {}  # never written to
 
 
-class _Slot:
+class _Subject:
     """An object with events in the window."""
 
     __slots__ = ("names", "runs", "shared", "trail")
@@ -139,6 +143,15 @@ class _Pair:
         self.places = [0] * rules  # how many contexts have the rule
         self.remembered = [0] * kinds  # of earlier runs
 
+    def satisfy(self, site: int, satisfied: int) -> None:
+        """A scenario that began at this place satisfied these rules."""
+        known = self.contexts.get(site, 0)
+        new = satisfied & ~known
+        if new and (known or len(self.contexts) < MOST_CONTEXTS):
+            self.contexts[site] = known | new
+            for rule in range(len(self.places)):
+                self.places[rule] += new >> rule & 1
+
 
 class _Lengths(NamedTuple):
     """The length classes of runs: those of the same class leave either letter's automaton in the same state."""
@@ -166,25 +179,6 @@ def _check(program: Sequence[Instruction]) -> None:
         raise ValueError("a program that does not leave one state")
 
 
-def _judge(program: Sequence[Instruction], satisfied: int, total: int, contexts: int) -> RuleState:
-    """What a strategy says of a rule."""
-    stack: list[RuleState] = []
-    for op, x, y, z in program:
-        if op == Op.COUNT:
-            verdict = RuleState.ENFORCING if satisfied > x else RuleState.DEAD if satisfied < y else RuleState.LEARNING
-        elif op == Op.RATIO:
-            ratio = satisfied / total if total else 0.0
-            dead = ratio < y and total >= z
-            verdict = RuleState.ENFORCING if total and ratio > x else RuleState.DEAD if dead else RuleState.LEARNING
-        elif op == Op.CONTEXT:
-            verdict = RuleState.ENFORCING if contexts >= x else RuleState.LEARNING
-        else:
-            right = stack.pop()
-            verdict = max(stack.pop(), right) if op == Op.JOIN else min(stack.pop(), right)
-        stack.append(verdict)
-    return stack.pop()
-
-
 class Window:
     """See `window_protocol.Window`.
 
@@ -208,8 +202,8 @@ class Window:
         ]
         self._queue: deque[tuple[int, int, int]] = deque()
         self._draining = False
-        self._slots: dict[int, _Slot] = {}
-        self._spare: list[_Slot] = []  # making one takes longer than all that most of them are used for
+        self._subjects: dict[int, _Subject] = {}
+        self._spare: list[_Subject] = []  # making one takes longer than all that most of them are used for
         self._events: dict[int, _Event] = {}
         self._pairs: dict[tuple[int, int], _Pair] = {}
         self._gone: set[tuple[int, int]] = set()
@@ -231,17 +225,18 @@ class Window:
         columns = [memoryview(column).tolist() for column in (names, sites, objects)]  # type: ignore[arg-type]
         if len({len(column) for column in columns}) > 1:
             raise ValueError("names, sites and objects are as many numbers each")
-        slots, queue, size, expire, live = self._slots, self._queue, self._size, self._expire, self._histories.take
+        subjects, queue, size, expire = self._subjects, self._queue, self._size, self._expire
+        add_to_history = self._histories.take
         for event in zip(*columns, strict=True):
             name, site, id_ = event
-            slot = slots.get(id_)
-            if slot is None:
-                slot = slots[id_] = self._spare.pop() if self._spare else _Slot()
-            names = slot.names
+            subject = subjects.get(id_)
+            if subject is None:
+                subject = subjects[id_] = self._spare.pop() if self._spare else _Subject()
+            names = subject.names
             names[name] = names.get(name, 0) + 1
             queue.append(event)
             self.events += 1
-            live(name, site, id_, self.events)
+            add_to_history(name, site, id_, self.events)
             while len(queue) > size:
                 expire(*queue.popleft())
 
@@ -263,20 +258,20 @@ class Window:
             self._expire(*self._queue.popleft())
 
     def _expire(self, name: int, site: int, id_: int) -> None:
-        slot = self._slots[id_]
-        waiting = slot.names
+        subject = self._subjects[id_]
+        waiting = subject.names
         left = waiting.pop(name) - 1
-        slot.trail.append((name, site))
-        shared = slot.shared.get(name, _NONE)
+        subject.trail.append((name, site))
+        shared = subject.shared.get(name, _NONE)
         if waiting:
             unmet = [other for other in waiting if other not in shared]
             if unmet:
                 for other in sorted(unmet):
-                    self._meet(slot, name, other)
-                shared = slot.shared.get(name, _NONE)
-        run = slot.runs.get(name)
+                    self._meet(subject, name, other)
+                shared = subject.shared.get(name, _NONE)
+        run = subject.runs.get(name)
         if run is None:
-            run = slot.runs[name] = _Run(site)
+            run = subject.runs[name] = _Run(site)
         else:
             run.position = self._lengths.after[run.position]
         if shared:
@@ -288,31 +283,31 @@ class Window:
         if left:
             waiting[name] = left
             return
-        self._end(slot, shared, name, site, id_)
+        self._end(subject, shared, name, site, id_)
         if not waiting:
-            del self._slots[id_]
-            slot.shared.clear()
-            slot.trail.clear()
-            self._spare.append(slot)
+            del self._subjects[id_]
+            subject.shared.clear()
+            subject.trail.clear()
+            self._spare.append(subject)
             self._histories.rest(id_)
 
     def _expired(self) -> int:
         """The number of the event that left the window last."""
         return self.events - len(self._queue)
 
-    def _meet(self, slot: _Slot, name: int, other: int) -> None:
+    def _meet(self, subject: _Subject, name: int, other: int) -> None:
         """Both events have a part in one scenario: from now on it is followed by itself."""
         first, second = (name, other) if name < other else (other, name)
         pair = self._pairs.get((first, second)) or self._create(first, second)
-        if pair is None or other in slot.shared.get(name, _NONE):
+        if pair is None or other in subject.shared.get(name, _NONE):
             return
         # So far it may have been a run of this event. It was none of the other one: what that run waits for was in the
         # window all the time, so this event, which comes before it, was there too, and they would have met.
-        run = slot.runs.get(name)
+        run = subject.runs.get(name)
         if run is None:
-            self._follow(slot, pair, self._product.start, 0)
+            self._follow(subject, pair, self._product.start, 0)
         else:
-            self._follow(slot, pair, self._lengths.states[run.position][name == second], run.site)
+            self._follow(subject, pair, self._lengths.states[run.position][name == second], run.site)
 
     def _create(self, first: int, second: int) -> _Pair | None:
         key = (first, second)
@@ -326,9 +321,9 @@ class Window:
         pair = _Pair(first, second, self._expired(), before, len(product.satisfied), len(product.size))
         self._pairs[key] = pair
         self.pairs += 1
-        for slot in self._slots.values():
-            if first in slot.runs or second in slot.runs:  # the pair has not seen how this run began
-                self._follow(slot, pair, product.start, 0)
+        for subject in self._subjects.values():
+            if first in subject.runs or second in subject.runs:  # the pair has not seen how this run began
+                self._follow(subject, pair, product.start, 0)
         return pair
 
     def _event(self, name: int) -> _Event:
@@ -337,14 +332,14 @@ class Window:
             event = self._events[name] = _Event(len(self._lengths.states))
         return event
 
-    def _follow(self, slot: _Slot, pair: _Pair, state: int, site: int) -> None:
+    def _follow(self, subject: _Subject, pair: _Pair, state: int, site: int) -> None:
         scenario = _Scenario(pair, state, site)
-        slot.shared.setdefault(pair.first, {})[pair.second] = scenario
-        slot.shared.setdefault(pair.second, {})[pair.first] = scenario
+        subject.shared.setdefault(pair.first, {})[pair.second] = scenario
+        subject.shared.setdefault(pair.second, {})[pair.first] = scenario
 
-    def _end(self, slot: _Slot, shared: dict[int, _Scenario], name: int, site: int, id_: int) -> None:
+    def _end(self, subject: _Subject, shared: dict[int, _Scenario], name: int, site: int, id_: int) -> None:
         """A run is over, and with it the scenarios whose other event is not in the window either."""
-        run = slot.runs.pop(name)
+        run = subject.runs.pop(name)
         event = self._event(name)
         event.runs[run.position] += 1
         kinds, letters = self._product.kind, self._product.letters
@@ -352,15 +347,15 @@ class Window:
         over: list[tuple[int, _Scenario]] = []
         for other, scenario in shared.items():
             scenario.pair.apart[name > other][run.position] += 1
-            if other in slot.names:
+            if other in subject.names:
                 company.append(other)
                 continue
             over.append((other, scenario))
             if letters[kinds[scenario.state]] == _BOTH:
                 company.append(other)
         for other, scenario in over:
-            self._close(slot, scenario, kinds[scenario.state], site, id_)
-            del shared[other], slot.shared[other][name]
+            self._close(subject, scenario, kinds[scenario.state], site, id_)
+            del shared[other], subject.shared[other][name]
 
         key = (run.site, run.position, frozenset(company) if company else _NOBODY)
         usage = event.usages.get(key)
@@ -368,11 +363,11 @@ class Window:
             if len(event.usages) >= (MOST_USAGES if self._usages < ALL_USAGES else FEW_USAGES):
                 return
             self._usages += 1
-            usage = event.usages[key] = _Usage(self._example(slot, run.site, site, id_), run.position, key[2])
+            usage = event.usages[key] = _Usage(self._example(subject, run.site, site, id_), run.position, key[2])
         usage.count += 1
         usage.last = self._expired()
 
-    def _close(self, slot: _Slot, scenario: _Scenario, kind: int, site: int, id_: int) -> None:
+    def _close(self, subject: _Subject, scenario: _Scenario, kind: int, site: int, id_: int) -> None:
         pair = scenario.pair
         pair.ended[kind] += 1
         if self._product.letters[kind] != _BOTH:
@@ -384,22 +379,13 @@ class Window:
         kept = examples.get(scenario.site)
         if kept is None and len(examples) < (MOST_EXAMPLES if self._examples < ALL_EXAMPLES else FEW_EXAMPLES):
             self._examples += 1
-            kept = examples[scenario.site] = _Kept(self._example(slot, scenario.site, site, id_))
+            kept = examples[scenario.site] = _Kept(self._example(subject, scenario.site, site, id_))
         if kept is not None:
             kept.count += 1
-        self._satisfy(pair, scenario.site, self._product.satisfied[kind])
+        pair.satisfy(scenario.site, self._product.satisfied[kind])
 
-    def _example(self, slot: _Slot, first_site: int, last_site: int, id_: int) -> Example:
-        return Example(first_site, last_site, id_, self._expired(), 0, self._draining, tuple(slot.trail))
-
-    def _satisfy(self, pair: _Pair, site: int, satisfied: int) -> None:
-        """A scenario that began at this place satisfied these rules."""
-        known = pair.contexts.get(site, 0)
-        new = satisfied & ~known
-        if new and (known or len(pair.contexts) < MOST_CONTEXTS):
-            pair.contexts[site] = known | new
-            for rule in range(len(pair.places)):
-                pair.places[rule] += new >> rule & 1
+    def _example(self, subject: _Subject, first_site: int, last_site: int, id_: int) -> Example:
+        return Example(first_site, last_site, id_, self._expired(), 0, self._draining, tuple(subject.trail))
 
     # --- what is known ------------------------------------------------------------------------------------------------
 
@@ -475,7 +461,7 @@ class Window:
         for kind, count in endings:
             pair.remembered[kind] += count
         for site, rules in contexts[:MOST_CONTEXTS]:
-            self._satisfy(pair, site, rules)
+            pair.satisfy(site, rules)
 
     # --- judging ------------------------------------------------------------------------------------------------------
 
@@ -485,7 +471,7 @@ class Window:
         number = [0] * len(RuleState)
         candidates: list[Candidate] = []
         dead: list[_Pair] = []
-        spoken_for = 0
+        enforced_pairs = 0
         for pair in self._pairs.values():
             counts = self._counts(pair)
             total = sum(counts)
@@ -496,13 +482,13 @@ class Window:
                 key = (evidence[0], total, evidence[1])
                 verdict = verdicts.get(key)
                 if verdict is None:
-                    verdict = verdicts[key] = _judge(program, *key)
+                    verdict = verdicts[key] = judge(program, *key)
                 number[verdict] += 1
                 alive = alive or verdict != RuleState.DEAD
                 if verdict == RuleState.ENFORCING:
                     enforcing.append(rule)
             if enforcing:
-                spoken_for += 1
+                enforced_pairs += 1
                 candidates += self._candidates(pair, counts, enforcing)
             if not alive:
                 dead.append(pair)
@@ -510,7 +496,7 @@ class Window:
             for pair in dead:
                 self._forget(pair)
         return Survey(
-            number[RuleState.ENFORCING], number[RuleState.LEARNING], number[RuleState.DEAD], candidates, spoken_for
+            number[RuleState.ENFORCING], number[RuleState.LEARNING], number[RuleState.DEAD], candidates, enforced_pairs
         )
 
     def _candidates(self, pair: _Pair, counts: Sequence[int], enforcing: Sequence[int]) -> Iterator[Candidate]:
@@ -534,6 +520,6 @@ class Window:
         self._gone.add(key)
         self.pairs -= 1
         self.pruned += 1
-        for slot in self._slots.values():
-            if slot.shared.get(pair.first, {}).pop(pair.second, None) is not None:
-                del slot.shared[pair.second][pair.first]
+        for subject in self._subjects.values():
+            if subject.shared.get(pair.first, {}).pop(pair.second, None) is not None:
+                del subject.shared[pair.second][pair.first]

@@ -226,6 +226,10 @@ class Site(NamedTuple):
             return "?"
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
+    def distance(self, other: Site) -> tuple[bool, int]:
+        """To find the nearest place: another file is farther than any line."""
+        return self.file != other.file, abs((self.line or 0) - (other.line or 0))
+
 
 class Word(NamedTuple):
     """An event as rules know it. Two events are the same for the learner if their labels are."""

@@ -1,4 +1,4 @@
-"""Explanations and comparisons as drawings: what is bold, what is doomed, and which arrows are one."""
+"""Explanations and comparisons as drawings: bold events, doomed states, and parallel arrows as one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from lawful.reports.drawing import Cluster, Drawing, Edge, Node, Role, listed, s
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, Side
-    from lawful.explain.explanation import Edge as Arrow
-    from lawful.explain.explanation import Failure, Picture
+    from lawful.explain.explanation import Failure, Picture, PictureEdge
     from lawful.explain.teacher import Alphabet
 
 LONGEST = 32  # letters of an event's name in a picture
@@ -49,7 +48,7 @@ def drawings(explained: Explanation | Comparison, *, empty: bool = True) -> list
             side_title(side),
             role=end_role(explained, side.picture),
             ends=True,
-            failing=told_apart(explained),
+            failing=distinct_failures(explained),
         )
         for side in explained.sides
         if empty or not side.empty
@@ -64,7 +63,7 @@ def end_role(explained: Explanation | Comparison, picture: Picture) -> Role:
     return "bad" if ends <= explained.failing else "plain"
 
 
-def told_apart(explained: Explanation | Comparison) -> frozenset[int]:
+def distinct_failures(explained: Explanation | Comparison) -> frozenset[int]:
     """The ends that are errors, where there are others beside them."""
     if isinstance(explained, Explanation) or explained.alphabet.ends == 1:
         return frozenset()
@@ -85,7 +84,7 @@ def doomed_note(picture: Picture, *, ends: bool) -> str | None:
 def legend(explained: Explanation | Comparison) -> list[str]:
     """What is to be said below a picture."""
     if not isinstance(explained, Explanation):
-        red = ["red: fails"] if told_apart(explained) else []
+        red = ["red: fails"] if distinct_failures(explained) else []
         return ["; ".join(["bold: in every word", *red])]
     found = ["; ".join(filter(None, ["bold: in every word", doomed_note(explained.picture, ends=explained.ends)]))]
     found += [f"fails with {failed(each)} ({count(each.words, 'word')})" for each in explained.failures[:MOST_FAILURES]]
@@ -168,9 +167,9 @@ def picture_drawing(
     return Drawing(name, tuple(nodes), tuple(edges))
 
 
-def grouped(edges: Sequence[Arrow], failing: frozenset[int] = frozenset()) -> list[list[Arrow]]:
+def grouped(edges: Sequence[PictureEdge], failing: frozenset[int] = frozenset()) -> list[list[PictureEdge]]:
     """Those that are drawn as one arrow, in the order of their first."""
-    groups: dict[tuple[int, int, bool, bool], list[Arrow]] = {}
+    groups: dict[tuple[int, int, bool, bool], list[PictureEdge]] = {}
     for edge in edges:
         groups.setdefault((edge.source, edge.target, edge.dominating, edge.letter in failing), []).append(edge)
     return list(groups.values())
@@ -191,7 +190,7 @@ def shown(label: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 3]}…{name[-(LONGEST - LONGEST // 3 - 1) :]}"
 
 
-def described(edge: Arrow, alphabet: Alphabet) -> str:
+def described(edge: PictureEdge, alphabet: Alphabet) -> str:
     """An event, where it is in the source, and an input that makes it happen."""
     found = flat(alphabet.events[edge.letter].label)
     where = place(edge.file, edge.line)

@@ -1,4 +1,4 @@
-"""Placing by Graphviz, where it is installed: it is told sizes only, and everything is drawn as without it."""
+"""Placing by Graphviz, where it is installed: Lawful gives it sizes, reads positions, and draws itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lawful.reports.automaton_layers import Link, Shape
+from lawful.reports.automaton_layers import Link, StateShape
 from lawful.reports.automaton_layout import START, Layout, Point, Route
 
 SECONDS = 5.0
@@ -16,7 +16,7 @@ _INCH = 72.0
 
 
 def placed(
-    shapes: Sequence[Shape], links: Sequence[Link], *, start: int = 0, down: bool = False, program: str = "dot"
+    shapes: Sequence[StateShape], links: Sequence[Link], *, start: int = 0, down: bool = False, program: str = "dot"
 ) -> Layout | None:
     """The layout by Graphviz; None if it is not there, takes too long, or answers what cannot be read."""
     found = shutil.which(program)
@@ -32,7 +32,7 @@ def placed(
         return None  # the layout of our own does as well
 
 
-def _lines(shapes: Sequence[Shape], links: Sequence[Link], start: int, down: bool) -> Iterator[str]:
+def _lines(shapes: Sequence[StateShape], links: Sequence[Link], start: int, down: bool) -> Iterator[str]:
     yield f"digraph {{ rankdir={'TB' if down else 'LR'}; nodesep=0.25; ranksep=0.3; margin=0\n"
     yield 'node [fixedsize=true, label=""]\n'
     yield "edge [arrowhead=none]\n"
@@ -49,7 +49,7 @@ def _lines(shapes: Sequence[Shape], links: Sequence[Link], start: int, down: boo
     yield "}\n"
 
 
-def _read(graph: Any, shapes: Sequence[Shape], links: int, start: int) -> Layout:
+def _read(graph: Any, shapes: Sequence[StateShape], links: int, start: int) -> Layout:
     left, bottom, right, top = map(float, graph["bb"].split(","))
     edge = 10.0
 

@@ -17,7 +17,7 @@ _STRAIGHTENING = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class StateShape:
     """A state to be placed: a circle, or a box of this size."""
 
     width: float
@@ -36,7 +36,7 @@ class Link:
 
 
 @dataclass(slots=True)
-class Graph:
+class LayerGraph:
     """What has a place in the layers: the states, and after them the bends. All lists are by their numbers."""
 
     layer: list[int] = field(default_factory=list)
@@ -115,7 +115,7 @@ def ranks(count: int, links: Sequence[Link], turned: Sequence[bool]) -> list[int
     return found
 
 
-def first_order(graph: Graph, start: int, count: int) -> list[list[int]]:
+def first_order(graph: LayerGraph, start: int, count: int) -> list[list[int]]:
     """The layers in the order in which a walk in depth meets what is in them."""
     layers: list[list[int]] = [[] for _ in range(max(graph.layer) + 1)]
     seen = [False] * len(graph.layer)
@@ -133,7 +133,7 @@ def first_order(graph: Graph, start: int, count: int) -> list[list[int]]:
 # -- order within the layers -------------------------------------------------------------------------------------------
 
 
-def uncross(graph: Graph, layers: list[list[int]]) -> None:
+def uncross(graph: LayerGraph, layers: list[list[int]]) -> None:
     """Reorders the layers so that few arrows cross: by the mean of neighbours' places, and by swapping neighbours."""
     place = [0] * len(graph.layer)
     for layer in layers:
@@ -161,7 +161,7 @@ def _mean(nodes: Sequence[int], place: Sequence[int], otherwise: int) -> float:
     return sum(place[node] for node in nodes) / len(nodes) if nodes else float(otherwise)
 
 
-def _crossings(graph: Graph, layers: Sequence[Sequence[int]], place: Sequence[int]) -> int:
+def _crossings(graph: LayerGraph, layers: Sequence[Sequence[int]], place: Sequence[int]) -> int:
     total = 0
     for layer in layers:
         met: list[int] = []
@@ -173,7 +173,7 @@ def _crossings(graph: Graph, layers: Sequence[Sequence[int]], place: Sequence[in
     return total
 
 
-def _swap(graph: Graph, layers: Sequence[list[int]], place: list[int]) -> None:
+def _swap(graph: LayerGraph, layers: Sequence[list[int]], place: list[int]) -> None:
     """Swaps neighbours as long as that helps."""
     for _ in range(_SWAPS):
         better = False
@@ -188,7 +188,7 @@ def _swap(graph: Graph, layers: Sequence[list[int]], place: list[int]) -> None:
             return
 
 
-def _between(graph: Graph, one: int, other: int, place: Sequence[int]) -> int:
+def _between(graph: LayerGraph, one: int, other: int, place: Sequence[int]) -> int:
     """How often the arrows of two nodes cross if they stand in this order."""
     total = 0
     for beside in (graph.left, graph.right):
@@ -201,7 +201,7 @@ def _between(graph: Graph, one: int, other: int, place: Sequence[int]) -> int:
 # -- coordinates across the layers -------------------------------------------------------------------------------------
 
 
-def coordinates(graph: Graph, layers: Sequence[Sequence[int]], count: int) -> list[float]:
+def coordinates(graph: LayerGraph, layers: Sequence[Sequence[int]], count: int) -> list[float]:
     """Near to neighbours, long arrows straight, and nothing over anything else."""
     across = [0.0] * len(graph.layer)
     for layer in layers:
@@ -226,7 +226,9 @@ def coordinates(graph: Graph, layers: Sequence[Sequence[int]], count: int) -> li
     return across
 
 
-def _spread(graph: Graph, layer: Sequence[int], wishes: Sequence[tuple[float, float]], across: list[float]) -> None:
+def _spread(
+    graph: LayerGraph, layer: Sequence[int], wishes: Sequence[tuple[float, float]], across: list[float]
+) -> None:
     """The places nearest to those wished for that keep the order and the distances: an isotonic regression."""
     offsets: list[float] = []
     offset = 0.0
@@ -250,7 +252,7 @@ def _spread(graph: Graph, layer: Sequence[int], wishes: Sequence[tuple[float, fl
             at += 1
 
 
-def _straighten(graph: Graph, layers: Sequence[Sequence[int]], across: list[float]) -> None:
+def _straighten(graph: LayerGraph, layers: Sequence[Sequence[int]], across: list[float]) -> None:
     """Makes paths without forks straight, as far as there is room, and moves them to where their ends pull them."""
     room = _Room(graph, layers, across)
     runs: list[list[int]] = []
@@ -273,7 +275,7 @@ def _straighten(graph: Graph, layers: Sequence[Sequence[int]], across: list[floa
                     across[node] = place
 
 
-def _paths(graph: Graph) -> Iterator[list[int]]:
+def _paths(graph: LayerGraph) -> Iterator[list[int]]:
     """All nodes, each in the longest path in which each is the only neighbour of the next, on either side."""
     alone = [
         len(left) == 1 and len(graph.right[left[0]]) == 1 for left in graph.left
@@ -289,7 +291,7 @@ def _paths(graph: Graph) -> Iterator[list[int]]:
 class _Room:
     """How far nodes can move before they meet what stands beside them."""
 
-    def __init__(self, graph: Graph, layers: Sequence[Sequence[int]], across: list[float]) -> None:
+    def __init__(self, graph: LayerGraph, layers: Sequence[Sequence[int]], across: list[float]) -> None:
         self._graph = graph
         self._across = across
         self._above: list[int | None] = [None] * len(graph.layer)

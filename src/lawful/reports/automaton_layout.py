@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
-from lawful.reports.automaton_layers import Graph, Link, Shape, coordinates, first_order, ranks, turned, uncross
+from lawful.reports.automaton_layers import (
+    LayerGraph,
+    Link,
+    StateShape,
+    coordinates,
+    first_order,
+    ranks,
+    turned,
+    uncross,
+)
 
 Point = tuple[float, float]
 
@@ -46,7 +55,7 @@ class Layout:
     layers: tuple[int, ...] = ()
 
 
-def layered(shapes: Sequence[Shape], links: Sequence[Link], *, start: int = 0, down: bool = False) -> Layout:
+def layered(shapes: Sequence[StateShape], links: Sequence[Link], *, start: int = 0, down: bool = False) -> Layout:
     """Places states and the arrows between them, to the right or downwards."""
     return _Placing(shapes, links, start, down).layout()
 
@@ -61,7 +70,7 @@ class _Chain:
 
 
 class _Placing:
-    def __init__(self, shapes: Sequence[Shape], links: Sequence[Link], start: int, down: bool) -> None:
+    def __init__(self, shapes: Sequence[StateShape], links: Sequence[Link], start: int, down: bool) -> None:
         count = len(shapes)
         self._links = links
         self._round = [shape.round for shape in shapes]
@@ -71,7 +80,7 @@ class _Placing:
         self._start = start
         self._down = down
         back = turned(count, links, start)
-        self._graph = Graph()
+        self._graph = LayerGraph()
         for rank, long, wide in zip(ranks(count, links, back), self._long, self._wide, strict=True):
             self._graph.add(2 * rank, 2 * long, wide, wide)
         self._chains = [self._chain(link, each) for link, each in zip(links, back, strict=True)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lawful.reports import automaton_graphviz
 from lawful.reports.automaton_drawing import drawings, flat, legend, title
-from lawful.reports.automaton_layers import Link, Shape
+from lawful.reports.automaton_layers import Link, StateShape
 from lawful.reports.automaton_layout import Layout, Point, Route, layered
 from lawful.reports.chart import text as xml
 from lawful.reports.drawing import Drawing, Edge, Node
@@ -125,7 +125,7 @@ class Panel:
 
     drawn: Drawing
     layout: Layout
-    shapes: Sequence[Shape]
+    shapes: Sequence[StateShape]
 
     @property
     def title(self) -> str:
@@ -188,7 +188,7 @@ class Panel:
             yield label(edge.label, route.label, bold=edge.bold)
         yield "</g>"
 
-    def _node(self, node: Node, shape: Shape, centre: Point) -> Iterator[str]:
+    def _node(self, node: Node, shape: StateShape, centre: Point) -> Iterator[str]:
         pen = f'fill="{_FILLS[node.role]}" stroke="{_INK}" stroke-width="1.3"'
         classes = " ".join(["state", *(["accepting"] if node.accepting else []), node.role])
         yield f'<g class="{classes}" data-state="{xml(node.name)}">'
@@ -205,13 +205,13 @@ class Panel:
         yield "</g>"
 
 
-def _shapes(nodes: Sequence[Node]) -> list[Shape]:
+def _shapes(nodes: Sequence[Node]) -> list[StateShape]:
     """Boxes as large as their texts, and circles that are all of one size."""
     radius = max([LEAST_RADIUS, *(width(flat(node.label), LETTERS) / 2 + 7 for node in nodes if node.round)])
     shapes = []
     for node in nodes:
         wide, high = label_size(node.label)
-        shapes.append(Shape(2 * radius, 2 * radius) if node.round else Shape(wide + 20, high + 14, False))
+        shapes.append(StateShape(2 * radius, 2 * radius) if node.round else StateShape(wide + 20, high + 14, False))
     return shapes
 
 

@@ -1,4 +1,4 @@
-"""Baselines: a file of findings that are known, so that reports tell only of new ones."""
+"""Baselines: a file of known findings, so that reports show only new ones."""
 
 from __future__ import annotations
 
@@ -42,20 +42,27 @@ class Baseline:
 
     def hide(self, run: LawRun, source: SourceLines) -> None:
         """Let a run keep only the findings that are new."""
-        run.hide(self.known(run.findings, source))
+        run.log.hide(self.known(run.findings, source))
 
 
 def load(path: str) -> Baseline:
     """Read a baseline."""
+    content = _content(path)
+    if content is None:
+        hint = "`lawful baseline update` writes one"
+        raise LawfulError("baseline-not-found", "there is no such baseline", where=path, hint=hint)
+    return Baseline(path, parse(content, path))
+
+
+def _content(path: str) -> bytes | None:
+    """The bytes of a file; None if there is no such file."""
     try:
         with open(path, "rb") as file:
-            content = file.read()
+            return file.read()
     except FileNotFoundError:
-        hint = "`lawful baseline update` writes one"
-        raise LawfulError("baseline-not-found", "there is no such baseline", where=path, hint=hint) from None
+        return None
     except OSError as error:
         raise LawfulError("file", error.strerror or str(error), where=path) from error
-    return Baseline(path, parse(content, path))
 
 
 def parse(content: bytes, path: str) -> list[Mark]:
@@ -75,7 +82,7 @@ _SHORT = "a baseline is a file that `lawful baseline update` has written"
 
 
 def _read(data: Mapping[str, Any]) -> Mark:
-    """What `Mark.to_json` has made of it. Only the first and the last are used; people may have changed the others."""
+    """The inverse of `Mark.to_json`. Only fingerprint and places matter; people may have changed the others."""
     texts = {name: data.get(name) for name in ("law", "function", "event")}
     places = data.get("places", [])
     fingerprint, file = data["fingerprint"], data.get("file")
@@ -119,7 +126,7 @@ def merged(old: Iterable[Mark], new: Iterable[Mark]) -> list[Mark]:
 
 
 def marks_in(report: Any, path: str) -> list[Mark]:
-    """The marks of all findings in a report that `--format json` has written, those that were hidden, too."""
+    """The marks of all findings in a report from `--format json`, hidden ones included."""
     found: list[Mark] = []
     try:
         known = report.get("baseline") or {}
@@ -141,7 +148,7 @@ class KnownFindings:
     """What a command does with a baseline: read it and hide what it knows, or write it."""
 
     def __init__(self, path: str | None, folder: str | os.PathLike[str], *, update: bool = False) -> None:
-        """`folder` is that of the project. A baseline that cannot be read, or written, is told here."""
+        """`folder` is that of the project. A baseline that cannot be read or written is an error here."""
         self.source = SourceLines(folder)
         self.path = os.path.relpath(os.path.join(folder, config.BASELINE)) if path is None and update else path
         self._target = None if self.path is None else os.path.abspath(self.path)  # the program may go elsewhere
@@ -153,14 +160,14 @@ class KnownFindings:
             self.baseline = load(path)
 
     def apply_to_run(self, run: LawRun) -> int | None:
-        """Write the baseline, if that is asked for, and hide what is known. Says how many findings were written."""
-        written = self.settle(marks([*run.findings, *run.hidden], self.source))
+        """Write the baseline, if asked to, and hide the known findings. Returns how many findings were written."""
+        written = self.settle(marks([*run.findings, *run.log.hidden], self.source))
         if self.baseline is not None:
             self.baseline.hide(run, self.source)
         return written
 
     def settle(self, found: Sequence[Mark]) -> int | None:
-        """Write the baseline, if that is asked for."""
+        """Write the baseline, if asked to; returns how many findings it has."""
         if not self._update or self.path is None or self._target is None:
             return None
         self.baseline = Baseline(self.path, found)
@@ -173,15 +180,9 @@ class KnownFindings:
 
 
 def check_writable(path: str) -> None:
-    """Can a baseline be written there? One that is damaged, or of another version, is written anew; nothing else is."""
+    """Refuse a path where no baseline can be written, or where something else than a baseline is."""
     if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
         raise LawfulError("file", "no file can be written there", where=path)
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise LawfulError("file", error.strerror or str(error), where=path) from error
+    content = _content(path) or b""
     if content.strip() and _KEY.encode() not in content:
         raise LawfulError("baseline-bad", "this is no baseline, and is left as it is", where=path, hint=_SHORT)

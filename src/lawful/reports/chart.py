@@ -11,7 +11,7 @@ from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-# Told apart by those who see few colours; by the dashes also where there are none.
+# Colours that colour-blind readers can tell apart; the dashes also work in black and white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 
@@ -19,7 +19,7 @@ _LEFT, _RIGHT, _BOTTOM = 76, 20, 46
 _TITLE, _LEGEND, _MARKS, _GAP = 30, 20, 16, 14
 _INK, _GRID, _MARK = "#333", "#e3e3e3", "#999"
 _LETTER = 6.4  # the width of an average letter
-_MOST_TICKS = 8
+_MAX_TICKS = 8
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -61,7 +61,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """A line, or with `step` a staircase, through points in the order of x. What is no number is a gap."""
+    """A line, or with `step` a staircase, through points in the order of x. A value that is not finite is a gap."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -142,7 +142,7 @@ def _log_scale(low: float, high: float, low_given: bool, high_given: bool) -> Sc
     last = max(last, first + 1)
     low = low if low_given else 10.0**first
     high = high if high_given and high > low else 10.0**last
-    every = ceil((last - first) / _MOST_TICKS)
+    every = ceil((last - first) / _MAX_TICKS)
     ticks = [10.0**power for power in range(first, last + 1) if power % every == 0]
     if last - first <= 2:
         ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in (1, 2, 5)]
@@ -227,14 +227,14 @@ def _pen(place: int) -> str:
 
 
 def _path(series: Series, x: Scale, y: Scale, top: int, inner: int, height: int) -> str:
-    """The line, in pieces where there are gaps; no more points than can be seen."""
+    """The line, in pieces where there are gaps, without points that nobody could see."""
     places: list[tuple[float, float] | None] = []
     for point in series.points:
         across, up = x.share(point[0]), y.share(point[1])
         if across is None or up is None or not 0 <= across <= 1:
             places.append(None)
         else:
-            # What is beyond the ends of the axis runs along its edge.
+            # Values beyond the ends of the axis are drawn at its edge.
             places.append((_LEFT + inner * across, top + height * (1 - min(1.0, max(0.0, up)))))
     pieces = []
     for there, group in groupby(places, key=lambda place: place is not None):

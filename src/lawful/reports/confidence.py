@@ -17,7 +17,7 @@ from lawful.reports.core import count
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled, plain
 
 if TYPE_CHECKING:
-    from lawful.confidence.policy_automaton import PolicyMove
+    from lawful.confidence.policy_run import PolicyMove
     from lawful.confidence.summary import ClassSummary, LawSummary, Point
 
 _LEAST_DOUBT = Decimal("1e-12")  # beyond, nobody counts nines

@@ -1,9 +1,9 @@
-"""What all reports share: findings with what they are known by, the laws, the run; and the words for them."""
+"""The report that every format renders: findings with their fingerprints, laws, the run; and the words for them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -61,6 +61,14 @@ class Item:
         return self.finding.anomaly is not None
 
     @property
+    def place(self) -> str:
+        """The file and line, or the trace; empty if neither is known."""
+        file, line = self.finding.file, self.finding.line
+        if file is None:
+            return self.trace or ""
+        return file if line is None else f"{file}:{line}"
+
+    @property
     def title(self) -> str:
         """What it breaks: a law, or a rule that was learned."""
         return self.finding.law if self.finding.anomaly is None else f"{LEARNED}: {self.finding.anomaly.rule}"
@@ -86,7 +94,7 @@ class TraceRead(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """All that is to be said."""
+    """The whole report."""
 
     command: str  # run, check, learn, pytest
     items: list[Item]  # what is most worth a look comes first
@@ -100,9 +108,9 @@ class Report:
     processes: int | None = None
     dropped: int = 0
     omitted: int = 0  # violations at further places
-    suppressed: int = 0  # violations that are meant
+    suppressed: int = 0  # violations that the source or the project ignores
     over_budget: int = 0  # further anomalies
-    known: list[Item] = field(default_factory=list)  # anomalies that earlier runs had, too: they are no news
+    known: list[Item] = field(default_factory=list)  # anomalies that earlier runs had, too
     hidden: int = 0  # findings that a baseline knows
     baseline: str | None = None
     faults: list[str] = field(default_factory=list)
@@ -110,6 +118,14 @@ class Report:
     traces: list[TraceRead] = field(default_factory=list)
     confidence: Sequence[ClassSummary] = ()
     learner: Learner | None = None
+
+    def each_law(self) -> Iterator[tuple[Judged, About]]:
+        """Every law once, those that were broken first, with what its own comments say about it."""
+        seen: set[str] = set()
+        for judged in sorted(self.laws, key=lambda judged: judged.state != "broken"):
+            if judged.law.name not in seen:
+                seen.add(judged.law.name)
+                yield judged, about(judged.law)
 
     @property
     def summary(self) -> str:
@@ -134,7 +150,7 @@ def known_before(known: int) -> str:
 
 
 def ranked(items: list[Item]) -> list[Item]:
-    """What laws have against the program comes before what is only unusual; what happened most often comes first."""
+    """Violations before anomalies; the most frequent, or the highest score, first."""
 
     def rank(item: Item) -> tuple[bool, float]:
         anomaly = item.finding.anomaly

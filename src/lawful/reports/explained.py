@@ -16,7 +16,7 @@ from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, OtherVersion, Side
-    from lawful.explain.explanation import Failure, Picture, Way
+    from lawful.explain.explanation import Failure, Picture, WordExample
     from lawful.explain.teacher import Alphabet, Bounds, Counts, Word
 
 MOST_HISTORIES = 3
@@ -132,7 +132,7 @@ def ends(side: Side, comparison: Comparison) -> str:
 
 
 def instead(elsewhere: OtherVersion, beside: Word, comparison: Comparison) -> str:
-    """What another version does where this one has a word of its own. What they begin with alike is left out."""
+    """What another version does where this one has a word of its own, without their common beginning."""
     labels = comparison.alphabet.labels
 
     def how(word: Word, one: str, other: str) -> str:
@@ -172,7 +172,7 @@ def bounds(found: Bounds) -> str:
 
 
 def cost(counts: Counts, iterations: int, seconds: float) -> str:
-    """What was asked, and how much of it took work."""
+    """The number of queries, and how many of them took work."""
     parts = [
         count(counts.membership, "membership query", "membership queries") + _worked(counts.membership_worked),
         count(counts.conjectures, "conjecture") + _worked(counts.conjectures_worked),
@@ -194,7 +194,7 @@ def sizes(picture: Picture) -> str:
 
 
 def doomed(picture: Picture, explanation: Explanation) -> str:
-    """From where there is no escape, and in which sense."""
+    """The doomed states, and in which sense."""
     said = f"{'state' if len(picture.doomed) == 1 else 'states'} {', '.join(map(str, picture.doomed))}"
     if explanation.ends:  # there is no other way to end
         return said
@@ -234,7 +234,7 @@ def _of_each_end(ways: Sequence[Witness]) -> list[Witness]:
 
 
 def _ways(
-    ways: Sequence[Way], total: int | None, alphabet: Alphabet, width: int, comparison: Comparison | None = None
+    ways: Sequence[WordExample], total: int | None, alphabet: Alphabet, width: int, comparison: Comparison | None = None
 ) -> Iterator[Line]:
     """The first words, each with an input that gives it, and what other versions do there."""
     for way in ways[:MOST_HISTORIES]:

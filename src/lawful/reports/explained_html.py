@@ -15,6 +15,7 @@ from lawful.reports import automaton_svg, explained
 from lawful.reports.automaton_drawing import (
     MOST_LINES,
     described,
+    distinct_failures,
     doomed_note,
     drawings,
     end_role,
@@ -23,7 +24,6 @@ from lawful.reports.automaton_drawing import (
     shown,
     side_title,
     title,
-    told_apart,
 )
 from lawful.reports.core import count
 from lawful.reports.drawing import LABEL_WIDTH
@@ -33,7 +33,7 @@ from lawful.reports.text_width import letters
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison
-    from lawful.explain.explanation import Edge, Picture, Way
+    from lawful.explain.explanation import Picture, PictureEdge, WordExample
     from lawful.explain.teacher import Alphabet
     from lawful.reports.drawing import Drawing
 
@@ -76,7 +76,7 @@ def render(
     data = {
         "events": [_event(event.label) for event in alphabet.events],
         "ends": alphabet.ends,
-        "failing": sorted(told_apart(subject)),
+        "failing": sorted(distinct_failures(subject)),
         "sizes": _sizes(),
         "panels": [_panel_data(part, subject, source) for part in parts],
     }
@@ -139,7 +139,7 @@ class _Part:
     title: str
     snapshots: Sequence[Snapshot]
     chosen: int
-    ways: Sequence[Way]
+    ways: Sequence[WordExample]
     total: int | None
     ends: str = ""
 
@@ -158,7 +158,7 @@ def _panel(
     return {
         "title": part.title,
         "ends": part.ends,
-        "legend": [*([doomed] if doomed else []), *(["Red: fails"] if told_apart(subject) else [])],
+        "legend": [*([doomed] if doomed else []), *(["Red: fails"] if distinct_failures(subject) else [])],
         "caption": explained.sizes(picture),
         "picture": automaton_svg.inline(drawing, placer=placer),
         "story": [(letter, labels[letter]) for letter in picture.story],
@@ -186,7 +186,7 @@ def _panel(
     }
 
 
-def _notes(way: Way, subject: Explanation | Comparison) -> list[str]:
+def _notes(way: WordExample, subject: Explanation | Comparison) -> list[str]:
     """What other versions do in the place of a way."""
     if isinstance(subject, Explanation) or not isinstance(way, Witness):
         return []
@@ -245,7 +245,7 @@ def _picture(picture: Picture, alphabet: Alphabet, source: SourceLines) -> dict[
     }
 
 
-def _edge(edge: Edge, alphabet: Alphabet, source: SourceLines) -> dict[str, Any]:
+def _edge(edge: PictureEdge, alphabet: Alphabet, source: SourceLines) -> dict[str, Any]:
     return {
         "source": edge.source,
         "letter": edge.letter,

@@ -1,4 +1,4 @@
-"""What a finding is known by from run to run: names and kinds of events, never numbers of lines or of objects."""
+"""Fingerprints that identify findings across runs: names and kinds of events, never line numbers or object ids."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _DIGITS = 16
 
 
 class Mark(NamedTuple):
-    """How a finding is recognised, and what a person can make of that."""
+    """The fingerprint of a finding, with its parts in words."""
 
     fingerprint: str
     law: str
     file: str | None
-    function: str  # around the place; nothing if nobody knows
+    function: str  # around the place; empty if unknown
     event: str  # that broke the law, or the rule that was broken
     places: tuple[str, ...] = ()  # of an anomaly: all of them, as `app.py work`
 
@@ -37,7 +37,7 @@ class Mark(NamedTuple):
 
 
 class Fingerprinter:
-    """Gives findings their marks. Those that nothing else tells apart are numbered, in the order in which they come."""
+    """Gives findings their marks. It numbers findings whose fingerprints would be equal, in their order."""
 
     def __init__(self, source: SourceLines) -> None:
         self._source = source
@@ -71,7 +71,7 @@ def _mark(finding: Finding, source: SourceLines) -> Mark:
         return Mark(known, finding.law, file, function, name, tuple(sorted(places)))
     how = "event" if isinstance(finding.rejected_at, int) else finding.rejected_at or "lost"
     event = finding.event or finding.doomed_event
-    # Without a place, the oldest event that is shown would be the finding's: which one that is, is chance.
+    # Without a place, the finding's event is the oldest one shown, which differs from run to run.
     place = finding.place_event if finding.file is not None else None
     law = _law(finding.law)
     known = _digest(law, how, _shape(event), _shape(place), file, function)

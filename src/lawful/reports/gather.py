@@ -43,11 +43,11 @@ def of_live(
         threads=run.threads,
         processes=run.processes,
         dropped=run.dropped,
-        omitted=run.omitted,
-        suppressed=run.suppressed,
+        omitted=run.log.omitted,
+        suppressed=run.log.suppressed,
         over_budget=0 if learner is None else learner.anomalies().omitted,
         known=_known(learner, source),
-        hidden=len(run.hidden),
+        hidden=len(run.log.hidden),
         baseline=baseline,
         faults=list(run.faults),
         warnings=run.warnings,
@@ -71,7 +71,7 @@ def marks_of(run: LawRun, source: SourceLines) -> list[Mark]:
 
 def all_marks(run: LawRun, source: SourceLines) -> list[Mark]:
     """The marks of the findings, then of those that are hidden."""
-    return marks([*run.findings, *run.hidden], source)
+    return marks([*run.findings, *run.log.hidden], source)
 
 
 def of_traces(

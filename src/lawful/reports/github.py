@@ -13,7 +13,7 @@ _PROPERTY = _DATA | {":": "%3A", ",": "%2C"}
 
 
 def render(report: Report) -> str:
-    """A line for each finding, then one for what else is to be known."""
+    """A line for each finding, each error and each warning, then the summary."""
     return "".join(f"{line}\n" for line in _lines(report))
 
 
@@ -50,10 +50,10 @@ def _text(item: Item) -> str:
 
 
 def command(name: str, text: str, properties: dict[str, object]) -> str:
-    """A workflow command. Whatever could end it, or begin another one, is written as GitHub wants it."""
-    told = ",".join(f"{key}={_escaped(_flat(str(value)), _PROPERTY)}" for key, value in properties.items())
+    """A workflow command. Characters that could end it, or begin another one, are escaped."""
+    attributes = ",".join(f"{key}={_escaped(_flat(str(value)), _PROPERTY)}" for key, value in properties.items())
     lines = "\n".join(_flat(line) for line in text.split("\n"))
-    return f"::{name} {told}::{_escaped(lines, _DATA)}"
+    return f"::{name} {attributes}::{_escaped(lines, _DATA)}"
 
 
 def _flat(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: no network, no other files, and no more trust than a text."""
+"""The report as one HTML file that needs no network and no other files, and cannot run code from the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from lawful import __version__
 from lawful.diagnostics import printable
-from lawful.reports.core import Judged, Report, about, count
+from lawful.reports.core import Judged, Report, count
 from lawful.reports.html_findings import Findings
 from lawful.reports.law_places import LawPlaces
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_MOST_RULES = 20_000
-_MOST_AUTOMATA = 40  # that are drawn
-_MOST_STATES = 40  # of one that can be taken in at a glance
+_MAX_RULES = 20_000
+_MAX_AUTOMATA = 40  # that are drawn
+_MAX_STATES = 40  # of an automaton that is drawn
 _LONG = 1.0  # seconds: of a shorter run, most of the judging is its beginning
 _PLAIN = 200  # findings for readers without scripts
 
@@ -38,8 +38,8 @@ def render(report: Report, *, title: str | None = None, now: datetime | None = N
         "report": report,
         "facts": list(_facts(report)),
         "notes": list(_notes(report)),
-        "plain": [(item.title, _where(item), item.message) for item in report.items[:_PLAIN]],
-        "known": [(item.title, _where(item), item.message) for item in report.known],
+        "plain": [(item.title, printable(item.place), item.message) for item in report.items[:_PLAIN]],
+        "known": [(item.title, printable(item.place), item.message) for item in report.known],
         "unshown": max(0, len(report.items) - _PLAIN),
         "confidence": [_class(summary) for summary in report.confidence],
         "picture": _picture(report.confidence),
@@ -58,18 +58,11 @@ def image(svg: str) -> str:
     return f"data:image/svg+xml,{quote(svg.encode('utf-8', 'replace'))}"
 
 
-def _where(item: Any) -> str:
-    finding = item.finding
-    if finding.file is None:
-        return printable(item.trace or "")
-    return printable(finding.file if finding.line is None else f"{finding.file}:{finding.line}")
-
-
 # -- the run -----------------------------------------------------------------------------------------------------------
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str, str]]:
-    """Numbers of the run: a label, the number, and what more is to be said."""
+    """Numbers of the run: a label, the number, and a remark."""
     hidden = f"{report.hidden:,} known, hidden" if report.hidden else ""
     yield "findings", f"{len(report.items):,}", hidden
     if report.known:
@@ -93,7 +86,7 @@ def _facts(report: Report) -> Iterator[tuple[str, str, str]]:
 
 
 def _notes(report: Report) -> Iterator[tuple[str, str]]:
-    """What went wrong, and what is missing."""
+    """Errors, warnings and remarks."""
     for text in report.faults:
         yield "error", printable(text)
     if report.dropped:
@@ -153,32 +146,25 @@ def _rules(learner: Learner | None) -> list[list[Any]]:
     from lawful.learning.window_protocol import RuleState
 
     every = chain(learner.history_rules().rules(), learner.rules(all=learner.parameters.all_rules))
-    rows = list(islice(every, _MOST_RULES + 1))
-    if len(rows) > _MOST_RULES:
+    rows = list(islice(every, _MAX_RULES + 1))
+    if len(rows) > _MAX_RULES:
         every = chain(learner.history_rules().rules(), learner.rules())
-        rows = list(islice((rule for rule in every if rule.state == RuleState.ENFORCING), _MOST_RULES))
+        rows = list(islice((rule for rule in every if rule.state == RuleState.ENFORCING), _MAX_RULES))
     return [
         [rule.satisfied, rule.failed, rule.contexts, rule.state.name.lower(), rule.pattern, str(rule)] for rule in rows
     ]
 
 
 def _laws(report: Report) -> Iterator[Json]:
-    """Each law once, those that were broken first."""
-    order = sorted(report.laws, key=lambda judged: judged.state != "broken")
-    seen: set[str] = set()
-    for judged in order:
-        name = judged.law.name
-        if name not in seen:
-            seen.add(name)
-            title, facts = about(judged.law)
-            yield {
-                "name": printable(name),
-                "state": judged.state,
-                "title": printable(title),
-                "facts": {key: printable(text) for key, text in facts.items() if key in ("rule", "fix", "docs")},
-                "source": judged.law.source,
-                "automaton": _automaton(judged) if len(seen) <= _MOST_AUTOMATA else None,
-            }
+    for number, (judged, (title, facts)) in enumerate(report.each_law()):
+        yield {
+            "name": printable(judged.law.name),
+            "state": judged.state,
+            "title": printable(title),
+            "facts": {key: printable(text) for key, text in facts.items() if key in ("rule", "fix", "docs")},
+            "source": judged.law.source,
+            "automaton": _automaton(judged) if number < _MAX_AUTOMATA else None,
+        }
 
 
 def _texts(report: Report, places: LawPlaces) -> dict[str, str]:
@@ -187,7 +173,7 @@ def _texts(report: Report, places: LawPlaces) -> dict[str, str]:
 
 
 def _automaton(judged: Judged) -> str | None:
-    """The law's automaton as a picture, if it has one that can be taken in."""
+    """The law's automaton as a picture, if it has one that is small enough."""
     from lawful.laws.rml.law import RmlLaw
 
     if not isinstance(judged.law, RmlLaw):
@@ -201,9 +187,9 @@ def _automaton(judged: Judged) -> str | None:
     law = judged.law
 
     def draw() -> str:
-        return automaton_svg.render_drawing(drawing(law.name, automaton(law, _MOST_STATES)), placer="own")
+        return automaton_svg.render_drawing(drawing(law.name, automaton(law, _MAX_STATES)), placer="own")
 
     try:
         return image(with_deep_recursion(draw))
-    except LawfulError:  # there is none, or it is too large
+    except LawfulError:  # the law has no finite automaton, or a large one
         return None

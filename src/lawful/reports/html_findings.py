@@ -1,4 +1,4 @@
-"""The findings as the HTML page has them: small rows of JSON, drawn only when somebody looks at them."""
+"""The findings in the HTML page: small rows of JSON, which its script draws when the reader opens them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _AROUND = 3  # lines of source before and after the one that matters
-_MOST_CONTEXTS = 20
-_MOST_SCENES = 5
-_MOST_OTHERS = 10
+_MAX_CONTEXTS = 20
+_MAX_SCENES = 5
+_MAX_OTHERS = 10
 _LONGEST_LINE = 240
 
 
@@ -69,7 +69,7 @@ class Findings:
         else:
             anomaly = finding.anomaly
             row["score"] = round(anomaly.score, 3)
-            row["bad"] = [self._scene(scene) for scene in anomaly.bad[:_MOST_SCENES]]
+            row["bad"] = [self._scene(scene) for scene in anomaly.bad[:_MAX_SCENES]]
             if anomaly.good is not None:
                 row["good"] = self._scene(anomaly.good)
         if item.diagram is not None:
@@ -83,7 +83,7 @@ class Findings:
             lines.update((number, _cut(text)) for number, text in found.items() if number not in lines)
 
     def _place(self, number: int | None, event: Event) -> int:
-        """Where in the list of events it is. Most are of interest to several findings."""
+        """The place of an event in the list of events. Several findings share most of them."""
         place = self._placed.get(id(event))
         if place is None:
             place = self._placed[id(event)] = len(self._events)
@@ -125,7 +125,7 @@ def _cut(text: str) -> str:
 
 
 def _facts(item: Item) -> Iterator[tuple[str, str]]:
-    """What is known about a finding, as labels and texts."""
+    """The facts of a finding, as labels and texts."""
     finding = item.finding
     if finding.count > 1:
         yield "seen", f"{count(finding.count, 'time')}{_when(finding)}"
@@ -137,9 +137,9 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
     if finding.doomed_at is not None:
         yield "lost", f"at event {finding.doomed_at}: whatever followed, the law could not be kept any more"
     if finding.expectation.bindings:
-        told = ", ".join(f"{name} = {short(value)}" for name, value in finding.expectation.bindings.items())
+        text = ", ".join(f"{name} = {short(value)}" for name, value in finding.expectation.bindings.items())
         others = finding.expectation.others
-        yield "bindings", told + (f" (and {count(others, 'other instance')})" if others else "")
+        yield "bindings", text + (f" (and {count(others, 'other instance')})" if others else "")
     if finding.made is not None:
         place = f" at {finding.made['file']}:{finding.made.get('line')}" if "file" in finding.made else ""
         yield "made", f"{finding.made.get('class') or finding.made.get('name') or 'object'}{place}"
@@ -151,9 +151,9 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
             f"{count(rule.satisfied, 'time')} at {count(rule.contexts, 'place')}; failed {count(rule.failed, 'time')}",
         )
         yield "score", f"{finding.anomaly.score:.2f}"
-        for other in finding.anomaly.others[:_MOST_OTHERS]:
+        for other in finding.anomaly.others[:_MAX_OTHERS]:
             yield "breaks", str(other)
-    for context, times in list(finding.contexts.items())[:_MOST_CONTEXTS]:
+    for context, times in list(finding.contexts.items())[:_MAX_CONTEXTS]:
         yield "in", context + (f" ({times:,} times)" if times > 1 else "")
     if item.trace is not None:
         yield "trace", item.trace

@@ -97,10 +97,10 @@ def _lines(case: _Case) -> Iterator[str]:
         yield "    " + _tag("testcase", attributes, end="/>")
         return
     yield "    " + _tag("testcase", attributes)
-    told: _Attributes = {"message": case.message}
+    reason: _Attributes = {"message": case.message}
     if case.kind != "skipped":
-        told["type"] = case.suite
-    yield f"      {_tag(case.kind, told)}{xml(case.text)}</{case.kind}>"
+        reason["type"] = case.suite
+    yield f"      {_tag(case.kind, reason)}{xml(case.text)}</{case.kind}>"
     yield "    </testcase>"
 
 
@@ -119,8 +119,8 @@ def _time(report: Report) -> _Attributes:
 
 
 def _tag(name: str, attributes: _Attributes, end: str = ">") -> str:
-    told = "".join(f' {key}="{_attribute(str(value))}"' for key, value in attributes.items())
-    return f"<{name}{told}{end}"
+    text = "".join(f' {key}="{_attribute(str(value))}"' for key, value in attributes.items())
+    return f"<{name}{text}{end}"
 
 
 def _attribute(value: str) -> str:

@@ -1,4 +1,4 @@
-"""What a law says: as text, as JSON, and its automaton as a drawing."""
+"""The report of `lawful laws explain`: a law's parts as text or JSON, and its automaton as a drawing."""
 
 from __future__ import annotations
 

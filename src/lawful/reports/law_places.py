@@ -16,7 +16,7 @@ Span = tuple[int, int, str]
 """First character, one past the last, and what it is: `refused` or `expected`."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
-_MOST = 200
+_MAX = 200
 
 
 class LawPlaces:
@@ -97,4 +97,4 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
     for span in sorted(set(spans)):
         if not found or span[0] >= found[-1][1]:
             found.append(span)
-    return found[:_MOST]
+    return found[:_MAX]

@@ -128,11 +128,11 @@ def summary_lines(run: LawRun, width: int = WIDTH, *, details: bool = False) -> 
 def _learned_summary(run: LawRun, learner: Learner, width: int, details: bool) -> Iterator[Line]:
     from lawful.reports import learned
 
-    if not (run.findings or run.hidden or run.laws or learner.events):
+    if not (run.findings or run.log.hidden or run.laws or learner.events):
         yield [Span("nothing was learned: there were no events of objects", "yellow")]
         return
     nothing = "nothing new" if _known(learner) else "nothing unusual"
-    parts = _total(run) if run.findings or run.hidden or run.laws else [Span(nothing, "green")]
+    parts = _total(run) if run.findings or run.log.hidden or run.laws else [Span(nothing, "green")]
     anomalies = sum(finding.anomaly is not None for finding in run.findings)
     parts += learned.over_budget(learner, anomalies)
     counted = _counted(run) if run.laws else [count(learner.events, "event"), *_processes(run)]
@@ -150,8 +150,8 @@ def _total(run: LawRun) -> list[Span]:
     parts = [Span(count(found, "finding"), "bold red" if found else "green")]
     if run.violations > found:
         parts.append(Span(f" ({count(run.violations, 'violation')})"))
-    if run.hidden:
-        parts.append(Span(f", {len(run.hidden):,} known and hidden"))
+    if run.log.hidden:
+        parts.append(Span(f", {len(run.log.hidden):,} known and hidden"))
     return parts
 
 
@@ -169,10 +169,10 @@ def _processes(run: LawRun) -> list[str]:
 
 
 def _remarks(run: LawRun) -> Iterator[str]:
-    if run.omitted:
-        yield f"{count(run.omitted, 'violation')} at further places not listed"
-    if run.suppressed:
-        yield f"{count(run.suppressed, 'violation')} ignored, as the source or the project asks"
+    if run.log.omitted:
+        yield f"{count(run.log.omitted, 'violation')} at further places not listed"
+    if run.log.suppressed:
+        yield f"{count(run.log.suppressed, 'violation')} ignored, as the source or the project asks"
     if run.dropped:
         yield f"{count(run.dropped, 'event')} dropped: findings may be wrong or missing without them"
     for text in run.faults:
@@ -269,7 +269,7 @@ def render_json(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: 
     from lawful.reports.fingerprints import marks
     from lawful.reports.json import known_json, opening, rejection_json
 
-    found = marks([*run.findings, *run.hidden], SourceLines(folder))
+    found = marks([*run.findings, *run.log.hidden], SourceLines(folder))
     shown = len(run.findings)
     report: dict[str, Any] = {**opening("run"), **run.snapshot(), "violations": run.violations, "seconds": run.seconds}
     report["laws"] = [encodable(law) for law in report["laws"]]
@@ -288,6 +288,7 @@ def render_json(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: 
     if baseline is not None:
         report["baseline"] = known_json(baseline, found[shown:])
     if run.learner is not None:
+        from lawful.learning.learned_json import anomaly_json
         from lawful.reports.learned import clean, plain_json
 
         learner = run.learner.learner
@@ -295,7 +296,7 @@ def render_json(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: 
         for at, finding in enumerate(run.findings):
             if finding.anomaly is not None:
                 report["findings"][at] = clean(
-                    report["findings"][at] | {"anomaly": learner.anomaly_json(finding.anomaly)}
+                    report["findings"][at] | {"anomaly": anomaly_json(finding.anomaly, learner.numbering)}
                 )
     try:
         return _encoded(report)

@@ -1,4 +1,4 @@
-"""Pages that need nothing else: style, script and data are in them, and nothing but their own script can run."""
+"""HTML pages with style, script and data inside; their content security policy lets only their own script run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 from lawful.diagnostics import all_encodable
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-# In a script element these could end it or begin a comment; JSON can say them otherwise.
+# These characters could end a script element or begin a comment; JSON can escape them.
 _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
@@ -41,7 +41,7 @@ def embedded(data: Any) -> str:
     """JSON that can stand inside a script element."""
     try:
         encoded = msgspec.json.encode(data)
-    except UnicodeEncodeError:  # a name that is no text; there are few of them, and to look for them takes a while
+    except UnicodeEncodeError:  # a surrogate; these are rare, and looking for them takes a while
         encoded = msgspec.json.encode(all_encodable(data))
     return encoded.decode().translate(_ESCAPES)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _FINGERPRINT = "lawful/v1"
 _ROOT = "%SRCROOT%"
-_MOST_CONTEXTS = 20
+_MAX_CONTEXTS = 20
 
 Json = dict[str, Any]
 
@@ -89,7 +89,7 @@ def _rules(report: Report) -> Iterator[Json]:
 
 
 def _page(law: str, docs: str) -> str | None:
-    """Where one can read why a law is there: it says so itself, or it is one of the catalogue."""
+    """The page about a law: the one that the law names, or that of the catalogue."""
     if docs.startswith("https://"):
         return docs.split()[0]
     return catalog.load(law).url if law in catalog.names() else None
@@ -149,7 +149,7 @@ def _properties(item: Item) -> Json:
     if item.trace is not None:
         found["trace"] = item.trace
     if finding.contexts:
-        found["contexts"] = list(finding.contexts)[:_MOST_CONTEXTS]
+        found["contexts"] = list(finding.contexts)[:_MAX_CONTEXTS]
     if finding.anomaly is not None:
         found["rule"] = str(finding.anomaly.rule)
     return found

@@ -60,7 +60,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is to be said about the last message, or about the end: facts, each under a label."""
+    """A note about the last message, or about the end: facts, each under a label."""
 
     title: str
     facts: tuple[tuple[str, str], ...] = ()
@@ -74,7 +74,7 @@ class Diagram:
     participants: tuple[Participant, ...]
     messages: tuple[Message, ...]
     subtitle: str = ""
-    before: str = ""  # what is to be said of messages before the first
+    before: str = ""  # a remark about messages before the first
     note: Note | None = None
 
 
@@ -136,7 +136,7 @@ def _numbered(message: Message) -> str:
 
 
 def _coded(text: str) -> str:
-    """Whatever might mean something to Mermaid stands as its code; never nothing at all, which it would not take."""
+    """Text in which every special character is a code; never empty, because Mermaid refuses that."""
     flat = _flat(text) or "?"
     flat = flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 1]}…"
     return "".join(char if char.isalnum() or char in _HARMLESS else f"#{ord(char)};" for char in flat)
@@ -146,7 +146,7 @@ def _coded(text: str) -> str:
 
 
 def _flat(text: str) -> str:
-    """On one line, and nothing in it that steers."""
+    """On one line, without control characters."""
     return printable(" ".join(text.split()))
 
 
@@ -171,7 +171,7 @@ def render_svg(diagram: Diagram) -> str:
 
 
 class _Picture:
-    """Places everything, and then draws it."""
+    """Computes the layout, and then draws it."""
 
     def __init__(self, diagram: Diagram) -> None:
         self._diagram = diagram
@@ -324,7 +324,7 @@ class _Picture:
         yield _text(middle, y, words, _SMALL, anchor="middle", fill=_DIM)
 
     def _note(self, top: float) -> tuple[list[str], int]:
-        """What is drawn below the lifelines, and where the picture ends."""
+        """The note below the lifelines, and where the picture ends."""
         note = self._diagram.note
         if note is None:
             return [], round(top + 4)

@@ -1,4 +1,4 @@
-"""Lines of source files, for reports. They are read when the report is made, and nothing of the program is asked."""
+"""Lines of source files, for reports. They are read from the files, never from the running program."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SourceLines:
         return {each: lines[each - 1].rstrip("\r") for each in range(first, last + 1)}
 
     def function(self, file: str | None, number: int | None) -> str:
-        """The function or class around a line, by its name in the module; nothing if there is none or nobody knows."""
+        """The qualified name of the function or class around a line; empty if there is none, or it is unknown."""
         if file is None or number is None:
             return ""
         if file not in self._functions:
@@ -70,7 +70,7 @@ class SourceLines:
     def _read(self, file: str) -> list[str]:
         path = os.path.join(self._folder, file)
         try:
-            # Something that is no regular file could keep us waiting for ever.
+            # Reading something else than a regular file could block for ever.
             if not os.path.isfile(path) or os.path.getsize(path) > _LONGEST_FILE:
                 return []
             with tokenize.open(path) as source:  # in the encoding that the file says it has

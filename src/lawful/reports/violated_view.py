@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 MOST = 20
 """How many messages are shown before the one that is not allowed, if nothing else is asked."""
 
-_MOST_ARGUMENTS = 6
+_MAX_ARGUMENTS = 6
 _CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 Id = int | str | None
 
 
 def violated_view(run: TraceRun, case: Case, most: int = MOST) -> Diagram | None:
-    """The diagram of a law broken on a trace; None if it is no view, or not broken."""
+    """The diagram of a law broken on a trace; None if it is not a view, or not broken."""
     monitor, finding = case.monitor, case.finding
     if finding is None or not isinstance(monitor, GrammarMonitor):
         return None
@@ -45,7 +45,7 @@ def violated_view(run: TraceRun, case: Case, most: int = MOST) -> Diagram | None
 
 
 def violated_live(run: LawRun, finding: Finding, most: int = MOST, program: str = "") -> Diagram | None:
-    """The diagram of a law broken by a running program; None if it is no view."""
+    """The diagram of a law broken by a running program; None if it is not a view."""
     law = next((each.law for each in run.laws if each.law.name == finding.law), None)
     if not isinstance(law, GrammarLaw) or (finding.rejection is None and finding.doomed_event is None):
         return None
@@ -55,7 +55,7 @@ def violated_live(run: LawRun, finding: Finding, most: int = MOST, program: str 
 
 
 def _ids(key: Id, event: Event | None) -> Iterator[Any]:
-    """As what the id of a group may stand in events."""
+    """The forms that the id of a group may have in events."""
     yield key
     if event is not None:
         yield event.get("groupId")
@@ -186,7 +186,7 @@ class _Participants:
         method = str(event.get("name", "")).rpartition(".")[2]
         if event.get("reply") is not True:
             parts = list(self._arguments(event))
-            shown = parts if len(parts) <= _MOST_ARGUMENTS else [*parts[:_MOST_ARGUMENTS], "…"]
+            shown = parts if len(parts) <= _MAX_ARGUMENTS else [*parts[:_MAX_ARGUMENTS], "…"]
             return f"{method}({', '.join(shown)})"
         if event.get("exception") is not None:
             return f"{method} raised {event['exception']}"

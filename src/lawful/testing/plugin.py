@@ -1,4 +1,4 @@
-"""The pytest plugin: watches a test session, and says which test broke which law."""
+"""The pytest plugin: watches a test session, and reports which test broke which law."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _P = ParamSpec("_P")
 
 _NAME = "lawful-watching"
 _OUTPUT = "lawful"  # under which a worker's findings travel
-_DETAILS = 2  # how often -v is given, to see what was learned
+_DETAILS = 2  # how many -v show the learned rules
 _FAILED = pytest.ExitCode.TESTS_FAILED
 
 
@@ -48,7 +48,7 @@ def _distributes(options: argparse.Namespace) -> bool:
 
 
 def _safely(method: Callable[Concatenate[Plugin, _P], None]) -> Callable[Concatenate[Plugin, _P], None]:
-    """A fault in here is told in the summary and ends the watching; it never reaches a test."""
+    """An internal error is reported in the summary and ends the watching; it never reaches a test."""
 
     def safe(self: Plugin, /, *args: _P.args, **named: _P.kwargs) -> None:
         try:
@@ -62,7 +62,7 @@ def _safely(method: Callable[Concatenate[Plugin, _P], None]) -> Callable[Concate
 class Plugin:
     """The hooks of one session.
 
-    None of them stands between pytest and a test: what a test raises passes through no frame of ours.
+    None of them wraps a test: an exception of a test passes through no frame of Lawful.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Plugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, None, None]:
-        outer = self._watch.live.context
+        outer = self._watch.live.log.context
         self._enter(f"{self._test} (setup of {_fixture(fixturedef)})")
         yield
         self._enter(outer)
@@ -135,11 +135,11 @@ class Plugin:
     def _enter(self, context: str | None) -> None:
         self._watch.enter(context)
 
-    # -- what is told -----------------------------------------------------------------------------
+    # -- reports ----------------------------------------------------------------------------------
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-        phase = self._watch.live.context
+        phase = self._watch.live.log.context
         self._enter(None)
         outcome = yield
         if outcome.exception is None:
@@ -150,9 +150,9 @@ class Plugin:
     @_safely
     def _add_to_report(self, report: pytest.TestReport, phase: str) -> None:
         broken = changed_findings(self._watch.live, self._counts)
-        told = self._reports.new(broken, self._watch.live) if broken else []
-        if told:
-            report.sections.append((f"lawful {phase}", "\n".join(_in_one_line(each) for each in told)))
+        shown = self._reports.new(broken, self._watch.live) if broken else []
+        if shown:
+            report.sections.append((f"lawful {phase}", "\n".join(_in_one_line(each) for each in shown)))
         if broken:
             self._news.update((each.key, each) for each in broken)
         if phase == "teardown" and self._news and self._is_worker:
@@ -169,7 +169,7 @@ class Plugin:
         self._watch.stop()
         live = self._watch.live
         if self._workers is not None:
-            live.processes = 0  # this one has seen nothing
+            live.processes = 0  # this process runs no tests
             self._workers.merge_into(live)
             if self._watch.learns:
                 self._watch.learn_from(self._workers.learned())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SessionReports:
-    """What is written at the end of a session. A baseline that is wrong is told before it begins."""
+    """The reports at the end of a session. A wrong baseline is an error before it begins."""
 
     def __init__(self, options: SessionOptions) -> None:
         self._options = options
@@ -30,16 +30,16 @@ class SessionReports:
             self._known = KnownFindings(options.baseline, self._folder, update=options.update)
 
     def new(self, findings: list[Finding], run: LawRun) -> list[Finding]:
-        """Those of a run's findings that are not known."""
+        """Those of a run's findings that the baseline does not know."""
         if self._known is None:
             return findings
         if self._options.update:
-            return []  # at the end all are
+            return []  # at the end the baseline knows all of them
         known = {finding.key for finding in self._known.known(run.findings)}
         return [finding for finding in findings if finding.key not in known]
 
     def settle(self, run: LawRun) -> None:
-        """Hide the findings that are known, or write them down."""
+        """Hide the known findings, or write the baseline."""
         if self._known is None:
             return
         try:

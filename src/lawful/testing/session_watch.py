@@ -1,4 +1,4 @@
-"""The watch over a test session: what it is told to look at, where it stands, and what has gone wrong with it."""
+"""The watch over a test session: its options, its state, and its errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """What the options and the project's configuration ask for."""
+    """The options of a session, with the project's configuration."""
 
     settings: Settings
     laws: tuple[Law, ...]
@@ -44,8 +44,10 @@ class SessionOptions:
 
 
 def read_options(options: argparse.Namespace, rootdir: Path, worker: str | None) -> SessionOptions:
-    """What the project's configuration and the options ask for together."""
+    """The options of the command line together with the project's configuration."""
     project = find_project(rootdir)
+    values = {name.removeprefix("lawful_"): value for name, value in vars(options).items()}
+    sampling = config.SamplingConfig(**{name: values[name] for name in config.settings(config.SamplingConfig)})
     given = config.Config(
         laws=tuple(options.lawful_law),
         calls=tuple(options.lawful_calls),
@@ -55,14 +57,7 @@ def read_options(options: argparse.Namespace, rootdir: Path, worker: str | None)
         baseline=options.lawful_baseline,
         fail_on="finding" if options.lawful_fail else None,
         learn=config.LearnConfig(store=options.lawful_store),
-        sampling=config.SamplingConfig(
-            confidence=options.lawful_confidence,
-            error_rate=options.lawful_error_rate,
-            policy=options.lawful_policy,
-            overhead=options.lawful_overhead,
-            seed=options.lawful_seed,
-            store=options.lawful_store,
-        ),
+        sampling=sampling,
     )
     both = config.combined(config.load(os.fspath(project)), given)
     if both.trace is not None:
@@ -109,7 +104,7 @@ def _reporting(chosen: SessionOptions, options: argparse.Namespace, baseline: st
 
 
 def _refuse_python_file(path: str, what: str) -> None:
-    """Who forgets the file for a report has named the tests in its place."""
+    """Refuse to overwrite Python code: a user who forgets the option's file names the tests in its place."""
     if path.endswith(".py") and os.path.exists(path):
         hint = "the option is followed by the name of a new file, and then by the tests"
         raise LawfulError("usage", f"the {what} would overwrite Python code", where=path, hint=hint)
@@ -140,7 +135,7 @@ def _worker_trace(trace: str, worker: str | None) -> str:
 
 
 class SessionWatch:
-    """One session under watch, or, where its tests run in other processes, the place to gather what these saw."""
+    """One session under watch; if its tests run in other processes, it merges their results."""
 
     def __init__(self, chosen: SessionOptions) -> None:
         self._settings = settings = chosen.settings
@@ -158,7 +153,7 @@ class SessionWatch:
 
     @property
     def live(self) -> LawRun:
-        """What was seen and found so far."""
+        """The events and findings so far."""
         return self._idle if self._session is None else self._session.live
 
     @property
@@ -176,7 +171,7 @@ class SessionWatch:
             self._confidence_history.recall(session.sampler.confidence)
         try:
             session.start()
-        except Exception as error:  # a fault of ours, or too many watch this process already
+        except Exception as error:  # an internal error, or too many tools watch this process already
             self.refused = f"{type(error).__name__}: {error}"
             with suppress(Exception):
                 session.finish()
@@ -185,7 +180,7 @@ class SessionWatch:
         self._session = session
 
     def _tracking(self) -> SampleTracking | None:
-        """Where tests run in other processes, the place for what these have sampled."""
+        """The samples of other processes, if tests run there."""
         if self._settings.demand is None:
             return None
         from lawful.engine.sample_tracking import SampleTracking
@@ -196,7 +191,7 @@ class SessionWatch:
         return tracking
 
     def discard(self) -> None:
-        """Forget what was seen so far: the tests run elsewhere."""
+        """Forget the events so far: the tests run in other processes."""
         self.stop()
         self._session = None
 
@@ -204,25 +199,25 @@ class SessionWatch:
         """What happens from now on belongs to this part of the session."""
         if self._session is not None and not self._session.finished:
             self._session.tracer.flush()
-            self._session.live.context = context
+            self._session.live.log.context = context
 
     def stop(self) -> None:
         """Watch no more."""
         if self._session is not None:
             self._session.finish()
 
-    # -- what is learned --------------------------------------------------------------------------
+    # -- learning ---------------------------------------------------------------------------------
 
     @property
     def learns(self) -> bool:
         return self._settings.learn is not None
 
     def learned(self) -> dict[str, Any] | None:
-        """What this process has counted, for another one that brings it together."""
+        """The counts of this process, for another one that merges them."""
         return None if self.live.learner is None else self.live.learner.learner.snapshot()
 
     def learn_from(self, processes: Iterable[Mapping[str, Any]]) -> None:
-        """Bring together what other processes have counted."""
+        """Merge the counts of other processes."""
         from lawful.engine.live_learning import LiveLearner
 
         assert self._settings.learn is not None
@@ -238,7 +233,7 @@ class SessionWatch:
             self._memory.recall(live.learner)
 
     def keep(self) -> None:
-        """Add what was counted to the store."""
+        """Add the counts to the store."""
         if self._confidence_history is not None and self.live.tracking is not None:
             try:
                 self._confidence_history.keep(self.live.tracking.confidence)
@@ -253,7 +248,7 @@ class SessionWatch:
         self.live.learner.learner.change(all_rules=False)
 
     def fail(self, error: Exception) -> None:
-        """A fault of ours: tell it, and let the session go on without us."""
+        """Report an internal error, and let the session go on unwatched."""
         self.live.fail(error)
         with suppress(Exception):
             self.stop()

@@ -1,4 +1,4 @@
-"""What the workers of pytest-xdist have seen, brought together: each is a process with a run of its own."""
+"""The results of pytest-xdist's workers, merged: each worker is a process with a run of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEARNED = "learned"
 def pack(run: LawRun, findings: Iterable[Finding] | None = None, *, learned: Mapping[str, Any] | None = None) -> str:
     """A run's snapshot, with all or only some of its findings, as text that every channel can carry.
 
-    Without anomalies: these are looked for when what all workers have `learned` is together.
+    Without anomalies: the controller looks for these in the merged counts (`learned`) of all workers.
     """
     snapshot = run.snapshot()
     findings = run.findings if findings is None else findings
@@ -39,7 +39,7 @@ class WorkerResults:
 
     @property
     def lost(self) -> list[str]:
-        """The workers that went, or were left, without a last word."""
+        """The workers that ended without their last snapshot."""
         return [worker for worker in self._begun if worker not in self._whole]
 
     def begin(self, worker: str) -> None:
@@ -55,11 +55,11 @@ class WorkerResults:
         self._parts[worker] = snapshot
 
     def end(self, worker: str, packed: str) -> None:
-        """A worker is down, and this is all it has found."""
+        """A worker has ended; this is its last snapshot."""
         self._whole[worker] = json.loads(packed)
 
     def learned(self) -> Iterator[Mapping[str, Any]]:
-        """What the workers have counted, of those that had a last word."""
+        """The counts of the workers that sent a last snapshot."""
         for worker in sorted(self._whole, key=_in_order):
             if _LEARNED in self._whole[worker]:
                 yield self._whole[worker][_LEARNED]

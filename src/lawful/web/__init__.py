@@ -1,1 +1,1 @@
-"""What is served over the network: the dashboard of a run, and the oracle for programs in any language."""
+"""Servers: the dashboard of a run, and the oracle for programs in any language."""

@@ -16,13 +16,13 @@ from lawful.web.link import ServerSide
 from lawful.web.security import Guard, answered_names
 from lawful.web.serving import address, server
 
-_MOST_LINE = 64_000_000
+_MAX_LINE = 64_000_000
 _VIEWERS_TIMEOUT = 600.0  # seconds that those who look on may go on doing so, after the end
 _POLL_INTERVAL = 1.0  # in which a page may come back
 
 
 async def _serve(listening: socket.socket, link: socket.socket, token: str) -> None:
-    reader, writer = await asyncio.open_connection(sock=link, limit=_MOST_LINE)
+    reader, writer = await asyncio.open_connection(sock=link, limit=_MAX_LINE)
     hub = DashboardHub(ServerSide(writer.write))
     host, port = address(listening)
     guard = Guard(application(hub), token=token or None, hosts=answered_names(host, port), open_paths=("/static/",))

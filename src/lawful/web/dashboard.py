@@ -1,4 +1,4 @@
-"""The dashboard: a page that shows a run as it goes on, and the calls by which it is steered."""
+"""The dashboard: a page that shows a run as it goes on, and the calls that control it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from starlette.routing import Route
 from lawful.web.link import LOOK, PERIOD, STATE, ServerSide
 
 MAX_VIEWERS = 20
-_MOST_BODY = 1_000_000
+_MAX_BODY = 1_000_000
 _COMMAND_TIMEOUT = 10.0  # seconds that a command may take
 _STATE_TIMEOUT = 3.0  # that a look at the state may take
 _STATIC = {
@@ -29,9 +29,9 @@ _STATIC = {
 
 
 class DashboardHub:
-    """Between the link to the program and all who look on.
+    """Connects the link to the program with all viewers.
 
-    Nobody has a queue: who is ready is told what is new since the last time. So a slow client costs nothing.
+    No viewer has a queue: one that is ready gets all changes since its last time. So a slow viewer costs nothing.
     """
 
     def __init__(self, side: ServerSide) -> None:
@@ -59,14 +59,14 @@ class DashboardHub:
         self.side.end()
         for future in self._asked.values():
             if not future.done():
-                future.set_result({"error": _OVER})
+                future.set_result(_OVER)
         self._asked.clear()
         self.tell()
 
     async def ask(self, command: dict[str, Any], timeout: float = _COMMAND_TIMEOUT) -> dict[str, Any]:
         """Have a command carried out."""
         if self.side.ask is None:
-            return {"error": _OVER}
+            return _OVER
         self._last += 1
         number = self._last
         future = self._asked[number] = asyncio.get_running_loop().create_future()
@@ -74,12 +74,12 @@ class DashboardHub:
         try:
             return await asyncio.wait_for(future, timeout)
         except TimeoutError:
-            return {"error": {"slug": "control-time", "message": "the program does not answer", "hint": None}}
+            return _error("control-time", "the program does not answer")
         finally:
             self._asked.pop(number, None)
 
     async def refresh(self) -> None:
-        """See to it that what is known is not old. While nobody looks, the program does not tell by itself."""
+        """Ask the program for its state if the last one is old: without viewers it sends none."""
         known = -1
         while time.monotonic() > self.side.time + PERIOD or (self.side.more and known < len(self.side.findings)):
             known = len(self.side.findings)
@@ -87,13 +87,13 @@ class DashboardHub:
                 return
 
     def _count_viewers(self, change: int) -> None:
-        """One more looks on, or one less."""
+        """Count one viewer more or less; tell the program if there are viewers at all."""
         before, self.viewers = self.viewers, self.viewers + change
         if self.side.ask is not None and bool(before) != bool(self.viewers):
             self.side.ask(msgspec.json.encode({"do": LOOK, "on": bool(self.viewers)}) + b"\n")
 
     async def stream(self) -> AsyncIterator[ServerSentEvent]:
-        """What is new, again and again, until the run is over and all is told."""
+        """The changes, again and again, until the run is over and the viewer has all of them."""
         self._count_viewers(1)
         version = 0
         try:
@@ -101,9 +101,9 @@ class DashboardHub:
                 return
             while True:
                 news = self._news
-                reached, told = self.side.since(version)
+                reached, changes = self.side.since(version)
                 if reached > version or version == 0:
-                    yield ServerSentEvent(data=msgspec.json.encode(told).decode(), id=str(reached))
+                    yield ServerSentEvent(data=msgspec.json.encode(changes).decode(), id=str(reached))
                     version = max(reached, 1)
                 if version >= self.side.version:
                     if self.side.over:
@@ -114,8 +114,11 @@ class DashboardHub:
             self._count_viewers(-1)
 
 
-_KIND = "say so in a header: Content-Type: application/json"
-_OVER = {"slug": "control-over", "message": "the program is not watched any more", "hint": None}
+def _error(slug: str, message: str, hint: str | None = None) -> dict[str, Any]:
+    return {"error": {"slug": slug, "message": message, "hint": hint}}
+
+
+_OVER = _error("control-over", "the program is not watched any more")
 
 
 def application(hub: DashboardHub) -> Starlette:
@@ -141,17 +144,17 @@ def application(hub: DashboardHub) -> Starlette:
 
     async def do(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            error = {"slug": "control-value", "message": "a command is sent as JSON", "hint": _KIND}
-            return _json({"error": error}, 415)
+            hint = "say so in a header: Content-Type: application/json"
+            return _json(_error("control-value", "a command is sent as JSON", hint), 415)
         body = b""
         async for part in request.stream():
             body += part
-            if len(body) > _MOST_BODY:
-                return _json({"error": {"slug": "control-value", "message": "that is too long", "hint": None}}, 413)
+            if len(body) > _MAX_BODY:
+                return _json(_error("control-value", "that is too long"), 413)
         try:
             command = msgspec.json.decode(body, type=dict[str, Any])
         except msgspec.DecodeError as error:
-            return _json({"error": {"slug": "control-value", "message": str(error), "hint": None}}, 400)
+            return _json(_error("control-value", str(error)), 400)
         answer = await hub.ask(command)
         return _json(answer, 400 if "error" in answer else 200)
 

@@ -20,7 +20,7 @@ RECORDING = "lawful-run.jsonl"
 
 
 def start_dashboard(session: Session, listening: socket.socket, token: str, *, program: str) -> None:
-    """Start the server on this socket, and let it look at the session."""
+    """Start the server on this socket, and link it to the session."""
     ours, theirs = socket.socketpair()
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
@@ -42,18 +42,18 @@ def start_dashboard(session: Session, listening: socket.socket, token: str, *, p
 
 
 def _start(command: list[str], environment: Mapping[str, str], inherited: Sequence[int], *, quiet: bool) -> None:
-    """Start a program that is no child of this process: a program that waits for its children must not meet it.
+    """Start the server as a process that is not a child of this one: the program may wait for all its children.
 
-    It has a session of its own, so that Ctrl-C is for the program alone. The program waits for two forks, and not for
-    another interpreter to begin.
+    It has a process session of its own, so that Ctrl-C reaches only the program. This waits for two forks, but not for
+    the other interpreter to start.
     """
-    told, telling = os.pipe()  # closes by itself when the other program begins
+    reading, writing = os.pipe()  # closes by itself when the other program begins
     between = os.fork()
     if not between:
-        _become(command, environment, inherited, telling, quiet=quiet)
-    os.close(telling)
+        _become(command, environment, inherited, writing, quiet=quiet)
+    os.close(writing)
     os.waitpid(between, 0)
-    with os.fdopen(told, "rb") as report:
+    with os.fdopen(reading, "rb") as report:
         refused = report.read()
     if refused:
         number = int(refused)
@@ -61,7 +61,7 @@ def _start(command: list[str], environment: Mapping[str, str], inherited: Sequen
 
 
 def _become(
-    command: list[str], environment: Mapping[str, str], inherited: Sequence[int], telling: int, *, quiet: bool
+    command: list[str], environment: Mapping[str, str], inherited: Sequence[int], writing: int, *, quiet: bool
 ) -> NoReturn:
     try:
         os.setsid()
@@ -74,6 +74,6 @@ def _become(
             os.set_inheritable(number, True)
         os.execve(command[0], command, environment)
     except OSError as error:
-        os.write(telling, str(error.errno).encode())
+        os.write(writing, str(error.errno).encode())
     finally:
         os._exit(1)

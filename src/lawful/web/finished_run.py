@@ -1,4 +1,4 @@
-"""A run that is over, shown by the dashboard: its report in JSON is all there is."""
+"""The dashboard of a run that is over, from its report in JSON."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lawful.engine.wording import describe
 from lawful.errors import LawfulError
 from lawful.web.link import ServerSide
 
-_MOST_RULES = 2_000
+_MAX_RULES = 2_000
 
 
 def load(path: str) -> ServerSide:
-    """What a report says, as the dashboard has it. Whatever is wrong with the file is an error with a slug."""
+    """The run in a report, as the dashboard shows it. A wrong file is an error with a slug."""
     try:
         with open(path, "rb") as file:
             report = msgspec.json.decode(file.read())
@@ -29,10 +29,10 @@ def load(path: str) -> ServerSide:
         raise _no_report(path, "this is not the report of a run")
     side = ServerSide()
     try:
-        told = {"state": _state(report, path), "findings": _findings(report), "answers": []}
+        message = {"state": _state(report, path), "findings": _findings(report), "answers": []}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _no_report(path, f"the report is not whole: {type(error).__name__}: {error}") from None
-    side.take(msgspec.json.encode(told))
+    side.take(msgspec.json.encode(message))
     return side
 
 
@@ -79,7 +79,7 @@ def _state(report: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _learning(learned: dict[str, Any]) -> dict[str, Any]:
-    rules = [*learned["rules"], *learned.get("history_rules", ())][:_MOST_RULES]
+    rules = [*learned["rules"], *learned.get("history_rules", ())][:_MAX_RULES]
     return {
         "parameters": dict(learned["parameters"]),
         "events": learned["events"],
@@ -114,7 +114,7 @@ def _sampling(classes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _findings(report: dict[str, Any]) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = all_encodable(
+    message: list[dict[str, Any]] = all_encodable(
         [
             {
                 "number": number,
@@ -141,4 +141,4 @@ def _findings(report: dict[str, Any]) -> list[dict[str, Any]]:
             for number, finding in enumerate(report["findings"], 1)
         ]
     )
-    return told
+    return message

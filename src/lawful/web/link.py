@@ -1,7 +1,7 @@
 """The link between a program under watch and the server of its dashboard, which is another process.
 
-Lines of JSON over a socket. What the program's side sends is the newest state, never a backlog: if the server is slow
-or gone, the program does not notice.
+It sends lines of JSON over a socket. The program's side sends its newest state, never a backlog: a slow server, or
+none, does not slow the program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lawful.engine.control import Control
 
 LOOK = "look"
-"""The command with which the server says whether somebody looks at the run: otherwise no states are made."""
+"""The command with which the server says whether the run has viewers: without them no states are made."""
 STATE = "state"
 """The command with which it asks for one."""
 
@@ -30,13 +30,13 @@ PERIOD = 0.5  # seconds between two states
 _SHARE = 250  # a state is made so rarely that it takes this part of the time, at most
 _FIRST_SHARE = 10  # the same, while somebody who has just come waits for findings
 _IDLE_BEATS = 5  # beats from one look at the line to the next, while nobody looks at the run
-_MOST_LINE = 4_000_000  # bytes of a command
+_MAX_LINE = 4_000_000  # bytes of a command
 _END_TIMEOUT = 2.0  # seconds that the end of a run may wait for a server that does not read
-_MOST_FINDINGS = 200  # that are sent at once
+_MAX_FINDINGS = 200  # that are sent at once
 
 
 class ProgramSide:
-    """Attends a session: sends its state, carries out commands. It never waits, but for the last state."""
+    """The session's side: sends its state, carries out commands. It never waits, except for the last state."""
 
     def __init__(self, control: Control, connection: socket.socket) -> None:
         self._control = control
@@ -95,13 +95,13 @@ class ProgramSide:
             self._close()
 
     def _is_ours(self) -> bool:
-        """A program may close files that it has not opened, and open others, which get their numbers."""
+        """Is the socket still open? A program may close descriptors that it has not opened, and reuse their numbers."""
         connection = self._socket
         if connection is None:
             return False
         if identity(connection.fileno()) == self._identity:
             return True
-        connection.detach()  # it is somebody else's now, or nobody's
+        connection.detach()  # the number is the program's now, or unused
         self._socket = None
         return False
 
@@ -109,13 +109,13 @@ class ProgramSide:
 
     def _message(self) -> bytes:
         found = self._control.findings(self._sent)
-        self._more = len(found) > _MOST_FINDINGS
-        found = found[:_MOST_FINDINGS]
+        self._more = len(found) > _MAX_FINDINGS
+        found = found[:_MAX_FINDINGS]
         for each in found:
             self._sent[each["number"]] = Mark(each["count"], each["muted"], each["withdrawn"])
         answers, self._answers = self._answers, []
-        told = {"state": self._control.state(), "findings": found, "more": self._more, "answers": answers}
-        return msgspec.json.encode(told) + b"\n"
+        message = {"state": self._control.state(), "findings": found, "more": self._more, "answers": answers}
+        return msgspec.json.encode(message) + b"\n"
 
     def _carry_out(self, command: dict[str, Any]) -> None:
         if command.get("do") == LOOK:
@@ -152,7 +152,7 @@ class ProgramSide:
             if not part:
                 raise ConnectionError("the server has gone")
             self._unread += part
-            if len(self._unread) > _MOST_LINE:
+            if len(self._unread) > _MAX_LINE:
                 raise ConnectionError("a command is too long")
         *lines, self._unread = self._unread.split(b"\n")
         return [command for line in lines if isinstance(command := self._decoder.decode(line), dict)]
@@ -164,7 +164,7 @@ class ProgramSide:
 
 
 class ServerSide:
-    """What the server knows of the run, for all who look at it."""
+    """The server's side: the newest state of the run, and its findings."""
 
     def __init__(self, ask: Callable[[bytes], None] | None = None) -> None:
         """`ask` sends a line to the program; None: the run is over, and nothing can be asked."""
@@ -179,16 +179,16 @@ class ServerSide:
 
     def take(self, line: bytes) -> list[dict[str, Any]]:
         """Take in what the program's side has sent; the answers to commands that are in it."""
-        told = msgspec.json.decode(line)
+        message = msgspec.json.decode(line)
         self.version += 1
         self.time = time.monotonic()
-        self.state = told["state"]
+        self.state = message["state"]
         self.over = self.over or bool(self.state.get("over"))
-        self.more = bool(told.get("more"))
-        for finding in told["findings"]:
+        self.more = bool(message.get("more"))
+        for finding in message["findings"]:
             self.findings[finding["number"]] = finding
             self.changed[finding["number"]] = self.version
-        answers: list[dict[str, Any]] = told["answers"]
+        answers: list[dict[str, Any]] = message["answers"]
         return answers
 
     def end(self) -> None:
@@ -198,18 +198,18 @@ class ServerSide:
         self.ask = None
 
     def since(self, version: int, most: int = 200) -> tuple[int, dict[str, Any]]:
-        """What is new since a version, and the version that this is; of many findings only some, and the rest next."""
+        """The changes since a version, and the version reached; of many findings some now, and the rest next time."""
         new = [number for number, at in self.changed.items() if at > version]
         new.sort(key=lambda number: (self.changed[number], number))
         reached = self.version
         if len(new) > most:
-            # All that changed in one version are told together.
+            # All findings that changed in one version come together.
             reached = self.changed[new[most - 1]]
             new = [number for number in new if self.changed[number] <= reached]
-        told = {
+        message = {
             "state": self.state,
             "over": self.over,
             "findings": [self.findings[number] for number in new],
             "total": len(self.findings),
         }
-        return reached, told
+        return reached, message

@@ -32,7 +32,7 @@ _WORST = {Verdict.TRUE: 0, Verdict.CURRENTLY_TRUE: 1, Verdict.CURRENTLY_FALSE: 2
 
 @dataclass(frozen=True)
 class OracleOptions:
-    """What the oracle grants its clients."""
+    """The options of the oracle."""
 
     key: str | None = None  # a state for each value of this field, whatever connection it comes by
     answer_format: AnswerFormat = "verdict"
@@ -74,7 +74,7 @@ class OracleState:
 
 
 class Refusal(Exception):
-    """A message that is no event. The connection is kept."""
+    """A message that is not an event. The connection stays open."""
 
     def __init__(self, slug: str, message: str) -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ class Refusal(Exception):
 
 
 class Oracle:
-    """Laws, the states that clients have, and what they were told."""
+    """The laws, the states of all clients, and how many events were answered."""
 
     def __init__(self, laws: Sequence[Law], options: OracleOptions | None = None) -> None:
         self.laws = tuple(laws)
@@ -217,7 +217,7 @@ def application(oracle: Oracle) -> Starlette:
 
 
 def _stream(request: Request) -> tuple[str, str]:
-    """HTTP has no connections of which one could be sure: whoever wants a state of its own gives it a name."""
+    """The name of an HTTP client's state. HTTP connections are not reliable enough to stand for it."""
     return "stream", request.headers.get(STREAM_HEADER, "")
 
 

@@ -1,4 +1,4 @@
-"""Who may talk to a server of Lawful: the token, the names it answers to, where pages may come from."""
+"""Access to Lawful's servers: the token, the accepted host names and origins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _READING = ("GET", "HEAD")
 
 
 class Guard:
-    """In front of an application: lets in only who knows the token, asks by a known name, and comes from its own pages.
+    """In front of an application: refuses requests without the token, for an unknown host, or from another origin.
 
     To read, the token may stand in the address, because a browser's address bar and its event streams cannot send
     headers. What changes something must send it as a header, which no page of another origin can do. `open_paths` need

@@ -51,12 +51,12 @@ def location(host: str, port: int, token: str | None, scheme: str = "http") -> s
 
 
 def server(app: ASGIApp, *, most_bytes: int = 1_000_000, most_connections: int | None = None) -> uvicorn.Server:
-    """A server that says nothing, and does not wait for streams that never end when it stops."""
+    """A server that logs nothing, and does not wait for endless streams when it stops."""
     import logging
 
     import uvicorn
 
-    # Of each write to a client that has gone, asyncio would tell a line.
+    # asyncio would log every write to a client that has gone.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     return uvicorn.Server(
         uvicorn.Config(

@@ -32,7 +32,6 @@ from lawful.explain.automata import (
     minimise,
     project,
     relabelled,
-    symmetric_difference,
     union,
 )
 
@@ -51,7 +50,7 @@ PAIRS: dict[str, tuple[Callable[[Automaton, Automaton], Automaton], Rule]] = {
     "intersection": (intersection, operator.and_),
     "union": (union, operator.or_),
     "difference": (difference, lambda left, right: left and not right),
-    "symmetric_difference": (symmetric_difference, operator.xor),
+    "symmetric_difference": (lambda left, right: union(difference(left, right), difference(right, left)), operator.xor),
 }
 
 

@@ -11,12 +11,13 @@ from lawful.explain.teacher import (
     Alphabet,
     Answer,
     Bounds,
-    Conjecture,
     Counterexample,
     Counts,
     Event,
     Execution,
     Limits,
+    OptionalAnswers,
+    OptionalSourceParts,
     Report,
     Word,
 )
@@ -37,7 +38,7 @@ def random_target(dice: random.Random, states: int, letters: int) -> Automaton:
     return failing_after(random_automaton(dice, states, "abcdefgh"[:letters], 0.3))
 
 
-class Knowing:
+class Knowing(OptionalAnswers):
     """A teacher of a regular language, without bounds."""
 
     def __init__(self, target: Automaton) -> None:
@@ -57,7 +58,7 @@ class Knowing:
         self.asked.append(word)
         return Answer.YES if self.target.accepts(word) else Answer.NEVER
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self.counts.conjectures += 1
         given = Automaton(self.target.labels, automaton.initial, automaton.transitions, automaton.accepting)
         wrong = equivalent(self.target, given)
@@ -67,7 +68,7 @@ class Knowing:
         return None
 
 
-class Listed:
+class Listed(OptionalSourceParts):
     """A source of executions that were written down."""
 
     def __init__(self, letters: int, executions: Iterable[Execution]) -> None:

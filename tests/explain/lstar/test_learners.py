@@ -13,7 +13,7 @@ from explain.automata_oracle import CORES, using
 from explain.lstar.listed_teachers import Knowing, Listed, failing_after, random_executions, random_target
 from lawful.explain.automata import Automaton, equivalent, minimise, words
 from lawful.explain.lstar import AutomatonLearner, LearningInterrupted, TableLearner, TreeLearner
-from lawful.explain.teacher import Answer, Bounds, Conjecture, Counterexample, Counts, Execution, Word
+from lawful.explain.teacher import Answer, Bounds, Counterexample, Counts, Execution, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 LEARNERS = (TableLearner, TreeLearner)
@@ -138,7 +138,7 @@ def test_what_there_is_when_learning_is_stopped(learner: type[AutomatonLearner])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_ctrl_c_goes_through(learner: type[AutomatonLearner]) -> None:
     class Pressed(Knowing):
-        def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+        def counterexample(self, automaton: Automaton) -> Counterexample | None:
             raise KeyboardInterrupt
 
     learning = learner()

@@ -10,7 +10,7 @@ from explain.automata_oracle import all_words
 from explain.lstar.listed_teachers import Knowing, random_target
 from lawful.explain.automata import Automaton
 from lawful.explain.lstar.query_cache import CachedQueries
-from lawful.explain.teacher import Answer, Conjecture, Counterexample, Counts
+from lawful.explain.teacher import Answer, Counterexample, Counts
 
 ERROR = 2
 TARGET = Automaton.from_words([(0, 1, ERROR), (1, ERROR)], ("a", "b", "error"))
@@ -55,7 +55,7 @@ class Saying(Knowing):
         super().__init__(random_target(random.Random(1), 3, 2))
         self.said = list(said)
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         return self.said.pop(0)
 
 

@@ -10,9 +10,8 @@ import pytest
 from explain.lstar.listed_teachers import Knowing, Listed, random_executions, random_target
 from lawful.explain.automata import Automaton, live, minimise, words
 from lawful.explain.lstar import LearningInterrupted, TableLearner, ThreeValuedLearner, sat_fitting
-from lawful.explain.lstar.sample import Partial, Sample
+from lawful.explain.lstar.sample import Partial, Sample, merged
 from lawful.explain.lstar.sat_fitting import Fitting, different
-from lawful.explain.lstar.state_merging import merged
 from lawful.explain.teacher import Answer, Bounds, Counts, Execution, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 

@@ -66,14 +66,6 @@ def test_they_teach(tmp_path: Path) -> None:
     assert teacher.member(word("b", "error")) is Answer.NEVER
 
 
-def test_a_file_with_several_executions(tmp_path: Path) -> None:
-    lines = [call("setup"), call("app.run"), call("x"), call("app.run", kind="func_post"), call("app.run"), call("y")]
-    bad = written(tmp_path / "bad.jsonl", *lines)
-    source = trace_source([bad], begin="app.run")
-    assert words(source) == {(("run", "x", "error"), True), (("run", "y", "error"), True)}
-    assert {each.example for each in source.executions(Bounds(1, 9))} == {f"{bad}, event 2", f"{bad}, event 5"}
-
-
 def test_events_by_pattern_and_by_distance(tmp_path: Path) -> None:
     bad = written(tmp_path / "bad.jsonl", *(call(f"f{n}") for n in range(30)), call("f0"))
     assert trace_source([bad], events=["f1?", "f0"]).alphabet.labels == (

@@ -563,9 +563,9 @@ def test_laws_and_monitors_can_be_pickled() -> None:
 
 
 def test_compiling_is_the_same_in_another_process() -> None:
-    code = f"from lawful import grammar; print(grammar.compile({VIEW + NESTED!r}).program.table)"
+    code = f"from lawful import grammar; print(grammar.compile({VIEW + NESTED!r}).compiled.table)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == str(compiled(NESTED).program.table)
+    assert done.stdout.strip() == str(compiled(NESTED).compiled.table)
 
 
 def test_lark_is_not_imported_until_a_view_is_compiled() -> None:

@@ -15,8 +15,8 @@ import pytest
 from lawful import core, grammar
 from lawful.laws.grammar import functions
 from lawful.laws.grammar.law import GrammarLaw
-from lawful.laws.grammar.machine import Machine
-from lawful.laws.grammar.native import NativeMachine
+from lawful.laws.grammar.machine import PythonGrammarMachine
+from lawful.laws.grammar.native import NativeGrammarMachine
 from laws.grammar.test_oracle import usable
 from laws.grammar.tree_oracle import events, random_trace
 
@@ -43,11 +43,11 @@ CONDITIONS = [
 ]
 
 
-def machines(law: GrammarLaw) -> tuple[list[Machine | NativeMachine], list[list[str]]]:
+def machines(law: GrammarLaw) -> tuple[list[PythonGrammarMachine | NativeGrammarMachine], list[list[str]]]:
     warned: list[list[str]] = [[], []]
-    made: list[Machine | NativeMachine] = [
-        Machine(law.steps, law.dispatch, warned[0].append),
-        NativeMachine(core.native, law.tables, law.steps, warned[1].append),  # type: ignore[arg-type]
+    made: list[PythonGrammarMachine | NativeGrammarMachine] = [
+        PythonGrammarMachine(law.steps, law.dispatch, warned[0].append),
+        NativeGrammarMachine(core.native, law.tables, law.steps, warned[1].append),  # type: ignore[arg-type]
     ]
     return made, warned
 

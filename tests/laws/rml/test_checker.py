@@ -10,8 +10,8 @@ from textwrap import dedent
 import pytest
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, render_all
-from lawful.laws.rml.checker import check
 from lawful.laws.rml.equations import free_variables, nullable
+from lawful.laws.rml.law_warnings import check
 from lawful.laws.rml.parser import parse
 
 EVENTS = (

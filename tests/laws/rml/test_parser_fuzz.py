@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lawful.diagnostics import LawSourceError
-from lawful.laws.rml.checker import check
 from lawful.laws.rml.equations import own_arguments as own
 from lawful.laws.rml.equations import preorder, values
+from lawful.laws.rml.law_warnings import check
 from lawful.laws.rml.lexer import KEYWORDS, tokenize
-from lawful.laws.rml.operators import DATA_LEVELS, FUNCTIONS
 from lawful.laws.rml.parser import parse
 from lawful.laws.rml.printer import format_spec
 from lawful.laws.rml.syntax import (
+    DATA_LEVELS,
+    FUNCTIONS,
     All,
     And,
     AnyOf,

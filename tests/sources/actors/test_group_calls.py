@@ -17,7 +17,7 @@ import pytest
 
 import lawful
 from lawful import core, grammar
-from lawful.sources.actors.messages import Exchange
+from lawful.sources.actors.messages import MessageSource
 
 pytestmark = pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
 
@@ -207,19 +207,19 @@ def canonical(findings: list[Any]) -> Any:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
-    """`run(program, views)`; `rests=True`: Python sees to everything."""
+    """`run(program, views)`; `disabled=True`: Python sees to everything."""
 
-    def go(program: Program, views: tuple[str, ...], *, rests: bool = False, **options: Any) -> Run:
+    def go(program: Program, views: tuple[str, ...], *, disabled: bool = False, **options: Any) -> Run:
         found = Run()
-        convene = Exchange.convene
+        enable_inline = MessageSource.enable_inline
 
-        def convene_and_set(self: Exchange, bench: Any) -> None:
-            convene(self, bench)
-            self.post.rests = rests
-            found.asked = self.crossings.asked
+        def enable_and_set(self: MessageSource, inline_judge: Any) -> None:
+            enable_inline(self, inline_judge)
+            self.message_cache.disabled = disabled
+            found.asked = self.group_calls.asked
 
         with monkeypatch.context() as patch:
-            patch.setattr(Exchange, "convene", convene_and_set)
+            patch.setattr(MessageSource, "enable_inline", enable_and_set)
             watch = lawful.watch([grammar.compile(view) for view in views], project=__file__, **options)
             with watch:
                 identify = watch._session.tracer.identify  # type: ignore[union-attr]
@@ -245,7 +245,7 @@ def test_random_programs_are_judged_as_by_python(run: Any, seed: int, mode: str)
     rng = random.Random(seed)
     views = tuple(rng.sample(VIEWS, rng.randint(1, 3)))
     quick = run(Program(seed), views, on_violation=mode)
-    slow = run(Program(seed), views, on_violation=mode, rests=True)
+    slow = run(Program(seed), views, on_violation=mode, disabled=True)
     assert quick.log == slow.log
     assert quick.findings == slow.findings
     assert quick.events == slow.events

@@ -19,7 +19,7 @@ import lawful
 from lawful import core, grammar
 from lawful.engine.run import LawRun
 from lawful.events import open_trace
-from lawful.sources.actors.messages import Exchange
+from lawful.sources.actors.messages import MessageSource
 
 Event = dict[str, Any]
 
@@ -237,34 +237,34 @@ def canonical(findings: Any) -> Any:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
-    """`run(program, views)`; `court=False`: everything by events; `post=False`: and these made by Python."""
+    """`run(program, views)`; `inline_check=False`: all by events; `message_cache=False`: and Python makes these."""
 
     def go(
         program: Program,
         views: tuple[str, ...],
         *,
-        court: bool = True,
-        post: bool = True,
+        inline_check: bool = True,
+        message_cache: bool = True,
         buffer: int | None = None,
         messages: int = 0,
         **options: Any,
     ) -> Run:
         found = Run()
-        convene, take = Exchange.convene, LawRun._absorb
+        enable_inline, take = MessageSource.enable_inline, LawRun._take_inline
 
-        def convene_or_not(self: Exchange, bench: Any) -> None:
-            if court:
-                convene(self, bench)
-            if not post and self.post is not None:
-                self.post.rests = True
+        def enable_or_not(self: MessageSource, inline_judge: Any) -> None:
+            if inline_check:
+                enable_inline(self, inline_judge)
+            if not message_cache and self.message_cache is not None:
+                self.message_cache.disabled = True
 
         def absorb_and_count(self: LawRun) -> None:
-            found.without_events += 0 if self.court is None else self.court.count
+            found.without_events += self._inline.count
             take(self)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Exchange, "convene", convene_or_not)
-            patch.setattr(LawRun, "_absorb", absorb_and_count)
+            patch.setattr(MessageSource, "enable_inline", enable_or_not)
+            patch.setattr(LawRun, "_take_inline", absorb_and_count)
             watch = lawful.watch([grammar.compile(GROUPS + view) for view in views], project=__file__, **options)
             settings = replace(watch._settings, messages=messages)
             watch._settings = settings if buffer is None else replace(settings, buffer=buffer)
@@ -280,7 +280,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
         live = watch._live
         found.log = program.log
         found.findings = canonical([each.to_json() for each in watch.findings])
-        found.counts = (watch.events, live.threads, live.violations, live.suppressed, live._number)
+        found.counts = (watch.events, live.threads, live.violations, live.log.suppressed, live._number)
         found.warnings = tuple(watch.warnings)
         return found
 
@@ -308,7 +308,7 @@ def test_random_programs_are_judged_as_by_events(run: Any, seed: int, mode: str)
         "history": rng.choice([0, 2, 10]),
     }
     direct = run(Program(seed), views, **options)
-    by_events = run(Program(seed), views, court=False, **options)
+    by_events = run(Program(seed), views, inline_check=False, **options)
     assert by_events.without_events == 0
     same(direct, by_events)
 
@@ -319,7 +319,7 @@ def test_most_messages_need_no_event_and_no_python(run: Any, seed: int) -> None:
         return rng.choice([("job", number, number), Job(number, 1), {"type": "job", "number": number, "what": 2}])
 
     direct = run(Program(seed, plain, 30), (ORDER,), on_violation="raise", messages=5)
-    same(direct, run(Program(seed, plain, 30), (ORDER,), on_violation="raise", messages=5, court=False))
+    same(direct, run(Program(seed, plain, 30), (ORDER,), on_violation="raise", messages=5, inline_check=False))
     refused = sum(1 for entry in direct.log if entry[0] == "refused")
     assert direct.counts[0] - direct.without_events < 40 + 3 * refused
 
@@ -329,7 +329,7 @@ def test_python_alone_comes_to_the_same_verdicts(run: Any, seed: int) -> None:
     """There, objects may have other ids."""
     views = tuple(random.Random(seed).sample(VIEWS, 2))
     direct = run(Program(seed), views, on_violation="raise")
-    python = run(Program(seed), views, on_violation="raise", court=False, post=False)
+    python = run(Program(seed), views, on_violation="raise", inline_check=False, message_cache=False)
     assert direct.log == python.log
     assert direct.counts == python.counts
     assert [(each["law"], each["line"], each["rejected_at"], each["count"]) for each in direct.findings] == [
@@ -346,7 +346,7 @@ def test_what_waits_is_told_when_it_is_much(run: Any, seed: int) -> None:
 
     view = VIEW.replace("1000", "1490").removeprefix(GROUPS)
     direct = run(Program(seed, plain, 1500, shared=0), (view,), history=10, messages=10)
-    same(direct, run(Program(seed, plain, 1500, shared=0), (view,), history=10, messages=10, court=False))
+    same(direct, run(Program(seed, plain, 1500, shared=0), (view,), history=10, messages=10, inline_check=False))
     assert direct.findings
     assert direct.without_events > direct.counts[0] / 2
 
@@ -384,7 +384,7 @@ def test_laws_that_come_and_go_while_messages_do() -> None:
         asyncio.run(jobs_for(asyncio.Queue(), range(60), change))
         assert watch.events == 60
         assert not watch.findings
-        assert live.court.version >= 3
+        assert live.inline_check.version >= 3
         live.add([strict])
         with pytest.raises(lawful.Violation):
             asyncio.run(jobs_for(asyncio.Queue(), range(20, 60)))
@@ -453,14 +453,14 @@ def test_threads_send_side_by_side() -> None:
     assert watch._live.threads >= 4
 
 
-def test_a_letter_says_what_the_event_would_have() -> None:
+def test_a_deferred_event_says_what_the_event_would_have() -> None:
     with lawful.watch([grammar.compile(VIEW)], project=__file__, on_violation="raise") as watch:
         asyncio.run(jobs_for(asyncio.Queue(), range(5)))
-        court = watch._live.court
-        court.most, court.others = 2, 1
-        count, entries = court.take(7)
+        inline_check = watch._live.inline_check
+        inline_check.max_per_group, inline_check.max_overall = 2, 1
+        count, entries = inline_check.take(7)
         assert count > 2
-        events = [(number, letter.to_dict()) for number, letter in entries]
+        events = [(number, event.to_dict()) for number, event in entries]
     assert [number for number, _ in events] == [7, 7 + count - 2, 7 + count - 1]  # the first, and the last two
     event = events[-1][1]
     assert list(event) == [

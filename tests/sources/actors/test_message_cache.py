@@ -15,7 +15,7 @@ import pytest
 import lawful
 from lawful import core, grammar
 from lawful.engine.run import LawRun
-from lawful.sources.actors.messages import Exchange
+from lawful.sources.actors.messages import MessageSource
 
 Event = dict[str, Any]
 
@@ -160,29 +160,29 @@ class Run:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
-    """`run(program)`, `run(program, rests=True)`: with the C core's memory of messages, and without."""
+    """`run(program)`, `run(program, disabled=True)`: with the C core's memory of messages, and without."""
 
-    def go(program: Callable[[], Any], *views: str, rests: bool = False, **options: Any) -> Run:
+    def go(program: Callable[[], Any], *views: str, disabled: bool = False, **options: Any) -> Run:
         found = Run()
-        deliver, hand, attach = LawRun.deliver, Exchange.on_call, Exchange.attach
+        deliver, hand, attach = LawRun.deliver, MessageSource.on_call, MessageSource.attach
 
         def deliver_and_note(self: LawRun, batch: list[Event]) -> None:
             found.events += [dict(event) for event in batch]
             deliver(self, batch)
 
-        def hand_and_count(self: Exchange, subject: Any, *args: Any) -> Any:
+        def hand_and_count(self: MessageSource, subject: Any, *args: Any) -> Any:
             found.handed[getattr(subject, "co_name", "?")] += 1
             return hand(self, subject, *args)
 
-        def attach_and_set(self: Exchange, tracer: Any) -> None:
+        def attach_and_set(self: MessageSource, tracer: Any) -> None:
             attach(self, tracer)
-            if rests and self.post is not None:
-                self.post.rests = True
+            if disabled and self.message_cache is not None:
+                self.message_cache.disabled = True
 
         with monkeypatch.context() as patch:
             patch.setattr(LawRun, "deliver", deliver_and_note)
-            patch.setattr(Exchange, "on_call", hand_and_count)
-            patch.setattr(Exchange, "attach", attach_and_set)
+            patch.setattr(MessageSource, "on_call", hand_and_count)
+            patch.setattr(MessageSource, "attach", attach_and_set)
             laws = [grammar.compile(view) for view in views or (VIEW, CLERKS)]
             with lawful.watch(laws, project=__file__, **options) as watch:
                 program()
@@ -196,7 +196,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_told_does_not_depend_on_who_tells_it(run: Any, seed: int) -> None:
     quick = run(lambda: asyncio.run(main(seed)))
-    slow = run(lambda: asyncio.run(main(seed)), rests=True)
+    slow = run(lambda: asyncio.run(main(seed)), disabled=True)
     assert len(slow.events) > 30
     assert canonical(quick.events) == canonical(slow.events)
     assert [list(event) for event in quick.events] == [list(event) for event in slow.events]
@@ -262,7 +262,7 @@ def test_a_task_in_no_group_keeps_its_id_whatever_it_is_called(run: Any) -> None
         await task
 
     found = run(lambda: asyncio.run(program()), NO_CLERKS)
-    slow = run(lambda: asyncio.run(program()), NO_CLERKS, rests=True)
+    slow = run(lambda: asyncio.run(program()), NO_CLERKS, disabled=True)
     assert canonical(found.events) == canonical(slow.events)
     assert sorted(Counter(event["task"] for event in found.events).values()) == [4] * 898 + [8] * 2
     assert found.handed["put_nowait"] < 300
@@ -305,7 +305,7 @@ def test_a_name_is_the_same_in_whatever_text_it_stands(run: Any) -> None:
         await task
 
     found = run(lambda: asyncio.run(program()), NO_CLERKS)
-    slow = run(lambda: asyncio.run(program()), NO_CLERKS, rests=True)
+    slow = run(lambda: asyncio.run(program()), NO_CLERKS, disabled=True)
     assert len(found.events) == 300
     assert canonical(found.events) == canonical(slow.events)
     assert found.handed["put_nowait"] < 80
@@ -359,7 +359,7 @@ def test_what_one_of_several_readers_may_not_take_is_told_as_it_is_without_the_c
     quick: list[Any] = []
     slow: list[Any] = []
     run(lambda: asyncio.run(pool(asyncio.Queue, numbers, quick)), SHARED, on_violation=mode)
-    run(lambda: asyncio.run(pool(asyncio.Queue, numbers, slow)), SHARED, on_violation=mode, rests=True)
+    run(lambda: asyncio.run(pool(asyncio.Queue, numbers, slow)), SHARED, on_violation=mode, disabled=True)
     assert quick == slow
     assert quick.count("refused") == (3 if mode == "raise" else 0)
 
@@ -386,7 +386,7 @@ def test_a_queue_of_another_kind_is_looked_at_when_it_has_given_something(run: A
         await asyncio.gather(*tasks)
 
     view = SHARED.replace(" && job.number > S.last", "")
-    quick, slow = run(lambda: asyncio.run(program()), view), run(lambda: asyncio.run(program()), view, rests=True)
+    quick, slow = run(lambda: asyncio.run(program()), view), run(lambda: asyncio.run(program()), view, disabled=True)
     assert [event["args"] for event in slow.events] == [event["args"] for event in quick.events] == [[2], [3], [1]]
 
 
@@ -420,7 +420,7 @@ def test_a_program_with_functions_that_are_called_like_messages_is_not_slower_fo
     S ::= epsilon | job {assert job.number < 1000;} S
     """
     found = run(lambda: asyncio.run(program()), view)
-    slow = run(lambda: asyncio.run(program()), view, rests=True)
+    slow = run(lambda: asyncio.run(program()), view, disabled=True)
     assert found.handed["put_nowait"] < 10 < slow.handed["put_nowait"]
     assert [event["args"][0] for event in slow.events] == list(range(1, 203))
     assert slow.judged == found.judged == 202

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import lawful
-from lawful.engine.remote_judge import Client, Server
+from lawful.engine.remote_judge import RemoteJudge, RemoteJudgeServer
 from lawful.engine.run import LawRun
 from lawful.engine.violations import OnViolation, Stop, Violation
-from lawful.sources.actors.remote_judge import Counsel, ask
+from lawful.sources.actors.remote_judge import QuestionServer, ask
 
 SPAWN = multiprocessing.get_context("spawn")
 VIEW = """
@@ -40,7 +40,7 @@ def message(name: str, **more: object) -> dict[str, Any]:
 def worker(folder: str, on_violation: OnViolation, pipe: Any) -> None:
     """Another process: sends what it is told to, and says what came of it."""
     live = LawRun((), on_violation=on_violation)
-    client = Client(live, lambda: folder)
+    client = RemoteJudge(live, lambda: folder)
     while (name := pipe.recv()) is not None:
         try:
             rest = client.ask([message(name), {"event": "func_pre", "name": name}])
@@ -74,7 +74,7 @@ class Workers:
 
 def test_what_breaks_a_law_only_together_is_raised_where_it_is_sent(folder: str) -> None:
     live = LawRun([lawful.grammar.compile(VIEW)], on_violation="raise")
-    server, workers = Server(live, folder), Workers(folder, "raise")
+    server, workers = RemoteJudgeServer(live, folder), Workers(folder, "raise")
     try:
         assert workers.send(0, "open") == ("sent", 1, [])
         kind, law, event = workers.send(1, "open")
@@ -96,7 +96,7 @@ def test_what_breaks_a_law_only_together_is_raised_where_it_is_sent(folder: str)
 
 def test_all_processes_are_stopped(folder: str) -> None:
     live = LawRun([lawful.grammar.compile(VIEW)], on_violation="stop")
-    server, workers = Server(live, folder), Workers(folder, "stop")
+    server, workers = RemoteJudgeServer(live, folder), Workers(folder, "stop")
     try:
         assert workers.send(0, "close")[0] == "Stop"
         assert workers.send(1, "open")[0] == "Stop"
@@ -125,59 +125,59 @@ def test_questions_of_several_processes_are_answered_one_by_one(folder: str) -> 
         within.release()
         return {"process": event["process"], "number": event["number"]}
 
-    counsel = Counsel(folder, judge)
-    counsel.start()
+    server = QuestionServer(folder, judge)
+    server.start()
     processes = [SPAWN.Process(target=question, args=(folder, process, 50)) for process in range(2)]
     for process in processes:
         process.start()
     for process in processes:
         process.join(60)
-    counsel.stop()
+    server.stop()
     assert [process.exitcode for process in processes] == [0, 0]
     for asker in range(2):
         assert [number for who, number in seen if who == asker] == list(range(50))
 
 
 def test_who_is_not_answered_does_not_wait_for_ever(folder: str) -> None:
-    counsel = Counsel(folder, lambda events: None)  # it has not started
+    server = QuestionServer(folder, lambda events: None)  # it has not started
     with pytest.raises(TimeoutError):
         ask(folder, [], 0.05)
-    counsel.start()
+    server.start()
     assert ask(folder, []) is None
-    counsel.stop()
+    server.stop()
     with pytest.raises(OSError):
         ask(folder, [])
 
 
 def test_what_is_no_question_is_not_answered_and_harms_nobody(folder: str) -> None:
     asked: list[object] = []
-    counsel = Counsel(folder, lambda events: asked.append(events))
-    counsel.start()
+    server = QuestionServer(folder, lambda events: asked.append(events))
+    server.start()
     for text in (b"", b"{}\n", b'[{"event": \n', b"\xff\n"):
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0)
         connection.settimeout(60)
-        connection.connect(os.path.join(folder, "counsel"))
+        connection.connect(os.path.join(folder, "remote_judge"))
         connection.sendall(text)
         connection.shutdown(_socket.SHUT_WR)
         assert connection.recv(100) == b""
         connection.close()
     assert ask(folder, [{"event": "send"}]) is None
-    counsel.stop()
+    server.stop()
     assert asked == [[{"event": "send"}]]
 
 
 def test_nobody_else_can_ask(folder: str) -> None:
-    counsel = Counsel(folder, lambda events: None)
-    modes = [stat.S_IMODE(os.stat(path).st_mode) for path in (folder, os.path.join(folder, "counsel"))]
+    server = QuestionServer(folder, lambda events: None)
+    modes = [stat.S_IMODE(os.stat(path).st_mode) for path in (folder, os.path.join(folder, "remote_judge"))]
     assert modes == [0o700, 0o600]
-    counsel.stop()
+    server.stop()
     assert os.listdir(folder) == []
 
 
 def test_a_fault_in_judging_is_told_and_others_go_on(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     live = LawRun([], on_violation="raise")
     monkeypatch.setattr(live, "deliver", lambda events: 1 / 0)
-    server = Server(live, folder)
+    server = RemoteJudgeServer(live, folder)
     assert ask(folder, []) is None
     assert ask(folder, []) is None
     server.stop()

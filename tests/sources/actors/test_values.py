@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lawful.sources.actors.items import read
-from lawful.sources.actors.specs import plain
+from lawful.sources.actors.message_specs import plain
+from lawful.sources.actors.queue_items import read
 from lawful.sources.actors.values import add_answer, add_values
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.identity import CHILD_STRIDE, Identity, IdentityCache, is_a, mro
+from lawful.sources.python import names
+from lawful.sources.python.identity import CHILD_STRIDE, Identity, IdentityCache
 
 
 class Plain:
@@ -178,8 +179,8 @@ def test_no_class_is_asked() -> None:
     assert [identity.of(value) for value in values] == [1, 2, 3]
     del values
     identity.sweep()
-    assert is_a(quiet, object)
-    assert mro(quiet)[0] is quiet
+    assert names.inherits(quiet, object)
+    assert names.mro(quiet)[0] is quiet
 
 
 def test_threads_agree() -> None:

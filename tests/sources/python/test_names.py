@@ -251,7 +251,7 @@ def test_a_builtin_that_a_subclass_overrides_is_found_behind_it() -> None:
         def parent(self) -> Any:
             return super().append
 
-    assert names.behind(Loud().parent()) is list.append
+    assert names.descriptor_of(Loud().parent()) is list.append
     assert names.function_name(Loud().parent()) == "list.append"
 
 

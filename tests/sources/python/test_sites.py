@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.sites import (
-    RESULT_ABOVE_BASE,
-    SUPPORTED,
-    UnknownBytecodeError,
-    probes,
-)
+from lawful.sources.python.instructions import SUPPORTED, UnknownBytecodeError
+from lawful.sources.python.sites import probes
+from lawful.sources.python.stack_walk import RESULT_ABOVE_BASE
 from lawful.sources.python.tracer_protocol import Operation, Probe
 from sources.python.value_stack import NULL, all_code, depth, each_instruction, value
 

@@ -14,7 +14,8 @@ from types import CodeType
 
 import pytest
 
-from lawful.sources.python.sites import SUPPORTED, probes
+from lawful.sources.python.instructions import SUPPORTED
+from lawful.sources.python.sites import probes
 from lawful.sources.python.tracer_protocol import Operation, Probe
 from sources.python.value_stack import all_code
 

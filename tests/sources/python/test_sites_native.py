@@ -16,7 +16,7 @@ from types import CodeType, ModuleType
 import pytest
 
 from lawful import core
-from lawful.sources.python import sites
+from lawful.sources.python import instructions, sites, stack_walk
 from lawful.sources.python.tracer_protocol import Operation, Probe
 
 MODULES = [asyncio.base_events, ast, contextlib, subprocess, threading, typing, zipfile]
@@ -56,7 +56,9 @@ MANY_NAMES = "\n".join(f"name{n}.attribute{n}(name{n}, k{n}={n})" for n in range
 PROGRAMS = [*map(code_of, MODULES), compile(OWN, "own", "exec"), compile(MANY_NAMES, "many", "exec")]
 
 
-@pytest.mark.skipif(core.native_tracer is None or not sites.SUPPORTED, reason="there is no C core for this bytecode")
+@pytest.mark.skipif(
+    core.native_tracer is None or not instructions.SUPPORTED, reason="there is no C core for this bytecode"
+)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.co_filename.rpartition("/")[2])
 def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.MonkeyPatch) -> None:
     every = frozenset(Operation)
@@ -73,7 +75,9 @@ def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.Monkey
     assert any(in_c)
 
 
-@pytest.mark.skipif(core.native_tracer is None or not sites.SUPPORTED, reason="there is no C core for this bytecode")
+@pytest.mark.skipif(
+    core.native_tracer is None or not instructions.SUPPORTED, reason="there is no C core for this bytecode"
+)
 def test_code_that_no_compiler_writes() -> None:
     def plain(a: int) -> object:
         return print(a, a)
@@ -86,7 +90,7 @@ def test_code_that_no_compiler_writes() -> None:
         code.replace(co_code=bytes([dis.opmap["JUMP_FORWARD"], 255]) + code.co_code),
         code.replace(co_code=bytes([dis.opmap["POP_TOP"], 0]) + code.co_code),
     ):
-        with pytest.raises(sites.UnknownBytecodeError):
+        with pytest.raises(instructions.UnknownBytecodeError):
             sites.probes(spoiled, frozenset(Operation))
 
 
@@ -95,12 +99,12 @@ def test_tables_of_another_size_are_refused() -> None:
     assert core.native_tracer is not None
     code = compile("", "", "exec")
     with pytest.raises(ValueError, match="a table has an entry for each instruction"):
-        core.native_tracer.walk_code(code, b"", b"", sites._TABLES, sites._MAKING, MARKS)
+        core.native_tracer.walk_code(code, b"", b"", stack_walk.C_TABLES, stack_walk.C_PROBE_FIELDS, MARKS)
     with pytest.raises(ValueError, match="this is no code"):
-        core.native_tracer.walk_code(code, b"a", bytes(256), sites._TABLES, sites._MAKING, MARKS)
+        core.native_tracer.walk_code(code, b"a", bytes(256), stack_walk.C_TABLES, stack_walk.C_PROBE_FIELDS, MARKS)
 
 
-@pytest.mark.skipif(not sites.SUPPORTED, reason="the bytecode is not known")
+@pytest.mark.skipif(not instructions.SUPPORTED, reason="the bytecode is not known")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.co_filename.rpartition("/")[2])
 def test_names_that_are_loaded(program: CodeType) -> None:
     for code in codes(program):

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from lawful.sources.python.encode import ORDER
 from lawful.sources.python.tracer_protocol import Event, Tracer
 from sources.python.expected import Expected, Program
 from sources.python.programs import (
@@ -31,6 +30,12 @@ PROGRAMS = [
     *caller_syntax.PROGRAMS,
     *caller_library.PROGRAMS,
 ]
+
+ORDER = (
+    "event name class target targetId args argIds kwargs kwargIds res resultId exception excId sampled stack file line"
+    " thread task time process".split()
+)
+"""Of the keys of an event."""
 
 _ID_KEYS = {"targetId", "resultId", "excId", "argIds", "kwargIds"}
 

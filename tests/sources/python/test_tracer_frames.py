@@ -88,7 +88,7 @@ def outer(a, b, *c, d, **e):
 )
 def test_refusals(monkeypatch: pytest.MonkeyPatch, patch: tuple[str, Any], reason: str) -> None:
     monkeypatch.setattr(frames.sys, *patch, raising=False)
-    read, refusal = frames._open()
+    read, refusal = frames.reader.__wrapped__()
     monkeypatch.undo()
     assert read is None
     assert refusal is not None
@@ -98,13 +98,13 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch, patch: tuple[str, Any], reaso
 def test_a_wrong_layout_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     layout = frames.LAYOUTS[sys.version_info[:2]]
     monkeypatch.setitem(frames.LAYOUTS, sys.version_info[:2], layout._replace(values=layout.values + 8))
-    read, refusal = frames._open()
+    read, refusal = frames.reader.__wrapped__()
     assert read is None
     assert refusal is not None
 
 
 def test_calls_are_seen_without_it(monkeypatch: pytest.MonkeyPatch, prog: Callable[[str], ModuleType]) -> None:
-    monkeypatch.setattr(frames, "_opened", (None, "it is not to be"))
+    monkeypatch.setattr(frames, "reader", lambda: (None, "it is not to be"))
     events: list[Event] = []
     calls = {"list.append": CALL, "dict.__getitem__": CALL, "int": CALL}
     tracer = PythonTracer(ByName(calls, {"prog.work": CALL}), events.extend)

@@ -1,4 +1,8 @@
-/* Automata as integer tables: the loops of lawful/explain/automata/tables.py. */
+/* Automata as integer tables: minimisation (Hopcroft), products of two, and the shortest word of a product.
+
+   Called by lawful/explain/automata/tables.py: `minimal`, `product` and `search`. It must give what `python_minimal`,
+   `python_product` and `python_search` there give, state numbers included: breadth-first from the initial state, letter
+   by letter. tests/explain/automata/test_tables.py compares them. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>

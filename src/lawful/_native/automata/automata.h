@@ -1,4 +1,5 @@
-/* Automata as integer tables: minimisation, product, and search for a word (automata.c). */
+/* What automata.c gives to Python: minimisation, product, and search for a word. The module's method table
+   (core/module.c) takes it in; explain/automata/tables.py calls it. */
 #ifndef LAWFUL_AUTOMATA_H
 #define LAWFUL_AUTOMATA_H
 

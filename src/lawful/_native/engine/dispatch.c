@@ -530,16 +530,16 @@ static int add_object(PyObject *event, PyObject *objects, Py_ssize_t room) {
 /* 1: the entry is with the others of its objects; 0: the Python side must see to it; -1: error */
 static int keep_entry(PyObject *entry, PyObject *objects, PyObject *plain, Py_ssize_t most, bool keeps_gone, Py_ssize_t room) {
     PyObject *event = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
-    bool letter = event != NULL && Py_IS_TYPE(event, &LetterType);
+    bool deferred = event != NULL && Py_IS_TYPE(event, &DeferredEventType);
     bool brief = event != NULL && is_lazy_event(event);
-    if (event == NULL || (!letter && !brief && !PyDict_Check(event))) return 0;
+    if (event == NULL || (!deferred && !brief && !PyDict_Check(event))) return 0;
     if (brief && !keeps_gone && ((LazyEvent *)event)->kind == KIND_GONE) return forget_object(event, objects);
-    PyObject *kind = letter ? NULL : brief ? event_kinds[((LazyEvent *)event)->kind] : look_up(event, text_event);
-    if (!letter && (kind == NULL || !PyUnicode_CheckExact(kind))) return PyErr_Occurred() ? -1 : 0;
-    int done = letter ? 0 : PySet_Contains(plain, kind);
+    PyObject *kind = deferred ? NULL : brief ? event_kinds[((LazyEvent *)event)->kind] : look_up(event, text_event);
+    if (!deferred && (kind == NULL || !PyUnicode_CheckExact(kind))) return PyErr_Occurred() ? -1 : 0;
+    int done = deferred ? 0 : PySet_Contains(plain, kind);
     Found found = {.objects = objects};
-    if (letter) {
-        PyObject *group = letter_group(event);
+    if (deferred) {
+        PyObject *group = deferred_event_group(event);
         done = group == NULL ? -1 : find_object(&found, group);
     } else if (done == 0 && is_message(kind)) { /* these are kept by their group alone */
         PyObject *group = look_up(event, text_group);

@@ -24,7 +24,7 @@ static PyObject *positional(PyObject *event, PyObject *key, int position) {
 /* The same, of a message without an event. */
 static PyObject *load_early(const GAttribute *attribute, const GSource *source) {
     if (attribute->kind == G_PARAMETER) return attribute->position < source->count ? source->values[attribute->position] : NULL;
-    return attribute->kind == G_FIELD ? PyDict_GetItemWithError(source->head, attribute->field) : NULL;
+    return attribute->kind == G_FIELD ? PyDict_GetItemWithError(source->header, attribute->field) : NULL;
 }
 
 /* The value of an attribute, borrowed; NULL without an error: Python has to look. */

@@ -100,7 +100,7 @@ extern PyTypeObject GrammarTablesType, GrammarGroupType, GrammarMachineType;
 /* What a message says: in an event, or before there is one. */
 typedef struct {
     PyObject *event;          /* NULL: there is none */
-    PyObject *head;           /* then: how it would begin */
+    PyObject *header;         /* then: how it would begin */
     PyObject *const *values;  /* and its arguments; of objects their ids */
     Py_ssize_t count;
 } GSource;

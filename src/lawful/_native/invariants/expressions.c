@@ -1,7 +1,8 @@
 /* Expressions of invariants over the values that are usual: small integers, floats, truth values, None, text, objects.
 
-   Whatever else comes up - a number beyond 64 bits, an expression that raises - is answered by ASK_PYTHON: expressions have
-   no effects, so they can be asked again there, and all faults have their words in one place. */
+   Called by tracker.c. Matches lawful/laws/invariants/expressions.py; tests/laws/invariants/test_invariants_cores.py
+   compares the two. Everything else - a number beyond 64 bits, an expression that raises - is answered by ASK_PYTHON:
+   expressions have no effects, so Python can evaluate them again, and all faults are worded in one place. */
 #include "invariants/invariants.h"
 
 typedef enum {

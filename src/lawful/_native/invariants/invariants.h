@@ -1,4 +1,5 @@
-/* Invariants of objects: what its two C files share. The Python twin is lawful/laws/invariants/tracker.py. */
+/* Types and functions that the two C files of invariants share. They match lawful/laws/invariants/tracker.py and
+   expressions.py; tests/laws/invariants/test_invariants_cores.py compares the two. */
 #ifndef LAWFUL_INVARIANT_H
 #define LAWFUL_INVARIANT_H
 
@@ -72,7 +73,7 @@ Field event_value(PyObject *event); /* borrowed: the result, or the value writte
 /* An event's keys. */
 extern PyObject *key_event, *key_name, *key_target, *key_result_id, *key_res, *key_time;
 
-/* The value of a key in a dict, borrowed; NULL if there is none. The keys that we ask for have a hash. */
+/* The value of a key in a dict, borrowed; NULL if it is not there. Our keys can be hashed. */
 static inline PyObject *look_up(PyObject *dict, PyObject *key) {
     PyObject *found = PyDict_GetItemWithError(dict, key);
     if (found == NULL && PyErr_Occurred()) PyErr_Clear();

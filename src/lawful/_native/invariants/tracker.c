@@ -1,6 +1,8 @@
-/* One invariant on the objects that it is about: what is object of each, what it still owes, and what was broken.
+/* The Python type `InvariantTracker`: one invariant on its objects, their fields, obligations and violations.
 
-   What is rare - a violation, an expression over strange values - is handed to a host, which is Python's half of this. */
+   Called by lawful/laws/invariants/native_tracker.py, the "host", which gets the rare cases: violations, and expressions
+   over unusual values. Matches `PythonTracker` of lawful/laws/invariants/tracker.py.
+   tests/laws/invariants/test_invariants_cores.py compares the two. */
 #include "invariants/invariants.h"
 #include <structmember.h>
 
@@ -10,7 +12,7 @@
 
 /* How it was previous the last event. */
 typedef struct {
-    PyObject *id; /* NULL: there is none */
+    PyObject *id; /* NULL: no event yet */
     int writes;
     Field replaced;
     bool begun, over, broken;
@@ -22,7 +24,7 @@ typedef struct {
     PyObject_HEAD
     Arena arena;
     PyObject *program;     /* keeps what the plans borrow */
-    PyObject *object_kind; /* what is made of ids of objects for Python: expressions.Ref */
+    PyObject *object_kind; /* the class that holds ids of objects in Python: expressions.Ref */
     int plan_count, name_count, expression_count;
     KeyPlan *plans, *gone;
     PyObject *by_name;     /* numbers of the first plans */
@@ -95,7 +97,7 @@ static TrackedObject *object_new(InvariantTracker *self, PyObject *id) {
     if (object == NULL) return NULL;
     object->id = Py_NewRef(id);
     object->number = PyLong_CheckExact(id) ? PyLong_AsUnsignedLongLong(id) : 0;
-    if (PyErr_Occurred()) { /* it is none of a tracer's */
+    if (PyErr_Occurred()) { /* not an id of the tracer */
         PyErr_Clear();
         object->number = 0;
     }
@@ -173,22 +175,10 @@ static PyObject *values_dict(InvariantTracker *self, const TrackedObject *object
 /* (key, event, values, field, what it replaced in a tuple, snapshot) */
 static PyObject *step_tuple(InvariantTracker *self, const Step *step) {
     int writes = step->plan->writes;
-    PyObject *replaced = step->replaced == UNKNOWN_FIELD ? NULL : python_value(self, step->replaced);
-    if (replaced == NULL && step->replaced != UNKNOWN_FIELD) return NULL;
-    PyObject *all = replaced == NULL ? PyTuple_New(0) : PyTuple_Pack(1, replaced);
-    Py_XDECREF(replaced);
-    PyObject *values = all == NULL ? NULL : values_dict(self, step->object);
-    PyObject *event = values == NULL ? NULL : event_to_dict(step->event);
+    PyObject *replaced = step->replaced == UNKNOWN_FIELD ? PyTuple_New(0) : Py_BuildValue("(N)", python_value(self, step->replaced));
     PyObject *field = writes < 0 ? PyUnicode_FromString("") : Py_NewRef(self->names[writes]);
-    PyObject *found = NULL;
-    if (event != NULL && field != NULL)
-        found = PyTuple_Pack(6, step->plan->key, event, values, field, all,
-                             step->snapshot == NULL ? Py_None : step->snapshot);
-    Py_XDECREF(all);
-    Py_XDECREF(event);
-    Py_XDECREF(values);
-    Py_XDECREF(field);
-    return found;
+    return Py_BuildValue("(ONNNNO)", step->plan->key, event_to_dict(step->event), values_dict(self, step->object), field, replaced,
+                         step->snapshot == NULL ? Py_None : step->snapshot);
 }
 
 static PyObject *number_now(InvariantTracker *self) { return PySequence_GetItem(self->numbers, self->at); }
@@ -196,11 +186,8 @@ static PyObject *number_now(InvariantTracker *self) { return PySequence_GetItem(
 /* 1, 0, -1: it cannot be reported; -2: error */
 static int judge_in_python(InvariantTracker *self, int expression, Step *step, PyObject *if_unknown) {
     ((TrackedObject *)step->object)->asked_python = true;
-    PyObject *parts = step_tuple(self, step), *number = number_now(self), *answer = NULL;
-    if (parts != NULL && number != NULL)
-        answer = PyObject_CallMethod(self->host, "judge", "iOOOO", expression, parts, step->object->id, number, if_unknown);
-    Py_XDECREF(parts);
-    Py_XDECREF(number);
+    PyObject *answer = PyObject_CallMethod(self->host, "judge", "iNONO", expression, step_tuple(self, step), step->object->id,
+                                           number_now(self), if_unknown);
     if (answer == NULL) return -2;
     int result = answer == Py_None ? -1 : answer == Py_True;
     Py_DECREF(answer);
@@ -223,28 +210,22 @@ static inline int holds_at(InvariantTracker *self, int expression, Step *step, P
     return result == -1 ? 0 : result;
 }
 
-static int reported(InvariantTracker *self, PyObject *answer) {
-    self->violated = true;
+static int answered(PyObject *answer) { /* takes the reference */
     Py_XDECREF(answer);
     return answer == NULL ? -1 : 0;
 }
 
 static int report_violation(InvariantTracker *self, int expression, const Step *step) {
-    PyObject *parts = step_tuple(self, step);
-    if (parts == NULL) return -1;
-    PyObject *answer = PyObject_CallMethod(self->host, "violated", "iOO", expression, parts, step->object->id);
-    Py_DECREF(parts);
-    return reported(self, answer);
+    self->violated = true;
+    return answered(PyObject_CallMethod(self->host, "violated", "iNO", expression, step_tuple(self, step), step->object->id));
 }
 
 /* Takes the reference to the event. */
 static int report_overdue(InvariantTracker *self, PyObject *id, PyObject *asked, bool gone) {
     PyObject *event = event_to_dict(asked);
     Py_DECREF(asked);
-    if (event == NULL) return -1;
-    int result = reported(self, PyObject_CallMethod(self->host, "overdue", "OOO", id, event, gone ? Py_True : Py_False));
-    Py_DECREF(event);
-    return result;
+    self->violated = true;
+    return answered(PyObject_CallMethod(self->host, "overdue", "ONO", id, event, gone ? Py_True : Py_False));
 }
 
 /* ---- events -------------------------------------------------------------------------------------------------------- */
@@ -379,9 +360,7 @@ static int judge(InvariantTracker *self, const KeyPlan *plan, TrackedObject *obj
 }
 
 static int report_unjudged(InvariantTracker *self, PyObject *id) {
-    PyObject *answer = PyObject_CallMethod(self->host, "unjudged", "O", id);
-    Py_XDECREF(answer);
-    return answer == NULL ? -1 : 0;
+    return answered(PyObject_CallMethod(self->host, "unjudged", "O", id));
 }
 
 static int object_gone(InvariantTracker *self, TrackedObject *object) {
@@ -393,10 +372,7 @@ static int object_gone(InvariantTracker *self, TrackedObject *object) {
         if (report_unjudged(self, object->id) < 0) return -1;
         break;
     }
-    if (!object->asked_python) return 0;
-    PyObject *answer = PyObject_CallMethod(self->host, "departs", "O", object->id);
-    Py_XDECREF(answer);
-    return answer == NULL ? -1 : 0;
+    return object->asked_python ? answered(PyObject_CallMethod(self->host, "departs", "O", object->id)) : 0;
 }
 
 static int step_object(InvariantTracker *self, KeyPlan *plan, TrackedObject *object, PyObject *event) {

@@ -21,100 +21,101 @@ static int setup(void) {
 
 /* ---- turns ------------------------------------------------------------------------------------------------------------- */
 
-void turns_free(Turn *turns, int count) {
+void inline_steps_free(InlineStep *steps, int count) {
     for (int i = 0; i < count; i++) {
-        Py_XDECREF(turns[i].machine);
-        Py_XDECREF(turns[i].group);
+        Py_XDECREF(steps[i].machine);
+        Py_XDECREF(steps[i].group);
     }
-    PyMem_Free(turns);
+    PyMem_Free(steps);
 }
 
-static int turn_fill(Turn *turn, PyObject *given, PyObject *heads) {
+static int inline_step_fill(InlineStep *step, PyObject *given, PyObject *headers) {
     PyObject *machine;
     if (!PyTuple_Check(given)) {
         PyErr_SetString(PyExc_TypeError, "a turn is a tuple");
         return -1;
     }
-    if (!PyArg_ParseTuple(given, "iO!i", &turn->event, &GrammarMachineType, &machine, &turn->terminal)) return -1;
-    bool fits = turn->event >= 0 && turn->event < PyTuple_GET_SIZE(heads) && turn->terminal >= 0 &&
-                turn->terminal < ((GMachine *)machine)->tables->columns - 1;
-    turn->key = fits ? PyDict_GetItemWithError(PyTuple_GET_ITEM(heads, turn->event), text_group) : NULL;
-    if (turn->key == NULL || !(PyLong_CheckExact(turn->key) || PyUnicode_CheckExact(turn->key))) {
+    if (!PyArg_ParseTuple(given, "iO!i", &step->event, &GrammarMachineType, &machine, &step->terminal)) return -1;
+    bool fits = step->event >= 0 && step->event < PyTuple_GET_SIZE(headers) && step->terminal >= 0 &&
+                step->terminal < ((GMachine *)machine)->tables->columns - 1;
+    step->key = fits ? PyDict_GetItemWithError(PyTuple_GET_ITEM(headers, step->event), text_group) : NULL;
+    if (step->key == NULL || !(PyLong_CheckExact(step->key) || PyUnicode_CheckExact(step->key))) {
         PyErr_SetString(PyExc_ValueError, "no turn of this message");
         return -1;
     }
-    turn->machine = Py_NewRef(machine);
+    step->machine = Py_NewRef(machine);
     return 0;
 }
 
-int turns_new(PyObject *given, PyObject *heads, Turn **turns) {
-    *turns = NULL;
+int inline_steps_new(PyObject *given, PyObject *headers, InlineStep **steps) {
+    *steps = NULL;
     if (given == Py_None) return 0;
     if (setup() < 0) return -1;
     Py_ssize_t count = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : 0;
-    if (count < 1 || count > MOST_TURNS) {
-        PyErr_Format(PyExc_ValueError, "turns are a tuple of 1 to %d", MOST_TURNS);
+    if (count < 1 || count > MAX_STEPS) {
+        PyErr_Format(PyExc_ValueError, "turns are a tuple of 1 to %d", MAX_STEPS);
         return -1;
     }
-    Turn *made = PyMem_Calloc((size_t)count, sizeof(Turn));
+    InlineStep *made = PyMem_Calloc((size_t)count, sizeof(InlineStep));
     if (made == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (turn_fill(made + i, PyTuple_GET_ITEM(given, i), heads) < 0) {
-            turns_free(made, (int)count);
+        if (inline_step_fill(made + i, PyTuple_GET_ITEM(given, i), headers) < 0) {
+            inline_steps_free(made, (int)count);
             return -1;
         }
     }
-    *turns = made;
+    *steps = made;
     return (int)count;
 }
 
 /* ---- letters ------------------------------------------------------------------------------------------------------------ */
 
 /* What a letter is made of. There are many more of these. */
-typedef struct Note {
-    Matter matter;
+typedef struct DeferredData {
+    MessageData message;
     PyObject *key; /* of the group; the event's beginning keeps it alive */
     int event;     /* -1: it is thrown away */
     int number;    /* among those that came, from 0 */
-} Note;
+} DeferredData;
 
 typedef struct {
     PyObject_HEAD
-    Note note;
-} Letter;
+    DeferredData data;
+} DeferredEvent;
 
-static void note_drop(Note *note) {
-    Py_DECREF(note->matter.heads);
-    Py_DECREF(note->matter.values);
-    Py_DECREF(note->matter.file);
+static void deferred_data_drop(DeferredData *data) {
+    Py_DECREF(data->message.headers);
+    Py_DECREF(data->message.values);
+    Py_DECREF(data->message.file);
 }
 
 /* Takes the note over, also where it fails. */
-static PyObject *letter_new(Note *note) {
-    Letter *letter = PyObject_New(Letter, &LetterType);
-    if (letter == NULL) note_drop(note);
-    else letter->note = *note;
-    return (PyObject *)letter;
+static PyObject *deferred_event_new(DeferredData *data) {
+    DeferredEvent *self = PyObject_New(DeferredEvent, &DeferredEventType);
+    if (self == NULL) deferred_data_drop(data);
+    else self->data = *data;
+    return (PyObject *)self;
 }
 
-static void letter_dealloc(Letter *letter) {
-    note_drop(&letter->note);
-    PyObject_Free(letter);
+static void deferred_event_dealloc(DeferredEvent *self) {
+    deferred_data_drop(&self->data);
+    PyObject_Free(self);
 }
 
-PyObject *letter_group(PyObject *letter) { return ((Letter *)letter)->note.key; }
+PyObject *deferred_event_group(PyObject *self) { return ((DeferredEvent *)self)->data.key; }
 
-/* The arguments as events have them: objects are in a list of their own. */
-static PyObject *list_of(const Matter *matter, bool objects) {
-    Py_ssize_t count = PyTuple_GET_SIZE(matter->values) - matter->first;
+/* The arguments as events have them: ids of objects stand in a list of their own. */
+static PyObject *argument_list(const MessageData *message, bool objects) {
+    Py_ssize_t count = PyTuple_GET_SIZE(message->values) - message->first;
     PyObject *list = PyList_New(count);
     for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
-        bool shown = (i < MOST_MARKED && (matter->objects >> i & 1)) == objects;
-        PyList_SET_ITEM(list, i, Py_NewRef(shown ? PyTuple_GET_ITEM(matter->values, matter->first + i) : Py_None));
+        bool shown = (i < MAX_MARKED && (message->objects >> i & 1)) == objects;
+        PyList_SET_ITEM(list, i, Py_NewRef(shown ? PyTuple_GET_ITEM(message->values, message->first + i) : Py_None));
     }
+    if (list != NULL) PyObject_GC_UnTrack(list);
     return list;
 }
 
@@ -124,52 +125,59 @@ static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
     return failed;
 }
 
-/* In the order in which events have it that are made elsewhere. */
-static PyObject *letter_open(Letter *letter, PyObject *unused) {
-    const Matter *matter = &letter->note.matter;
-    PyObject *event = PyDict_Copy(PyTuple_GET_ITEM(matter->heads, letter->note.event));
+PyObject *message_event(const MessageData *message, int event) {
+    PyObject *made = setup() < 0 ? NULL : PyDict_Copy(PyTuple_GET_ITEM(message->headers, event));
+    if (made == NULL) return NULL;
+    if (set_taken(made, text_args, argument_list(message, false)) < 0 ||
+        (message->objects && set_taken(made, text_argIds, argument_list(message, true)) < 0) ||
+        (message->task && set_taken(made, text_task, PyLong_FromUnsignedLongLong(message->task)) < 0) ||
+        PyDict_SetItem(made, text_file, message->file) < 0 ||
+        set_taken(made, text_line, PyLong_FromLong(message->line)) < 0)
+        Py_CLEAR(made);
+    else if (PyObject_GC_IsTracked(made)) PyObject_GC_UnTrack(made); /* nothing in an event leads back to it */
+    return made;
+}
+
+static PyObject *deferred_event_to_dict(DeferredEvent *self, PyObject *unused) {
+    const MessageData *message = &self->data.message;
+    PyObject *event = message_event(message, self->data.event);
     if (event == NULL) return NULL;
-    if (set_taken(event, text_args, list_of(matter, false)) < 0 ||
-        (matter->objects && set_taken(event, text_argIds, list_of(matter, true)) < 0) ||
-        (matter->task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(matter->task)) < 0) ||
-        PyDict_SetItem(event, text_file, matter->file) < 0 ||
-        set_taken(event, text_line, PyLong_FromLong(matter->line)) < 0 ||
-        set_taken(event, text_thread, PyLong_FromLong(matter->thread)) < 0 ||
-        set_taken(event, text_time, PyFloat_FromDouble(matter->time)) < 0 ||
-        (matter->process && set_taken(event, text_process, PyLong_FromLong(matter->process)) < 0))
+    if (set_taken(event, text_thread, PyLong_FromLong(message->thread)) < 0 ||
+        set_taken(event, text_time, PyFloat_FromDouble(message->time)) < 0 ||
+        (message->process && set_taken(event, text_process, PyLong_FromLong(message->process)) < 0))
         Py_CLEAR(event);
     return event;
 }
 
-static PyMethodDef letter_methods[] = {
-    {"to_dict", (PyCFunction)letter_open, METH_NOARGS, "to_dict()\n--\n\nThe event."},
+static PyMethodDef deferred_event_methods[] = {
+    {"to_dict", (PyCFunction)deferred_event_to_dict, METH_NOARGS, "to_dict()\n--\n\nThe event."},
     {NULL, NULL, 0, NULL},
 };
 
-PyTypeObject LetterType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Letter",
-    .tp_basicsize = sizeof(Letter),
+PyTypeObject DeferredEventType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.DeferredEvent",
+    .tp_basicsize = sizeof(DeferredEvent),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "A message that was judged without an event.",
-    .tp_dealloc = (destructor)letter_dealloc,
-    .tp_methods = letter_methods,
+    .tp_dealloc = (destructor)deferred_event_dealloc,
+    .tp_methods = deferred_event_methods,
 };
 
 /* ---- the court ---------------------------------------------------------------------------------------------------------- */
 
-#define SEEN 256 /* groups that are told apart when letters are sorted out: a power of two */
+#define GROUP_SLOTS 256 /* groups that are told apart when letters are sorted out: a power of two */
 
 /* How many letters of a group were met. */
 typedef struct {
-    const PyObject *key[SEEN];
-    int count[SEEN];
-} Seen;
+    const PyObject *key[GROUP_SLOTS];
+    int count[GROUP_SLOTS];
+} GroupCounts;
 
 /* 0: it is the first one. What finds no place is taken for one of a new group. */
-static int seen_before(Seen *seen, const PyObject *key) {
+static int count_group(GroupCounts *seen, const PyObject *key) {
     size_t home = ((uintptr_t)key >> 4) * 0x9E3779B1u;
     for (size_t i = 0; i < 8; i++) {
-        size_t at = (home + i) & (SEEN - 1);
+        size_t at = (home + i) & (GROUP_SLOTS - 1);
         if (seen->key[at] == NULL) seen->key[at] = key;
         if (seen->key[at] == key) return seen->count[at]++;
     }
@@ -178,139 +186,139 @@ static int seen_before(Seen *seen, const PyObject *key) {
 
 /* Throw away what nobody can ask for: of each group the first note and so many of the last ones are kept, and so many of
    the last ones of all. How many that are. */
-static int sort_out(Note *notes, int count, int most, int others) {
-    Seen ahead = {0}, back = {0};
-    bool first[MOST_NOTES];
-    for (int i = 0; i < count - others; i++) first[i] = seen_before(&ahead, notes[i].key) == 0;
+static int prune(DeferredData *deferred, int count, int max_per_group, int max_overall) {
+    GroupCounts ahead = {0}, back = {0};
+    bool first[MAX_DEFERRED];
+    for (int i = 0; i < count - max_overall; i++) first[i] = count_group(&ahead, deferred[i].key) == 0;
     for (int i = count; i--;) {
-        bool late = seen_before(&back, notes[i].key) < most;
-        if (i < count - others && !late && !first[i]) notes[i].event = -1;
+        bool late = count_group(&back, deferred[i].key) < max_per_group;
+        if (i < count - max_overall && !late && !first[i]) deferred[i].event = -1;
     }
     int kept = 0;
     for (int i = 0; i < count; i++) {
-        if (notes[i].event < 0) note_drop(&notes[i]);
-        else if (kept++ != i) notes[kept - 1] = notes[i];
+        if (deferred[i].event < 0) deferred_data_drop(&deferred[i]);
+        else if (kept++ != i) deferred[kept - 1] = deferred[i];
     }
     return kept;
 }
 
-static void keep(Court *court, const Turn *turns, int count, const Matter *matter) {
+static void keep(InlineCheck *inline_check, const InlineStep *steps, int count, const MessageData *message) {
     for (int i = 0; i < count; i++) {
-        if (i && turns[i].event == turns[i - 1].event) continue;
-        Note *note = &court->notes[court->used++];
-        note->matter = *matter;
-        note->key = turns[i].key;
-        note->event = turns[i].event;
-        note->number = court->count++;
-        Py_INCREF(matter->heads);
-        Py_INCREF(matter->values);
-        Py_INCREF(matter->file);
+        if (i && steps[i].event == steps[i - 1].event) continue;
+        DeferredData *data = &inline_check->deferred[inline_check->used++];
+        data->message = *message;
+        data->key = steps[i].key;
+        data->event = steps[i].event;
+        data->number = inline_check->count++;
+        Py_INCREF(message->headers);
+        Py_INCREF(message->values);
+        Py_INCREF(message->file);
     }
-    if (matter->thread > court->thread) court->thread = matter->thread;
-    if (court->used < court->sort_at) return;
-    court->used = sort_out(court->notes, court->used, court->most, court->others);
-    court->sort_at = court->used < MANY_NOTES / 2 ? MANY_NOTES : 2 * court->used;
+    if (message->thread > inline_check->thread) inline_check->thread = message->thread;
+    if (inline_check->used < inline_check->prune_at) return;
+    inline_check->used = prune(inline_check->deferred, inline_check->used, inline_check->max_per_group, inline_check->max_overall);
+    inline_check->prune_at = inline_check->used < PRUNE_AT / 2 ? PRUNE_AT : 2 * inline_check->used;
 }
 
-int court_judge(Court *court, Turn *turns, int count, const Matter *matter) {
-    if (court->used > MOST_NOTES - MOST_EVENTS) return 0;
-    GSource source = {.values = &PyTuple_GET_ITEM(matter->values, matter->first),
-                      .count = PyTuple_GET_SIZE(matter->values) - matter->first};
+int inline_check_message(InlineCheck *inline_check, InlineStep *steps, int count, const MessageData *message) {
+    if (inline_check->used > MAX_DEFERRED - MAX_EVENTS) return 0;
+    GSource source = {.values = &PyTuple_GET_ITEM(message->values, message->first),
+                      .count = PyTuple_GET_SIZE(message->values) - message->first};
     int taken = 0, result = 1;
     for (; result == 1 && taken < count; taken += result == 1) {
-        Turn *turn = turns + taken;
-        source.head = PyTuple_GET_ITEM(matter->heads, turn->event);
-        result = grammar_message((GMachine *)turn->machine, turn->key, &turn->group, turn->terminal, &source);
+        InlineStep *step = steps + taken;
+        source.header = PyTuple_GET_ITEM(message->headers, step->event);
+        result = grammar_message((GMachine *)step->machine, step->key, &step->group, step->terminal, &source);
     }
     if (result == 1) {
-        keep(court, turns, count, matter);
+        keep(inline_check, steps, count, message);
         return 1;
     }
     while (taken)
-        if (grammar_take_back((GMachine *)turns[--taken].machine) < 0) result = -1;
+        if (grammar_take_back((GMachine *)steps[--taken].machine) < 0) result = -1;
     if (result < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a message could not be taken back");
     return result;
 }
 
-static PyObject *court_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+static PyObject *inline_check_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     if (setup() < 0) return NULL;
-    Court *court = (Court *)type->tp_alloc(type, 0);
-    if (court == NULL) return NULL;
-    court->notes = PyMem_Malloc(MOST_NOTES * sizeof(Note));
-    court->sort_at = MANY_NOTES;
-    if (court->notes != NULL) return (PyObject *)court;
-    Py_DECREF(court);
+    InlineCheck *inline_check = (InlineCheck *)type->tp_alloc(type, 0);
+    if (inline_check == NULL) return NULL;
+    inline_check->deferred = PyMem_Malloc(MAX_DEFERRED * sizeof(DeferredData));
+    inline_check->prune_at = PRUNE_AT;
+    if (inline_check->deferred != NULL) return (PyObject *)inline_check;
+    Py_DECREF(inline_check);
     return PyErr_NoMemory();
 }
 
-static void court_dealloc(Court *court) {
-    while (court->used) note_drop(&court->notes[--court->used]);
-    PyMem_Free(court->notes);
-    PyMem_Free(court->spare);
-    Py_TYPE(court)->tp_free((PyObject *)court);
+static void inline_check_dealloc(InlineCheck *inline_check) {
+    while (inline_check->used) deferred_data_drop(&inline_check->deferred[--inline_check->used]);
+    PyMem_Free(inline_check->deferred);
+    PyMem_Free(inline_check->spare);
+    Py_TYPE(inline_check)->tp_free((PyObject *)inline_check);
 }
 
-static PyObject *entry_of(long long number, Note *note) { /* takes the note over */
-    PyObject *letter = letter_new(note), *entry = PyTuple_New(2), *at = PyLong_FromLongLong(number);
-    if (letter == NULL || entry == NULL || at == NULL) {
-        Py_XDECREF(letter);
+static PyObject *entry_of(long long number, DeferredData *data) { /* takes the note over */
+    PyObject *self = deferred_event_new(data), *entry = PyTuple_New(2), *at = PyLong_FromLongLong(number);
+    if (self == NULL || entry == NULL || at == NULL) {
+        Py_XDECREF(self);
         Py_XDECREF(entry);
         Py_XDECREF(at);
         return NULL;
     }
     PyTuple_SET_ITEM(entry, 0, at);
-    PyTuple_SET_ITEM(entry, 1, letter);
+    PyTuple_SET_ITEM(entry, 1, self);
     PyObject_GC_UnTrack(entry); /* nothing leads back to it, and many are kept for long */
     return entry;
 }
 
 /* Others may be judged while the letters are made: so there are other notes then. */
-static PyObject *court_take(Court *court, PyObject *argument) {
+static PyObject *inline_check_take(InlineCheck *inline_check, PyObject *argument) {
     long long first = PyLong_AsLongLong(argument);
     if (first == -1 && PyErr_Occurred()) return NULL;
-    Note *more = court->spare ? court->spare : PyMem_Malloc(MOST_NOTES * sizeof(Note)), *notes = court->notes;
+    DeferredData *more = inline_check->spare ? inline_check->spare : PyMem_Malloc(MAX_DEFERRED * sizeof(DeferredData)), *deferred = inline_check->deferred;
     if (more == NULL) return PyErr_NoMemory();
-    int count = court->count, kept = sort_out(notes, court->used, court->most, court->others);
-    court->notes = more;
-    court->spare = NULL;
-    court->count = court->used = 0;
-    court->sort_at = MANY_NOTES;
+    int count = inline_check->count, kept = prune(deferred, inline_check->used, inline_check->max_per_group, inline_check->max_overall);
+    inline_check->deferred = more;
+    inline_check->spare = NULL;
+    inline_check->count = inline_check->used = 0;
+    inline_check->prune_at = PRUNE_AT;
     PyObject *entries = PyList_New(kept);
     for (int i = 0; i < kept; i++) {
-        PyObject *entry = entries == NULL ? (note_drop(&notes[i]), NULL) : entry_of(first + notes[i].number, &notes[i]);
+        PyObject *entry = entries == NULL ? (deferred_data_drop(&deferred[i]), NULL) : entry_of(first + deferred[i].number, &deferred[i]);
         if (entry != NULL) PyList_SET_ITEM(entries, i, entry);
         else Py_CLEAR(entries);
     }
-    if (court->spare == NULL) court->spare = notes;
-    else PyMem_Free(notes);
+    if (inline_check->spare == NULL) inline_check->spare = deferred;
+    else PyMem_Free(deferred);
     return entries == NULL ? NULL : Py_BuildValue("iN", count, entries);
 }
 
-static PyMethodDef court_methods[] = {
-    {"take", (PyCFunction)court_take, METH_O,
+static PyMethodDef inline_check_methods[] = {
+    {"take", (PyCFunction)inline_check_take, METH_O,
      "take(first)\n--\n\nHow many messages came since this was last asked, and letters of those that may be asked for, with "
      "their numbers from the first one's on: the first of each group and `most` of its last, and the last `others` of all."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyMemberDef court_members[] = {
-    {"open", T_BOOL, offsetof(Court, open), 0, "May messages be judged here now?"},
-    {"version", T_ULONG, offsetof(Court, version), 0, "Of the laws."},
-    {"count", T_INT, offsetof(Court, count), READONLY, "Of messages that nobody has taken yet."},
-    {"thread", T_INT, offsetof(Court, thread), READONLY, "The highest number of a thread that has sent something."},
-    {"most", T_INT, offsetof(Court, most), 0, "How many of the last messages of a group may be asked for."},
-    {"others", T_INT, offsetof(Court, others), 0, "The same, of all groups together."},
-    {"spent", T_DOUBLE, offsetof(Court, spent), 0, "Seconds that judging took."},
+static PyMemberDef inline_check_members[] = {
+    {"enabled", T_BOOL, offsetof(InlineCheck, enabled), 0, "May messages be judged here now?"},
+    {"version", T_ULONG, offsetof(InlineCheck, version), 0, "Of the laws."},
+    {"count", T_INT, offsetof(InlineCheck, count), READONLY, "Of messages that nobody has taken yet."},
+    {"thread", T_INT, offsetof(InlineCheck, thread), READONLY, "The highest number of a thread that has sent something."},
+    {"max_per_group", T_INT, offsetof(InlineCheck, max_per_group), 0, "How many of the last messages of a group may be asked for."},
+    {"max_overall", T_INT, offsetof(InlineCheck, max_overall), 0, "The same, of all groups together."},
+    {"seconds", T_DOUBLE, offsetof(InlineCheck, seconds), 0, "Seconds that judging took."},
     {NULL, 0, 0, 0, NULL},
 };
 
-PyTypeObject CourtType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Court",
-    .tp_basicsize = sizeof(Court),
+PyTypeObject InlineCheckType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.InlineCheck",
+    .tp_basicsize = sizeof(InlineCheck),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Court()\n--\n\nJudges messages where they are sent, without an event.",
-    .tp_new = court_new,
-    .tp_dealloc = (destructor)court_dealloc,
-    .tp_methods = court_methods,
-    .tp_members = court_members,
+    .tp_doc = "InlineCheck()\n--\n\nJudges messages where they are sent, without an event.",
+    .tp_new = inline_check_new,
+    .tp_dealloc = (destructor)inline_check_dealloc,
+    .tp_methods = inline_check_methods,
+    .tp_members = inline_check_members,
 };

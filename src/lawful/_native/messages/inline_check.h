@@ -1,16 +1,16 @@
 /* Messages that are judged where they are sent, without an event. See inline_check.c. */
-#ifndef LAWFUL_COURT_H
-#define LAWFUL_COURT_H
+#ifndef LAWFUL_INLINE_CHECK_H
+#define LAWFUL_INLINE_CHECK_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 
-#define MOST_EVENTS 8     /* of one message */
-#define MOST_TURNS 16     /* steps of laws that one message is */
-#define MOST_NOTES 4096   /* that wait until somebody asks for them */
-#define MANY_NOTES 512    /* so many are sorted out: what lies in few places stays near at hand */
-#define MOST_MARKED 64    /* arguments of a message with objects among them */
+#define MAX_EVENTS 8     /* of one message */
+#define MAX_STEPS 16     /* steps of laws that one message is */
+#define MAX_DEFERRED 4096   /* that wait until somebody asks for them */
+#define PRUNE_AT 512    /* so many are sorted out: what lies in few places stays near at hand */
+#define MAX_MARKED 64    /* arguments of a message with objects among them */
 
 /* A law's step for one of a message's events. */
 typedef struct {
@@ -18,11 +18,11 @@ typedef struct {
     int terminal, event;
     PyObject *key;   /* of the group; the event's beginning keeps it alive */
     PyObject *group; /* where it stands, as far as that is known, or NULL */
-} Turn;
+} InlineStep;
 
 /* What is judged, and what is kept of it in case that somebody asks. */
 typedef struct {
-    PyObject *heads;          /* a tuple of dicts: how the events begin */
+    PyObject *headers;          /* a tuple of dicts: how the events begin */
     PyObject *values;         /* a tuple: behind the first ones, the arguments; of objects their ids */
     Py_ssize_t first;
     uint64_t objects;         /* which arguments are objects, as a mask */
@@ -30,31 +30,34 @@ typedef struct {
     int line, thread, process;
     unsigned long long task;  /* 0: there is none */
     double time;
-} Matter;
+} MessageData;
 
 typedef struct {
     PyObject_HEAD
-    char open;                /* may messages be judged here now? */
+    char enabled;                /* may messages be judged here now? */
     unsigned long version;    /* of the laws: what was found out before it changed holds no more */
-    struct Note *notes;       /* what letters are made of, if they may be asked for */
-    struct Note *spare;       /* room for as many, or NULL */
-    int used, sort_at;        /* how many there are, and at how many they are sorted out */
+    struct DeferredData *deferred;       /* what letters are made of, if they may be asked for */
+    struct DeferredData *spare;       /* room for as many, or NULL */
+    int used, prune_at;        /* how many there are, and at how many they are sorted out */
     int count;                /* of all that came since somebody has asked */
-    int most, others;         /* how many of each group, and of all, may be asked for */
+    int max_per_group, max_overall;         /* how many of each group, and of all, may be asked for */
     int thread;               /* the highest number so far */
-    double spent;             /* seconds of judging, nearly */
-} Court;
+    double seconds;             /* seconds of judging, nearly */
+} InlineCheck;
 
-extern PyTypeObject CourtType, LetterType;
+extern PyTypeObject InlineCheckType, DeferredEventType;
 
 /* The turns of a message, or NULL with an error; 0 of them for None. */
-int turns_new(PyObject *given, PyObject *heads, Turn **turns);
-void turns_free(Turn *turns, int count);
+int inline_steps_new(PyObject *given, PyObject *headers, InlineStep **steps);
+void inline_steps_free(InlineStep *steps, int count);
 
 /* 1: judged, and nothing to be said against it; 0: an event must be made, and nothing has changed; -1: error */
-int court_judge(Court *court, Turn *turns, int count, const Matter *matter);
+int inline_check_message(InlineCheck *inline_check, InlineStep *steps, int count, const MessageData *message);
 
-/* What tells the group of a message apart; borrowed. */
-PyObject *letter_group(PyObject *letter);
+/* One of the events of a message, without thread and time; a new reference. Keys are in the order that all events have. */
+PyObject *message_event(const MessageData *message, int event);
+
+/* The group of a deferred event; borrowed. */
+PyObject *deferred_event_group(PyObject *self);
 
 #endif

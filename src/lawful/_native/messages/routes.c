@@ -5,16 +5,6 @@
 
 #include <structmember.h>
 
-static PyObject *text_args, *text_argIds, *text_task, *text_file, *text_line, *text_thread, *text_time, *zero;
-
-static int setup(void) {
-    if (zero != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(args) TEXT(argIds) TEXT(task) TEXT(file) TEXT(line) TEXT(thread) TEXT(time)
-#undef TEXT
-    return (zero = PyFloat_FromDouble(0)) == NULL ? -1 : 0;
-}
-
 /* ---- who reads from a queue -------------------------------------------------------------------------------------------- */
 
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -22,34 +12,34 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (self == NULL) return NULL;
     self->task = Py_NewRef(Py_None);
     self->party = Py_NewRef(Py_None);
-    self->early = PyDict_New();
+    self->early_senders = PyDict_New();
+    self->specs_by_name = PyDict_New();
+    self->reported = PySet_New(NULL);
     self->routes = PyDict_New();
-    self->told = PySet_New(NULL);
-    self->ways = PyDict_New();
-    self->takes = PyDict_New();
-    if (!self->early || !self->routes || !self->told || !self->ways || !self->takes) Py_CLEAR(self);
+    self->shared_routes = PyDict_New();
+    if (!self->early_senders || !self->specs_by_name || !self->reported || !self->routes || !self->shared_routes) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
 static int reader_traverse(QueueReader *self, visitproc visit, void *arg) {
     Py_VISIT(self->task);
     Py_VISIT(self->party);
-    Py_VISIT(self->early);
+    Py_VISIT(self->early_senders);
+    Py_VISIT(self->specs_by_name);
+    Py_VISIT(self->reported);
     Py_VISIT(self->routes);
-    Py_VISIT(self->told);
-    Py_VISIT(self->ways);
-    Py_VISIT(self->takes);
+    Py_VISIT(self->shared_routes);
     return 0;
 }
 
 static int reader_clear(QueueReader *self) {
     Py_CLEAR(self->task);
     Py_CLEAR(self->party);
-    Py_CLEAR(self->early);
+    Py_CLEAR(self->early_senders);
+    Py_CLEAR(self->specs_by_name);
+    Py_CLEAR(self->reported);
     Py_CLEAR(self->routes);
-    Py_CLEAR(self->told);
-    Py_CLEAR(self->ways);
-    Py_CLEAR(self->takes);
+    Py_CLEAR(self->shared_routes);
     return 0;
 }
 
@@ -65,11 +55,11 @@ static PyMemberDef reader_members[] = {
     {"shared", T_BOOL, offsetof(QueueReader, shared), 0, "Do several read?"},
     {"standard", T_BOOL, offsetof(QueueReader, standard), 0, "Is what is in the queue where asyncio has it?"},
     {"next", T_BYTE, offsetof(QueueReader, next), 0, "Which is taken next: 1, the first; 2, the last; 0: nobody knows."},
-    {"early", T_OBJECT_EX, offsetof(QueueReader, early), READONLY, "Who sent what lies there, as long as nobody reads it."},
-    {"routes", T_OBJECT_EX, offsetof(QueueReader, routes), READONLY, "What a message of a name may be."},
-    {"told", T_OBJECT_EX, offsetof(QueueReader, told), READONLY, "What lay there when a second reader came."},
-    {"ways", T_OBJECT_EX, offsetof(QueueReader, ways), READONLY, "What messages are, by their names and their senders."},
-    {"takes", T_OBJECT_EX, offsetof(QueueReader, takes), READONLY, "The same where several read, by their names and who takes them."},
+    {"early_senders", T_OBJECT_EX, offsetof(QueueReader, early_senders), READONLY, "Who sent what lies there, as long as nobody reads it."},
+    {"specs_by_name", T_OBJECT_EX, offsetof(QueueReader, specs_by_name), READONLY, "What a message of a name may be."},
+    {"reported", T_OBJECT_EX, offsetof(QueueReader, reported), READONLY, "What lay there when a second reader came."},
+    {"routes", T_OBJECT_EX, offsetof(QueueReader, routes), READONLY, "What messages are, by their names and their senders."},
+    {"shared_routes", T_OBJECT_EX, offsetof(QueueReader, shared_routes), READONLY, "The same where several read, by their names and who takes them."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -87,83 +77,42 @@ PyTypeObject QueueReaderType = {
 
 /* ---- what a message is, from one sender to one reader ------------------------------------------------------------------- */
 
-static PyObject *way_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"heads", "target", "parameters", "turns", "version", NULL};
-    PyObject *heads, *target, *parameters, *turns = Py_None;
+static PyObject *route_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"headers", "target", "parameters", "steps", "version", NULL};
+    PyObject *headers, *target, *parameters, *steps = Py_None;
     unsigned long version = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!OO!|Ok:Way", names, &PyTuple_Type, &heads, &target, &PyTuple_Type,
-                                     &parameters, &turns, &version))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!OO!|Ok:Route", names, &PyTuple_Type, &headers, &target, &PyTuple_Type,
+                                     &parameters, &steps, &version))
         return NULL;
-    if (setup() < 0) return NULL;
-    bool fits = PyTuple_GET_SIZE(heads) <= MOST_EVENTS;
-    for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(heads); i++) fits = PyDict_CheckExact(PyTuple_GET_ITEM(heads, i));
+    bool fits = PyTuple_GET_SIZE(headers) <= MAX_EVENTS;
+    for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(headers); i++) fits = PyDict_CheckExact(PyTuple_GET_ITEM(headers, i));
     if (!fits) {
-        PyErr_Format(PyExc_ValueError, "a message is at most %d events, which are dicts", MOST_EVENTS);
+        PyErr_Format(PyExc_ValueError, "a message is at most %d events, which are dicts", MAX_EVENTS);
         return NULL;
     }
-    Way *self = (Way *)type->tp_alloc(type, 0);
+    Route *self = (Route *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    self->heads = Py_NewRef(heads);
+    self->headers = Py_NewRef(headers);
     self->parameters = Py_NewRef(parameters);
     self->target = target == Py_None ? NULL : target;
     self->version = version;
-    if ((self->turn_count = turns_new(turns, heads, &self->turns)) < 0) Py_CLEAR(self);
+    if ((self->step_count = inline_steps_new(steps, headers, &self->steps)) < 0) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
-static void way_dealloc(Way *self) {
-    for (int i = 0; i < MOST_EVENTS; i++) {
-        Py_XDECREF(self->plain.events[i]);
-        Py_XDECREF(self->objects.events[i]);
-    }
-    if (self->turns != NULL) turns_free(self->turns, self->turn_count);
-    Py_XDECREF(self->heads);
+static void route_dealloc(Route *self) {
+    if (self->steps != NULL) inline_steps_free(self->steps, self->step_count);
+    Py_XDECREF(self->headers);
     Py_XDECREF(self->parameters);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-PyTypeObject WayType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Way",
-    .tp_basicsize = sizeof(Way),
+PyTypeObject RouteType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Route",
+    .tp_basicsize = sizeof(Route),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Way(heads, target, parameters, turns=None, version=0)\n--\n\nHow the events of messages begin that one sends to another.",
-    .tp_new = way_new,
-    .tp_dealloc = (destructor)way_dealloc,
+    .tp_doc = "Route(headers, target, parameters, steps=None, version=0)\n--\n\nHow the events of messages begin that one sends to another.",
+    .tp_new = route_new,
+    .tp_dealloc = (destructor)route_dealloc,
 };
 
-/* In the order in which events have them that are made elsewhere. */
-static PyObject *form(PyObject *head, bool objects) {
-    PyObject *event = PyDict_Copy(head);
-    if (event == NULL) return NULL;
-    PyObject *keys[] = {text_args, text_argIds, text_task, text_file, text_line, text_thread, text_time};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (keys[i] == text_argIds && !objects) continue;
-        if (PyDict_SetItem(event, keys[i], keys[i] == text_time ? zero : Py_None) < 0) {
-            Py_DECREF(event);
-            return NULL;
-        }
-    }
-    return event;
-}
-
-static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
-    int failed = value == NULL ? -1 : PyDict_SetItem(event, key, value);
-    Py_XDECREF(value);
-    return failed;
-}
-
-int way_forms(Tracer *tracer, Way *way, Forms *forms, uint32_t place, Id task) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(way->heads); i++) {
-        bool objects = forms == &way->objects;
-        if (forms->events[i] == NULL && (forms->events[i] = form(PyTuple_GET_ITEM(way->heads, i), objects)) == NULL) return -1;
-        PyObject *event = forms->events[i];
-        if (forms->place != place &&
-            (PyDict_SetItem(event, text_file, tracer->place_list[place - 1].file) < 0 ||
-             set_taken(event, text_line, PyLong_FromLong(tracer->place_list[place - 1].line)) < 0))
-            return -1;
-        if (forms->task != task && set_taken(event, text_task, PyLong_FromUnsignedLongLong(task)) < 0) return -1;
-    }
-    forms->place = place;
-    forms->task = task;
-    return 0;
-}

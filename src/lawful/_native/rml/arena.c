@@ -1,4 +1,6 @@
-/* Memory: arenas that are given back whole, and pools of small blocks by size. */
+/* Memory: arenas that are freed as a whole, and pools of small blocks by size.
+
+   Called by rml/, grammar/ and invariants/. It has no counterpart in Python. */
 #include "rml/rml.h"
 
 #ifdef __linux__
@@ -13,7 +15,7 @@ struct Chunk {
 #define HUGE_PAGE (2 * 1024 * 1024)
 
 /* Where many instances are alive, most of the time goes into finding their pages: large pages make that several times
-   rarer. Where there are none, this is memory as any other. */
+   rarer. Other systems get ordinary memory. */
 void *huge_alloc(size_t size) {
 #ifdef __linux__
     void *block = NULL;

@@ -1,16 +1,20 @@
-/* A law's shapes, patterns and decision trees, asked of the Python planner when they are first needed. */
+/* A law's shapes, patterns and decision trees, asked of the Python planner when they are first needed.
+
+   Called by the other files of rml/. Reads the tuples that lawful/laws/rml/planner.py describes. Matches patterns.py
+   (`match`) and the triggers of tree_walker.py. tests/laws/rml/test_engine.py compares the two. */
 #include "rml/rml.h"
 
 /* ---- tuples to structures ------------------------------------------------------------------------------------------ */
 
+/* Parsers take NULL for an item that was not there, and answer NULL with an exception set. */
+typedef void *(*Parser)(Arena *arena, PyObject *tuple);
+
 static bool named(PyObject *word, const char *name) { return PyUnicode_CompareWithASCIIString(word, name) == 0; }
 
 static PyObject *item(PyObject *tuple, Py_ssize_t i) {
-    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) <= i) {
-        PyErr_SetString(PyExc_TypeError, "the planner gave a tuple of another form");
-        return NULL;
-    }
-    return PyTuple_GET_ITEM(tuple, i);
+    if (tuple != NULL && PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) > i) return PyTuple_GET_ITEM(tuple, i);
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "the planner gave a tuple of another form");
+    return NULL;
 }
 
 static int item_int(PyObject *tuple, Py_ssize_t i) {
@@ -18,31 +22,29 @@ static int item_int(PyObject *tuple, Py_ssize_t i) {
     return number == NULL ? -1 : (int)PyLong_AsLong(number);
 }
 
+/* What a tuple holds from `start` on, each item parsed. */
+static void *parse_items(Arena *arena, PyObject *tuple, Py_ssize_t start, int *count, Parser parse) {
+    if (tuple == NULL || !PyTuple_Check(tuple)) return item(tuple, 0);
+    *count = (int)(PyTuple_GET_SIZE(tuple) - start);
+    void **found = arena_alloc(arena, sizeof(void *) * (size_t)(*count + 1));
+    for (int i = 0; found != NULL && i < *count; i++)
+        if ((found[i] = parse(arena, PyTuple_GET_ITEM(tuple, start + i))) == NULL) return NULL;
+    return found;
+}
+
+/* A value that lives as long as the arena. */
+static PyObject *kept(Arena *arena, PyObject *value) {
+    return value == NULL || PyList_Append(arena->keep, value) < 0 ? NULL : value;
+}
+
 static const struct { const char *name; Op op; } OPS[] = {
     {"+", ADD}, {"-", SUBTRACT}, {"*", MULTIPLY}, {"<", LESS}, {"<=", LESS_EQUAL}, {">", GREATER},
     {">=", GREATER_EQUAL}, {"==", EQUAL}, {"!=", UNEQUAL}, {"&&", AND_ALSO}, {"||", OR_ELSE},
 };
 
-static Operand *operand_parse(Arena *arena, PyObject *tuple);
-
-static Operand **operands_parse(Arena *arena, PyObject *tuples, int *count) {
-    if (!PyTuple_Check(tuples)) {
-        PyErr_SetString(PyExc_TypeError, "operands must be a tuple");
-        return NULL;
-    }
-    *count = (int)PyTuple_GET_SIZE(tuples);
-    Operand **operands = arena_alloc(arena, sizeof(Operand *) * (size_t)(*count + 1));
-    if (operands == NULL) return NULL;
-    for (int i = 0; i < *count; i++) {
-        operands[i] = operand_parse(arena, PyTuple_GET_ITEM(tuples, i));
-        if (operands[i] == NULL) return NULL;
-    }
-    return operands;
-}
-
-static Operand *operand_parse(Arena *arena, PyObject *tuple) {
-    PyObject *kind = item(tuple, 0);
-    Operand *operand = kind == NULL ? NULL : arena_alloc(arena, sizeof(Operand));
+static void *operand_parse(Arena *arena, PyObject *tuple) {
+    PyObject *kind = item(tuple, 0), *value = item(tuple, 1);
+    Operand *operand = value == NULL ? NULL : arena_alloc(arena, sizeof(Operand));
     if (operand == NULL) return NULL;
     if (named(kind, "slot")) {
         operand->kind = SLOT;
@@ -51,97 +53,68 @@ static Operand *operand_parse(Arena *arena, PyObject *tuple) {
         operand->kind = CAPTURE;
         operand->a = item_int(tuple, 1);
         operand->b = item_int(tuple, 2);
+    } else if (kept(arena, value) == NULL) {
+        return NULL;
     } else if (named(kind, "constant")) {
-        PyObject *value = item(tuple, 1);
-        if (value == NULL || PyList_Append(arena->keep, value) < 0) return NULL;
         operand->kind = CONSTANT;
         operand->constant = val_borrowed(value);
     } else {
-        PyObject *op = item(tuple, 1), *parts = item(tuple, 2);
-        if (parts == NULL || PyList_Append(arena->keep, op) < 0) return NULL;
         operand->kind = OPERATION;
+        operand->constant = (Val)value;
+        operand->parts = parse_items(arena, item(tuple, 2), 0, &operand->b, operand_parse);
         operand->a = OTHER_OP;
-        for (size_t i = 0; i < sizeof(OPS) / sizeof(OPS[0]); i++)
-            if (named(op, OPS[i].name)) operand->a = OPS[i].op;
-        if (PyTuple_Check(parts) && PyTuple_GET_SIZE(parts) != 2) operand->a = OTHER_OP;
-        operand->constant = (Val)op;
-        operand->parts = operands_parse(arena, parts, &operand->b);
-        if (operand->parts == NULL) return NULL;
+        for (size_t i = 0; operand->b == 2 && i < sizeof(OPS) / sizeof(OPS[0]); i++)
+            if (named(value, OPS[i].name)) operand->a = OPS[i].op;
     }
     return PyErr_Occurred() ? NULL : operand;
 }
 
-static Recipe *leaf_parse(Arena *arena, PyObject *shape, PyObject *operands) {
+/* `tuple` holds a shape and its operands from `start` on. */
+static Recipe *leaf_parse(Arena *arena, PyObject *tuple, Py_ssize_t start) {
     Recipe *recipe = arena_alloc(arena, sizeof(Recipe));
     if (recipe == NULL) return NULL;
     recipe->kind = R_LEAF;
-    recipe->shape = (int)PyLong_AsLong(shape);
-    recipe->operands = operands_parse(arena, operands, &recipe->size);
-    if (recipe->size > UINT16_MAX) {
+    recipe->shape = item_int(tuple, start);
+    recipe->operands = parse_items(arena, item(tuple, start + 1), 0, &recipe->size, operand_parse);
+    if (recipe->size > UINT16_MAX)
         PyErr_SetString(PyExc_OverflowError, "a term of this law holds more than 65535 values");
-        return NULL;
-    }
-    return recipe->operands == NULL || PyErr_Occurred() ? NULL : recipe;
+    return PyErr_Occurred() ? NULL : recipe;
 }
 
-static Recipe *pair_parse(Arena *arena, PyObject *pair) {
-    PyObject *shape = item(pair, 0), *operands = item(pair, 1);
-    return operands == NULL ? NULL : leaf_parse(arena, shape, operands);
-}
+static void *pair_parse(Arena *arena, PyObject *pair) { return leaf_parse(arena, pair, 0); }
+
+static void *child_parse(Arena *arena, PyObject *entry) { return recipe_parse(arena, item(entry, 1)); }
 
 Recipe *recipe_parse(Arena *arena, PyObject *tuple) {
     PyObject *kind = item(tuple, 0);
     if (kind == NULL) return NULL;
-    if (named(kind, "leaf")) {
-        PyObject *shape = item(tuple, 1), *operands = item(tuple, 2);
-        return operands == NULL ? NULL : leaf_parse(arena, shape, operands);
-    }
+    if (named(kind, "leaf")) return leaf_parse(arena, tuple, 1);
     Recipe *recipe = arena_alloc(arena, sizeof(Recipe));
     if (recipe == NULL) return NULL;
     if (named(kind, "instance_list")) {
-        PyObject *entries = item(tuple, 1), *core = item(tuple, 2);
-        if (core == NULL || !PyTuple_Check(entries)) return NULL;
+        PyObject *entries = item(tuple, 1);
         recipe->kind = R_INSTANCE_LIST;
-        recipe->count = (int)PyTuple_GET_SIZE(entries);
-        recipe->ways = arena_alloc(arena, (size_t)recipe->count + 1);
-        recipe->children = arena_alloc(arena, sizeof(Recipe *) * (size_t)(recipe->count + 1));
-        if (recipe->ways == NULL || recipe->children == NULL) return NULL;
-        for (int i = 0; i < recipe->count; i++) {
-            PyObject *entry = PyTuple_GET_ITEM(entries, i), *way = item(entry, 0), *child = item(entry, 1);
-            if (child == NULL) return NULL;
+        recipe->children = parse_items(arena, entries, 0, &recipe->count, child_parse);
+        recipe->ways = recipe->children == NULL ? NULL : arena_alloc(arena, (size_t)recipe->count + 1);
+        for (int i = 0; recipe->ways != NULL && i < recipe->count; i++) {
+            PyObject *way = item(PyTuple_GET_ITEM(entries, i), 0);
             recipe->ways[i] = named(way, "and") ? AND : named(way, "left") ? LEFT : RIGHT;
-            recipe->children[i] = recipe_parse(arena, child);
-            if (recipe->children[i] == NULL) return NULL;
         }
-        recipe->core = recipe_parse(arena, core);
-        return recipe->core == NULL ? NULL : recipe;
-    }
-    PyObject *first = item(tuple, 1);
-    if (first == NULL) return NULL;
-    if (named(kind, "closure")) {
+        recipe->core = recipe_parse(arena, item(tuple, 2));
+    } else if (named(kind, "closure")) {
         recipe->kind = R_CLOSURE;
-        recipe->core = recipe_parse(arena, first);
-        return recipe->core == NULL ? NULL : recipe;
-    }
-    if (named(kind, "sequence")) {
+        recipe->core = recipe_parse(arena, item(tuple, 1));
+    } else if (named(kind, "sequence")) {
         recipe->kind = R_SEQUENCE;
-        recipe->core = recipe_parse(arena, first);
-        recipe->count = (int)PyTuple_GET_SIZE(tuple) - 2;
-        recipe->children = arena_alloc(arena, sizeof(Recipe *) * (size_t)(recipe->count + 1));
-        if (recipe->core == NULL || recipe->children == NULL) return NULL;
-        for (int i = 0; i < recipe->count; i++) {
-            recipe->children[i] = pair_parse(arena, PyTuple_GET_ITEM(tuple, i + 2));
-            if (recipe->children[i] == NULL) return NULL;
-        }
-        return recipe;
+        recipe->core = recipe_parse(arena, item(tuple, 1));
+        recipe->children = recipe->core == NULL ? NULL : parse_items(arena, tuple, 2, &recipe->count, pair_parse);
+    } else {
+        recipe->kind = R_FILTER;
+        recipe->test = pair_parse(arena, item(tuple, 1));
+        recipe->core = recipe_parse(arena, item(tuple, 2));
+        recipe->otherwise = recipe_parse(arena, item(tuple, 3));
     }
-    PyObject *body = item(tuple, 2), *otherwise = item(tuple, 3);
-    if (otherwise == NULL) return NULL;
-    recipe->kind = R_FILTER;
-    recipe->test = pair_parse(arena, first);
-    recipe->core = recipe->test == NULL ? NULL : recipe_parse(arena, body);
-    recipe->otherwise = recipe->core == NULL ? NULL : recipe_parse(arena, otherwise);
-    return recipe->otherwise == NULL ? NULL : recipe;
+    return PyErr_Occurred() ? NULL : recipe;
 }
 
 /* ---- patterns ------------------------------------------------------------------------------------------------------ */
@@ -157,58 +130,35 @@ struct PatternNode {
     PatternNode **parts;
 };
 
-static PatternNode *pattern_parse(Arena *arena, PyObject *tuple);
+static void *pattern_parse(Arena *arena, PyObject *tuple);
 
-static int parts_parse(Arena *arena, PatternNode *node, PyObject *tuples) {
-    if (tuples == NULL || !PyTuple_Check(tuples)) return -1;
-    node->count = (int)PyTuple_GET_SIZE(tuples);
-    node->parts = arena_alloc(arena, sizeof(PatternNode *) * (size_t)(node->count + 1));
-    if (node->parts == NULL) return -1;
-    for (int i = 0; i < node->count; i++) {
-        node->parts[i] = pattern_parse(arena, PyTuple_GET_ITEM(tuples, i));
-        if (node->parts[i] == NULL) return -1;
-    }
-    return 0;
-}
+static void *field_parse(Arena *arena, PyObject *field) { return pattern_parse(arena, item(field, 1)); }
 
-static PatternNode *pattern_parse(Arena *arena, PyObject *tuple) {
+static void *key_parse(Arena *arena, PyObject *field) { return kept(arena, item(field, 0)); }
+
+static void *pattern_parse(Arena *arena, PyObject *tuple) {
     PyObject *kind = item(tuple, 0);
     PatternNode *node = kind == NULL ? NULL : arena_alloc(arena, sizeof(PatternNode));
     if (node == NULL) return NULL;
     if (named(kind, "object")) {
-        PyObject *fields = item(tuple, 1);
-        if (fields == NULL) return NULL;
         node->kind = T_OBJECT;
-        node->count = (int)PyTuple_GET_SIZE(fields);
-        node->keys = arena_alloc(arena, sizeof(PyObject *) * (size_t)(node->count + 1));
-        node->parts = arena_alloc(arena, sizeof(PatternNode *) * (size_t)(node->count + 1));
-        if (node->keys == NULL || node->parts == NULL) return NULL;
-        for (int i = 0; i < node->count; i++) {
-            PyObject *field = PyTuple_GET_ITEM(fields, i), *key = item(field, 0), *part = item(field, 1);
-            if (part == NULL || PyList_Append(arena->keep, key) < 0) return NULL;
-            node->keys[i] = key;
-            node->parts[i] = pattern_parse(arena, part);
-            if (node->parts[i] == NULL) return NULL;
-        }
-    } else if (named(kind, "list")) {
-        node->kind = T_LIST;
-        node->open = item(tuple, 2) == Py_True;
-        if (parts_parse(arena, node, item(tuple, 1)) < 0) return NULL;
-    } else if (named(kind, "choice")) {
-        node->kind = T_CHOICE;
-        if (parts_parse(arena, node, item(tuple, 1)) < 0) return NULL;
+        node->keys = parse_items(arena, item(tuple, 1), 0, &node->count, key_parse);
+        node->parts = parse_items(arena, item(tuple, 1), 0, &node->count, field_parse);
+    } else if (named(kind, "list") || named(kind, "choice")) {
+        node->kind = named(kind, "list") ? T_LIST : T_CHOICE;
+        node->open = node->kind == T_LIST && item(tuple, 2) == Py_True;
+        node->parts = parse_items(arena, item(tuple, 1), 0, &node->count, pattern_parse);
     } else if (named(kind, "literal")) {
-        PyObject *value = item(tuple, 1);
-        if (value == NULL || PyList_Append(arena->keep, value) < 0) return NULL;
+        PyObject *value = kept(arena, item(tuple, 1));
         node->kind = T_LITERAL;
-        node->literal = val_borrowed(value);
+        node->literal = value == NULL ? 0 : val_borrowed(value);
     } else if (named(kind, "capture")) {
         node->kind = T_CAPTURE;
         node->capture = item_int(tuple, 1);
     } else {
         node->kind = T_WILDCARD;
     }
-    return node;
+    return PyErr_Occurred() ? NULL : node;
 }
 
 int pattern_match(PatternNode *node, PyObject *value, Val *captures) {
@@ -358,46 +308,27 @@ Recipe *trees_expanded(DecisionTrees *trees, int number) {
 
 /* ---- decision trees ----------------------------------------------------------------------------------------------------- */
 
+static void *constraint_parse(Arena *arena, PyObject *pair) { return operand_parse(arena, item(pair, 1)); }
+
 static int node_fill(Arena *arena, Node *node, PyObject *described) {
-    static const struct { const char *name; NodeKind kind; } KINDS[] = {
-        {"match", N_MATCH}, {"sub", N_SUB}, {"same", N_SAME}, {"guard", N_GUARD}, {"fail", N_FAIL},
-        {"self", N_SELF}, {"plan", N_PLAN}, {"yes", N_YES}, {"no", N_NO},
-    };
+    static const char *const KINDS[] = {"match", "sub", "same", "guard", "fail", "self", "plan", "yes", "no"};
     PyObject *kind = item(described, 0);
     if (kind == NULL) return -1;
-    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
-        if (named(kind, KINDS[i].name)) node->kind = KINDS[i].kind;
+    while (node->kind < N_NO && !named(kind, KINDS[node->kind])) node->kind++;
     if (node->kind == N_PLAN) {
-        PyObject *recipe = item(described, 1);
-        node->recipe = recipe == NULL ? NULL : recipe_parse(arena, recipe);
-        return node->recipe == NULL ? -1 : 0;
-    }
-    if (node->kind == N_MATCH) {
+        node->recipe = recipe_parse(arena, item(described, 1));
+    } else if (node->kind == N_MATCH) {
         PyObject *constraints = item(described, 2);
-        if (constraints == NULL) return -1;
         node->pattern = item_int(described, 1);
-        node->count = (int)PyTuple_GET_SIZE(constraints);
-        node->captures = arena_alloc(arena, sizeof(int) * (size_t)(node->count + 1));
-        node->operands = arena_alloc(arena, sizeof(Operand *) * (size_t)(node->count + 1));
-        if (node->captures == NULL || node->operands == NULL) return -1;
-        for (int i = 0; i < node->count; i++) {
-            PyObject *constraint = PyTuple_GET_ITEM(constraints, i), *operand = item(constraint, 1);
-            if (operand == NULL) return -1;
-            node->captures[i] = item_int(constraint, 0);
-            node->operands[i] = operand_parse(arena, operand);
-            if (node->operands[i] == NULL) return -1;
-        }
-        return PyErr_Occurred() ? -1 : 0;
+        node->operands = parse_items(arena, constraints, 0, &node->count, constraint_parse);
+        node->captures = node->operands == NULL ? NULL : arena_alloc(arena, sizeof(int) * (size_t)(node->count + 1));
+        for (int i = 0; node->captures != NULL && i < node->count; i++)
+            node->captures[i] = item_int(PyTuple_GET_ITEM(constraints, i), 0);
+    } else {
+        int operands;
+        node->operands = parse_items(arena, described, 1, &operands, operand_parse);
     }
-    int operands = node->kind == N_GUARD ? 1 : node->kind == N_SUB || node->kind == N_SAME ? 2 : 0;
-    node->operands = arena_alloc(arena, sizeof(Operand *) * 2);
-    if (node->operands == NULL) return -1;
-    for (int i = 0; i < operands; i++) {
-        PyObject *operand = item(described, i + 1);
-        node->operands[i] = operand == NULL ? NULL : operand_parse(arena, operand);
-        if (node->operands[i] == NULL) return -1;
-    }
-    return 0;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 static Node *node_new(DecisionTrees *trees, TreeKind tree, int shape, PyObject *answers, Node *parent) {

@@ -1,4 +1,7 @@
-/* Spines: children around a core, in order, found by the values that an event must have to concern them. */
+/* Instance lists: children around a core, in order, found by the values that an event must have to concern them.
+
+   Called by state.c, step.c and machine.c. Matches lawful/laws/rml/instance_list.py.
+   tests/laws/rml/test_engine.py and tests/laws/rml/test_duplicate_instances.py compare the two. */
 #include "rml/rml.h"
 
 #define GAP (UINT64_C(1) << 20)
@@ -26,10 +29,42 @@ static Val index_value(const Part *part, const IndexKey *index_key, int i) {
     return operand->kind == SLOT ? registers_of(part, index_key)[operand->a] : operand->constant;
 }
 
+static bool same_values(const Val *some, const Val *others, int count) {
+    for (int i = 0; i < count; i++)
+        if (val_identical(some[i], others[i]) != 1) return false;
+    return true;
+}
+
+/* Are two parts found by the same values? */
+static bool same_index_values(const Part *part, const IndexKey *key, const Part *other, const IndexKey *other_key) {
+    if (key->table != other_key->table || key->count != other_key->count) return false;
+    for (int i = 0; i < key->count; i++)
+        if (val_identical(index_value(part, key, i), index_value(other, other_key, i)) != 1) return false;
+    return true;
+}
+
 static uint32_t key_hash(const Val *values, int count) {
     uint32_t hash = 0x9E3779B9u;
     for (int i = 0; i < count; i++) hash = hash * 31 + val_hash(values[i]);
     return hash;
+}
+
+/* The values under which a part is found, and their hash. */
+static uint32_t index_values(const Part *part, const IndexKey *key, Val *values) {
+    for (int i = 0; i < key->count; i++) values[i] = index_value(part, key, i);
+    return key_hash(values, key->count);
+}
+
+/* What the present event has for a kind of key, and its hash: 1, 0 if nothing can be found by that, or -1: error. */
+static int event_values(RmlMachine *machine, int number, Val *values, uint32_t *hash) {
+    PatternMatch *match = captured(machine, machine->trees->keys[number].pattern);
+    if (match == NULL) return -1;
+    const KeyKind *key = machine->trees->keys + number; /* which matching may have moved */
+    if (!match->matched) return 0;
+    for (int i = 0; i < key->count; i++)
+        if (!val_keyable(values[i] = match->captures[key->captures[i]])) return 0;
+    *hash = key_hash(values, key->count);
+    return 1;
 }
 
 /* ---- a list in a list ---------------------------------------------------------------------------------------------------- */
@@ -137,7 +172,7 @@ static int choose_triggers(RmlMachine *machine, Way way, Part *part, Triggers **
 
 /* ---- tables of rings --------------------------------------------------------------------------------------------------- */
 
-/* Where a hash belongs. The room is no power of two, so that a table can grow by half and be well filled. */
+/* Where a hash belongs. The room need not be a power of two, so that a table can grow by half and be well filled. */
 static inline uint32_t table_place(const Table *table, uint32_t hash) {
     return (uint32_t)((uint64_t)hash * table->room >> 32);
 }
@@ -198,12 +233,11 @@ static uint32_t table_find(Table *table, uint32_t hash, const Val *values, int c
     uint32_t at = table_place(table, hash);
     for (Link *link; (link = table->slots[at]) != NULL; at = table_next(table, at)) {
         if (table->hashes[at] != hash) continue;
-        ListEntry *entry = list_entry_of(link);
-        const IndexKey *index_key = entry->triggers->index_keys + link->index_key;
-        int same = 1;
-        for (int i = 0; same == 1 && i < count; i++)
-            same = val_identical(index_value(entry_part(entry), index_key, i), values[i]);
-        if (same == 1) break;
+        const ListEntry *entry = list_entry_of(link);
+        const IndexKey *key = entry->triggers->index_keys + link->index_key;
+        int same = 0;
+        while (same < count && val_identical(index_value(entry_part(entry), key, same), values[same]) == 1) same++;
+        if (same == count) break;
     }
     return at;
 }
@@ -230,12 +264,9 @@ static Link *link_beside(ListEntry *entry, const Link *link, const IndexKey *ind
     Link *links = entry_links(entry);
     if (index_key == NULL || entry->triggers == NULL) return index_key == NULL && entry->triggers == NULL ? links : NULL;
     for (int i = 0; i < entry->triggers->count; i++) {
-        const IndexKey *other = entry->triggers->index_keys + i;
-        if (other->table != index_key->table || links[i].hash != link->hash) continue;
-        int same = 1;
-        for (int j = 0; same == 1 && j < index_key->count; j++)
-            same = val_identical(index_value(entry_part(entry), other, j), index_value(part, index_key, j));
-        if (same == 1) return links + i;
+        if (links[i].hash == link->hash &&
+            same_index_values(part, index_key, entry_part(entry), entry->triggers->index_keys + i))
+            return links + i;
     }
     return NULL;
 }
@@ -320,8 +351,7 @@ static int index_entry(RmlMachine *machine, InstanceList *list, ListEntry *entry
         if (table->used + 1 > table->room / 8 * 7 && table_resize(table, table->room / 2 * 3) < 0)
             return -1;
         Val values[MOST_VALUES];
-        for (int j = 0; j < index_key->count; j++) values[j] = index_value(part, index_key, j);
-        links[i].hash = key_hash(values, index_key->count);
+        links[i].hash = index_values(part, index_key, values);
         uint32_t at = table_find(table, links[i].hash, values, index_key->count);
         if (table->slots[at] == NULL) table->used++;
         table->hashes[at] = links[i].hash;
@@ -357,17 +387,12 @@ static void unindex_entry(InstanceList *list, ListEntry *entry) {
 }
 
 Link *list_ring(RmlMachine *machine, InstanceList *list, int number) {
-    int pattern = machine->trees->keys[number].pattern;
-    PatternMatch *match = captured(machine, pattern);
-    if (match == NULL || !match->matched) return NULL;
-    const KeyKind *key = machine->trees->keys + number;
     Val values[MOST_VALUES];
-    for (int i = 0; i < key->count; i++) {
-        values[i] = match->captures[key->captures[i]];
-        if (!val_keyable(values[i])) return NULL;
-    }
+    uint32_t hash;
+    if (event_values(machine, number, values, &hash) != 1) return NULL;
+    const KeyKind *key = machine->trees->keys + number;
     Table *table = table_of(list, key->table);
-    return table->slots[table_find(table, key_hash(values, key->count), values, key->count)];
+    return table->slots[table_find(table, hash, values, key->count)];
 }
 
 /* ---- looking ahead -------------------------------------------------------------------------------------------------------- */
@@ -382,17 +407,13 @@ int list_prefetch_slots(RmlMachine *machine, InstanceList *list) {
     EventView *view = machine->now;
     for (int number = 0; number < list->asked_count && view->hints < 8; number++) {
         if (list->asked[number] == 0) continue;
-        PatternMatch *match = captured(machine, machine->trees->keys[number].pattern);
-        if (match == NULL) return -1;
-        const KeyKind *key = machine->trees->keys + number;
-        if (!match->matched || key->count == 0) continue;
         Val values[MOST_VALUES];
-        bool keyable = true;
-        for (int i = 0; keyable && i < key->count; i++)
-            keyable = val_keyable(values[i] = match->captures[key->captures[i]]);
+        uint32_t hash;
+        int found = machine->trees->keys[number].count ? event_values(machine, number, values, &hash) : 0;
+        if (found < 0) return -1;
+        const KeyKind *key = machine->trees->keys + number;
         Table *table = table_of(list, key->table);
-        if (!keyable || table == NULL) continue;
-        uint32_t hash = key_hash(values, key->count);
+        if (!found || table == NULL) continue;
         uint32_t at = table_place(table, hash);
         __builtin_prefetch(table->hashes + at);
         __builtin_prefetch(table->slots + at);
@@ -468,17 +489,14 @@ static ListEntry *find_duplicate(InstanceList *list, Way way, const Part *part, 
     Table *table = table_of(list, index_key->table);
     if (table == NULL) return NULL;
     Val values[MOST_VALUES];
-    for (int i = 0; i < index_key->count; i++) values[i] = index_value(part, index_key, i);
-    Link *first = table->slots[table_find(table, key_hash(values, index_key->count), values, index_key->count)];
+    uint32_t hash = index_values(part, index_key, values);
+    Link *first = table->slots[table_find(table, hash, values, index_key->count)];
     Link *link = first;
     for (int tries = 0; link != NULL && tries < DUPLICATE_TRIES && list_entry_of(link)->label <= last->label; tries++) {
         ListEntry *entry = list_entry_of(link);
-        if (entry->leaf.kind == P_LEAF && entry->leaf.shape == part->shape && entry->leaf.size == part->size) {
-            int same = 1;
-            for (int i = 0; same == 1 && i < part->size; i++)
-                same = val_identical(entry->leaf.registers[i], part->registers[i]);
-            if (same == 1) return entry;
-        }
+        if (entry->leaf.kind == P_LEAF && entry->leaf.shape == part->shape && entry->leaf.size == part->size &&
+            same_values(entry->leaf.registers, part->registers, part->size))
+            return entry;
         link = link->next == first ? NULL : link->next;
     }
     return NULL;
@@ -629,28 +647,17 @@ static bool stays(const ListEntry *entry, const Part *part, const Triggers *trig
     if (triggers->count != entry->triggers->count || triggers->key_count != entry->triggers->key_count ||
         memcmp(triggers->keys, entry->triggers->keys, sizeof(int) * (size_t)triggers->key_count) != 0)
         return false;
-    for (int i = 0; i < triggers->count; i++) {
-        const IndexKey *old = entry->triggers->index_keys + i, *new = triggers->index_keys + i;
-        if (old->table != new->table || old->count != new->count) return false;
-        for (int j = 0; j < new->count; j++)
-            if (val_identical(index_value(&entry->leaf, old, j), index_value(part, new, j)) != 1) return false;
-    }
+    for (int i = 0; i < triggers->count; i++)
+        if (!same_index_values(&entry->leaf, entry->triggers->index_keys + i, part, triggers->index_keys + i)) return false;
     return true;
 }
 
 int list_replace(RmlMachine *machine, InstanceList *list, ListEntry *entry, Part *part) {
     Way way = entry->leaf.way;
-    int neutral = is_neutral(machine, way, part);
-    if (neutral < 0) return -1;
-    if (neutral) {
-        part_free(machine, part);
-        list_remove(machine, list, entry, entry->leaf.kind == P_BOXED);
-        return 0;
-    }
-    Triggers *triggers;
-    int inert = is_inert(machine, way, part);
-    if (inert < 0 || choose_triggers(machine, way, part, &triggers) < 0) return -1;
-    if (!inert && find_duplicate(list, way, part, triggers, entry->before) != NULL) {
+    Triggers *triggers = NULL;
+    int neutral = is_neutral(machine, way, part), inert = neutral ? 0 : is_inert(machine, way, part);
+    if (neutral < 0 || inert < 0 || (!neutral && choose_triggers(machine, way, part, &triggers) < 0)) return -1;
+    if (neutral || (!inert && find_duplicate(list, way, part, triggers, entry->before) != NULL)) {
         part_free(machine, part);
         list_remove(machine, list, entry, entry->leaf.kind == P_BOXED);
         return 0;

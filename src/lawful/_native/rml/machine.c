@@ -1,4 +1,7 @@
-/* The machine: feeds events to a running state. Its Python twin has the same interface. */
+/* The Python type `RmlMachine`: feeds events to the running state of one law.
+
+   Called by lawful/laws/rml/monitor.py. Matches lawful/laws/rml/machine.py, which has the same interface.
+   tests/laws/rml/test_engine.py and tests/oracle/test_rml_oracle.py compare the two. */
 #include "rml/rml.h"
 #include <structmember.h>
 
@@ -87,7 +90,7 @@ static InstanceList *large_list(RmlMachine *machine) {
     }
 }
 
-/* Look at the next events, so that what they need is on its way while the present one is dealt with. */
+/* Look at the next events, to prefetch their memory while the machine handles the present one. */
 static int look_ahead(RmlMachine *machine, PyObject *sequence, Py_ssize_t position) {
     InstanceList *list = large_list(machine);
     if (list == NULL) return 0;

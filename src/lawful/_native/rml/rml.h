@@ -1,4 +1,8 @@
-/* The C core: what its files share. The Python twin is lawful/laws/rml/machine.py; the two behave alike. */
+/* Types and functions that the C files of RML share; grammar/, invariants/, engine/ and tracer/ use its values and arenas.
+
+   Together these files are the C machine of RML laws, exported as `RmlMachine`. They match lawful/laws/rml/machine.py,
+   instance_list.py, tree_walker.py and values.py: same verdicts, warnings and dumped states.
+   tests/laws/rml/test_engine.py and tests/oracle/test_rml_oracle.py compare the two. */
 #ifndef LAWFUL_CORE_H
 #define LAWFUL_CORE_H
 
@@ -179,7 +183,7 @@ int trees_is_dead(DecisionTrees *trees, int shape);
 
 typedef enum { P_LEAF, P_INSTANCE_LIST, P_SEQUENCE, P_FILTER, P_CLOSURE, P_BOXED } PartKind;
 
-/* Every part begins so. A leaf is a shape and its registers; P_BOXED stands in an entry for a part that is no leaf. */
+/* Every part begins so. A leaf is a shape and its registers; P_BOXED: an entry whose part is not a leaf. */
 typedef struct {
     uint32_t shape;
     uint16_t size;
@@ -287,8 +291,8 @@ PyObject *part_dump(RmlMachine *machine, Part *part);
 Leaf *leaf_new(RmlMachine *machine, int shape, int size);
 void leaf_free(RmlMachine *machine, Leaf *leaf);
 
-static inline Part *entry_part(ListEntry *entry) {
-    return entry->leaf.kind == P_BOXED ? (Part *)entry->leaf.registers[0] : &entry->leaf;
+static inline Part *entry_part(const ListEntry *entry) {
+    return entry->leaf.kind == P_BOXED ? (Part *)entry->leaf.registers[0] : (Part *)&entry->leaf;
 }
 static inline ListEntry *list_entry_of(Link *link) { return (ListEntry *)((char *)link - (size_t)link->place * 8); }
 

@@ -1,4 +1,7 @@
-/* The parts of a running state: built by recipes, asked whether they may halt, dumped, freed. */
+/* The parts of a running state: built by recipes, asked whether they may halt, dumped, freed.
+
+   Called by machine.c, step.c and instance_list.c. Matches lawful/laws/rml/tree_walker.py, and of machine.py what builds
+   and dumps. tests/laws/rml/test_engine.py compares the two. */
 #include "rml/rml.h"
 
 /* ---- questions to the present event and the registers ------------------------------------------------------------------- */
@@ -34,13 +37,23 @@ void view_clear(EventView *view) {
     view->hints = 0;
 }
 
-static int warn(RmlMachine *machine, PyObject *message) {
-    if (message == NULL) return -1;
-    PyObject *done = PyObject_CallOneArg(machine->warn, message);
-    Py_DECREF(message);
-    if (done == NULL) return -1;
-    Py_DECREF(done);
-    return 0;
+/* Pass a message on; takes the references to it and to what it was made of. 0, or -1: error. */
+static int warn(RmlMachine *machine, PyObject *message, PyObject *used) {
+    PyObject *done = message == NULL ? NULL : PyObject_CallOneArg(machine->warn, message);
+    Py_XDECREF(message);
+    Py_XDECREF(used);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* The type of a value, in words; takes the reference. */
+static PyObject *described(Val value) {
+    PyObject *object = val_object(value), *module = object == NULL ? NULL : value_module();
+    PyObject *kind = module == NULL ? NULL : PyObject_CallMethod(module, "describe", "O", object);
+    val_decref(value);
+    Py_XDECREF(module);
+    Py_XDECREF(object);
+    return kind;
 }
 
 /* 1: a value; 0: none, and that has been warned of; -1: error. */
@@ -74,9 +87,8 @@ static int apply_in_python(RmlMachine *machine, const Operand *operand, const Va
         PyObject *type, *error, *trace;
         PyErr_Fetch(&type, &error, &trace);
         PyErr_NormalizeException(&type, &error, &trace);
-        int warned = warn(machine, PyObject_Str(error));
+        int warned = warn(machine, PyObject_Str(error), error);
         Py_XDECREF(type);
-        Py_XDECREF(error);
         Py_XDECREF(trace);
         return warned;
     }
@@ -114,17 +126,10 @@ static int evaluate_condition(RmlMachine *machine, const Operand *operand, const
         int found = evaluate(machine, operand->parts[i], registers, value);
         if (found != 1) return found;
         if (is_int(*value) || !PyBool_Check(obj_of(*value))) {
-            PyObject *object = val_object(*value);
-            val_decref(*value);
-            if (object == NULL) return -1;
-            PyObject *module = value_module();
-            PyObject *kind = module == NULL ? NULL : PyObject_CallMethod(module, "describe", "O", object);
-            Py_XDECREF(module);
-            Py_DECREF(object);
+            PyObject *kind = described(*value);
             if (kind == NULL) return -1;
-            PyObject *message = PyUnicode_FromFormat("`%U` wants conditions, not %U", obj_of(operand->constant), kind);
-            Py_DECREF(kind);
-            return warn(machine, message);
+            PyObject *op = obj_of(operand->constant);
+            return warn(machine, PyUnicode_FromFormat("`%U` wants conditions, not %U", op, kind), kind);
         }
         if ((obj_of(*value) == Py_True) == stop) break;
     }
@@ -177,16 +182,9 @@ int holds(RmlMachine *machine, const Operand *operand, const Val *registers) {
     Val value;
     if (operand_value(machine, operand, registers, &value) < 0) return -1;
     if (is_int(value) || (!PyBool_Check(obj_of(value)) && obj_of(value) != lawful_undefined)) {
-        PyObject *object = val_object(value);
-        val_decref(value);
-        PyObject *module = object == NULL ? NULL : value_module();
-        PyObject *kind = module == NULL ? NULL : PyObject_CallMethod(module, "describe", "O", object);
-        Py_XDECREF(module);
-        Py_XDECREF(object);
+        PyObject *kind = described(value);
         if (kind == NULL) return -1;
-        PyObject *message = PyUnicode_FromFormat("a condition must be true or false, not %U", kind);
-        Py_DECREF(kind);
-        return warn(machine, message) < 0 ? -1 : 0;
+        return warn(machine, PyUnicode_FromFormat("a condition must be true or false, not %U", kind), kind);
     }
     int result = obj_of(value) == Py_True;
     val_decref(value);
@@ -470,17 +468,28 @@ Part *part_collapsed(RmlMachine *machine, Part *part) {
 
 /* ---- out ---------------------------------------------------------------------------------------------------------------------------- */
 
-static PyObject *dump_leaf(const Leaf *leaf) {
+static PyObject *dump_registers(const Leaf *leaf) {
     PyObject *operands = PyTuple_New(leaf->size);
     for (int i = 0; operands != NULL && i < leaf->size; i++) {
         PyObject *operand = Py_BuildValue("(sN)", "constant", val_object(leaf->registers[i]));
-        if (operand == NULL) {
-            Py_CLEAR(operands);
-            break;
-        }
-        PyTuple_SET_ITEM(operands, i, operand);
+        if (operand == NULL) Py_CLEAR(operands);
+        else PyTuple_SET_ITEM(operands, i, operand);
     }
-    return operands == NULL ? NULL : Py_BuildValue("(IN)", leaf->shape, operands);
+    return operands;
+}
+
+static PyObject *dump_leaf(const Leaf *leaf) { return Py_BuildValue("(IN)", leaf->shape, dump_registers(leaf)); }
+
+/* Takes the reference to the item; clears the list if the item is NULL. */
+static void append(PyObject **items, PyObject *item) {
+    if (item == NULL || PyList_Append(*items, item) < 0) Py_CLEAR(*items);
+    Py_XDECREF(item);
+}
+
+static PyObject *fixed(PyObject *items) { /* takes the reference */
+    PyObject *tuple = items == NULL ? NULL : PyList_AsTuple(items);
+    Py_XDECREF(items);
+    return tuple;
 }
 
 static PyObject *dump_inert(RmlMachine *machine) {
@@ -491,43 +500,21 @@ static PyObject *dump_inert(RmlMachine *machine) {
 PyObject *part_dump(RmlMachine *machine, Part *part) {
     static const char *const WAYS[] = {"and", "left", "right"};
     switch (part->kind) {
-    case P_LEAF: {
-        PyObject *pair = dump_leaf(part);
-        if (pair == NULL) return NULL;
-        PyObject *result = PyTuple_Pack(3, Py_None, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1));
-        Py_DECREF(pair);
-        if (result != NULL) {
-            Py_DECREF(PyTuple_GET_ITEM(result, 0));
-            PyTuple_SET_ITEM(result, 0, PyUnicode_FromString("leaf"));
-        }
-        return result;
-    }
+    case P_LEAF: return Py_BuildValue("(sIN)", "leaf", part->shape, dump_registers(part));
     case P_INSTANCE_LIST: {
         InstanceList *list = (InstanceList *)part;
         PyObject *entries = list->inert ? dump_inert(machine) : PyList_New(0);
-        for (ListEntry *entry = list->first; entries != NULL && entry != NULL; entry = entry->after) {
-            PyObject *child = part_dump(machine, entry_part(entry));
-            PyObject *pair = child == NULL ? NULL : Py_BuildValue("(sN)", WAYS[entry->leaf.way], child);
-            if (pair == NULL || PyList_Append(entries, pair) < 0) Py_CLEAR(entries);
-            Py_XDECREF(pair);
-        }
+        for (ListEntry *entry = list->first; entries != NULL && entry != NULL; entry = entry->after)
+            append(&entries, Py_BuildValue("(sN)", WAYS[entry->leaf.way], part_dump(machine, entry_part(entry))));
         if (entries == NULL) return NULL;
-        PyObject *fixed = PyList_AsTuple(entries);
-        Py_DECREF(entries);
-        PyObject *core = fixed == NULL ? NULL : part_dump(machine, list->core);
-        return core == NULL ? NULL : Py_BuildValue("(sNN)", "instance_list", fixed, core);
+        return Py_BuildValue("(sNN)", "instance_list", fixed(entries), part_dump(machine, list->core));
     }
     case P_SEQUENCE: {
         Sequence *sequence = (Sequence *)part;
         PyObject *items = Py_BuildValue("[sN]", "sequence", part_dump(machine, sequence->first));
-        for (Cell *cell = sequence->rest; items != NULL && cell != NULL; cell = cell->rest) {
-            PyObject *pair = dump_leaf(cell->leaf);
-            if (pair == NULL || PyList_Append(items, pair) < 0) Py_CLEAR(items);
-            Py_XDECREF(pair);
-        }
-        PyObject *fixed = items == NULL ? NULL : PyList_AsTuple(items);
-        Py_XDECREF(items);
-        return fixed;
+        for (Cell *cell = sequence->rest; items != NULL && cell != NULL; cell = cell->rest)
+            append(&items, dump_leaf(cell->leaf));
+        return fixed(items);
     }
     case P_FILTER: {
         Filter *filter = (Filter *)part;

@@ -1,4 +1,7 @@
-/* One step: first what would change, then, when the whole step has succeeded, the changes. */
+/* One step: first what would change, then, when the whole step has succeeded, the changes.
+
+   Called by machine.c. Matches `_step` and `_applied` of lawful/laws/rml/machine.py.
+   tests/laws/rml/test_engine.py and tests/oracle/test_rml_oracle.py compare the two. */
 #include "rml/rml.h"
 
 Change FAILS = {.kind = C_FAIL}, SAME = {.kind = C_SELF};

@@ -1,4 +1,7 @@
-/* Values of events: strict equality, sub-object matching, hashing. The twin is lawful/laws/rml/values.py. */
+/* Values of events: strict equality, sub-object matching, hashing.
+
+   Called by rml/ and grammar/. Matches lawful/laws/rml/values.py (`identical`, `matches`).
+   tests/laws/rml/test_engine.py and tests/laws/grammar/test_oracle.py compare the two. */
 #include "rml/rml.h"
 
 PyObject *lawful_undefined = NULL;

@@ -256,7 +256,7 @@ uint32_t fast_caller_place(Tracer *tracer, RunFrame *caller) {
 }
 
 bool fast_start_again(Tracer *tracer, CodeInfo *info, RunFrame *frame, bool starts) {
-    if (!info->fast || tracer->post != NULL || !fast_prepare(tracer)) return false;
+    if (!info->fast || tracer->message_cache != NULL || !fast_prepare(tracer)) return false;
     PyObject *first = fast_first_argument(tracer, info, frame);
     ThreadData *thread = thread_data(tracer);
     if (first == NULL || thread == NULL) return false;
@@ -390,6 +390,9 @@ static inline bool is_unwanted(const Probe *probe, const Callee *callee, PyObjec
 }
 
 bool fast_learn(Tracer *tracer, Probe *probe, RunFrame *frame) {
+#ifdef LAWFUL_GENERAL_PATH_ONLY
+    return false;
+#endif
     if (!probe->fast || probe->operation != OP_CALL) return false;
     PyObject **operands = frame->localsplus + probe->base;
     PyObject *callable = operands[0] ? operands[0] : operands[1], *receiver = operands[0] ? operands[1] : NULL;

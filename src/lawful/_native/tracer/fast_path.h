@@ -22,6 +22,9 @@ static ALWAYS_INLINE bool fast_task_noted(const Tracer *tracer) {
 /* Is it enough to add a record? The tracer runs, has not failed, and buffers records without a limit. Mostly there are no tasks:
    all that is compared at once. */
 static ALWAYS_INLINE bool fast_ready(const Tracer *tracer) {
+#ifdef LAWFUL_GENERAL_PATH_ONLY /* to measure what the fast path gains: docs/benchmarks.md */
+    return false;
+#endif
     const bool ready[4] = {true, false, true, false};
     _Static_assert(offsetof(Tracer, tasks) == offsetof(Tracer, running) + 3, "these lie together");
     if (memcmp(&tracer->running, ready, sizeof ready) == 0) return true;
@@ -35,7 +38,10 @@ static ALWAYS_INLINE bool fast_ready_to_start(const Tracer *tracer) {
         int32_t suspended;
     } all = {{true, false, true, false}, 0};
     _Static_assert(offsetof(Tracer, suspended_threads) == offsetof(Tracer, running) + sizeof all.ready, "these lie together");
-    return memcmp(&tracer->running, &all, sizeof all) == 0 || (!tracer->suspended_threads && fast_ready(tracer));
+#ifndef LAWFUL_GENERAL_PATH_ONLY
+    if (memcmp(&tracer->running, &all, sizeof all) == 0) return true;
+#endif
+    return !tracer->suspended_threads && fast_ready(tracer);
 }
 
 /* The same after the task was noted. It may run Python code. */

@@ -265,8 +265,8 @@ uint32_t function_place(Tracer *tracer, RunFrame *frame) {
 int function_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame) { return enter(tracer, info, frame, KIND_PRE, WANT_PRE); }
 
 int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
-    int answer = tracer->post != NULL ? post_start(tracer, info, frame) : POST_UNKNOWN;
-    return answer == POST_UNKNOWN ? function_begin(tracer, info, frame) : answer;
+    int answer = tracer->message_cache != NULL ? message_start(tracer, info, frame) : ASK_PYTHON;
+    return answer == ASK_PYTHON ? function_begin(tracer, info, frame) : answer;
 }
 
 int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame) {

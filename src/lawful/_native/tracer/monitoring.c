@@ -133,13 +133,13 @@ static PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, boo
 }
 
 static PyObject *posts(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
-    int posted = post_begin(tracer, code, frame);
-    return posted != POST_OTHER ? keep(posted) : begins(tracer, code, frame, false);
+    int posted = message_begin(tracer, code, frame);
+    return posted != NOT_A_MESSAGE ? keep(posted) : begins(tracer, code, frame, false);
 }
 
 static ALWAYS_INLINE bool starts_fast(Tracer *tracer, PyObject *const *args) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (tracer->post != NULL || info == NULL || !info->fast || info->report_start || !fast_ready_to_start(tracer)) return false;
+    if (tracer->message_cache != NULL || info == NULL || !info->fast || info->report_start || !fast_ready_to_start(tracer)) return false;
     return ticks_counted && fast_start(tracer, info, frame_here(tracer), true, processor_ticks());
 }
 
@@ -147,8 +147,8 @@ TIMED_CALLBACK(on_start, starts_fast) {
     Tracer *tracer = TRACER;
     PyCodeObject *code = (PyCodeObject *)args[0];
     RunFrame *frame = frame_here(tracer);
-    if (tracer->post == NULL) return begins(tracer, code, frame, false);
-    if (post_passes(tracer, args[0])) Py_RETURN_NONE;
+    if (tracer->message_cache == NULL) return begins(tracer, code, frame, false);
+    if (message_is_ignored(tracer, args[0])) Py_RETURN_NONE;
     HELD(posts(tracer, code, frame))
 }
 
@@ -253,7 +253,7 @@ TIMED_CALLBACK(on_yield, yields_fast) {
 
 static ALWAYS_INLINE bool resumes_fast(Tracer *tracer, PyObject *const *args) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (info == NULL || !info->fast || tracer->post != NULL || !fast_ready(tracer)) return false;
+    if (info == NULL || !info->fast || tracer->message_cache != NULL || !fast_ready(tracer)) return false;
     return fast_start(tracer, info, frame_here(tracer), false, 0);
 }
 

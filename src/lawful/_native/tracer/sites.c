@@ -1,5 +1,5 @@
 /* The walk over a code object's instructions that finds where on the stack their operands lie, and the probes there: the twin
-   of `_walk` and `_probes` in lawful/sources/python/sites.py, which say what they do. What instructions do comes from there in
+   of `StackWalk` in lawful/sources/python/stack_walk.py and `_probes` in sites.py, which say what they do. What instructions do comes from there in
    tables. */
 #include "rml/rml.h"
 

@@ -249,14 +249,14 @@ static int set_learner(Tracer *self, PyObject *learner, void *unused) {
 
 /* ---- messages -------------------------------------------------------------------------------------------------------------- */
 
-static PyObject *get_post(Tracer *self, void *unused) { return Py_NewRef(self->post ? (PyObject *)self->post : Py_None); }
+static PyObject *get_message_cache(Tracer *self, void *unused) { return Py_NewRef(self->message_cache ? (PyObject *)self->message_cache : Py_None); }
 
-static int set_post(Tracer *self, PyObject *post, void *unused) {
-    if (post == NULL || !PyObject_TypeCheck(post, &PostType)) {
-        PyErr_SetString(PyExc_TypeError, "this is no Post");
+static int set_message_cache(Tracer *self, PyObject *cache, void *unused) {
+    if (cache == NULL || !PyObject_TypeCheck(cache, &MessageCacheType)) {
+        PyErr_SetString(PyExc_TypeError, "this is no MessageCache");
         return -1;
     }
-    Py_XSETREF(self->post, (Post *)Py_NewRef(post));
+    Py_XSETREF(self->message_cache, (MessageCache *)Py_NewRef(cache));
     return 0;
 }
 
@@ -307,7 +307,7 @@ static int tracer_traverse(Tracer *self, visitproc visit, void *arg) {
     Py_VISIT(self->learner);
     Py_VISIT(self->library_filter);
     Py_VISIT(self->window);
-    Py_VISIT(self->post);
+    Py_VISIT(self->message_cache);
     return 0;
 }
 
@@ -318,7 +318,7 @@ static int tracer_clear(Tracer *self) {
     Py_CLEAR(self->learner);
     Py_CLEAR(self->library_filter);
     Py_CLEAR(self->window);
-    Py_CLEAR(self->post);
+    Py_CLEAR(self->message_cache);
     return 0;
 }
 
@@ -395,7 +395,7 @@ static PyGetSetDef properties[] = {
     {"callbacks", (getter)get_callbacks, NULL, "How often the interpreter has called the tracer.", NULL},
     {"cost", (getter)get_cost, NULL, "Seconds that the watching took, about.", NULL},
     {"learner", (getter)get_learner, (setter)set_learner, "Who gives numbers to names and places. Set: take its window anew.", NULL},
-    {"post", (getter)get_post, (setter)set_post, "What is known of messages in queues, or None.", NULL},
+    {"message_cache", (getter)get_message_cache, (setter)set_message_cache, "What is known of messages in queues, or None.", NULL},
     {"learns", (getter)get_learns, NULL, "Do events for the learner go to its window, and not to `deliver`?", NULL},
     {"pending", (getter)get_pending, NULL, "How many are not delivered yet.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

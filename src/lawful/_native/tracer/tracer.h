@@ -1,23 +1,18 @@
-/* The C tracer: what its files share. The Python twin is lawful/sources/python/pytracer.py; the two behave alike.
+/* The C tracer: what its files share. It must behave as lawful/sources/python/pytracer.py does; most tests in
+   tests/sources/python/test_tracer_*.py run on both.
 
    identity.h   ids of objects, and their deaths
    encode.c     values as parts of events
-   record.h     how compact records lie in memory
-   record.c     the buffer of them, and events made from them
-   learner_feed.c       events as numbers, for the learner
-   sampling/samples.h     which objects are told of, and what sleeps meanwhile
-   sampling/field_counts.c      counts that samples keep, told by themselves
+   record.c     the buffer of compact records (events/record.h), and events made from them
+   learner_feed.c  events as numbers, for the learner
+   sampling/    which objects are reported, and what is switched off meanwhile
+   messages/    messages in queues, as far as Python has nothing to decide about them
    code.h       what is known about code objects, callees and places
    plan.h       the same, as it is asked of Python once
    probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
    function.c   starts and ends of functions that report themselves
-   fast_plain.h      the same, of what is most frequent
-   record_values.h     values in records
-   fast_args_caller.c     calls with values, as far as they are frequent
-   fast_args_callee.c      functions that report themselves with values
-   monitoring.c delivery by sys.monitoring (3.12 and newer)
-   messages/messages.c   messages in queues, as far as nothing new is to be found out about them
-   messages/routes.c       what Python has found out about these, once for many
+   fast_path.h  both of these, for most events
+   monitoring.c what sys.monitoring calls
    tasks.c      asyncio's tasks
    tracer.c     the Python type */
 #ifndef LAWFUL_TRACER_H
@@ -241,7 +236,7 @@ struct Tracer {
     unsigned long serial;
     RecordChunk *last_chunk;   /* the newest */
     Py_ssize_t count, flush_at;
-    struct Post *post;         /* knows messages in queues, or NULL */
+    struct MessageCache *message_cache; /* knows messages in queues, or NULL */
     PyInterpreterState *interpreter;
     PyObject *task_switches;        /* a dict that changes with every task that begins or ends to run; NULL: nobody knows one */
     uint64_t slow_callbacks;             /* callbacks before instructions that are slower for it */
@@ -283,7 +278,7 @@ struct Tracer {
     struct {
         const void *at;        /* an address in own code, or NULL */
         uint32_t place;
-    } callers[CALLERS];        /* what fast_plain.h found out last */
+    } callers[CALLERS];        /* what the fast path found last */
     Callee unwanted;           /* stands for all that is not */
     PyObject *learner;         /* or NULL */
     struct Window *window;     /* of the learner */

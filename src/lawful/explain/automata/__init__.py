@@ -3,14 +3,11 @@
 from lawful.explain.automata.automaton import Automaton
 from lawful.explain.automata.language import (
     count,
-    edges,
     is_empty,
-    is_finite,
     live,
     longest_word,
     reachable,
-    shortest_word,
-    trim,
+    sources,
     words,
 )
 from lawful.explain.automata.operations import (
@@ -24,7 +21,6 @@ from lawful.explain.automata.operations import (
     minimise,
     project,
     relabelled,
-    symmetric_difference,
     union,
 )
 
@@ -35,21 +31,17 @@ __all__ = [
     "count",
     "difference",
     "disjoint",
-    "edges",
     "equivalent",
     "included",
     "intersection",
     "is_empty",
-    "is_finite",
     "live",
     "longest_word",
     "minimise",
     "project",
     "reachable",
     "relabelled",
-    "shortest_word",
-    "symmetric_difference",
-    "trim",
+    "sources",
     "union",
     "words",
 ]

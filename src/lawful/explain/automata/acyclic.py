@@ -1,10 +1,8 @@
-"""The smallest automaton of a finite set of words, made while they are read in order."""
+"""The one numbering of states, and the smallest automaton of a finite set of words, made while they are read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from lawful.explain.automata.numbering import numbered
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 _Signature = tuple[bool, tuple[tuple[int, int], ...]]
 
@@ -54,3 +52,17 @@ def _entered(signature: _Signature, register: dict[_Signature, int], made: list[
         state = register[signature] = len(made)
         made.append(signature)
     return state
+
+
+def numbered(
+    initial: int, transitions: Sequence[Sequence[int]] | Mapping[int, Sequence[int]], accepting: Container[int]
+) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
+    """The states that can be reached, numbered from 0, the initial one."""
+    numbers, order = {initial: 0}, [initial]
+    for state in order:
+        for target in transitions[state]:
+            if target not in numbers:
+                numbers[target] = len(order)
+                order.append(target)
+    rows = tuple(tuple([numbers[target] for target in transitions[state]]) for state in order)
+    return rows, frozenset(number for number, state in enumerate(order) if state in accepting)

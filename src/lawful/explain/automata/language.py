@@ -5,60 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lawful.explain.automata.automaton import Automaton
-from lawful.explain.automata.numbering import numbered
+from lawful.explain.graph_search import distances
 
 
 def reachable(automaton: Automaton) -> list[int]:
     """The states that some word leads to, breadth-first."""
-    order = [automaton.initial]
-    met = set(order)
-    for state in order:
-        for target in automaton.transitions[state]:
-            if target not in met:
-                met.add(target)
-                order.append(target)
-    return order
+    return list(distances([automaton.initial], automaton.transitions.__getitem__))
 
 
 def live(automaton: Automaton) -> frozenset[int]:
     """The states on the way of some accepted word: those that can be reached, and reach an accepting one."""
     here = set(reachable(automaton))
-    before: dict[int, list[int]] = {}
-    for state in here:
-        for target in automaton.transitions[state]:
-            before.setdefault(target, []).append(state)
-    order = sorted(automaton.accepting & here)
-    met = set(order)
-    for state in order:
-        for source in before.get(state, ()):
-            if source not in met:
-                met.add(source)
-                order.append(source)
-    return frozenset(met)
+    before = sources(automaton)
+    return frozenset(distances(automaton.accepting & here, lambda state: here & before[state]))
 
 
-def edges(automaton: Automaton) -> list[tuple[int, int, int]]:
-    """Source, letter and target of each step between live states: the automaton without its sink."""
-    alive = live(automaton)
-    return [
-        (state, letter, target)
-        for state in sorted(alive)
-        for letter, target in enumerate(automaton.transitions[state])
-        if target in alive
-    ]
-
-
-def trim(automaton: Automaton) -> Automaton:
-    """The live states, and one sink for all others: numbered, but states of the same language are kept apart."""
-    alive = live(automaton)
-    sink = len(automaton)
-    rows = [
-        [target if target in alive else sink for target in row] if state in alive else [sink] * len(row)
-        for state, row in enumerate(automaton.transitions)
-    ]
-    rows.append([sink] * len(automaton.labels))
-    initial = automaton.initial if automaton.initial in alive else sink
-    return Automaton(automaton.labels, 0, *numbered(initial, rows, automaton.accepting))
+def sources(automaton: Automaton) -> list[set[int]]:
+    """For each state, the states with a step to it."""
+    found: list[set[int]] = [set() for _ in automaton.transitions]
+    for state, row in enumerate(automaton.transitions):
+        for target in row:
+            found[target].add(state)
+    return found
 
 
 def is_empty(automaton: Automaton) -> bool:
@@ -66,13 +34,8 @@ def is_empty(automaton: Automaton) -> bool:
     return automaton.accepting.isdisjoint(reachable(automaton))
 
 
-def is_finite(automaton: Automaton) -> bool:
-    """Whether only finitely many words are accepted: no live state leads back to itself."""
-    return _order(automaton) is not None
-
-
 def longest_word(automaton: Automaton) -> int | None:
-    """The length of the longest word, or None if there is none: the language is empty or infinite."""
+    """The length of the longest word; None if the language is empty or infinite."""
     order = _order(automaton)
     if not order:
         return None
@@ -99,11 +62,6 @@ def _order(automaton: Automaton) -> list[int] | None:
                 if not incoming[target]:
                     order.append(target)
     return order if len(order) == len(alive) else None
-
-
-def shortest_word(automaton: Automaton) -> tuple[int, ...] | None:
-    """The shortest accepted word, the first in order of letters."""
-    return next(words(automaton, limit=1), None)
 
 
 def words(automaton: Automaton, max_length: int | None = None, limit: int | None = None) -> Iterator[tuple[int, ...]]:

@@ -70,11 +70,6 @@ def difference(left: Automaton, right: Automaton) -> Automaton:
     return _product(left, right, LEFT)
 
 
-def symmetric_difference(left: Automaton, right: Automaton) -> Automaton:
-    """What exactly one accepts."""
-    return _product(left, right, LEFT | RIGHT)
-
-
 def equivalent(left: Automaton, right: Automaton, longest: int | None = None) -> tuple[int, ...] | None:
     """None if the languages are equal, or else the shortest word that exactly one accepts, in the letters of `aligned`.
 
@@ -98,7 +93,7 @@ def _search(left: Automaton, right: Automaton, taken: int, longest: int | None) 
 
 
 def project(automaton: Automaton, hidden: Iterable[str], most: int = 100_000) -> Automaton:
-    """The words with these labels left out: what is seen by someone who does not see these events.
+    """The words with these labels left out: hides these events.
 
     There may be far more states on the way than in the result: an error, if they become more than `most`."""
     out = set(hidden)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lawful import core
-from lawful.explain.automata.numbering import numbered
+from lawful.explain.automata.acyclic import numbered
 
 Rows = tuple[tuple[int, ...], ...]
 Tables = tuple[int, Rows, frozenset[int]]

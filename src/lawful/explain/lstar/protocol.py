@@ -14,7 +14,7 @@ class LearningInterrupted(Exception):
 
 
 ConjectureWatcher = Callable[[Automaton, Counts], None]
-"""Called with each conjecture before the teacher sees it, and with what was asked by then."""
+"""Called with each conjecture before the teacher checks it, and with the counts of queries by then."""
 
 
 class AutomatonLearner(Protocol):

@@ -1,9 +1,9 @@
-"""What stands between a learner and a teacher: the rules of the error letter, a cache, and the counts."""
+"""Sits between a learner and a teacher: the rules of the error letter, a cache, and the counts."""
 
 from __future__ import annotations
 
 from lawful.explain.automata import Automaton, included
-from lawful.explain.teacher import Answer, Counterexample, Counts, Teacher, Word
+from lawful.explain.teacher import Alphabet, Answer, Counterexample, Counts, Teacher, Word
 
 
 class CachedQueries:
@@ -17,11 +17,11 @@ class CachedQueries:
         self.counts = counts
         self.labels = teacher.alphabet.labels
         self._error = teacher.alphabet.error
-        self._shaped = _shaped(self.labels, self._error)
+        self._well_formed = well_formed(teacher.alphabet)
         self._answers: dict[Word, Answer] = {}
         self._told: dict[Word, bool] = {}
         self.revisions = 0
-        """How often a counterexample said other than the answer before; what was made of that answer is void."""
+        """How often a counterexample contradicted an earlier answer. States built from that answer are void."""
 
     def answer(self, word: Word) -> Answer:
         """What the teacher says of a word; what it said in a counterexample goes first."""
@@ -43,9 +43,9 @@ class CachedQueries:
     def counterexample(self, automaton: Automaton) -> Counterexample | None:
         """A word that the automaton takes wrongly."""
         self.counts.conjectures += 1
-        misshapen = included(automaton, self._shaped)
-        if misshapen is not None:
-            return Counterexample(misshapen, False)
+        malformed = included(automaton, self._well_formed)
+        if malformed is not None:
+            return Counterexample(malformed, False)
         self.counts.conjectures_worked += 1
         found = self.teacher.counterexample(automaton)
         if found is None:
@@ -61,13 +61,13 @@ class CachedQueries:
     def _check(self, found: Counterexample, automaton: Automaton) -> None:
         if automaton.accepts(found.word) is found.accept:
             raise ValueError(f"the teacher's counterexample is none, the automaton takes it rightly: {found!r}")
-        if found.accept and not self._shaped.accepts(found.word):
+        if found.accept and not self._well_formed.accepts(found.word):
             raise ValueError(f"the teacher wants a word accepted that does not end in its only error letter: {found!r}")
         if self._told.get(found.word, found.accept) is not found.accept:
             raise ValueError(f"the teacher's counterexamples contradict each other: {found!r}")
 
 
-def _shaped(labels: tuple[str, ...], error: int) -> Automaton:
+def well_formed(alphabet: Alphabet) -> Automaton:
     """All words that end with the error letter and have no other one."""
-    start = tuple(1 if letter == error else 0 for letter in range(len(labels)))
-    return Automaton(labels, 0, (start, (2,) * len(labels), (2,) * len(labels)), frozenset({1}))
+    start, sink = tuple(int(letter == alphabet.error) for letter in range(len(alphabet))), (2,) * len(alphabet)
+    return Automaton(alphabet.labels, 0, (start, sink, sink), frozenset({1}))

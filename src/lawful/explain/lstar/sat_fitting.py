@@ -67,7 +67,7 @@ class Fitting:
         self._fixed = different(sample)
 
     def solve(self, conflicts: int) -> tuple[Partial | None, int]:
-        """An automaton, or None if there is none, and the conflicts it took; `OutOfConflicts` if they were too few."""
+        """An automaton, or None if none fits, and the conflicts it took; `OutOfConflicts` if they were too few."""
         for clause in self._new():
             self._sat.add_clause(clause)
         before = self._sat.accum_stats()["conflicts"]

@@ -1,43 +1,21 @@
-"""Angluin's observation table, with Rivest and Schapire's use of counterexamples."""
+"""Angluin's observation table."""
 
 from __future__ import annotations
 
-from lawful.explain.automata import Automaton, minimise
-from lawful.explain.lstar.breakpoint import breaking_suffix
-from lawful.explain.lstar.protocol import ConjectureWatcher
+from lawful.explain.automata import Automaton
 from lawful.explain.lstar.query_cache import CachedQueries
-from lawful.explain.teacher import Counts, Teacher, Word
+from lawful.explain.lstar.refinement import RefiningLearner
+from lawful.explain.teacher import Word
 
 
-class TableLearner:
-    """L*: prefixes are states, suffixes tell them apart, and the answers for both are a table.
+class TableLearner(RefiningLearner):
+    """L*: prefixes are states, suffixes distinguish them, and the answers for both are a table.
 
     Only suffixes come from counterexamples, so no two prefixes ever have the same row: the table is always
     consistent, and needs only to be closed."""
 
-    def __init__(self) -> None:
-        self.best: Automaton | None = None
-        self.counts = Counts()
-
-    def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:
-        questions = CachedQueries(teacher, self.counts)
-        table, revisions = _Table(questions), 0
-        while True:
-            if questions.revisions != revisions:
-                table, revisions = _Table(questions), questions.revisions
-            table.close()
-            conjecture = table.automaton()
-            self.best = minimise(conjecture)
-            if progress is not None:
-                progress(self.best, self.counts)
-            found = questions.counterexample(self.best)
-            if found is None:
-                return self.best
-            # One counterexample is used until the table agrees with it.
-            while questions.revisions == revisions and conjecture.accepts(found.word) is not found.accept:
-                table.add(breaking_suffix(found.word, table.prefixes, conjecture, questions.accepts))
-                table.close()
-                conjecture = table.automaton()
+    def _states(self, queries: CachedQueries) -> _Table:
+        return _Table(queries)
 
 
 class _Table:
@@ -47,9 +25,10 @@ class _Table:
         self._questions = questions
         self._letters = range(len(questions.labels))
         self._suffixes: list[Word] = [()]
-        self.prefixes: list[Word] = [()]
+        self.access: list[Word] = [()]
         self._states = {self._row(()): 0}
         self._ahead: dict[Word, int] = {(letter,): self._row((letter,)) for letter in self._letters}
+        self._close()
 
     def _row(self, prefix: Word) -> int:
         row, accepts = 0, self._questions.accepts
@@ -57,23 +36,24 @@ class _Table:
             row = row << 1 | accepts(prefix + suffix)
         return row
 
-    def add(self, suffix: Word) -> None:
-        """One more column."""
+    def split(self, state: int, letter: int, suffix: Word) -> None:
+        """Adds a column."""
         accepts = self._questions.accepts
         self._suffixes.append(suffix)
-        self._states = {row << 1 | accepts(self.prefixes[state] + suffix): state for row, state in self._states.items()}
+        self._states = {row << 1 | accepts(self.access[state] + suffix): state for row, state in self._states.items()}
         for prefix, row in self._ahead.items():
             self._ahead[prefix] = row << 1 | accepts(prefix + suffix)
+        self._close()
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Makes a state of every prefix whose row no state has."""
         pending = list(self._ahead)
         for prefix in pending:
             row = self._ahead[prefix]
             if row in self._states:
                 continue
-            self._states[row] = len(self.prefixes)
-            self.prefixes.append(prefix)
+            self._states[row] = len(self.access)
+            self.access.append(prefix)
             for letter in self._letters:
                 longer = (*prefix, letter)
                 if longer not in self._ahead:
@@ -82,7 +62,7 @@ class _Table:
 
     def automaton(self) -> Automaton:
         rows = tuple(
-            tuple(self._states[self._ahead[(*prefix, letter)]] for letter in self._letters) for prefix in self.prefixes
+            tuple(self._states[self._ahead[(*prefix, letter)]] for letter in self._letters) for prefix in self.access
         )
-        accepting = frozenset(state for state, prefix in enumerate(self.prefixes) if self._questions.accepts(prefix))
+        accepting = frozenset(state for state, prefix in enumerate(self.access) if self._questions.accepts(prefix))
         return Automaton(self._questions.labels, 0, rows, accepting)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from lawful.explain.automata import Automaton
 from lawful.explain.lstar.protocol import ConjectureWatcher
 from lawful.explain.lstar.query_cache import CachedQueries
-from lawful.explain.lstar.sample import Partial, Sample
+from lawful.explain.lstar.sample import Partial, Sample, merged
 from lawful.explain.lstar.sat_fitting import Fitting, OutOfConflicts, different, solver
-from lawful.explain.lstar.state_merging import merged
 from lawful.explain.teacher import Answer, Counts, Teacher
 
 _LARGEST = 2_000_000

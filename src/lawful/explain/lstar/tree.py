@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from lawful.explain.automata import Automaton, minimise
-from lawful.explain.lstar.breakpoint import breaking_point
-from lawful.explain.lstar.protocol import ConjectureWatcher
+from lawful.explain.automata import Automaton
 from lawful.explain.lstar.query_cache import CachedQueries
-from lawful.explain.teacher import Counts, Teacher, Word
+from lawful.explain.lstar.refinement import RefiningLearner
+from lawful.explain.teacher import Word
 
 
-class TreeLearner:
+class TreeLearner(RefiningLearner):
     """States are the leaves of a tree whose inner nodes ask for one suffix each: fewer questions than a full table."""
 
-    def __init__(self) -> None:
-        self.best: Automaton | None = None
-        self.counts = Counts()
-
-    def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:
-        questions = CachedQueries(teacher, self.counts)
-        tree, revisions = _Tree(questions), 0
-        while True:
-            if questions.revisions != revisions:
-                tree, revisions = _Tree(questions), questions.revisions
-            conjecture = tree.automaton()
-            self.best = minimise(conjecture)
-            if progress is not None:
-                progress(self.best, self.counts)
-            found = questions.counterexample(self.best)
-            if found is None:
-                return self.best
-            while questions.revisions == revisions and conjecture.accepts(found.word) is not found.accept:
-                state, place = breaking_point(found.word, tree.access, conjecture, questions.accepts)
-                tree.split(state, found.word[place], found.word[place + 1 :])
-                conjecture = tree.automaton()
+    def _states(self, queries: CachedQueries) -> _Tree:
+        return _Tree(queries)
 
 
 class _Node:
@@ -83,7 +63,6 @@ class _Tree:
             self._targets[state][letter] = node
 
     def split(self, state: int, letter: int, suffix: Word) -> None:
-        """The step leads to a state of its own, which the suffix tells from the one it was taken for."""
         leaf = self._targets[state][letter]
         kept, new = _Node(leaf.state), _Node()
         coming, leaf.coming, leaf.state, leaf.suffix = leaf.coming, [], -1, suffix

@@ -3,48 +3,43 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cached_property
 
 from lawful.explain.automata import Automaton, difference, disjoint, equivalent, included, live
+from lawful.explain.postprocess import visited
 from lawful.explain.teacher import (
     Alphabet,
     Answer,
     Basis,
     Bounds,
-    Conjecture,
     Counterexample,
     Counts,
     Execution,
     ExecutionSource,
     Limits,
+    OptionalAnswers,
     Report,
     Word,
 )
 
 
-class ExecutionsTeacher:
+class ExecutionsTeacher(OptionalAnswers):
     """Answers from all executions of a source within bounds.
 
     A word is taken for a failure just if an execution with it fails. An execution that does the same events and goes
     on, or ends well, says no; that no execution does these events at all leaves the word free. With `trap`, as the
     paper calls it, an automaton that accepts such a free word within the bounds is told so.
 
-    The source is run through once for each pair of bounds, and not again for shorter words; so where a search for
-    bounds will come to longer words, `longest` has them collected at once."""
+    The source is run through once for each pair of bounds, and not again for shorter words."""
 
-    def __init__(
-        self,
-        source: ExecutionSource,
-        limits: Limits | None = None,
-        *,
-        trap: bool = True,
-        longest: int | None = None,
-    ) -> None:
+    lists_failures = lists_executions = True
+
+    def __init__(self, source: ExecutionSource, limits: Limits | None = None, *, trap: bool = True) -> None:
         self.source = source
         self.limits = limits or Limits()
         self.trap = trap
-        self.longest = longest
         self._counts = Counts()
         self._bounds: Bounds | None = None
         self._seen: dict[Bounds, _Seen] = {}
@@ -55,7 +50,7 @@ class ExecutionsTeacher:
 
     @property
     def counts(self) -> Counts:
-        """Own counts and the source's: what was asked here, and what it took there."""
+        """The queries to this teacher, and the work of the source."""
         total = Counts()
         total.add(self._counts)
         total.add(self.source.counts)
@@ -85,42 +80,36 @@ class ExecutionsTeacher:
         self._counts.membership += 1
         return self._known.answer(word)
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self._counts.conjectures += 1
         known = self._known
-        conjecture = Automaton(self.alphabet.labels, automaton.initial, automaton.transitions, automaton.accepting)
         if self.trap:
-            wrong = equivalent(conjecture, known.failing, self._now.word_length)
+            wrong = equivalent(automaton, known.failing, self._now.word_length)
             return None if wrong is None else Counterexample(wrong, wrong in known.failures)
-        missed = included(known.failing, conjecture)
+        missed = included(known.failing, automaton)
         if missed is not None:
             return Counterexample(missed, True)
-        taken = disjoint(known.denied, conjecture)
+        taken = disjoint(known.denied, automaton)
         return None if taken is None else Counterexample(taken, False)
 
     def example(self, word: Word) -> Execution | None:
         known = self._known
         return known.failures.get(word) or known.passes.get(word)
 
-    def failures(self) -> dict[Word, Execution]:
-        """An execution for each failing word within the bounds."""
-        return dict(self._known.failures)
-
     def endings(self) -> dict[Word, list[Execution]]:
-        """For each failing word within the bounds, an execution for each error that it ends in."""
         return {word: list(found) for word, found in self._known.endings.items()}
 
     def passes(self) -> dict[Word, Execution]:
-        """An execution for each word within the bounds that ends well."""
         return dict(self._known.passes)
+
+    def spared(self, automaton: Automaton) -> AbstractSet[int]:
+        return visited(automaton, self._known.passing)
 
     @property
     def failing(self) -> Automaton:
-        """The smallest automaton of the failing words and no others."""
         return self._known.failing
 
     def so_far(self) -> Automaton | None:
-        """The same of the executions that were seen before an interruption; none where nothing was seen to fail."""
         seen = self._seen.get(self._now)
         return None if seen is None or not seen.failures else seen.failing
 
@@ -141,14 +130,10 @@ class ExecutionsTeacher:
         for other, seen in self._seen.items():
             if other.unwind == bounds.unwind and other.word_length >= bounds.word_length:
                 return seen.shortened(bounds.word_length)
-        if self.longest is None or self.longest <= bounds.word_length:
-            return self._run(bounds)
-        wide = Bounds(bounds.unwind, self.longest)
-        self._seen[wide] = self._run(wide)
-        return self._seen[wide].shortened(bounds.word_length)
+        return self._run(bounds)
 
     def _run(self, bounds: Bounds) -> _Seen:
-        """Runs the program through. What was seen before an interruption is kept, and says so."""
+        """Runs all executions. Those before an interruption are kept, and marked as interrupted."""
         found = _Seen(self.alphabet)
         try:
             self._collect(bounds, found)
@@ -216,6 +201,10 @@ class _Seen:
     @cached_property
     def failing(self) -> Automaton:
         return Automaton.from_words(self.failures, self.alphabet.labels)
+
+    @cached_property
+    def passing(self) -> Automaton:
+        return Automaton.from_words(self.passes, self.alphabet.labels)
 
     @cached_property
     def denied(self) -> Automaton:

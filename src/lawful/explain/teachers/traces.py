@@ -11,9 +11,20 @@ from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.events.reader import open_trace
-from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Event, Execution, Limits, Report, Word
+from lawful.explain.teacher import (
+    MOST_EVENTS,
+    Alphabet,
+    Basis,
+    Bounds,
+    Counts,
+    Event,
+    Execution,
+    Limits,
+    OptionalSourceParts,
+    Report,
+    Word,
+)
 
-MOST_EVENTS = 12
 _LONGEST = 100_000  # events of an execution that are kept
 _ENDS = ("func_post", "func_raise")
 _NOISE = ("born", "gone", "tick", "yield", "resume", "iter_next", "field_read")
@@ -27,23 +38,20 @@ def trace_source(
     passing: Sequence[TracePath] = (),
     *,
     events: Sequence[str] = (),
-    begin: str | None = None,
     most: int = MOST_EVENTS,
-    error: str = "error",
 ) -> TraceSource:
     """Traces as a source of executions.
 
-    Each file is an execution, and of a folder each trace in it. With `begin`, the pattern of an event's name, a file
-    has several: each begins with such an event. `events`: patterns of the names that are letters; none: those nearest
-    to the ends of the failing traces, `most` of them."""
-    recorded = _Recorded(begin)
+    Each file is an execution, and of a folder each trace in it. `events`: patterns of the names that are letters;
+    none: those nearest to the ends of the failing traces, `most` of them."""
+    recorded = _Recorded()
     for paths, failed in ((failing, True), (passing, False)):
         for file in _files(paths):
             recorded.read(file, failed)
     if not any(each.failed for each in recorded.executions):
         hint = "name at least one trace of an execution that failed"
         raise LawfulError("explain-traces", "there is no failing execution in the traces", hint=hint)
-    return TraceSource(recorded, tuple(events), most, error)
+    return TraceSource(recorded, tuple(events), most)
 
 
 @dataclass
@@ -59,40 +67,33 @@ class _Recording:
 class _Recorded:
     """All executions of all traces, over all names that occur in them."""
 
-    def __init__(self, begin: str | None) -> None:
-        self._begin = begin
+    def __init__(self) -> None:
         self.names: dict[tuple[str, str], int] = {}
         self.executions: list[_Recording] = []
         self.cut = 0
 
     def read(self, file: Path, failed: bool) -> None:
-        current = None if self._begin is not None else self._another(failed, str(file))
+        current = _Recording(failed, str(file))
+        self.executions.append(current)
         with open_trace(file) as trace:
-            for number, event in enumerate(trace, 1):
+            for event in trace:
                 kind, name = str(event.get("event", "")), str(event.get("name", ""))
-                if self._begin is not None and kind not in _ENDS and _matches(self._begin, kind, name):
-                    current = self._another(failed, f"{file}, event {number}")
-                if current is None:
-                    continue  # before the first execution
                 if len(current.names) == _LONGEST:
                     self.cut += 1
                 if len(current.names) <= _LONGEST:
                     current.names.append(self.names.setdefault((kind, name), len(self.names)))
                     current.places.append(_place(event))
 
-    def _another(self, failed: bool, example: str) -> _Recording:
-        self.executions.append(_Recording(failed, example))
-        return self.executions[-1]
 
-
-class TraceSource:
+class TraceSource(OptionalSourceParts):
     """The executions that were recorded, and no others. Made by `trace_source`."""
 
-    def __init__(self, recorded: _Recorded, patterns: tuple[str, ...], most: int, error: str) -> None:
+    def __init__(self, recorded: _Recorded, patterns: tuple[str, ...], most: int) -> None:
         self._recorded = recorded
         self._keys = list(recorded.names)  # they are numbered in this order
         self._chosen = self._choose(patterns, most)
         labels = _labels([self._shown[number] for number in self._chosen])
+        error = "error"
         while error in labels:
             error = f"{error} (error)"
         letters = [Event(label, *self._first_place(n)) for label, n in zip(labels, self._chosen, strict=True)]
@@ -211,7 +212,7 @@ def _place(event: dict[str, Any]) -> tuple[str, int] | None:
 
 
 def _labels(names: list[str]) -> list[str]:
-    """Names as short as can be told apart."""
+    """The shortest suffixes of the names that are distinct."""
     found = []
     for name in names:
         parts = name.split(".")

@@ -87,7 +87,7 @@ def load(name: str) -> CatalogLaw:
 
 @cache
 def raises(name: str) -> frozenset[str]:
-    """As what a program can catch that it breaks the law of this name; nothing, if that is no law of the catalogue."""
+    """The exceptions that breaking the law of this name raises; none if the catalogue has no such law."""
     return load(name).raises if name in _paths() else frozenset()
 
 

@@ -1,4 +1,4 @@
-"""What is known of the catalogue's laws without reading them: `tools/make_catalog.py` has written it down."""
+"""Facts about the catalogue's laws that `tools/make_catalog.py` has written down, so that no law need be read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from lawful.laws.catalog import ROOT
 from lawful.laws.protocol import Verdict, Watch
-from lawful.laws.rml.known import LawFacts
+from lawful.laws.rml.law import LawFacts
 
 if TYPE_CHECKING:
     from lawful.laws.rml import RmlLaw
@@ -21,7 +21,7 @@ _Values = tuple[str | int | float | bool | None, ...]
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True):
-    """One law. What is known of it holds for the text with this sum."""
+    """The facts about one law, valid for the text with this checksum."""
 
     sum: int
     profile: str
@@ -32,13 +32,13 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
 
 
 def sum_of(text: str) -> int:
-    """A number that another text has not, unless somebody wants it to."""
+    """A checksum against accidental changes."""
     return crc32(text.encode("utf-8"))
 
 
 @cache
 def entries() -> dict[str, Entry]:
-    """All laws that are known, by name."""
+    """The facts about all laws, by name."""
     try:
         data = PATH.read_bytes()
         return msgspec.json.decode(data, type=dict[str, Entry])
@@ -47,7 +47,7 @@ def entries() -> dict[str, Entry]:
 
 
 def facts_of(name: str, text: str) -> LawFacts | None:
-    """What is known of the law of this name, if this is still its text."""
+    """The facts about the law of this name, if this is still its text."""
     entry = entries().get(name)
     if entry is None or entry.sum != sum_of(text):
         return None
@@ -56,7 +56,7 @@ def facts_of(name: str, text: str) -> LawFacts | None:
 
 
 def entry_of(law: RmlLaw, profile: str) -> Entry | None:
-    """What is to be written down of a law, if there is no more to it than that."""
+    """The facts to write down about a law; None if they would not be complete."""
     monitor = law.monitor()
     if len(law.parts) != 1 or monitor.verdict is not Verdict.CURRENTLY_TRUE:
         return None

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 
 from lawful.diagnostics import Diagnostic
-from lawful.laws.grammar.model import Grammar, Rule
+from lawful.laws.grammar.resolved_grammar import Grammar, Rule
 
 _MOST_SHOWN = 12  # messages of an example
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lawful.diagnostics import Diagnostic, Span, did_you_mean
-from lawful.laws.grammar import model, syntax
-from lawful.laws.grammar.model import CHILD, GIVEN, HEAD, Ref
+from lawful.laws.grammar.resolved_grammar import CHILD, GIVEN, HEAD, Grammar, LocatedAssertion, Ref, Rule, Term, refs
 from lawful.laws.grammar.scope import Draft, Refused, Scope
+from lawful.laws.grammar.syntax import Alternative, Constant, Definition, Production, Start, View
 
 CONSTANTS: Mapping[str, Any] = {"EmptySet": [], "EmptyList": [], "EmptyMap": {}, "Nothing": None}
 """Names of the paper's language that mean a value of JSON."""
@@ -27,13 +27,13 @@ Notes = tuple[tuple[Span, str], ...]
 
 
 def check(
-    view: syntax.View,
-    constants: tuple[Sequence[syntax.Constant], Sequence[syntax.Constant]],
-    starts: Sequence[syntax.Start],
-    productions: Sequence[syntax.Production],
+    view: View,
+    constants: tuple[Sequence[Constant], Sequence[Constant]],
+    starts: Sequence[Start],
+    productions: Sequence[Production],
     text: str,
     problems: Problems,
-) -> model.Grammar | None:
+) -> Grammar | None:
     """The grammar with its names resolved, or None if there are errors.
 
     Constants come from the file of the view and from that of the grammar; `text` is that of the productions.
@@ -47,10 +47,10 @@ class Checker:
 
     def __init__(
         self,
-        view: syntax.View,
-        constants: tuple[Sequence[syntax.Constant], Sequence[syntax.Constant]],
-        starts: Sequence[syntax.Start],
-        productions: Sequence[syntax.Production],
+        view: View,
+        constants: tuple[Sequence[Constant], Sequence[Constant]],
+        starts: Sequence[Start],
+        productions: Sequence[Production],
         text: str,
         problems: Problems,
     ) -> None:
@@ -69,7 +69,7 @@ class Checker:
         self.kinds: dict[tuple[str, str], str] = {}  # of attributes: GIVEN is inherited, CHILD synthesised
         self.kind_spans: dict[tuple[str, str], Span] = {}
         self.words: dict[str, list[Span]] = {}  # constants that nobody declared
-        self.assertions: list[model.Assertion] = []
+        self.assertions: list[LocatedAssertion] = []
         self._duplicates()
         self._constants(constants[0], problems.view, ())
         self._constants(constants[1], problems.grammar, [each.name.text for each in constants[0]])
@@ -116,7 +116,7 @@ class Checker:
                     self._twice(self.problems.view, what, span, parameters[name], "rename one of them")
                 parameters.setdefault(name, span)
 
-    def _constants(self, own: Sequence[syntax.Constant], told: list[Diagnostic], others: Sequence[str]) -> None:
+    def _constants(self, own: Sequence[Constant], told: list[Diagnostic], others: Sequence[str]) -> None:
         known: dict[str, Span] = {}
         for constant in own:
             name, span = constant.name.text, constant.name.span
@@ -127,7 +127,7 @@ class Checker:
 
     # -- the whole --------------------------------------------------------------------------------
 
-    def grammar(self) -> model.Grammar | None:
+    def grammar(self) -> Grammar | None:
         for production in self.productions:
             name = production.head.text
             if name in self.terminals:
@@ -152,7 +152,7 @@ class Checker:
         if self.failed:
             return None
         self._warnings(rules, start)
-        return model.Grammar(
+        return Grammar(
             self.view.messages,
             tuple(self.nonterminals),
             tuple(rules),
@@ -165,7 +165,7 @@ class Checker:
 
     def _infer_kinds(self, scopes: list[Scope]) -> None:
         """Which attributes are inherited and which synthesised: by where they are defined."""
-        unclear: list[tuple[str, syntax.Definition]] = []
+        unclear: list[tuple[str, Definition]] = []
         for scope in scopes:
             for definition in scope.alternative.definitions:
                 owner = definition.owner.text
@@ -182,7 +182,7 @@ class Checker:
         for owner, definition in unclear:
             self.kinds.setdefault((owner, definition.attribute.text), GIVEN)
 
-    def _kind(self, owner: str, definition: syntax.Definition, kind: str) -> None:
+    def _kind(self, owner: str, definition: Definition, kind: str) -> None:
         key = owner, definition.attribute.text
         if self.kinds.setdefault(key, kind) != kind:
             words = {GIVEN: "given to", CHILD: "computed by"}
@@ -276,11 +276,11 @@ class Checker:
                         f"define it: `({scope.head}.{attribute} = ...;)`",
                     )
 
-    def _start_values(self, attributes: tuple[str, ...]) -> list[model.Term]:
+    def _start_values(self, attributes: tuple[str, ...]) -> list[Term]:
         name = next(iter(self.nonterminals)) if not self.starts else self.starts[0].name.text
         given = {each.attribute.text: each for each in self.starts[0].definitions} if self.starts else {}
-        empty = Scope(self, name, syntax.Alternative((), (), (), (0, 0)))
-        terms: list[model.Term] = []
+        empty = Scope(self, name, Alternative((), (), (), (0, 0)))
+        terms: list[Term] = []
         for definition in given.values():
             if definition.owner.text != name:
                 message = f"only attributes of `{name}` can be given here"
@@ -299,7 +299,7 @@ class Checker:
                 term = empty.term(given[attribute].value)
             except Refused:
                 continue
-            if model.refs(term):
+            if refs(term):
                 message = "at the start there are no attributes yet"
                 self.error("view-attribute-order", message, given[attribute].value.span, "give it a constant")
             terms.append(term)
@@ -307,7 +307,7 @@ class Checker:
 
     # -- warnings ---------------------------------------------------------------------------------
 
-    def _warnings(self, rules: Sequence[model.Rule], start: int) -> None:
+    def _warnings(self, rules: Sequence[Rule], start: int) -> None:
         used = {symbol for rule in rules for symbol in rule.symbols}
         for index, message in enumerate(self.view.messages):
             if index not in used:

@@ -1,22 +1,22 @@
-"""Code and expressions of a program as Python functions, made of the parsed trees: nothing is ever eval'ed."""
+"""Code and expressions of a compiled grammar as Python functions, made of the parsed trees: nothing is ever eval'ed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lawful.laws.grammar.model import OF_REPLIES, RESULT, Constant
-from lawful.laws.grammar.program import (
+from lawful.laws.grammar.compiled_grammar import (
     Application,
     Assert,
+    CompiledGrammar,
     Computation,
     Instruction,
     Load,
     Loaded,
     Operand,
-    Program,
     Register,
 )
+from lawful.laws.grammar.resolved_grammar import OF_REPLIES, RESULT, ConstantTerm
 from lawful.laws.protocol import Event
 from lawful.laws.rml.values import UNDEFINED, NoValue, apply, describe, equal
 
@@ -38,11 +38,11 @@ Run = Callable[[Registers, Event, Warn], None]
 """Extends the registers by what the code computes; raises `Failed`."""
 
 
-def runner(program: Program, code: Sequence[Instruction]) -> Run | None:
+def runner(compiled: CompiledGrammar, code: Sequence[Instruction]) -> Run | None:
     """The code of a transition; None: nothing to do."""
     if not code:
         return None
-    steps = steps_of(program, code)
+    steps = steps_of(compiled, code)
 
     def run(registers: Registers, event: Event, warn: Warn) -> None:
         for step in steps:
@@ -51,17 +51,17 @@ def runner(program: Program, code: Sequence[Instruction]) -> Run | None:
     return steps[0] if len(steps) == 1 else run
 
 
-def steps_of(program: Program, code: Sequence[Instruction]) -> list[Run]:
+def steps_of(compiled: CompiledGrammar, code: Sequence[Instruction]) -> list[Run]:
     """The same, instruction by instruction."""
-    return [_step(program, instruction) for instruction in code]
+    return [_step(compiled, instruction) for instruction in code]
 
 
-def _step(program: Program, instruction: Instruction) -> Run:
+def _step(compiled: CompiledGrammar, instruction: Instruction) -> Run:
     if isinstance(instruction, Load):
-        return _load(program, instruction.attribute)
+        return _load(compiled, instruction.attribute)
     if isinstance(instruction, Assert):
-        return _assert(expression(program, instruction.condition), instruction.number)
-    return _set(expression(program, instruction.value))
+        return _assert(expression(compiled, instruction.condition), instruction.number)
+    return _set(expression(compiled, instruction.value))
 
 
 def _set(value: Evaluate) -> Run:
@@ -95,10 +95,10 @@ def _assert(condition: Evaluate, number: int) -> Run:
 # -- attributes of messages -----------------------------------------------------------------------
 
 
-def _load(program: Program, attribute: int) -> Run:
-    loaded = program.attributes[attribute]
+def _load(compiled: CompiledGrammar, attribute: int) -> Run:
+    loaded = compiled.attributes[attribute]
     value_of = loader(loaded)
-    called = f"{program.grammar.terminal_name(loaded.terminal)}.{loaded.name}"
+    called = f"{compiled.grammar.terminal_name(loaded.terminal)}.{loaded.name}"
 
     def run(registers: Registers, event: Event, warn: Warn) -> None:
         value = value_of(event)
@@ -153,17 +153,17 @@ def _result(event: Event) -> Any:
 # -- expressions ----------------------------------------------------------------------------------
 
 
-def expression(program: Program, operand: Operand) -> Evaluate:
+def expression(compiled: CompiledGrammar, operand: Operand) -> Evaluate:
     """An expression over registers; it raises NoValue where it has none."""
     if isinstance(operand, Register):
         number = operand.number
         return lambda registers: registers[number]
-    if isinstance(operand, Constant):
+    if isinstance(operand, ConstantTerm):
         constant = operand.value
         return lambda registers: constant
-    parts = [expression(program, each) for each in operand.operands]
+    parts = [expression(compiled, each) for each in operand.operands]
     if isinstance(operand, Application):
-        return _application(program.functions[operand.function].call, parts)
+        return _application(compiled.functions[operand.function].call, parts)
     return _computation(operand, parts)
 
 

@@ -171,9 +171,9 @@ def files() -> tuple[str, ...]:
     return tuple(_files)
 
 
-def find(name: str) -> Function | None:
+def find_function(name: str) -> Function | None:
     return _BUILT_IN.get(name) or _registered.get(name)
 
 
-def names() -> list[str]:
+def function_names() -> list[str]:
     return [*_BUILT_IN, *_registered]

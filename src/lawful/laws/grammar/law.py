@@ -10,24 +10,24 @@ from typing import Any
 
 from lawful import core
 from lawful.diagnostics import Diagnostic, Source, did_you_mean
-from lawful.laws.grammar import syntax
+from lawful.laws.grammar.compiled_grammar import CompiledGrammar
 from lawful.laws.grammar.functions import files, load
 from lawful.laws.grammar.groups import Binding
-from lawful.laws.grammar.machine import Dispatch, Key, Machine, group_key
-from lawful.laws.grammar.model import Grammar
-from lawful.laws.grammar.native import NativeMachine, tables
-from lawful.laws.grammar.program import Program
+from lawful.laws.grammar.machine import Dispatch, Key, PythonGrammarMachine, group_key
+from lawful.laws.grammar.native import NativeGrammarMachine, tables
+from lawful.laws.grammar.resolved_grammar import Grammar
 from lawful.laws.grammar.steps import Steps
+from lawful.laws.grammar.syntax import View
 from lawful.laws.grammar.wording import Rejection, Words
-from lawful.laws.law_html import Shown
-from lawful.laws.machine_monitor import MachineMonitor, check_trace
-from lawful.laws.protocol import Event, Expectation, Language, Outcome, Watch
+from lawful.laws.law_base import LawBase
+from lawful.laws.machine_monitor import MachineMonitor
+from lawful.laws.protocol import Event, Expectation, Language, Watch
 from lawful.laws.rml.values import identical
 
 _MOST_EXPECTED = 8
 
 
-class GrammarLaw(Shown):
+class GrammarLaw(LawBase):
     """A compiled view with its grammar. It can be pickled; so can its monitors."""
 
     language: Language = "view"
@@ -37,8 +37,8 @@ class GrammarLaw(Shown):
         self,
         view_source: Source,
         grammar_source: Source,
-        view: syntax.View,
-        program: Program,
+        view: View,
+        compiled: CompiledGrammar,
         warnings: tuple[Diagnostic, ...],
         groups: Mapping[str, tuple[Binding, ...]] | None = None,
         classes: Mapping[str, str] | None = None,
@@ -46,16 +46,13 @@ class GrammarLaw(Shown):
         self.source = view_source.text
         self.name = view_source.name
         self.view = view
-        self.program = program
+        self.compiled = compiled
         self.warnings = warnings
         self.groups = groups or {}
         """What groups are in a running program."""
         self.classes = classes or {}
         """Where classes of the view are, by qualified names."""
         self._grammar_source = grammar_source
-
-    def __repr__(self) -> str:
-        return f"<GrammarLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         other = self._grammar_source
@@ -65,12 +62,12 @@ class GrammarLaw(Shown):
 
     @property
     def grammar(self) -> Grammar:
-        return self.program.grammar
+        return self.compiled.grammar
 
     @property
     def regular(self) -> bool:
         """Is it an automaton, which takes constant memory? Otherwise memory grows with how deep messages nest."""
-        return self.program.regular
+        return self.compiled.regular
 
     @property
     def group(self) -> str | None:
@@ -79,15 +76,15 @@ class GrammarLaw(Shown):
 
     @cached_property
     def steps(self) -> Steps:
-        return Steps(self.program)
+        return Steps(self.compiled)
 
     @cached_property
     def dispatch(self) -> Dispatch:
-        return Dispatch(self.program, self.group)
+        return Dispatch(self.compiled, self.group)
 
     @cached_property
     def tables(self) -> Any:
-        """The program for the C core; None if there is none."""
+        """The compiled grammar for the C core; None without it."""
         if core.native is None:
             return None
         return tables(core.native, self.steps, self.dispatch)
@@ -124,10 +121,6 @@ class GrammarLaw(Shown):
     def monitor(self) -> GrammarMonitor:
         return GrammarMonitor(self)
 
-    def check(self, events: Iterable[Event]) -> Outcome:
-        """Check a whole trace."""
-        return check_trace(self.monitor(), events)
-
 
 class GroupSubjects:
     """The groups that a view is about, each for itself: a life is one group, from its first message on.
@@ -159,6 +152,7 @@ class GroupSubjects:
 def _recompiled(
     source: str, name: str, grammar: str | None, grammar_name: str | None, functions: tuple[str, ...] = ()
 ) -> GrammarLaw:
+    # The only cycle in this package: `loading` makes laws, and a pickled law is made again from its text.
     from lawful.laws.grammar.loading import compile
 
     for path in functions:
@@ -166,23 +160,23 @@ def _recompiled(
     return compile(source, name=name, grammar=grammar, grammar_name=grammar_name)
 
 
-class GrammarMonitor(MachineMonitor[Machine | NativeMachine]):
+class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]):
     """The running state of a view: every group of its name, each on its own."""
 
     def __init__(self, law: GrammarLaw) -> None:
         self.law = law
         super().__init__()
 
-    def _new_machine(self) -> Machine | NativeMachine:
+    def _new_machine(self) -> PythonGrammarMachine | NativeGrammarMachine:
         law = self.law
         if core.native is None or law.tables is None:
-            return Machine(law.steps, law.dispatch, self._warn)
-        return NativeMachine(core.native, law.tables, law.steps, self._warn)
+            return PythonGrammarMachine(law.steps, law.dispatch, self._warn)
+        return NativeGrammarMachine(core.native, law.tables, law.steps, self._warn)
 
     def inline_step(self, head: Event) -> tuple[Any, int] | None:
         """The C core's machine and the terminal of messages that begin like this; None: it must see their events."""
         terminal = self.law.dispatch.find(head)
-        if terminal is None or not isinstance(self._machine, NativeMachine):
+        if terminal is None or not isinstance(self._machine, NativeGrammarMachine):
             return None
         return self._machine.core, terminal
 
@@ -239,7 +233,7 @@ class GrammarMonitor(MachineMonitor[Machine | NativeMachine]):
     def _at_the_start(self) -> Iterable[str]:
         stack = self._machine.stack(_NONE)
         for terminal in self.law.steps.expected(stack):
-            if terminal < self.law.program.columns - 1:
+            if terminal < self.law.compiled.columns - 1:
                 yield self.law.words.message(stack, terminal)
 
     def pending(self, most: int) -> tuple[Expectation, ...]:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, did_you_mean
 from lawful.errors import LawError
-from lawful.laws.grammar import syntax
 from lawful.laws.grammar.analysis import Analysis
 from lawful.laws.grammar.checker import Problems, check
+from lawful.laws.grammar.compiler import compile_grammar
 from lawful.laws.grammar.groups import Binding
 from lawful.laws.grammar.law import GrammarLaw
-from lawful.laws.grammar.program import compile_grammar
 from lawful.laws.grammar.reader import read
+from lawful.laws.grammar.syntax import File, View
 
 GRAMMAR_SUFFIX = ".g"
 
@@ -83,7 +83,7 @@ def _one(source: Source, slug: str, message: str, span: tuple[int, int], hint: s
     return LawSourceError([Diagnostic("error", slug, message, span, hint)], source)
 
 
-def _only_view(file: syntax.File, source: Source) -> syntax.View:
+def _only_view(file: File, source: Source) -> View:
     if not file.views:
         hint = "a law begins with `view NAME specifies GROUP { ... }`"
         raise _one(source, "view-no-view", "there is no view", (0, 0), hint)
@@ -93,9 +93,7 @@ def _only_view(file: syntax.File, source: Source) -> syntax.View:
     return file.views[0]
 
 
-def _compiled(
-    view: syntax.View, file: syntax.File, second: syntax.File | None, source: Source, other: Source
-) -> GrammarLaw:
+def _compiled(view: View, file: File, second: File | None, source: Source, other: Source) -> GrammarLaw:
     problems = Problems()
     place = file if second is None else second
     if not view.messages:
@@ -116,17 +114,17 @@ def _compiled(
             raise LawSourceError(sorted(found, key=lambda each: (each.severity, each.span)), origin)
     assert grammar is not None and analysis is not None
     warnings = [*problems.view, *_moved(problems.grammar, view, other, moved=second is not None)]
-    program = compile_grammar(grammar, analysis)
+    compiled = compile_grammar(grammar, analysis)
     files = (file,) if second is None else (file, second)
     groups: dict[str, tuple[Binding, ...]] = {}
     for group in (group for each in files for group in each.groups):
         groups[group.name.text] = (*groups.get(group.name.text, ()), *group.bindings)
     classes = {named.name.text: named.target.text for each in files for named in each.classes}
     ordered = tuple(sorted(warnings, key=lambda each: each.span))
-    return GrammarLaw(source, other, view, program, ordered, groups, classes)
+    return GrammarLaw(source, other, view, compiled, ordered, groups, classes)
 
 
-def _moved(found: list[Diagnostic], view: syntax.View, other: Source, *, moved: bool) -> list[Diagnostic]:
+def _moved(found: list[Diagnostic], view: View, other: Source, *, moved: bool) -> list[Diagnostic]:
     """Warnings about another file are shown where the view names it."""
     if not moved or view.file is None:
         return found

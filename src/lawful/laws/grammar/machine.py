@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from lawful.laws.grammar.compiled_grammar import CompiledGrammar, Ending
 from lawful.laws.grammar.evaluation import Failed
-from lawful.laws.grammar.program import Ending, Program
 from lawful.laws.grammar.steps import Stack, Steps, flat
 from lawful.laws.protocol import Event
 
@@ -21,10 +21,10 @@ _MOST_OTHERS = 1000  # names of messages that the view does not have
 class Dispatch:
     """Which terminal an event is, if any."""
 
-    def __init__(self, program: Program, group: str | None) -> None:
+    def __init__(self, compiled: CompiledGrammar, group: str | None) -> None:
         self.group = group
         self.by_name: dict[str, list[tuple[str, bool, int]]] = {}
-        for number, message in enumerate(program.grammar.terminals):
+        for number, message in enumerate(compiled.grammar.terminals):
             known = self.by_name.setdefault(message.method.text, [])
             known.append((message.direction, message.reply, number))
 
@@ -57,7 +57,7 @@ def group_key(event: Event) -> Key:
     return json.dumps(key, sort_keys=True)
 
 
-class Machine:
+class PythonGrammarMachine:
     """All groups of a law, each with its stack. A message that has no step changes nothing."""
 
     def __init__(self, steps: Steps, dispatch: Dispatch, warn: Callable[[str], None]) -> None:

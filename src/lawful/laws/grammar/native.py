@@ -1,4 +1,4 @@
-"""The machine of the C core: a program as plain numbers and tuples, and the same interface as the machine in Python."""
+"""The machine of the C core, with the interface of the machine in Python, and the tables it needs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from lawful.laws.grammar import model
-from lawful.laws.grammar.evaluation import Failed
-from lawful.laws.grammar.machine import Dispatch, Key, group_key
-from lawful.laws.grammar.program import (
+from lawful.laws.grammar.compiled_grammar import (
     Application,
     Assert,
+    CompiledGrammar,
     Computation,
     Instruction,
     Load,
     Operand,
-    Program,
     Register,
     Transition,
 )
+from lawful.laws.grammar.evaluation import Failed
+from lawful.laws.grammar.machine import Dispatch, Key, group_key
+from lawful.laws.grammar.resolved_grammar import ConstantTerm
 from lawful.laws.grammar.steps import Cell, Stack, Steps, flat, silent
 from lawful.laws.protocol import Event
 from lawful.laws.rml.values import UNDEFINED
@@ -34,30 +34,30 @@ _DEEPEST = 60  # operands that may wait
 
 
 def tables(core: ModuleType, steps: Steps, dispatch: Dispatch) -> Any:
-    """The program for the C core. What that leaves to Python is done by the same functions as in the Python machine."""
-    program = steps.program
-    encoder = _Encoder(program)
-    transitions = tuple(encoder.transition(each) for each in program.transitions)
+    """The compiled grammar for the C core. What it leaves to Python runs the functions of the Python machine."""
+    compiled = steps.compiled
+    encoder = _Encoder(compiled)
+    transitions = tuple(encoder.transition(each) for each in compiled.transitions)
 
     def slow(number: int, index: int, registers: list[Any], event: Event, warn: Callable[[str], None] | None) -> Any:
         try:
             steps.instruction(number, index)(registers, event, silent if warn is None else warn)
         except Failed:
             return False
-        return True if isinstance(program.transitions[number].code[index], Assert) else registers[-1]
+        return True if isinstance(compiled.transitions[number].code[index], Assert) else registers[-1]
 
     def lost(state: int, values: tuple[Any, ...]) -> bool:
         return steps.is_lost(Cell(state, values, None, 0))
 
     return core.GrammarTables(
-        columns=program.columns,
-        table=program.table,
-        states=tuple((state.ending, state.resume, len(state.names), bool(state.lost)) for state in program.states),
+        columns=compiled.columns,
+        table=compiled.table,
+        states=tuple((state.ending, state.resume, len(state.names), bool(state.lost)) for state in compiled.states),
         transitions=transitions,
-        attributes=tuple(_attribute(each.parameter, each.field) for each in program.attributes),
-        messages=tuple((each.method.text, each.direction, each.reply) for each in program.grammar.terminals),
+        attributes=tuple(_attribute(each.parameter, each.field) for each in compiled.attributes),
+        messages=tuple((each.method.text, each.direction, each.reply) for each in compiled.grammar.terminals),
         constants=tuple(encoder.constants),
-        functions=tuple(each.call for each in program.functions),
+        functions=tuple(each.call for each in compiled.functions),
         group=dispatch.group,
         undefined=UNDEFINED,
         slow=slow,
@@ -73,8 +73,8 @@ def _attribute(parameter: int | None, field: str | None) -> tuple[int, int, str 
 
 
 class _Encoder:
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, compiled: CompiledGrammar) -> None:
+        self._compiled = compiled
         self.constants: list[Any] = []
 
     def transition(self, made: Transition) -> tuple[Any, ...]:
@@ -99,7 +99,7 @@ class _Encoder:
             raise _Elsewhere
         if isinstance(operand, Register):
             code += (_REGISTER, operand.number)
-        elif isinstance(operand, model.Constant):
+        elif isinstance(operand, ConstantTerm):
             code += (_CONSTANT, len(self.constants))
             self.constants.append(operand.value)
         elif isinstance(operand, Application):
@@ -119,7 +119,7 @@ class _Encoder:
 
     def _application(self, operand: Application, code: list[int], depth: int) -> None:
         self._operands(operand, code, depth)
-        if self._program.functions[operand.function].name == "size":
+        if self._compiled.functions[operand.function].name == "size":
             code.append(_SIZE)
         else:
             code += (_CALL, operand.function, len(operand.operands))
@@ -133,7 +133,7 @@ class _Elsewhere(Exception):
     """The C core leaves this expression to Python."""
 
 
-class NativeMachine:
+class NativeGrammarMachine:
     """The machine of `lawful.laws.grammar.machine`, with the step in C."""
 
     def __init__(self, core: ModuleType, made: Any, steps: Steps, warn: Callable[[str], None]) -> None:
@@ -142,7 +142,7 @@ class NativeMachine:
 
     @property
     def core(self) -> Any:
-        """The machine itself, for a court."""
+        """The machine itself, for inline checks."""
         return self._core
 
     @property

@@ -13,7 +13,7 @@ from lawful.laws.grammar.syntax import (
     Alternative,
     Assertion,
     Attribute,
-    Call,
+    CallExpression,
     Class,
     Constant,
     Definition,
@@ -390,11 +390,11 @@ class _Reader:
     def attribute(self, owner: Token, name: Token) -> Attribute:
         return Attribute(_name(owner), _name(name), (owner.start_pos or 0, name.end_pos or 0))
 
-    def call(self, function: Token, *parts: Any) -> Call:
+    def call(self, function: Token, *parts: Any) -> CallExpression:
         *given, last = parts
         operands: tuple[Expression, ...] = tuple(given)
         span = (function.start_pos or 0, last.end_pos)
-        return Call(_name(function), operands, span, self._depth(operands, span))
+        return CallExpression(_name(function), operands, span, self._depth(operands, span))
 
     def literal(self, *tokens: Token) -> Literal_:
         token = tokens[-1]

@@ -6,8 +6,39 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lawful.diagnostics import did_you_mean, quoted
-from lawful.laws.grammar import functions, model, syntax
-from lawful.laws.grammar.model import CHILD, GIVEN, HEAD, MESSAGE, Ref
+from lawful.laws.grammar.functions import find_function, function_names
+from lawful.laws.grammar.resolved_grammar import (
+    CHILD,
+    GIVEN,
+    HEAD,
+    MESSAGE,
+    Action,
+    CallTerm,
+    Check,
+    ConstantTerm,
+    Let,
+    LocatedAssertion,
+    OperationTerm,
+    Ref,
+    Rule,
+    Term,
+    attributes,
+    known_at,
+    refs,
+)
+from lawful.laws.grammar.syntax import (
+    Alternative,
+    Assertion,
+    Attribute,
+    CallExpression,
+    Definition,
+    Expression,
+    Literal_,
+    Name,
+    Operation,
+    Word,
+    conjuncts,
+)
 
 if TYPE_CHECKING:
     from lawful.laws.grammar.checker import Checker
@@ -29,7 +60,7 @@ def listed(names: Iterable[str]) -> str:
 class Scope:
     """The names that one alternative can speak of."""
 
-    def __init__(self, checker: Checker, head: str, alternative: syntax.Alternative) -> None:
+    def __init__(self, checker: Checker, head: str, alternative: Alternative) -> None:
         self.checker = checker
         self.head = head
         self.alternative = alternative
@@ -65,14 +96,14 @@ class Scope:
                 continue
         for assertion in self.alternative.assertions:
             # Each part of a conjunction is checked as soon as it can be, and is what a finding shows.
-            for part in syntax.conjuncts(assertion.condition):
+            for part in conjuncts(assertion.condition):
                 try:
-                    draft.asserted.append((self.term(part), syntax.Assertion(part, part.span)))
+                    draft.asserted.append((self.term(part), Assertion(part, part.span)))
                 except Refused:
                     continue
         return draft
 
-    def _define(self, draft: Draft, definition: syntax.Definition) -> None:
+    def _define(self, draft: Draft, definition: Definition) -> None:
         checker = self.checker
         owner, attribute = definition.owner, definition.attribute.text
         symbol = self._owner(owner)
@@ -99,7 +130,7 @@ class Scope:
             raise checker.refuse("view-duplicate", f"`{owner.text}.{attribute}` has a value already", definition.span)
         draft.given[ref] = term, definition
 
-    def _owner(self, owner: syntax.Name) -> str:
+    def _owner(self, owner: Name) -> str:
         """The symbol that a name stands for here."""
         symbol = self.symbol_of(owner.text)
         if symbol is not None:
@@ -115,7 +146,7 @@ class Scope:
             hint = f"here there are {listed(dict.fromkeys((self.head, *self.places)))}"
         raise self.checker.refuse("view-not-here", f"`{owner.text}` is not part of this alternative", owner.span, hint)
 
-    def _position(self, owner: syntax.Name) -> int:
+    def _position(self, owner: Name) -> int:
         places = self.places[owner.text]
         if len(places) > 1:
             message = f"`{owner.text}` stands here {len(places)} times: which one is meant?"
@@ -125,23 +156,23 @@ class Scope:
 
     # -- expressions ------------------------------------------------------------------------------
 
-    def term(self, expression: syntax.Expression) -> model.Term:
+    def term(self, expression: Expression) -> Term:
         """An expression with its names resolved; all errors in it are told."""
         checker = self.checker
         match expression:
-            case syntax.Literal_(value=value):
-                return model.Constant(value)
-            case syntax.Word():
+            case Literal_(value=value):
+                return ConstantTerm(value)
+            case Word():
                 return self._word(expression)
-            case syntax.Attribute():
+            case Attribute():
                 return self._attribute(expression)
-            case syntax.Operation(op=op):
-                return model.Operation(op, self._terms(expression.operands))
-            case syntax.Call(function=name):
-                function = functions.find(name.text)
+            case Operation(op=op):
+                return OperationTerm(op, self._terms(expression.operands))
+            case CallExpression(function=name):
+                function = find_function(name.text)
                 operands = self._terms(expression.operands)
                 if function is None:
-                    near = did_you_mean(name.text, functions.names())
+                    near = did_you_mean(name.text, function_names())
                     hint = "lawful.grammar.function registers one from Python, --functions a file of them"
                     hint = f"did you mean `{near}`?" if near else hint
                     raise checker.refuse(
@@ -154,11 +185,11 @@ class Scope:
                         wanted = f"{function.least} to {function.most}"
                     message = f"`{name.text}` takes {wanted} argument{'s' * (wanted != '1')}, not {count}"
                     raise checker.refuse("view-arguments", message, expression.span)
-                return model.Call(function, operands)
+                return CallTerm(function, operands)
         raise TypeError(expression)  # pragma: no cover
 
-    def _terms(self, operands: tuple[syntax.Expression, ...]) -> tuple[model.Term, ...]:
-        found: list[model.Term] = []
+    def _terms(self, operands: tuple[Expression, ...]) -> tuple[Term, ...]:
+        found: list[Term] = []
         refused = False
         for operand in operands:
             try:
@@ -169,32 +200,32 @@ class Scope:
             raise Refused
         return tuple(found)
 
-    def _word(self, word: syntax.Word) -> model.Term:
+    def _word(self, word: Word) -> Term:
         checker = self.checker
         symbol = self.symbol_of(word.name)
         if symbol in checker.terminals:
-            return Ref(MESSAGE, self._position(syntax.Name(word.name, word.span)), "call")
+            return Ref(MESSAGE, self._position(Name(word.name, word.span)), "call")
         if symbol is not None or word.name in checker.nonterminals:
             message = f"`{word.name}` is no value: it is a nonterminal"
             raise checker.refuse("view-not-a-value", message, word.span, f"name one of its attributes: `{word.name}.x`")
         if word.name in checker.terminals:
-            self._owner(syntax.Name(word.name, word.span))
+            self._owner(Name(word.name, word.span))
         if word.name in checker.constants:
-            return model.Constant(checker.constants[word.name])
+            return ConstantTerm(checker.constants[word.name])
         if not word.name[0].isupper():
             candidates = (*self.places, *checker.constants)
             near = did_you_mean(word.name, candidates)
             hint = f"did you mean `{near}`?" if near else "constants begin with a capital letter, texts stand in quotes"
             raise checker.refuse("view-unknown-name", f"{quoted(word.name)} is not known here", word.span, hint)
         checker.words.setdefault(word.name, []).append(word.span)
-        return model.Constant(word.name)
+        return ConstantTerm(word.name)
 
-    def _attribute(self, expression: syntax.Attribute) -> Ref:
+    def _attribute(self, expression: Attribute) -> Ref:
         checker = self.checker
         owner, attribute = expression.owner, expression.name
         symbol = self._owner(owner)
         if symbol in checker.terminals:
-            known = model.attributes(checker.view.messages[checker.terminals[symbol]])
+            known = attributes(checker.view.messages[checker.terminals[symbol]])
             if attribute.text not in known:
                 raise self._unknown(owner, attribute, known)
             return Ref(MESSAGE, self._position(owner), attribute.text)
@@ -210,7 +241,7 @@ class Scope:
             raise checker.refuse("view-attribute-order", message, expression.span)
         return Ref(kind, self._position(owner), attribute.text)
 
-    def _unknown(self, owner: syntax.Name, attribute: syntax.Name, known: list[str]) -> Refused:
+    def _unknown(self, owner: Name, attribute: Name, known: list[str]) -> Refused:
         near = did_you_mean(attribute.text, known) or next(
             (name for name in known if name.startswith(attribute.text)), None
         )
@@ -225,23 +256,23 @@ class Draft:
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.given: dict[Ref, tuple[model.Term, syntax.Definition]] = {}
-        self.results: dict[str, model.Term] = {}
-        self.asserted: list[tuple[model.Term, syntax.Assertion]] = []
+        self.given: dict[Ref, tuple[Term, Definition]] = {}
+        self.results: dict[str, Term] = {}
+        self.asserted: list[tuple[Term, Assertion]] = []
         self.local: set[Ref] = set()  # given to a child, and read here as well
 
     def reads(self) -> Iterator[Ref]:
         for term in (*(term for term, _ in self.given.values()), *self.results.values()):
-            yield from model.refs(term)
+            yield from refs(term)
         for term, _ in self.asserted:
-            yield from model.refs(term)
+            yield from refs(term)
 
     def rule(
         self,
         number: int,
         inherited: tuple[tuple[str, ...], ...],
         synthesised: tuple[tuple[str, ...], ...],
-    ) -> model.Rule:
+    ) -> Rule:
         """The rule, in which each assertion is checked as soon as its values are there."""
         scope, checker = self.scope, self.scope.checker
         size = len(scope.symbols)
@@ -251,24 +282,24 @@ class Draft:
             if ref.attribute in inherited[head] or ref in self.local:
                 self._in_time(ref, term, definition)
                 lets[ref.position].append(ref)
-        actions: list[list[model.Action]] = [[] for _ in range(size + 1)]
+        actions: list[list[Action]] = [[] for _ in range(size + 1)]
         for position, wanted in enumerate(lets):
             for ref in self._ordered(wanted):
-                actions[position].append(model.Let(ref, self.given[ref][0]))
+                actions[position].append(Let(ref, self.given[ref][0]))
         firsts = [0] * (size + 1)
         for term, assertion in self.asserted:
-            read = model.refs(term)
-            position = max((model.known_at(ref) for ref in read), default=0)
+            read = refs(term)
+            position = max((known_at(ref) for ref in read), default=0)
             text = checker.text[assertion.span[0] : assertion.span[1]]
-            check = model.Check(term, len(checker.assertions))
-            checker.assertions.append(model.Assertion(number, assertion.span, " ".join(text.split())))
+            check = Check(term, len(checker.assertions))
+            checker.assertions.append(LocatedAssertion(number, assertion.span, " ".join(text.split())))
             # What does not need the child's values comes before them: they may have none.
             own = any(ref.kind == GIVEN and ref.position == position for ref in read)
             actions[position].insert(len(actions[position]) if own else firsts[position], check)
             if not own:
                 firsts[position] += 1
         head = checker.nonterminals[scope.head]
-        return model.Rule(
+        return Rule(
             number,
             head,
             tuple(
@@ -280,8 +311,8 @@ class Draft:
             scope.alternative,
         )
 
-    def _in_time(self, ref: Ref, term: model.Term, definition: syntax.Definition) -> None:
-        late = [other for other in model.refs(term) if model.known_at(other) > ref.position]
+    def _in_time(self, ref: Ref, term: Term, definition: Definition) -> None:
+        late = [other for other in refs(term) if known_at(other) > ref.position]
         if late:
             symbols = self.scope.alternative.symbols
             name = symbols[late[0].position].name.text
@@ -297,7 +328,7 @@ class Draft:
         done: list[Ref] = []
         rest = list(wanted)
         while rest:
-            ready = [ref for ref in rest if not any(other in rest for other in model.refs(self.given[ref][0]))]
+            ready = [ref for ref in rest if not any(other in rest for other in refs(self.given[ref][0]))]
             if not ready:
                 definition = self.given[rest[0]][1]
                 message = f"`{definition.owner.text}.{rest[0].attribute}` is computed from itself"

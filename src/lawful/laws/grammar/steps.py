@@ -1,12 +1,12 @@
-"""A program ready to run: stacks of frames, and the step that a message takes on one."""
+"""A compiled grammar ready to run: stacks of frames, and the step that a message takes on one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from lawful.laws.grammar.compiled_grammar import NO_STEP, Assert, CompiledGrammar, Ending
 from lawful.laws.grammar.evaluation import Evaluate, Failed, Run, Warn, expression, runner, steps_of
-from lawful.laws.grammar.program import NO_STEP, Assert, Ending, Program
 from lawful.laws.protocol import Event
 from lawful.laws.rml.values import NoValue
 
@@ -49,40 +49,40 @@ def silent(_message: str) -> None:
 
 
 class Steps:
-    """A program, ready to run. It is shared by all monitors of a law."""
+    """A compiled grammar, ready to run. It is shared by all monitors of a law."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self._columns = program.columns
-        self._end = program.columns - 1
-        self._table = program.table
-        endings = [int(state.ending) for state in program.states]
+    def __init__(self, compiled: CompiledGrammar) -> None:
+        self.compiled = compiled
+        self._columns = compiled.columns
+        self._end = compiled.columns - 1
+        self._table = compiled.table
+        endings = [int(state.ending) for state in compiled.states]
         self._transitions = [
             _Transition(
-                runner(program, each.code),
+                runner(compiled, each.code),
                 tuple((frame.state, frame.values, endings[frame.state]) for frame in each.frames),
                 each.results,
                 each.taken,
                 each.results_size,
             )
-            for each in program.transitions
+            for each in compiled.transitions
         ]
-        self._resumes = [state.resume for state in program.states]
+        self._resumes = [state.resume for state in compiled.states]
         self._lost: dict[int, list[list[Evaluate]]] = {
-            number: [[expression(program, each) for each in rule] for rule in state.lost]
-            for number, state in enumerate(program.states)
+            number: [[expression(compiled, each) for each in rule] for rule in state.lost]
+            for number, state in enumerate(compiled.states)
             if state.lost
         }
         self._instructions: dict[int, list[Run]] = {}
-        self._begin = runner(program, program.start_code)
-        self._start_ending = endings[program.start]
-        self.universal = program.universal
+        self._begin = runner(compiled, compiled.start_code)
+        self._start_ending = endings[compiled.start]
+        self.universal = compiled.universal
 
     def instruction(self, number: int, index: int) -> Run:
         """One instruction of a transition, for a machine that does only some of them itself."""
         steps = self._instructions.get(number)
         if steps is None:
-            steps = self._instructions[number] = steps_of(self.program, self.program.transitions[number].code)
+            steps = self._instructions[number] = steps_of(self.compiled, self.compiled.transitions[number].code)
         return steps[index]
 
     def start(self, warn: Warn) -> Cell:
@@ -90,8 +90,8 @@ class Steps:
         registers: list[Any] = []
         if self._begin is not None:
             self._begin(registers, _NOTHING, warn)
-        values = tuple(registers[number] for number in self.program.start_values)
-        return Cell(self.program.start, values, None, self._start_ending)
+        values = tuple(registers[number] for number in self.compiled.start_values)
+        return Cell(self.compiled.start, values, None, self._start_ending)
 
     def step(self, stack: Stack, terminal: int, event: Event, warn: Warn) -> tuple[bool, Stack]:
         """Take a message: was there a step, and what is the stack then? Raises `Failed` where an assertion fails."""
@@ -182,13 +182,13 @@ class Steps:
 
     def _known(self, number: int, registers: list[Any], failed: Failed) -> dict[str, Any]:
         """The attributes that were known where an assertion of a transition has failed."""
-        transition = self.program.transitions[number]
+        transition = self.compiled.transitions[number]
         filled = transition.frame_size + transition.results_size
         for each in transition.code:
             if not isinstance(each, Assert):
                 filled += 1
             elif filled == len(registers) and each.number == failed.assertion:
-                values = ((name, expression(self.program, value)(registers)) for name, value in each.known)
+                values = ((name, expression(self.compiled, value)(registers)) for name, value in each.known)
                 return dict(reversed(list(values)))  # of two of a name, the inner one
         return {}
 
@@ -205,7 +205,7 @@ class Steps:
         """A stack of these frames, lowest first."""
         below: Stack = None
         for state, values in frames:
-            ending = int(self.program.states[state].ending)
+            ending = int(self.compiled.states[state].ending)
             below = Cell(state, tuple(values), below, ending if below is None else min(ending, below.ending))
         return below
 

@@ -86,14 +86,14 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExpression:
     function: Name
     operands: tuple[Expression, ...]
     span: Span
     depth: int = 1
 
 
-Expression = Literal_ | Word | Attribute | Operation | Call
+Expression = Literal_ | Word | Attribute | Operation | CallExpression
 
 
 # -- grammars -------------------------------------------------------------------------------------

@@ -56,18 +56,18 @@ class Rejection:
 
 
 class Words:
-    """Speaks about the states of a program."""
+    """Describes the states of a compiled grammar."""
 
     def __init__(self, steps: Steps, source: Source) -> None:
         self._steps = steps
-        self._program = steps.program
-        self._grammar = steps.program.grammar
+        self._compiled = steps.compiled
+        self._grammar = steps.compiled.grammar
         self._source = source
-        self._loaders = [(each, loader(each)) for each in self._program.attributes]
+        self._loaders = [(each, loader(each)) for each in self._compiled.attributes]
 
     def rejection(self, key: Key, stack: Stack, terminal: int | None, event: Event | None) -> Rejection:
         """Why the message, or without one the end, is not accepted on this stack."""
-        column = self._program.columns - 1 if terminal is None else terminal
+        column = self._compiled.columns - 1 if terminal is None else terminal
         failed = self._failure(stack, column, event)
         assertion = where = reason = None
         rule: str | None
@@ -82,7 +82,7 @@ class Words:
         else:
             rule = self.position(stack)
             expected = tuple(
-                self.message(stack, each) for each in self._steps.expected(stack) if each < self._program.columns - 1
+                self.message(stack, each) for each in self._steps.expected(stack) if each < self._compiled.columns - 1
             )
         values = self.values(stack) if failed is None else self._values_there(failed)
         if event is not None and terminal is not None:
@@ -98,7 +98,7 @@ class Words:
     def _values_there(self, failed: Failure) -> dict[str, Any]:
         """The attributes in the rule whose assertion failed, and in those around it."""
         cell = failed.cell
-        state = self._program.states[cell.state]
+        state = self._compiled.states[cell.state]
         found = _defined(reversed(failed.known.items()))
         found |= _defined(each for each in zip(state.names, cell.values, strict=True) if each[0] not in found)
         if failed.results and state.rule is not None:
@@ -123,10 +123,10 @@ class Words:
         """The place in the grammar; with a message, in the rule that it chooses."""
         if stack is None:
             return None
-        state = self._program.states[stack.state]
+        state = self._compiled.states[stack.state]
         if state.rule is not None:
             return self._grammar.rule_text(self._grammar.rules[state.rule], state.position)
-        rule = None if terminal is None else self._program.choices[state.nonterminal].get(terminal)
+        rule = None if terminal is None else self._compiled.choices[state.nonterminal].get(terminal)
         if rule is None:
             return None if terminal is not None else f"• {self._grammar.nonterminals[state.nonterminal]}"
         return self._grammar.rule_text(rule, 0) if rule.symbols else None
@@ -137,7 +137,7 @@ class Words:
         for _ in range(most):
             if stack is None:
                 break
-            found = _defined(zip(self._program.states[stack.state].names, stack.values, strict=True)) | found
+            found = _defined(zip(self._compiled.states[stack.state].names, stack.values, strict=True)) | found
             stack = stack.below
         return found
 

@@ -1,4 +1,4 @@
-"""Invariants from TOML and from Python: what is written becomes a law, or errors with their places."""
+"""Invariants from TOML and from Python: compiles them to a law, or reports errors with their places."""
 
 from __future__ import annotations
 

@@ -1,11 +1,14 @@
-"""Expressions of invariants: a small part of Python's, parsed by `ast` and turned into functions, never run as code."""
+"""Expressions of invariants: a small part of Python's, parsed by `ast` and turned into functions, never run as code.
+
+The C core evaluates the same trees (`_native/invariants/expressions.c`); test_invariants_cores.py compares the two.
+"""
 
 from __future__ import annotations
 
 import ast
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -80,6 +83,9 @@ class Step:
 
 Evaluate = Callable[[Step], Any]
 
+Tree = tuple[str, tuple["Tree", ...], Any]
+"""A checked expression: its kind, its parts, and what else there is to say. The C core takes the same trees."""
+
 
 class ExpressionError(Exception):
     """What is wrong with an expression, and where in its text."""
@@ -97,6 +103,7 @@ class Expression:
     """An expression ready for use, and what it speaks of."""
 
     text: str
+    tree: Tree
     evaluate: Evaluate
     fields: Mapping[str, Span]  # each with its first place
     states: frozenset[str]  # which of `o`, `old`, `new`
@@ -118,7 +125,7 @@ def parse(text: str, class_name: str) -> Expression:
     flat, indent = _flat(text)
     tree = _tree(flat, indent)
     compiler = _Compiler(flat, indent, class_name)
-    evaluate = compiler.compile(tree)
+    checked: Tree = compiler.visit(tree)
     if compiler.end(tree) < len(rest := flat.rstrip(" )")) and rest[compiler.end(tree) :].lstrip(" )").startswith("#"):
         at = flat.index("#", compiler.end(tree))
         hint = "put it after the closing quote, or into a line of its own"
@@ -135,7 +142,8 @@ def parse(text: str, class_name: str) -> Expression:
         )
     return Expression(
         text.strip(),
-        evaluate,
+        checked,
+        _evaluator(checked),
         compiler.fields,
         frozenset(compiler.states),
         compiler.calls,
@@ -143,11 +151,6 @@ def parse(text: str, class_name: str) -> Expression:
         compiler.data,
         keys,
     )
-
-
-def tree_of(text: str) -> ast.expr:
-    """The tree of an expression. Raises ExpressionError."""
-    return _tree(*_flat(text))
 
 
 def _flat(text: str) -> tuple[str, int]:
@@ -181,11 +184,11 @@ def _span(start: int, end: int, text: str) -> Span:
     return start, min(max(end, start), len(text))
 
 
-# -- from trees to functions ----------------------------------------------------------------------
+# -- Python's trees to ours -----------------------------------------------------------------------
 
 
-class _Compiler:
-    """Makes functions of trees, and notes what they name."""
+class _Compiler(ast.NodeVisitor):
+    """Checks Python's trees and makes ours of them, and notes what they name."""
 
     def __init__(self, text: str, indent: int, class_name: str) -> None:
         self._text = text
@@ -202,17 +205,21 @@ class _Compiler:
     def end(self, node: ast.expr) -> int:
         return self._offset(node.end_col_offset or 0)
 
-    def compile(self, node: ast.expr) -> Evaluate:
+    def visit(self, node: ast.AST) -> Tree:
+        assert isinstance(node, ast.expr)
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ExpressionError("invariant-too-large", "this nests too deep", self._place(node))
-        kind = type(node).__name__
-        method: Callable[[Any], Evaluate] | None = getattr(self, f"_{kind}", None)
-        if method is None:
-            raise self._unsupported(node, _KINDS.get(kind, "this"))
-        found = method(node)
+        found: Tree = super().visit(node)
         self._depth -= 1
         return found
+
+    def generic_visit(self, node: ast.AST) -> Tree:
+        assert isinstance(node, ast.expr)
+        raise self._unsupported(node, _KINDS.get(type(node).__name__, "this"))
+
+    def _all(self, nodes: Sequence[ast.expr]) -> tuple[Tree, ...]:
+        return tuple(map(self.visit, nodes))
 
     def _offset(self, column: int) -> int:
         return self._indent + len(self._bytes[:column].decode(errors="replace"))
@@ -230,16 +237,16 @@ class _Compiler:
 
     # -- values -----------------------------------------------------------------------------------
 
-    def _Constant(self, node: ast.Constant) -> Evaluate:
+    def visit_Constant(self, node: ast.Constant) -> Tree:
         value = node.value
         if value is not None and not isinstance(value, bool | int | float | str):
             raise self._unsupported(node, f"{type(value).__name__} literals")
-        return lambda step: value
+        return "constant", (), value
 
-    def _Name(self, node: ast.Name) -> Evaluate:
+    def visit_Name(self, node: ast.Name) -> Tree:
         if node.id == "res":
             self.data.setdefault("res", self._place(node))
-            return _result
+            return "result", (), None
         if node.id in _STATES:
             hint = f"its fields are written {node.id}.name"
             raise ExpressionError("invariant-unsupported", "an object itself is no value", self._place(node), hint)
@@ -247,12 +254,8 @@ class _Compiler:
             index = "0" if node.id == "args" else "'name'"
             hint = f"one of them is {node.id}[{index}]"
             raise ExpressionError("invariant-unsupported", "all arguments are no value", self._place(node), hint)
-        raise self._unknown(
-            node,
-            node.id,
-            (*_STATES, *_DATA),
-            "calls are written with parentheses" if node.id in _FUNCTIONS else None,
-        )
+        missing = "calls are written with parentheses" if node.id in _FUNCTIONS else None
+        raise self._unknown(node, node.id, (*_STATES, *_DATA), missing)
 
     def _unknown(
         self, node: ast.expr, name: str, known: tuple[str, ...], hint: str | None = None, what: str = "name"
@@ -262,87 +265,68 @@ class _Compiler:
         message = f"there is no {what} {quoted(name)} in an invariant"
         return ExpressionError("invariant-unknown-name", message, self._place(node), hint)
 
-    def _Attribute(self, node: ast.Attribute) -> Evaluate:
+    def visit_Attribute(self, node: ast.Attribute) -> Tree:
         if not isinstance(node.value, ast.Name):
             if isinstance(node.value, ast.Attribute):
                 hint = "make an invariant of the other object's class"
                 raise self._unsupported(node, "a field of a field", hint)
             raise self._unsupported(node, "an attribute of this")
-        if node.value.id not in _STATES:
-            if node.value.id in _DATA:
-                raise self._unsupported(node, "an attribute of an argument or result")
-            raise self._unknown(node.value, node.value.id, _STATES)
+        state = node.value.id
+        if state in _DATA:
+            raise self._unsupported(node, "an attribute of an argument or result")
+        if state not in _STATES:
+            raise self._unknown(node.value, state, _STATES)
         name, start = node.attr, self._place(node)
         self.fields.setdefault(name, (start[1] - len(name), start[1]))
-        self.states.add(node.value.id)
-        return _old(name) if node.value.id == "old" else _new(name)
+        self.states.add(state)
+        return "old" if state == "old" else "new", (), name
 
-    def _Subscript(self, node: ast.Subscript) -> Evaluate:
+    def visit_Subscript(self, node: ast.Subscript) -> Tree:
         if not isinstance(node.value, ast.Name) or node.value.id not in ("args", "kwargs"):
             raise self._unsupported(node, "an element of this")
         name, index = node.value.id, node.slice
         self.data.setdefault(name, self._place(node))
         value = index.value if isinstance(index, ast.Constant) else None
         if name == "args" and type(value) is int and value >= 0:
-            return _argument(value)
+            return "argument", (), value
         if name == "kwargs" and isinstance(value, str):
-            return _named_argument(value)
+            return "named", (), value
         hint = "args[0] is the first" if name == "args" else "kwargs['name'] is that of this name"
         raise self._unsupported(node, "this argument", hint)
 
     # -- operators --------------------------------------------------------------------------------
 
-    def _BoolOp(self, node: ast.BoolOp) -> Evaluate:
-        parts = tuple(map(self.compile, node.values))
-        return _all_of(parts) if isinstance(node.op, ast.And) else _any_of(parts)
+    def visit_BoolOp(self, node: ast.BoolOp) -> Tree:
+        return "all" if isinstance(node.op, ast.And) else "any", self._all(node.values), None
 
-    def _UnaryOp(self, node: ast.UnaryOp) -> Evaluate:
-        inner = self.compile(node.operand)
-        if isinstance(node.op, ast.Not):
-            return lambda step: not inner(step)
-        if isinstance(node.op, ast.USub):
-            return lambda step: -_number(inner(step))
-        if isinstance(node.op, ast.UAdd):
-            return lambda step: _number(inner(step))
-        raise self._unsupported(node, "~")
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Tree:
+        inner = self.visit(node.operand)
+        if type(node.op) not in _UNARY:
+            raise self._unsupported(node, "~")
+        return _UNARY[type(node.op)], (inner,), None
 
-    def _BinOp(self, node: ast.BinOp) -> Evaluate:
-        apply = _ARITHMETIC.get(type(node.op))
-        if apply is None:
+    def visit_BinOp(self, node: ast.BinOp) -> Tree:
+        if type(node.op) not in _BINARY:
             raise self._unsupported(node, _OPERATORS.get(type(node.op), "this operator"))
-        left, right = self.compile(node.left), self.compile(node.right)
-        # Numbers only: text could be multiplied or formatted beyond all bounds.
-        return lambda step: apply(_number(left(step)), _number(right(step)))
+        return _BINARY[type(node.op)], self._all([node.left, node.right]), None
 
-    def _Compare(self, node: ast.Compare) -> Evaluate:
-        first = self.compile(node.left)
-        pairs: list[tuple[Callable[[Any, Any], Any], Evaluate]] = []
+    def visit_Compare(self, node: ast.Compare) -> Tree:
+        parts = [self.visit(node.left)]
         for sign, operand in zip(node.ops, node.comparators, strict=True):
-            if isinstance(sign, ast.In | ast.NotIn):
-                pairs.append((_in if isinstance(sign, ast.In) else _not_in, self._choices(operand)))
+            if isinstance(sign, ast.In | ast.NotIn) and isinstance(operand, ast.Tuple | ast.List | ast.Set):
+                parts.append(("choices", self._all(operand.elts), None))
                 continue
             if isinstance(sign, ast.Is | ast.IsNot) and not _is_sole(operand):
                 raise self._unsupported(operand, "`is` with this", "`is` goes with None, True and False; else ==")
-            pairs.append((_COMPARISONS[type(sign)], self.compile(operand)))
-        if len(pairs) == 1:
-            ((compare, second),) = pairs
-            return lambda step: compare(first(step), second(step))
-        return _chain(first, tuple(pairs))
+            parts.append(self.visit(operand))
+        return "compare", tuple(parts), tuple(_SIGNS[type(sign)] for sign in node.ops)
 
-    def _choices(self, node: ast.expr) -> Evaluate:
-        """What `in` can look into: text, or literals."""
-        if not isinstance(node, ast.Tuple | ast.List | ast.Set):
-            return self.compile(node)
-        parts = tuple(map(self.compile, node.elts))
-        return lambda step: tuple(part(step) for part in parts)
-
-    def _IfExp(self, node: ast.IfExp) -> Evaluate:
-        test, then, otherwise = self.compile(node.test), self.compile(node.body), self.compile(node.orelse)
-        return lambda step: then(step) if test(step) else otherwise(step)
+    def visit_IfExp(self, node: ast.IfExp) -> Tree:
+        return "if", self._all([node.test, node.body, node.orelse]), None
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _Call(self, node: ast.Call) -> Evaluate:
+    def visit_Call(self, node: ast.Call) -> Tree:
         if not isinstance(node.func, ast.Name):
             hint = "whether it is called is asked with called('name')"
             raise self._unsupported(node, "a call of a method", hint)
@@ -356,21 +340,16 @@ class _Compiler:
                 raise self._unsupported(node.args[0], f"an argument of {name}")
             key = ("new", self._class) if name == "created" else GONE
             self.moments.setdefault(key, self._place(node))
-            return lambda step: step.key == key
-        if name in ("abs", "len"):
-            if len(node.args) != 1:
-                raise self._unsupported(node, f"{name} of {len(node.args)} values")
-            value = self.compile(node.args[0])
-            return (lambda step: abs(_number(value(step)))) if name == "abs" else (lambda step: len(_text(value(step))))
-        if name in ("min", "max"):
-            if len(node.args) < 2:
-                raise self._unsupported(node, f"{name} of fewer than two values")
-            parts = tuple(map(self.compile, node.args))
-            choose: Callable[..., Any] = min if name == "min" else max
-            return lambda step: choose(_number(part(step)) for part in parts)
-        raise self._unknown(node.func, name, _FUNCTIONS, what="function")
+            return "key", (), frozenset((key,))
+        if name not in _FUNCTIONS:
+            raise self._unknown(node.func, name, _FUNCTIONS, what="function")
+        if name in ("abs", "len") and len(node.args) != 1:
+            raise self._unsupported(node, f"{name} of {len(node.args)} values")
+        if name in ("min", "max") and len(node.args) < 2:
+            raise self._unsupported(node, f"{name} of fewer than two values")
+        return name, self._all(node.args), None
 
-    def _act(self, node: ast.Call, name: str) -> Evaluate:
+    def _act(self, node: ast.Call, name: str) -> Tree:
         keys: set[Key] = set()
         for each in node.args:
             value = each.value if isinstance(each, ast.Constant) else None
@@ -381,16 +360,90 @@ class _Compiler:
             keys.add(key)
         if not keys:
             raise self._unsupported(node, f"{name}()", f"say what is called: {name}('close')")
-        return lambda step: step.key in keys
+        return "key", (), frozenset(keys)
+
+
+def _is_sole(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and (node.value is None or type(node.value) is bool)
 
 
 _FUNCTIONS: Final = (*CALLS, *_MOMENTS, "abs", "min", "max", "len")
+_UNARY: Final[dict[type[ast.unaryop], str]] = {ast.Not: "not", ast.USub: "minus", ast.UAdd: "plus"}
+_BINARY: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}
+_SIGNS: Final[dict[type[ast.cmpop], str]] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_OPERATORS: Final[dict[type[ast.operator], str]] = {
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.MatMult: "@",
+}
+_KINDS: Final = {
+    "Lambda": "a function",
+    "ListComp": "a comprehension",
+    "SetComp": "a comprehension",
+    "DictComp": "a comprehension",
+    "GeneratorExp": "a comprehension",
+    "JoinedStr": "an f-string",
+    "NamedExpr": "an assignment",
+    "Await": "await",
+    "Yield": "yield",
+    "YieldFrom": "yield",
+    "Starred": "*",
+    "Dict": "a dict",
+    "Tuple": "a tuple outside of `in`",
+    "List": "a list outside of `in`",
+    "Set": "a set outside of `in`",
+}
 
 
-# -- what the functions do ------------------------------------------------------------------------
+# -- trees to functions ---------------------------------------------------------------------------
 
 
-def _new(name: str) -> Evaluate:
+def _evaluator(tree: Tree) -> Evaluate:
+    kind, trees, more = tree
+    parts = tuple(map(_evaluator, trees))
+    if kind in ("all", "any"):
+        return _connected(parts, kind == "any")
+    if kind == "compare":
+        return _comparison(parts, more)
+    if kind in _ARITHMETIC:
+        # Numbers only: text could be multiplied or formatted beyond all bounds.
+        apply, (left, right) = _ARITHMETIC[kind], parts
+        return lambda step: apply(_number(left(step)), _number(right(step)))
+    return _MAKERS[kind](parts, more)
+
+
+def value_of(event: Mapping[str, Any]) -> Any:
+    """The result, or the value written: MISSING if the event does not tell."""
+    object_id = event.get("resultId")
+    if object_id is not None:
+        return Ref(object_id) if isinstance(object_id, int | str) else MISSING
+    value = event.get("res", MISSING)
+    return MISSING if isinstance(value, dict | list) else value
+
+
+def _field(parts: tuple[Evaluate, ...], name: str) -> Evaluate:
     def evaluate(step: Step) -> Any:
         value = step.values.get(name, MISSING)
         if value is MISSING:
@@ -400,7 +453,7 @@ def _new(name: str) -> Evaluate:
     return evaluate
 
 
-def _old(name: str) -> Evaluate:
+def _old_field(parts: tuple[Evaluate, ...], name: str) -> Evaluate:
     def evaluate(step: Step) -> Any:
         if step.snapshot is not None:
             value = step.snapshot.get(name, MISSING)
@@ -415,15 +468,6 @@ def _old(name: str) -> Evaluate:
     return evaluate
 
 
-def value_of(event: Mapping[str, Any]) -> Any:
-    """The result, or the value written: MISSING if the event does not tell."""
-    object_id = event.get("resultId")
-    if object_id is not None:
-        return Ref(object_id) if isinstance(object_id, int | str) else MISSING
-    value = event.get("res", MISSING)
-    return MISSING if isinstance(value, dict | list) else value
-
-
 def _result(step: Step) -> Any:
     if step.key[0] != "func_post":
         raise NotYet
@@ -431,14 +475,6 @@ def _result(step: Step) -> Any:
     if value is MISSING:
         raise AbsentError("the event does not tell the result")
     return value
-
-
-def _argument(index: int) -> Evaluate:
-    return lambda step: _pick(step, "args", "argIds", list, index)
-
-
-def _named_argument(name: str) -> Evaluate:
-    return lambda step: _pick(step, "kwargs", "kwargIds", dict, name)
 
 
 def _pick(step: Step, key: str, id_key: str, kind: type, index: Any) -> Any:
@@ -456,16 +492,16 @@ def _pick(step: Step, key: str, id_key: str, kind: type, index: Any) -> Any:
     return Ref(object_id) if isinstance(object_id, int | str) else value
 
 
-def _all_of(parts: tuple[Evaluate, ...]) -> Evaluate:
-    """`and`, but what cannot be told of one part does not matter if another is false."""
+def _connected(parts: tuple[Evaluate, ...], decides: bool) -> Evaluate:
+    """`and`, `or`: an unknown part does not matter if another decides."""
 
     def evaluate(step: Step) -> Any:
-        value: Any = True
+        value: Any = not decides
         unknown: Exception | None = None
         for part in parts:
             try:
                 value = part(step)
-                if not value:
+                if bool(value) is decides:
                     return value
             except _OPEN as error:
                 if unknown is None or isinstance(unknown, NotYet):
@@ -480,31 +516,13 @@ def _all_of(parts: tuple[Evaluate, ...]) -> Evaluate:
     return evaluate
 
 
-def _any_of(parts: tuple[Evaluate, ...]) -> Evaluate:
-    """`or`, but what cannot be told of one part does not matter if another is true."""
+def _comparison(parts: tuple[Evaluate, ...], signs: tuple[str, ...]) -> Evaluate:
+    first, *others = parts
+    pairs = [(_COMPARISONS[sign], other) for sign, other in zip(signs, others, strict=True)]
+    if len(pairs) == 1:
+        ((only, second),) = pairs
+        return lambda step: only(first(step), second(step))
 
-    def evaluate(step: Step) -> Any:
-        value: Any = False
-        unknown: Exception | None = None
-        for part in parts:
-            try:
-                value = part(step)
-                if value:
-                    return value
-            except _OPEN as error:
-                if unknown is None or isinstance(unknown, NotYet):
-                    unknown = error
-        if unknown is not None:
-            try:
-                raise unknown
-            finally:
-                unknown = None  # it knows this frame: they would be a cycle
-        return value
-
-    return evaluate
-
-
-def _chain(first: Evaluate, pairs: tuple[tuple[Callable[[Any, Any], Any], Evaluate], ...]) -> Evaluate:
     def evaluate(step: Step) -> Any:
         left = first(step)
         for compare, operand in pairs:
@@ -527,10 +545,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{_shown(value)} has no length")
     return value
-
-
-def _is_sole(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and (node.value is None or type(node.value) is bool)
 
 
 def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -562,47 +576,42 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-_ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+_ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
 }
-_OPERATORS: Final[dict[type[ast.operator], str]] = {
-    ast.Pow: "**",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.MatMult: "@",
+_COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": _ordered(operator.lt),
+    "<=": _ordered(operator.le),
+    ">": _ordered(operator.gt),
+    ">=": _ordered(operator.ge),
+    "is": operator.is_,
+    "is not": operator.is_not,
+    "in": _in,
+    "not in": _not_in,
 }
-_COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: _ordered(operator.lt),
-    ast.LtE: _ordered(operator.le),
-    ast.Gt: _ordered(operator.gt),
-    ast.GtE: _ordered(operator.ge),
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
+_MAKERS: Final[dict[str, Callable[[tuple[Evaluate, ...], Any], Evaluate]]] = {
+    "constant": lambda parts, value: lambda step: value,
+    "new": _field,
+    "old": _old_field,
+    "key": lambda parts, keys: lambda step: step.key in keys,
+    "result": lambda parts, more: _result,
+    "argument": lambda parts, index: lambda step: _pick(step, "args", "argIds", list, index),
+    "named": lambda parts, name: lambda step: _pick(step, "kwargs", "kwargIds", dict, name),
+    "choices": lambda parts, more: lambda step: tuple(part(step) for part in parts),
+    "if": lambda parts, more: lambda step: parts[1](step) if parts[0](step) else parts[2](step),
+    "not": lambda parts, more: lambda step: not parts[0](step),
+    "minus": lambda parts, more: lambda step: -_number(parts[0](step)),
+    "plus": lambda parts, more: lambda step: _number(parts[0](step)),
+    "abs": lambda parts, more: lambda step: abs(_number(parts[0](step))),
+    "len": lambda parts, more: lambda step: len(_text(parts[0](step))),
+    "min": lambda parts, more: lambda step: min(_number(part(step)) for part in parts),
+    "max": lambda parts, more: lambda step: max(_number(part(step)) for part in parts),
 }
-_KINDS: Final = {
-    "Lambda": "a function",
-    "ListComp": "a comprehension",
-    "SetComp": "a comprehension",
-    "DictComp": "a comprehension",
-    "GeneratorExp": "a comprehension",
-    "JoinedStr": "an f-string",
-    "NamedExpr": "an assignment",
-    "Await": "await",
-    "Yield": "yield",
-    "YieldFrom": "yield",
-    "Starred": "*",
-    "Dict": "a dict",
-    "Tuple": "a tuple outside of `in`",
-    "List": "a list outside of `in`",
-    "Set": "a set outside of `in`",
-}
+"""For each kind of tree what makes a function of its parts' functions and of what else it says."""

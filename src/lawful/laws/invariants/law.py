@@ -11,12 +11,11 @@ from lawful.laws.invariants.expressions import GONE
 from lawful.laws.invariants.monitor import InvariantMonitor
 from lawful.laws.invariants.rules import Rule
 from lawful.laws.invariants.tracker import ObjectId
-from lawful.laws.law_html import Shown
-from lawful.laws.machine_monitor import check_trace
-from lawful.laws.protocol import Event, Language, Outcome, Watch
+from lawful.laws.law_base import LawBase
+from lawful.laws.protocol import Event, Language, Watch
 
 
-class InvariantLaw(Shown):
+class InvariantLaw(LawBase):
     """One invariant, or several that are judged one by one. It can be pickled; so can its monitors."""
 
     language: Language = "invariants"
@@ -28,9 +27,6 @@ class InvariantLaw(Shown):
         self.name = name
         self.source = source
         self.warnings: tuple[Diagnostic, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<InvariantLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         from lawful.laws.invariants.definitions import unpickle_law
@@ -48,7 +44,7 @@ class InvariantLaw(Shown):
 
     @property
     def every(self) -> float | None:
-        """How often, in seconds, it wants to be told that time has passed (`tick`); None: never."""
+        """How often, in seconds, it needs an event `tick`; None: never."""
         return min((rule.every for rule in self.rules if rule.every is not None), default=None)
 
     @property
@@ -72,10 +68,6 @@ class InvariantLaw(Shown):
     def monitor(self) -> InvariantMonitor:
         return InvariantMonitor(self)
 
-    def check(self, events: Iterable[Event]) -> Outcome:
-        """Check a whole trace."""
-        return check_trace(self.monitor(), events)
-
 
 def _titles(rules: tuple[Rule, ...]) -> list[str]:
     """What the rules are called, each by another name."""
@@ -93,7 +85,7 @@ def _watches(rule: Rule) -> Iterable[Watch]:
     for kind, name in sorted(rule.keys - {GONE}):
         keys: list[tuple[str, tuple[str, ...] | None]] = [("event", (kind,)), ("name", (name,)), ("targetId", None)]
         if kind == "field_write":
-            # A value is primitive or an object, and with `del` there is none.
+            # A value is primitive or an object, and `del` has no value.
             yield Watch((*keys, ("res", None)))
             yield Watch((*keys, ("resultId", None)))
         if kind.startswith("func_"):
@@ -125,5 +117,5 @@ class InvariantSubjects:
             return None
         try:
             return target if kind == "gone" or (kind, event.get("name")) in self._keys else None
-        except TypeError:  # a name that is no word
+        except TypeError:  # a name that is not text
             return None

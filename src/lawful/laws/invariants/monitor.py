@@ -108,7 +108,7 @@ class InvariantMonitor(MonitorDefaults):
 
     def end(self) -> Verdict:
         if self._ended is None:
-            # A deadline that has not passed is no violation. What is left here are debts that became due together.
+            # A deadline that has not passed is not a violation. Left are obligations that became due together.
             if self._violations and self.rejected_at is None:
                 self.rejected_at = "end"
             self._ended = Verdict.FALSE if self._violations else Verdict.TRUE
@@ -144,7 +144,7 @@ class InvariantMonitor(MonitorDefaults):
             found += each.take_ended()
         return found
 
-    # -- what is known now ------------------------------------------------------------------------
+    # -- verdicts --------------------------------------------------------------------------------
 
     @property
     def verdict(self) -> Verdict:
@@ -177,7 +177,7 @@ class InvariantMonitor(MonitorDefaults):
         return any(each.follows(target) for each in self._trackers)
 
     def warnings(self) -> tuple[str, ...]:
-        """What could not be judged, and at the end what was named and never seen."""
+        """Expressions that could not be judged, and at the end names that no event had."""
         ended = self._ended is not None
         remarks = (remark for each in self._trackers for remark in each.remarks(ended))
         return tuple(dict.fromkeys(f"{slug}: {text}" for slug, text in remarks))
@@ -196,5 +196,5 @@ class InvariantMonitor(MonitorDefaults):
 
 
 def _expectation(violation: RuleViolation) -> Expectation:
-    # Values that are no ids must not stand among the bindings: they would be taken for objects.
+    # Bindings hold ids only: other values would be taken for objects.
     return Expectation((violation.expected,), {"o": violation.object}, note=violation.note, about=violation.about)

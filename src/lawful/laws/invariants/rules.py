@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from lawful.diagnostics import Span, did_you_mean, quoted
 from lawful.laws.invariants.expressions import GONE, Expression, ExpressionError, Key, parse
@@ -68,7 +68,7 @@ class Property:
 
 
 def _flat(text: object) -> str:
-    return " ".join(str(text or "").split())  # what is no text is told later
+    return " ".join(str(text or "").split())  # other types are reported later
 
 
 def _toml(value: object) -> str:
@@ -87,6 +87,18 @@ class Problem:
     key: str
     span: Span | None = None
     hint: str | None = None
+
+
+class KeyPlan(NamedTuple):
+    """What is to be done at steps of one kind: the field that they write, and the expressions that they can change."""
+
+    writes: str
+    begins: Expression | None
+    state: Expression | None
+    transition: Expression | None
+    pays: Expression | None
+    ends: Expression | None
+    asks: Expression | None
 
 
 @dataclass(frozen=True)
@@ -122,6 +134,26 @@ class Rule:
         """What the C core is given; None if it cannot do all that is asked for."""
         return native_rule(self)
 
+    @cached_property
+    def plans(self) -> dict[Key, KeyPlan]:
+        """What is to be done at the steps of each key."""
+        return {key: self._plan(key) for key in self.keys}
+
+    def _plan(self, key: Key) -> KeyPlan:
+        def at(expression: Expression | None) -> Expression | None:
+            return expression if expression is not None and key in expression.keys else None
+
+        judged = key in self.judged
+        return KeyPlan(
+            key[1].rpartition(".")[2] if key[0] == "field_write" else "",
+            begins=at(self.from_),
+            state=self.always if judged else None,
+            transition=self.next if judged else None,
+            pays=at(self.then),
+            ends=at(self.until),
+            asks=at(self.when),
+        )
+
     @property
     def judged(self) -> frozenset[Key]:
         """The steps at which a state or a transition is judged."""
@@ -132,7 +164,7 @@ class Rule:
 
     @cached_property
     def keys(self) -> frozenset[Key]:
-        """All steps that it has to do with."""
+        """All steps that concern it."""
         named = (key for each in self.expressions.values() for key in each.keys)
         return frozenset((("new", self.class_name), GONE, *named))
 
@@ -141,14 +173,14 @@ Report = Callable[[Problem], None]
 
 
 def compiled(given: Property, report: Report, places: Callable[[str, int], str] | None = None) -> Rule | None:
-    """The rule of a property; None if something is wrong with it, which is told. `places`: of an offset in a text."""
-    found: list[Problem] = []
+    """The rule of a property; None after `report` of its problems. `places` words an offset in a text."""
+    found = _Problems()
     _check_class(given.class_name, found)
     _check_shape(given, found)
     expressions: dict[str, Expression | None] = dict.fromkeys(_EXPRESSIONS)
     for key, text in given.texts():
         if not isinstance(text, str):
-            found.append(Problem("invariant-key", f"`{key}` is an expression, written as text", key))
+            found.add("key", key, f"`{key}` is an expression, written as text")
             continue
         try:
             expressions[key] = parse(text, given.class_name)
@@ -158,8 +190,7 @@ def compiled(given: Property, report: Report, places: Callable[[str, int], str] 
     every = _seconds("every", given.every, found)
     if within is not None and every is not None and every > within:
         hint = "leave `every` out, and it is chosen to fit `within`"
-        message = "`every` is longer than `within`, and would miss its end"
-        found.append(Problem("invariant-duration", message, "every", hint=hint))
+        found.add("duration", "every", "`every` is longer than `within`, and would miss its end", hint=hint)
     if not found:
         _check_uses(expressions, found)
     for problem in found:
@@ -168,112 +199,83 @@ def compiled(given: Property, report: Report, places: Callable[[str, int], str] 
         return None
     if within is not None and every is None:
         every = min(max(within / _CHECKS, _SOONEST), _LATEST)
-    keys = ["class", *(key for key, _ in given.texts())]
-    where = {key: places(key, 0) for key in keys} if places is not None else {}
+    where: dict[str, str] = {}
     if places is not None:
+        where = {key: places(key, 0) for key in ("class", *(key for key, _ in given.texts()))}
         for key, each in expressions.items():
             for name, span in each.fields.items() if each is not None else ():
                 where.setdefault(f"{key}.{name}", places(key, span[0]))
-    return Rule(
-        given,
-        always=expressions["always"],
-        next=expressions["next"],
-        when=expressions["when"],
-        then=expressions["then"],
-        on=expressions["on"],
-        from_=expressions["from"],
-        until=expressions["until"],
-        within=within,
-        every=every,
-        places=where,
-    )
+    named = {"from_" if key == "from" else key: each for key, each in expressions.items()}
+    return Rule(given, within=within, every=every, places=where, **named)
 
 
-def _check_class(name: object, found: list[Problem]) -> None:
+class _Problems(list[Problem]):
+    def add(self, slug: str, key: str, message: str, span: Span | None = None, hint: str | None = None) -> None:
+        self.append(Problem(f"invariant-{slug}", message, key, span, hint))
+
+
+def _check_class(name: object, found: _Problems) -> None:
     if not isinstance(name, str):
-        hint = "write it in quotes: class = 'module.Class'"
-        found.append(Problem("invariant-class", "the class must be a string", "class", hint=hint))
+        found.add("class", "class", "the class must be a string", hint="write it in quotes: class = 'module.Class'")
     elif not name:
-        found.append(Problem("invariant-class", "the class is missing", "class", hint="class = 'module.Class'"))
+        found.add("class", "class", "the class is missing", hint="class = 'module.Class'")
     elif not all(part.isidentifier() or part == "<locals>" for part in name.split(".")):
-        found.append(
-            Problem(
-                "invariant-class",
-                f"{quoted(name)} is no name of a class",
-                "class",
-                hint="a class is named with its module, as in app.models.Account",
-            )
-        )
+        hint = "a class is named with its module, as in app.models.Account"
+        found.add("class", "class", f"{quoted(name)} is no name of a class", hint=hint)
 
 
-def _check_shape(given: Property, found: list[Problem]) -> None:
+def _check_shape(given: Property, found: _Problems) -> None:
     """Does it say one thing, and all of it?"""
     kinds = [key for key in ("always", "next", "then") if getattr(given, key) is not None]
     if given.then is None and (given.when is not None or given.within is not None):
         key = "when" if given.when is not None else "within"
-        found.append(Problem("invariant-key", f"`{key}` without `then`: what must follow?", key))
+        found.add("key", key, f"`{key}` without `then`: what must follow?")
     elif not kinds:
         hint = "say always = '...', next = '...', or when, then and within"
-        found.append(Problem("invariant-key", "the invariant says nothing", "class", hint=hint))
+        found.add("key", "class", "the invariant says nothing", hint=hint)
     if len(kinds) > 1:
-        found.append(
-            Problem(
-                "invariant-key", f"`{kinds[0]}` and `{kinds[1]}` are two invariants", kinds[1], hint="make two tables"
-            )
-        )
+        found.add("key", kinds[1], f"`{kinds[0]}` and `{kinds[1]}` are two invariants", hint="make two tables")
     if given.then is not None:
         for key, value in (("when", given.when), ("within", given.within)):
             if value is None:
                 hint = "when = 'created()' if it is to follow the creation" if key == "when" else "within = '5s'"
-                found.append(Problem("invariant-key", f"`then` without `{key}`", "then", hint=hint))
+                found.add("key", "then", f"`then` without `{key}`", hint=hint)
         if given.on is not None:
-            found.append(Problem("invariant-key", "`on` goes with always and next", "on", hint="put it into `when`"))
+            found.add("key", "on", "`on` goes with always and next", hint="put it into `when`")
     if given.every is not None and given.within is None:
-        found.append(Problem("invariant-key", "`every` goes with `within`", "every"))
+        found.add("key", "every", "`every` goes with `within`")
 
 
-def _check_uses(expressions: Mapping[str, Expression | None], found: list[Problem]) -> None:
+def _check_uses(expressions: Mapping[str, Expression | None], found: _Problems) -> None:
     """Are the names where they mean something?"""
     on = expressions["on"]
     if on is not None and not on.acts:
-        found.append(
-            Problem(
-                "invariant-place",
-                "`on` names no call",
-                "on",
-                hint="called('name'), returned('name'), raised('name'), created() or gone(); "
-                "for a condition on fields there are `from` and `until`",
-            )
-        )
+        calls = "called('name'), returned('name'), raised('name'), created() or gone()"
+        hint = f"{calls}; for a condition on fields there are `from` and `until`"
+        found.add("place", "on", "`on` names no call", hint=hint)
     for key, each in expressions.items():
         if each is None:
             continue
         if key == "always" and each.states - {"o"}:
-            found.append(
-                Problem("invariant-place", "a state has no `old` and no `new`", key, hint="for these there is `next`")
-            )
+            found.add("place", key, "a state has no `old` and no `new`", hint="for these there is `next`")
         if key == "next" and "old" not in each.states:
-            found.append(Problem("invariant-place", "`next` speaks of `old` and `new`", key, hint="else use `always`"))
-        calls = {kind for kind, _ in (*each.calls, *(on.calls if on is not None and key in ("always", "next") else ()))}
+            found.add("place", key, "`next` speaks of `old` and `new`", hint="else use `always`")
+        named = {kind for kind, _ in (*each.calls, *(on.calls if on is not None and key in ("always", "next") else ()))}
         for name, span in each.data.items():
-            if name == "res" and "func_post" not in calls:
-                found.append(
-                    Problem("invariant-place", "`res` is the result of no call", key, span, "name it: returned('name')")
-                )
-            elif not calls:
-                found.append(
-                    Problem("invariant-place", f"`{name}` are those of no call", key, span, "name it: called('name')")
-                )
+            if name == "res" and "func_post" not in named:
+                found.add("place", key, "`res` is the result of no call", span, "name it: returned('name')")
+            elif not named:
+                found.add("place", key, f"`{name}` are those of no call", span, "name it: called('name')")
 
 
-def _seconds(key: str, value: object, found: list[Problem]) -> float | None:
+def _seconds(key: str, value: object, found: _Problems) -> float | None:
     if value is None:
         return None
     try:
         return seconds(value)
     except ValueError as error:
         message, _, hint = str(error).partition("\n")
-        found.append(Problem("invariant-duration", f"`{key}`: {message}", key, hint=hint or None))
+        found.add("duration", key, f"`{key}`: {message}", hint=hint or None)
         return None
 
 

@@ -52,19 +52,15 @@ def _bounded(class_name: str, field: str, key: str, most: Any) -> Property:
     return Property(class_name, always=f"0 <= o.{field} <= {limit}", name=f"{class_name}.{field} is in its bounds")
 
 
-def _open_handles(
+def _bounded_count(
     class_name: str, field: str, most: Any = None, within: Any = None, every: Any = None
 ) -> list[Property]:
     return [_bounded(class_name, _field("field", field), "most", most), *_goes_down(class_name, field, within, every)]
 
 
 def _closed(class_name: str, within: Any, every: Any = None, by: Any = "close") -> list[Property]:
-    then = f"called({_methods('by', by)})"
-    return [
-        Property(
-            class_name, when="created()", then=then, within=within, every=every, name=f"{class_name} is closed in time"
-        )
-    ]
+    then, name = f"called({_methods('by', by)})", f"{class_name} is closed in time"
+    return [Property(class_name, when="created()", then=then, within=within, every=every, name=name)]
 
 
 def _pool_checkouts(
@@ -83,7 +79,7 @@ def _locks_held(
     return [
         Property(
             class_name,
-            # One that could not be had is told by the result: False.
+            # The result False says that the lock was not acquired.
             when=f"returned({_methods('acquire', acquire)}) and res is not False",
             then=f"called({_methods('release', release)})",
             within=within,
@@ -91,12 +87,6 @@ def _locks_held(
             name=f"{class_name} is released in time",
         )
     ]
-
-
-def _allocations(
-    class_name: str, field: str, most: Any = None, within: Any = None, every: Any = None
-) -> list[Property]:
-    return [_bounded(class_name, _field("field", field), "most", most), *_goes_down(class_name, field, within, every)]
 
 
 def _field(key: str, name: object) -> str:
@@ -108,20 +98,21 @@ def _field(key: str, name: object) -> str:
 def _methods(key: str, names: object) -> str:
     """As arguments of `called`."""
     found = (names,) if isinstance(names, str) else names
-    if not isinstance(found, list | tuple) or not found:
-        raise ParameterError(key, f"`{key}` is the name of a method, or several")
-    for each in found:
-        if not isinstance(each, str) or not all(part.isidentifier() for part in each.split(".")):
-            raise ParameterError(key, f"`{key}` is the name of a method, or several")
-    return ", ".join(map(repr, found))
+    if isinstance(found, list | tuple) and found and all(map(_is_dotted, found)):
+        return ", ".join(map(repr, found))
+    raise ParameterError(key, f"`{key}` is the name of a method, or several")
+
+
+def _is_dotted(name: object) -> bool:
+    return isinstance(name, str) and all(part.isidentifier() for part in name.split("."))
 
 
 TEMPLATES: Final[dict[str, Callable[..., list[Property]]]] = {
     "reference-count": _reference_count,
-    "open-handles": _open_handles,
+    "open-handles": _bounded_count,
     "closed": _closed,
     "pool-checkouts": _pool_checkouts,
     "locks-held": _locks_held,
-    "allocations": _allocations,
+    "allocations": _bounded_count,
 }
 """What they are called in TOML. The parameters are the keys, `class_name` being `class`."""

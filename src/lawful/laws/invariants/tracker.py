@@ -9,14 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from lawful.diagnostics import printable
 from lawful.laws.invariants.expressions import FAULTS, GONE, MISSING, Expression, Key, NotYet, Step, value_of
+from lawful.laws.invariants.rules import KeyPlan, Rule
 from lawful.laws.protocol import Event
-
-if TYPE_CHECKING:
-    from lawful.laws.invariants.rules import Rule
 
 ObjectId = int | str
 
@@ -46,7 +44,7 @@ class Obligation(NamedTuple):
 
 
 class _TrackedObject:
-    """What is known of one object."""
+    """The state of one object."""
 
     __slots__ = ("begun", "broken", "over", "snapshot", "values")
 
@@ -69,34 +67,6 @@ class _PreviousState(NamedTuple):
     broken: bool
     snapshot: dict[str, Any] | None
     obligation: Obligation | None
-
-
-class KeyPlan(NamedTuple):
-    """What is to be done at steps of one kind: the field that they write, and the expressions that they can change."""
-
-    writes: str
-    begins: Expression | None
-    state: Expression | None
-    transition: Expression | None
-    pays: Expression | None
-    ends: Expression | None
-    asks: Expression | None
-
-
-def plan_of(rule: Rule, key: Key) -> KeyPlan:
-    def at(expression: Expression | None) -> Expression | None:
-        return expression if expression is not None and key in expression.keys else None
-
-    judged = key in rule.judged
-    return KeyPlan(
-        key[1].rpartition(".")[2] if key[0] == "field_write" else "",
-        begins=at(rule.from_),
-        state=rule.always if judged else None,
-        transition=rule.next if judged else None,
-        pays=at(rule.then),
-        ends=at(rule.until),
-        asks=at(rule.when),
-    )
 
 
 class Observed(NamedTuple):
@@ -185,7 +155,7 @@ class Tracker(ABC):
     def verdict(
         self, expression: Expression, step: Step, target: ObjectId, number: int, if_unknown: bool | None = None
     ) -> bool | None:
-        """None: it cannot be told yet. If the expression raises, it is unknown."""
+        """None: a value is not known yet. If the expression raises, the verdict is `if_unknown`."""
         try:
             verdict = bool(expression.evaluate(step))
         except NotYet:
@@ -255,7 +225,7 @@ class Tracker(ABC):
 
 
 class PythonTracker(Tracker):
-    """What is known of the objects, in pure Python."""
+    """The objects of one rule, in pure Python."""
 
     def __init__(self, rule: Rule, violations: deque[RuleViolation]) -> None:
         super().__init__(rule, violations)
@@ -266,7 +236,6 @@ class PythonTracker(Tracker):
         self.reports_ends = False
         self.seen: set[Key] = set()
         self.timeless = 0
-        self.plans = {key: plan_of(rule, key) for key in rule.keys}
         self._last: _PreviousState | None = None
 
     # -- events -----------------------------------------------------------------------------------
@@ -274,7 +243,7 @@ class PythonTracker(Tracker):
     def take(self, event: Event, key: Key, number: int) -> None:
         if self.rule.within is not None:
             self._pass_time(event)
-        plan = self.plans.get(key)
+        plan = self.rule.plans.get(key)
         target = event.get("targetId")
         if plan is None or target.__class__ not in (int, str):
             return
@@ -347,7 +316,7 @@ class PythonTracker(Tracker):
             self._owe(target, step.event)
 
     def _owe(self, target: ObjectId, event: Event) -> None:
-        # What was owed before is due sooner. What pays for all so far does not pay for what it asks for itself.
+        # An earlier obligation is due sooner. A step that fulfils it may begin a new one.
         if self.now is not None and self.rule.within is not None and target not in self.obligations:
             self.obligations[target] = Obligation(self.now + self.rule.within, event)
 
@@ -379,7 +348,7 @@ class PythonTracker(Tracker):
     def _holds(
         self, condition: Expression | None, step: Step, target: ObjectId, number: int, *, if_unknown: bool = False
     ) -> bool:
-        """Of what cannot be told, the answer is the one that accuses nobody."""
+        """Does a condition hold? Where that is unknown, the answer is the one that leads to no violation."""
         return condition is not None and self.verdict(condition, step, target, number, if_unknown) is True
 
     # -- objects ----------------------------------------------------------------------------------

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from lawful.errors import LawError
 from lawful.laws.rml import event_types, reachability, syntax, terms
+from lawful.laws.rml.equations import reachable
+from lawful.laws.rml.event_matcher import SAME, Bindings, Question
 from lawful.laws.rml.planner import AND, HALT, STEP, Answers, Node, Operand, Planner, Recipe
 from lawful.laws.rml.printer import format_data
 from lawful.laws.rml.reachability import UNKNOWN
-from lawful.laws.rml.stepper import SAME, Bindings, Question, Stepper
+from lawful.laws.rml.stepper import Stepper
 from lawful.laws.rml.term_printer import TermPrinter
 from lawful.laws.rml.terms import Ref, Term
 
@@ -137,7 +139,7 @@ class _Path:
 
 
 class _Facts(NamedTuple):
-    """What a state is by itself."""
+    """A state without its transitions."""
 
     text: str
     may_end: bool
@@ -258,13 +260,7 @@ class _Builder:
         for edge in edges:
             if edge.target is not None:
                 sources.setdefault(edge.target, []).append(edge.source)
-        pending = [number for number, each in enumerate(facts) if each.may_end]
-        alive = set(pending)
-        while pending:
-            for source in sources.get(pending.pop(), ()):
-                if source not in alive:
-                    alive.add(source)
-                    pending.append(source)
+        alive = reachable((number for number, each in enumerate(facts) if each.may_end), sources)
         return [number not in alive or self._planner.is_dead(key.shape) for number, key in enumerate(self._keys)]
 
     # -- what a step leads to ---------------------------------------------------------------------
@@ -341,7 +337,7 @@ class _Builder:
     # -- labels -----------------------------------------------------------------------------------
 
     def _recorded(self, number: int, tree: str, answers: Answers) -> _Path:
-        """What was asked on a path, in the words of the law."""
+        """The questions on a path, in the words of the law."""
         key = self._keys[number]
         known = self._known(number)
         term = self._planner.shapes[key.shape].term
@@ -400,7 +396,7 @@ class _Builder:
         texts = [path.texts[atom] for atom in path.shown]
         excluded = list(path.excluded)
         if not texts and excluded:
-            # "Other" says: none of the types that lead on from here. It must be no less than what was asked.
+            # "Other" says: none of the types that lead on from here. It must not say less than the path asked.
             asked = [atom for atom, answer in path.atoms.items() if not answer]
             if any(atom in named for atom in asked) and all(
                 atom in asked or any(self._within(other, atom) for other in asked) for atom in named

@@ -10,16 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lawful.laws.rml import patterns, syntax, terms
-from lawful.laws.rml.equations import children, free_variables
+from lawful.laws.rml.equations import flatten, free_variables, reachable
+from lawful.laws.rml.patterns import Direct
 from lawful.laws.rml.terms import Ref, Term, Terms
-
-
-@dataclass(frozen=True, slots=True)
-class Direct:
-    """A pattern of a declaration, all its variables being captures; one name may stand at several captures."""
-
-    tree: patterns.PatternTree
-    names: tuple[str, ...]  # the variable of each capture
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +81,7 @@ class _Compiler:
         equations = {equation.name: self.equation(equation) for equation in self.spec.equations}
         clauses: dict[tuple[str, int], tuple[Clause, ...]] = {("any", 0): (self.any_event(),), ("none", 0): ()}
         for declaration in self.spec.declarations:
-            key = declaration.name, len(declaration.params)
-            clauses[key] = (*clauses.get(key, ()), self.clause(declaration))
+            clauses[declaration.key] = (*clauses.get(declaration.key, ()), self.clause(declaration))
         clauses = _telling_fields_first(clauses)
         main = self.terms.make(terms.CALL, "Main", self.extra("Main", self.undeclared))
         undeclared = frozenset(self.undeclared.values())
@@ -101,11 +93,9 @@ class _Compiler:
         return Clause((), False, (self.pattern(syntax.ObjectPattern(())),), None)
 
     def clause(self, declaration: syntax.Declaration) -> Clause:
-        options: list[Direct | Use] = []
-        if isinstance(declaration.body, tuple):
-            options += [Use(use.name, tuple(map(named_ref, use.args))) for use in declaration.body]
-        else:
-            options += [self.pattern(option) for option in patterns.alternatives(declaration.body)]
+        options: list[Direct | Use] = [Use(use.name, tuple(map(named_ref, use.args))) for use in declaration.uses]
+        if not isinstance(declaration.body, tuple):
+            options += map(self.pattern, patterns.alternatives(declaration.body))
         guard = None if declaration.guard is None else named_ref(declaration.guard)
         return Clause(declaration.params, declaration.negated, tuple(options), guard)
 
@@ -158,7 +148,7 @@ class _Compiler:
                 return self.terms.all
             case syntax.Event(use):
                 return make(terms.EVENT, use.name, tuple(self.ref(arg, scope) for arg in use.args))
-            case syntax.Concat() | syntax.And() | syntax.Or() | syntax.Shuffle():
+            case syntax.Infix():
                 parts = [self.term(part, scope) for part in flatten(node)]
                 if not isinstance(node, syntax.Concat):
                     return make(_NARY[type(node)], *parts)
@@ -166,7 +156,7 @@ class _Compiler:
                 while parts:
                     result = make(terms.CONCAT, parts.pop(), result)
                 return result
-            case syntax.Star(body) | syntax.Plus(body) | syntax.Optional(body) | syntax.Closure(body):
+            case syntax.Postfix(body):
                 return make(_POSTFIX[type(node)], self.term(body, scope))
             case syntax.Times(body, count):
                 return make(terms.TIMES, self.term(body, scope), terms.constant(count))
@@ -186,26 +176,17 @@ class _Compiler:
                 return make(terms.IF, self.ref(condition, scope), self.term(then, scope), self.term(otherwise, scope))
 
 
-_NARY = {syntax.And: terms.AND, syntax.Or: terms.OR, syntax.Shuffle: terms.SHUFFLE}
-_POSTFIX = {
+_NARY: Mapping[type[syntax.Expression], str] = {
+    syntax.And: terms.AND,
+    syntax.Or: terms.OR,
+    syntax.Shuffle: terms.SHUFFLE,
+}
+_POSTFIX: Mapping[type[syntax.Expression], str] = {
     syntax.Star: terms.STAR,
     syntax.Plus: terms.PLUS,
     syntax.Optional: terms.OPTIONAL,
     syntax.Closure: terms.CLOSURE,
 }
-
-
-def flatten(node: syntax.Expression) -> list[syntax.Expression]:
-    """The operands of a chain of one associative operator, in order, however long the chain."""
-    operands: list[syntax.Expression] = []
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if type(current) is type(node) and isinstance(current, syntax.Concat | syntax.And | syntax.Or | syntax.Shuffle):
-            pending += (current.right, current.left)
-        else:
-            operands.append(current)
-    return operands
 
 
 def named_ref(node: syntax.Argument) -> NamedRef:
@@ -274,28 +255,17 @@ def _calls(equation: syntax.Equation) -> Iterator[tuple[str, bool]]:
                 yield name, growing
             case syntax.Concat(left, right):
                 pending += ((left, True), (right, growing))
-            case syntax.Or() | syntax.Optional() | syntax.Let() | syntax.If():
-                pending += ((child, growing) for child in children(node))
             case _:
-                pending += ((child, True) for child in children(node))
+                same = isinstance(node, syntax.Or | syntax.Optional | syntax.Let | syntax.If)
+                pending += ((child, growing if same else True) for child in node.children)
 
 
 def growing_equations(spec: syntax.Specification) -> frozenset[str]:
-    """The equations from which one can reach an equation that calls itself where terms grow, as in ``A | Main``."""
+    """The equations that lead to one that calls itself where terms grow, as in ``A | Main``."""
     calls = {equation.name: set(_calls(equation)) for equation in spec.equations}
     targets = {name: {callee for callee, _ in found} for name, found in calls.items()}
-    reach = {name: _reachable(name, targets) for name in calls}
+    reach = {name: reachable((name,), targets) for name in calls}
     cyclic = {
         caller for caller, found in calls.items() for callee, growing in found if growing and caller in reach[callee]
     }
     return frozenset(name for name in calls if reach[name] & cyclic)
-
-
-def _reachable(start: str, edges: Mapping[str, set[str]]) -> set[str]:
-    found = {start}
-    pending = [start]
-    while pending:
-        for target in edges[pending.pop()] - found:
-            found.add(target)
-            pending.append(target)
-    return found

@@ -1,13 +1,25 @@
-"""Data in the text of a law: what is computed, and the arguments of event types, which may be patterns."""
+"""Data in the text of a law: computed values, and the arguments of event types, which may be patterns."""
 
 from __future__ import annotations
 
 from lawful.laws.rml.lexer import CONSTANTS
-from lawful.laws.rml.operators import DATA_LEVELS, FUNCTIONS
 from lawful.laws.rml.pattern_parser import PatternParser
-from lawful.laws.rml.syntax import AnyOf, Apply, Argument, Binary, Data, EventUse, Literal, Name, Pattern, Unary
+from lawful.laws.rml.recursion import Step
+from lawful.laws.rml.syntax import (
+    DATA_LEVELS,
+    FUNCTIONS,
+    AnyOf,
+    Apply,
+    Argument,
+    Binary,
+    Data,
+    EventUse,
+    Literal,
+    Name,
+    Pattern,
+    Unary,
+)
 from lawful.laws.rml.token_reader import MAX_NESTING, NUMBERS
-from lawful.laws.rml.trampoline import Step
 
 
 class DataParser(PatternParser):

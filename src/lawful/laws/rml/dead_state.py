@@ -20,7 +20,7 @@ _BUDGET: Final = 8_000  # how much work one law is worth, all in all, in steps o
 
 
 class DeadStates:
-    """What is known of the shapes of one law."""
+    """Which shapes of one law are dead, as far as they were explored."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -39,9 +39,12 @@ class DeadStates:
 
     def _halts(self, shape: int) -> bool:
         try:
-            return any(end[0] == "yes" for end in self._ends("halt", shape))
+            return self._may_halt(shape)
         except _OutOfBudget:
             return True
+
+    def _may_halt(self, shape: int) -> bool:
+        return any(end[0] == "yes" for end in self._ends("halt", shape))
 
     def _explore(self, start: int) -> None:
         """Decide every shape that can be reached from one."""
@@ -59,7 +62,7 @@ class DeadStates:
                     alive.add(shape)
                 continue
             try:
-                if any(end[0] == "yes" for end in self._ends("halt", shape)):
+                if self._may_halt(shape):
                     alive.add(shape)
                 ways[shape] = [frozenset(_needed(end[1])) for end in self._ends("step", shape) if end[0] == "plan"]
             except _OutOfBudget:
@@ -92,17 +95,15 @@ class _OutOfBudget(Exception):
 
 def _needed(recipe: tuple[Any, ...]) -> Iterator[int]:
     """The shapes that must all be alive for a recipe to be."""
-    kind = recipe[0]
-    if kind == "leaf":
-        yield recipe[1]
-    elif kind == "instance_list":
-        for _, child in recipe[1]:
-            yield from _needed(child)
-        yield from _needed(recipe[2])
-    elif kind == "sequence":
-        yield from _needed(recipe[1])
-        for shape, _ in recipe[2:]:
+    match recipe:
+        case "leaf", shape, _:
             yield shape
-    elif kind == "filter":
-        yield from _needed(recipe[2])
-        yield from _needed(recipe[3])
+        case "instance_list", entries, core:
+            for part in (*(child for _, child in entries), core):
+                yield from _needed(part)
+        case "sequence", head, *cells:
+            yield from _needed(head)
+            yield from (shape for shape, _ in cells)
+        case "filter", _, body, otherwise:
+            yield from _needed(body)
+            yield from _needed(otherwise)

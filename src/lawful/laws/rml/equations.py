@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import assert_never
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import TypeVar, assert_never
 
+from lawful.laws.rml import syntax
 from lawful.laws.rml.syntax import (
-    All,
-    And,
-    AnyOf,
-    Apply,
     Argument,
-    Binary,
-    Closure,
-    Concat,
     Data,
     Declaration,
-    Empty,
     EquationCall,
-    Event,
+    EventKey,
     EventUse,
     Expression,
-    Filter,
-    If,
-    Let,
-    ListPattern,
-    Literal,
-    Name,
-    ObjectPattern,
-    Optional,
-    Or,
-    Plus,
-    Shuffle,
     Specification,
-    Star,
-    Times,
-    Unary,
-    Wildcard,
 )
 
 # Everything here walks trees with explicit stacks: a flat chain of 20,000 events is a tree of that depth.
 
-
-def children(node: Expression) -> tuple[Expression, ...]:
-    """The expressions directly inside an expression, left to right."""
-    match node:
-        case Concat(left, right) | And(left, right) | Or(left, right) | Shuffle(left, right):
-            return left, right
-        case Star(body) | Plus(body) | Optional(body) | Closure(body) | Times(body, _) | Let(_, body):
-            return (body,)
-        case Filter(_, body, otherwise):
-            return (body,) if otherwise is None else (body, otherwise)
-        case If(_, then, otherwise):
-            return then, otherwise
-        case Empty() | All() | Event() | EquationCall():
-            return ()
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 def postorder(root: Expression) -> list[Expression]:
@@ -65,18 +30,31 @@ def postorder(root: Expression) -> list[Expression]:
     while stack:
         node = stack.pop()
         found.append(node)
-        stack.extend(children(node))
+        stack.extend(node.children)
     found.reverse()  # a node before its children, right to left, read backwards
     return found
 
 
-def preorder(root: Expression) -> Iterator[Expression]:
-    """All expressions in a tree in the order of the text."""
-    stack: list[Expression] = [root]
+def preorder(*roots: Expression) -> Iterator[Expression]:
+    """All expressions in some trees in the order of the text."""
+    stack: list[Expression] = list(reversed(roots))
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(children(node)))
+        stack.extend(reversed(node.children))
+
+
+def flatten(node: Expression) -> list[Expression]:
+    """The operands of a chain of one associative operator, in order, however long the chain."""
+    operands: list[Expression] = []
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if type(current) is type(node) and isinstance(current, syntax.Infix):
+            pending += (current.right, current.left)
+        else:
+            operands.append(current)
+    return operands
 
 
 def values(*roots: Argument) -> Iterator[Argument]:
@@ -86,51 +64,37 @@ def values(*roots: Argument) -> Iterator[Argument]:
         node = stack.pop()
         yield node
         match node:
-            case Unary(_, operand):
+            case syntax.Unary(_, operand):
                 stack.append(operand)
-            case Binary(_, left, right):
-                stack += [right, left]
-            case Apply(_, args):
-                stack.extend(reversed(args))
-            case ObjectPattern(fields):
+            case syntax.Binary(_, left, right):
+                stack += (right, left)
+            case syntax.Apply(_, parts) | syntax.ListPattern(parts, _) | syntax.AnyOf(parts):
+                stack.extend(reversed(parts))
+            case syntax.ObjectPattern(fields):
                 stack.extend(value for _, value in reversed(fields))
-            case ListPattern(items, _):
-                stack.extend(reversed(items))
-            case AnyOf(options):
-                stack.extend(reversed(options))
-            case Literal() | Name() | Wildcard():
-                pass
 
 
 def own_arguments(node: Expression) -> tuple[Argument, ...]:
     """The data expressions and patterns that stand directly in an expression."""
     match node:
-        case Event(use) | Filter(use, _, _):
+        case syntax.Event(use) | syntax.Filter(use, _, _):
             return use.args
         case EquationCall(_, args):
             return args
-        case If(condition, _, _):
+        case syntax.If(condition, _, _):
             return (condition,)
         case _:
             return ()
 
 
-def own_variables(node: Expression) -> Iterator[Name]:
+def own_variables(node: Expression) -> Iterator[syntax.Name]:
     """The variables that stand directly in an expression, in the order of the text."""
-    return (value for value in values(*own_arguments(node)) if isinstance(value, Name))
+    return (value for value in values(*own_arguments(node)) if isinstance(value, syntax.Name))
 
 
 def pattern_variables(*roots: Argument) -> frozenset[str]:
     """The names of all variables in data expressions and patterns."""
-    return frozenset(value.name for value in values(*roots) if isinstance(value, Name))
-
-
-def declared(specification: Specification) -> dict[tuple[str, int], list[Declaration]]:
-    """The declarations of each event type, in order, by name and number of arguments."""
-    found: dict[tuple[str, int], list[Declaration]] = {}
-    for declaration in specification.declarations:
-        found.setdefault((declaration.name, len(declaration.params)), []).append(declaration)
-    return found
+    return frozenset(value.name for value in values(*roots) if isinstance(value, syntax.Name))
 
 
 def scoped(root: Expression, outer: frozenset[str]) -> Iterator[tuple[Expression, frozenset[str]]]:
@@ -139,30 +103,90 @@ def scoped(root: Expression, outer: frozenset[str]) -> Iterator[tuple[Expression
     while stack:
         node, scope = stack.pop()
         yield node, scope
-        inner = scope | frozenset(node.names) if isinstance(node, Let) else scope
-        stack.extend((child, inner) for child in reversed(children(node)))
+        inner = scope | frozenset(node.names) if isinstance(node, syntax.Let) else scope
+        stack.extend((child, inner) for child in reversed(node.children))
+
+
+# -- what leads to what ---------------------------------------------------------------------------
+
+
+def declared(specification: Specification) -> dict[EventKey, list[Declaration]]:
+    """The declarations of each event type, in order."""
+    found: dict[EventKey, list[Declaration]] = {}
+    for declaration in specification.declarations:
+        found.setdefault(declaration.key, []).append(declaration)
+    return found
+
+
+def derivations(specification: Specification) -> dict[EventKey, dict[EventKey, EventUse]]:
+    """The event types that each one is derived from, with their first uses there."""
+    found: dict[EventKey, dict[EventKey, EventUse]] = {}
+    for declaration in specification.declarations:
+        edges = found.setdefault(declaration.key, {})
+        for use in declaration.uses:
+            edges.setdefault(use.key, use)
+    return found
+
+
+def uses(*roots: Expression) -> Iterator[EventUse]:
+    """All event types used in expressions, in the order of the text."""
+    return (node.use for node in preorder(*roots) if isinstance(node, syntax.Event | syntax.Filter))
+
+
+def calls(*roots: Expression) -> Iterator[EquationCall]:
+    """All calls of equations in expressions, in the order of the text."""
+    return (node for node in preorder(*roots) if isinstance(node, EquationCall))
+
+
+def call_graph(specification: Specification) -> dict[str, set[str]]:
+    """The equations that each one calls."""
+    return {equation.name: {call.name for call in calls(equation.body)} for equation in specification.equations}
+
+
+def reachable(starts: Iterable[K], edges: Mapping[K, Iterable[K]]) -> set[K]:
+    """All that some nodes of a graph lead to, and they themselves."""
+    pending = list(starts)
+    found = set(pending)
+    while pending:
+        new = set(edges.get(pending.pop(), ())) - found
+        found |= new
+        pending += new
+    return found
 
 
 def _callers(specification: Specification) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for equation in specification.equations:
-        for node in preorder(equation.body):
-            if isinstance(node, EquationCall):
-                found.setdefault(node.name, set()).add(equation.name)
+    for caller, called in call_graph(specification).items():
+        for name in called:
+            found.setdefault(name, set()).add(caller)
     return found
+
+
+def solve(specification: Specification, step: Callable[[str], bool]) -> None:
+    """Work on equations until nothing changes: where `step` changes one, those that call it are looked at again."""
+    callers = _callers(specification)
+    pending = dict.fromkeys(equation.name for equation in specification.equations)
+    while pending:
+        name = next(iter(pending))
+        del pending[name]
+        if step(name):
+            pending.update(dict.fromkeys(callers.get(name, ())))
+
+
+# -- facts ----------------------------------------------------------------------------------------
 
 
 def nullable(specification: Specification) -> set[str]:
     """The equations that may halt before any event. An ``if`` may if one of its branches may."""
     trees = {equation.name: postorder(equation.body) for equation in specification.equations}
-    callers = _callers(specification)
     found: set[str] = set()
-    pending = list(trees)
-    while pending:
-        name = pending.pop()
-        if name not in found and nullability(trees[name], found)[id(trees[name][-1])]:
-            found.add(name)
-            pending.extend(callers.get(name, ()))
+
+    def step(name: str) -> bool:
+        halts = name not in found and nullability(trees[name], found)[id(trees[name][-1])]
+        found.update((name,) if halts else ())
+        return halts
+
+    solve(specification, step)
     return found
 
 
@@ -171,24 +195,18 @@ def nullability(tree: list[Expression], equations: set[str]) -> dict[int, bool]:
     may: dict[int, bool] = {}
     for node in tree:
         match node:
-            case Empty() | All() | Star() | Optional() | Closure():
+            case syntax.Empty() | syntax.All() | syntax.Star() | syntax.Optional() | syntax.Closure():
                 value = True
-            case Event():
+            case syntax.Event():
                 value = False
-            case Or(left, right):
-                value = may[id(left)] or may[id(right)]
-            case Concat(left, right) | And(left, right) | Shuffle(left, right):
-                value = may[id(left)] and may[id(right)]
-            case Plus(body) | Let(_, body):
-                value = may[id(body)]
-            case Times(body, count):
+            case syntax.Or() | syntax.If():
+                value = any(may[id(child)] for child in node.children)
+            case syntax.Infix() | syntax.Postfix() | syntax.Let() | syntax.Filter():
+                value = all(may[id(child)] for child in node.children)
+            case syntax.Times(body, count):
                 value = count == 0 or may[id(body)]
-            case Filter(_, body, otherwise):
-                value = may[id(body)] and (otherwise is None or may[id(otherwise)])
             case EquationCall(name, _):
                 value = name in equations
-            case If(_, then, otherwise):
-                value = may[id(then)] or may[id(otherwise)]
             case _:
                 assert_never(node)
         may[id(node)] = value
@@ -201,44 +219,34 @@ def free_variables(specification: Specification) -> dict[str, frozenset[str]]:
     and those of the equations it calls, without what is a parameter or under a ``let`` where it stands.
     """
     found: dict[str, frozenset[str]] = {}
-    calls: dict[str, set[tuple[str, frozenset[str]]]] = {}
+    called: dict[str, set[tuple[str, frozenset[str]]]] = {}
     for equation in specification.equations:
         own: set[str] = set()
-        edges = calls.setdefault(equation.name, set())
+        edges = called.setdefault(equation.name, set())
         for node, scope in scoped(equation.body, frozenset(equation.params)):
             own.update(name.name for name in own_variables(node) if name.name not in scope)
             if isinstance(node, EquationCall):
                 edges.add((node.name, scope))
         found[equation.name] = frozenset(own)
-    callers = _callers(specification)
-    pending = list(found)
-    while pending:
-        name = pending.pop()
-        total = found[name].union(*(found.get(callee, frozenset()) - scope for callee, scope in calls[name]))
-        if total != found[name]:
-            found[name] = total
-            pending.extend(callers.get(name, ()))
-            pending.append(name)
+
+    def step(name: str) -> bool:
+        total = found[name].union(*(found.get(callee, frozenset()) - scope for callee, scope in called[name]))
+        changed, found[name] = total != found[name], total
+        return changed
+
+    solve(specification, step)
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
-    """Names that lead to each other in a circle, with the call or use that makes each step."""
-
-    names: tuple[str, ...]
-    steps: tuple[EquationCall | EventUse, ...]
-
-
-def find_cycles(graph: dict[str, dict[str, EquationCall | EventUse]]) -> list[Cycle]:
-    """One cycle for each group of names that lead to each other."""
-    cycles: list[Cycle] = []
-    done: set[str] = set()
-    on_cycle: set[str] = set()
+def find_cycles(graph: Mapping[K, Mapping[K, V]]) -> list[tuple[V, ...]]:
+    """One cycle for each group of nodes that lead to each other: its edges, the last one back to the first node."""
+    cycles: list[tuple[V, ...]] = []
+    done: set[K] = set()
+    on_cycle: set[K] = set()
     for root in graph:
         if root in done:
             continue
-        path: list[str] = [root]
+        path = [root]
         place = {root: 0}
         iterators = [iter(graph[root])]
         while path:
@@ -247,8 +255,7 @@ def find_cycles(graph: dict[str, dict[str, EquationCall | EventUse]]) -> list[Cy
                     names = path[place[name] :]
                     if not on_cycle.intersection(names):  # one report for each knot is enough
                         on_cycle.update(names)
-                        steps = tuple(graph[a][b] for a, b in zip(names, [*names[1:], name], strict=True))
-                        cycles.append(Cycle(tuple(names), steps))
+                        cycles.append(tuple(graph[a][b] for a, b in zip(names, [*names[1:], name], strict=True)))
                 elif name not in done and name in graph:
                     place[name] = len(path)
                     path.append(name)
@@ -261,13 +268,13 @@ def find_cycles(graph: dict[str, dict[str, EquationCall | EventUse]]) -> list[Cy
     return cycles
 
 
-def calls_before_events(specification: Specification) -> dict[str, dict[str, EquationCall | EventUse]]:
+def calls_before_events(specification: Specification) -> dict[str, dict[str, EquationCall]]:
     """
     For each equation those it calls before any event must have happened. Only a concatenation whose left operand
     cannot halt puts an event in between.
     """
     equations = nullable(specification)
-    graph: dict[str, dict[str, EquationCall | EventUse]] = {}
+    graph: dict[str, dict[str, EquationCall]] = {}
     for equation in specification.equations:
         may = nullability(postorder(equation.body), equations)
         edges = graph.setdefault(equation.name, {})
@@ -276,19 +283,11 @@ def calls_before_events(specification: Specification) -> dict[str, dict[str, Equ
             node = stack.pop()
             if isinstance(node, EquationCall):
                 edges.setdefault(node.name, node)
-            elif isinstance(node, Concat) and not may[id(node.left)]:
+            elif isinstance(node, syntax.Concat) and not may[id(node.left)]:
                 stack.append(node.left)
             else:
-                stack.extend(reversed(children(node)))
+                stack.extend(reversed(node.children))
     return graph
-
-
-def uses(specification: Specification) -> Iterator[EventUse]:
-    """All event types used in equations, in the order of the text."""
-    for equation in specification.equations:
-        for node in preorder(equation.body):
-            if isinstance(node, Event | Filter):
-                yield node.use
 
 
 def conditions(specification: Specification) -> Iterator[Data]:
@@ -296,9 +295,10 @@ def conditions(specification: Specification) -> Iterator[Data]:
     for declaration in specification.declarations:
         if declaration.guard is not None:
             yield declaration.guard
-        if isinstance(declaration.body, tuple):
-            for use in declaration.body:
-                yield from (arg for arg in use.args if isinstance(arg, Unary | Binary | Apply))
-    for equation in specification.equations:
-        for node in preorder(equation.body):
-            yield from (arg for arg in own_arguments(node) if isinstance(arg, Unary | Binary | Apply))
+        yield from computed(arg for use in declaration.uses for arg in use.args)
+    yield from computed(arg for node in preorder(*specification.bodies) for arg in own_arguments(node))
+
+
+def computed(args: Iterable[Argument]) -> Iterator[Data]:
+    """Those of some arguments that are computed."""
+    return (arg for arg in args if isinstance(arg, syntax.Unary | syntax.Binary | syntax.Apply))

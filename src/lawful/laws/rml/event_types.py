@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lawful.laws.rml import patterns, terms
-from lawful.laws.rml.compiler import CompiledLaw, Direct
+from lawful.laws.rml.compiler import CompiledLaw
+from lawful.laws.rml.patterns import Direct
 from lawful.laws.rml.terms import Ref
 
 WILDCARD: patterns.PatternTree = ("wildcard",)
@@ -64,7 +65,7 @@ def extent(compiled: CompiledLaw, name: str, args: tuple[Ref, ...], ground: Grou
 
 
 def _resolved(ref: Ref, scope: _Scope) -> Ref:
-    """A reference of a derived declaration; a name that is no parameter can be anything."""
+    """A reference of a derived declaration; a name other than a parameter can be anything."""
     if ref[0] == terms.VARIABLE:
         return scope.get(ref[1], ref)
     return terms.rebuild(ref, lambda part: _resolved(part, scope))
@@ -74,35 +75,14 @@ def _direct(option: Direct, scope: _Scope, ground: Ground) -> Extent:
     refs = [scope.get(name, (terms.VARIABLE, name)) for name in option.names]
     if any(ref[0] == terms.OPERATION and not terms.is_ground(ref) for ref in refs):
         return Extent((), ())  # arithmetic over a variable without a value
-    tree = _filled(option.tree, refs, ground)
+    trees = [patterns.of_ref(ref, lambda part: ground(part) if terms.is_ground(part) else WILDCARD) for ref in refs]
+    tree = patterns.fill(option.tree, lambda index: trees[index])
     free = [ref for ref in refs if terms.ref_variables(ref)]
     return Extent((tree,), (tree,) if len(free) == len(set(free)) else ())  # `p(x, x)` compares two places
 
 
-def _filled(tree: patterns.PatternTree, refs: list[Ref], ground: Ground) -> patterns.PatternTree:
-    kind = tree[0]
-    if kind == "capture":
-        return _of_ref(refs[tree[1]], ground)
-    if kind == "object":
-        return "object", tuple((key, _filled(part, refs, ground)) for key, part in tree[1])
-    if kind == "list":
-        return "list", tuple(_filled(part, refs, ground) for part in tree[1]), tree[2]
-    return tree
-
-
-def _of_ref(ref: Ref, ground: Ground) -> patterns.PatternTree:
-    kind = ref[0]
-    if kind == terms.CONSTANT:
-        return "literal", ref[2]
-    if kind == terms.OBJECT:
-        return "object", tuple((key, _of_ref(part, ground)) for key, part in ref[1])
-    if kind == terms.LIST:
-        return "list", tuple(_of_ref(part, ground) for part in ref[1]), ref[2]
-    return ground(ref) if terms.is_ground(ref) else WILDCARD
-
-
 def disjoint(a: Extent, b: Extent) -> bool:
-    """Is no event of both types? (Extents whose unknown values are wildcards.)"""
+    """Can no event be of both types? (Extents whose unknown values are wildcards.)"""
     return not patterns.satisfiable([("choice", a.outer), ("choice", b.outer)], [])
 
 
@@ -112,7 +92,7 @@ def includes(whole: Extent, *parts: Extent) -> bool:
 
 
 def denies(one: Extent, *parts: Extent) -> bool:
-    """Is no event that is of all these types of that one, which is a negation? (As for `includes`.)"""
+    """Can no event of all these types be of that one, which is a negation? (As for `includes`.)"""
     return _cover(one.never, parts)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from lawful.laws.protocol import Event, Expectation
 from lawful.laws.rml import terms, values
+from lawful.laws.rml.event_matcher import Question
 from lawful.laws.rml.planner import AND, STEP, Planner, Recipe, machine_form
+from lawful.laws.rml.recursion import deep
 from lawful.laws.rml.state import Leaf
-from lawful.laws.rml.stepper import Question, Stepper
+from lawful.laws.rml.stepper import Stepper
 from lawful.laws.rml.terms import Ref, Term
 from lawful.laws.rml.tree_walker import TreeWalker
 from lawful.laws.rml.values import UNDEFINED
@@ -20,8 +23,9 @@ _FEW = 3  # instances that can each be named
 _LONG = 60  # characters of a value
 
 
+@deep
 def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expectation:
-    """What would have been accepted; with the event that was not, only what has to do with it, if anything has."""
+    """The events that would have been accepted. With the rejected event: only those related to it, if any are."""
     probe = _Probe(planner, event)
     leaves = list(probe.leaves(state, True))
     concerned = [leaf for leaf, required in leaves if required and probe.refuses(leaf)]
@@ -42,21 +46,27 @@ def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expecta
     omitted = max(0, len(expected) - _MOST) + uncounted
     bindings: dict[str, Any] = {}
     if instances and (concerned or len(leaves) == 1):
-        first = instances[0]
-        named = zip(planner.shapes[first.shape].names, first.registers, strict=True)
-        bindings = {name: value for name, value in named if name}
+        bindings = _bindings(planner, instances[0])
     return Expectation(tuple(expected)[:_MOST], bindings, omitted, len(instances) - 1 if bindings else 0)
 
 
-def pending(planner: Planner, state: Recipe) -> Iterator[Expectation]:
-    """For each instance that keeps a trace from ending in this state: what it waits for."""
+@deep
+def pending(planner: Planner, state: Recipe, most: int) -> tuple[Expectation, ...]:
+    """For each of up to so many instances that keep a trace from ending in this state: what it waits for."""
+    return tuple(islice(_pending(planner, state), most))
+
+
+def _pending(planner: Planner, state: Recipe) -> Iterator[Expectation]:
     probe = _Probe(planner, None)
     for leaf, required in probe.leaves(state, True):
         if required and probe.refuses(leaf):
             expected = tuple(dict.fromkeys(probe.firsts(leaf)))
-            named = zip(planner.shapes[leaf.shape].names, leaf.registers, strict=True)
-            bindings = {name: value for name, value in named if name}
-            yield Expectation(expected[:_MOST], bindings, max(0, len(expected) - _MOST))
+            yield Expectation(expected[:_MOST], _bindings(planner, leaf), max(0, len(expected) - _MOST))
+
+
+def _bindings(planner: Planner, leaf: Leaf) -> dict[str, Any]:
+    named = zip(planner.shapes[leaf.shape].names, leaf.registers, strict=True)
+    return {name: value for name, value in named if name}
 
 
 def _as_leaf(shape: int, operands: tuple[Any, ...]) -> Leaf:
@@ -213,4 +223,4 @@ class _Concrete(Stepper):
         self.registers: tuple[Any, ...] = ()
 
     def ask(self, question: Question) -> bool:
-        return self._probe._answered(machine_form(question), self.registers)
+        return self._probe._answer(machine_form(question), self.registers)

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
+from lawful.laws.rml import syntax
 from lawful.laws.rml.data_parser import DataParser
 from lawful.laws.rml.lexer import CONSTANTS
-from lawful.laws.rml.operators import EXPRESSION_LEVELS
-from lawful.laws.rml.syntax import (
-    All,
-    And,
-    Argument,
-    Closure,
-    Concat,
-    Data,
-    Empty,
-    EquationCall,
-    Event,
-    EventUse,
-    Expression,
-    Filter,
-    If,
-    Let,
-    Optional,
-    Or,
-    Plus,
-    Shuffle,
-    Star,
-    Times,
-)
+from lawful.laws.rml.recursion import Step
+from lawful.laws.rml.syntax import EXPRESSION_LEVELS, Argument, Data, EventUse, Expression
 from lawful.laws.rml.token_reader import MAX_NESTING, NUMBERS, SyntaxFailure
-from lawful.laws.rml.trampoline import Step
 
-_BINARY: dict[str, Callable[..., Expression]] = {"|": Shuffle, "\\/": Or, "/\\": And}
-_POSTFIX: dict[str, Callable[..., Expression]] = {"*": Star, "+": Plus, "?": Optional, "!": Closure}
+_BINARY: dict[str, Callable[..., Expression]] = {"|": syntax.Shuffle, "\\/": syntax.Or, "/\\": syntax.And}
+_POSTFIX: dict[str, Callable[..., Expression]] = {
+    "*": syntax.Star,
+    "+": syntax.Plus,
+    "?": syntax.Optional,
+    "!": syntax.Closure,
+}
 _STARTS_PRIMARY = frozenset(("LID", "UID", "(", "{", "empty", "all", "if"))
 
 EXPRESSION_HINTS = {
@@ -85,7 +70,7 @@ class ExpressionParser(DataParser):
             node, start, end = parts.pop()
             while parts:
                 left, start, _ = parts.pop()
-                node = Concat(left, node, span=(start, end))
+                node = syntax.Concat(left, node, span=(start, end))
             operands.append((node, start, end))
             level = EXPRESSION_LEVELS.get(self.kind, 0)
             while operators and EXPRESSION_LEVELS[operators[-1]] >= level:
@@ -106,7 +91,7 @@ class ExpressionParser(DataParser):
         )
         if not isinstance(count.value, int):  # unreachable: tokens of this kind carry whole numbers
             raise TypeError(count.value)
-        return Times(body, count.value, span=(start, self.last_end))
+        return syntax.Times(body, count.value, span=(start, self.last_end))
 
     def primary(self) -> Step[Expression]:
         token = self.token
@@ -117,40 +102,23 @@ class ExpressionParser(DataParser):
                 event: Expression = yield self.event_or_filter()
                 return event
             case "UID":
-                self.advance()
-                args: list[Data] = []
-                if self.kind == "<":
-                    self.advance()
-                    while True:
-                        value: Data = yield self.data(angle=True)
-                        args.append(value)
-                        if not self.accept(","):
-                            break
-                    hint = "put a comparison between `<...>` into parentheses" if self.kind == ">=" else None
-                    self.expect(">", "`,` or `>`", hint)
-                    if self.kind in NUMBERS or self.kind in ("STRING", "-", *CONSTANTS):
-                        self.unexpected("an operator or `;`", "put a comparison between `<...>` into parentheses")
-                elif self.kind == "(" and self.peek() in (*NUMBERS, "STRING", "-", *CONSTANTS):
-                    self.unexpected("an operator or `;`", "arguments of an equation stand in `<...>`")
-                return EquationCall(token.text, tuple(args), span=(token.start, self.last_end))
+                call: Expression = yield self.call()
+                return call
             case "(":
                 self.advance()
                 inner: Expression = yield self.expression()
                 self.expect(")", "an operator or `)`", EXPRESSION_HINTS.get(self.kind))
                 return inner
-            case "empty":
+            case "empty" | "all":
                 self.advance()
-                return Empty(span=token.span)
-            case "all":
-                self.advance()
-                return All(span=token.span)
+                return syntax.Empty(span=token.span) if token.kind == "empty" else syntax.All(span=token.span)
             case "{" if self.peek() in ("let", "var"):
                 self.at += 2
                 names = self.names("a variable", (";",))
                 self.advance()
                 body: Expression = yield self.expression()
                 self.expect("}", "an operator or `}`", EXPRESSION_HINTS.get(self.kind))
-                return Let(names, body, span=(token.start, self.last_end))
+                return syntax.Let(names, body, span=(token.start, self.last_end))
             case "if":
                 self.advance()
                 self.expect("(", hint="a condition stands in parentheses: `if (x > 0) A else B`")
@@ -159,17 +127,36 @@ class ExpressionParser(DataParser):
                 then: Expression = yield self.expression()
                 self.expect("else", "an operator or `else`", "write `else empty` if nothing should follow")
                 otherwise: Expression = yield self.expression()
-                return If(condition, then, otherwise, span=(token.start, self.last_end))
-        hint = EXPRESSION_HINTS.get(token.kind)
-        if token.kind in ("let", "var"):
+                return syntax.If(condition, then, otherwise, span=(token.start, self.last_end))
+        self.no_expression()
+
+    def call(self) -> Step[Expression]:
+        """``G`` or ``G<x, y>``."""
+        name = self.advance()
+        args: list[Data] = []
+        starts_value = (*NUMBERS, "STRING", "-", *CONSTANTS)
+        if self.accept("<"):
+            while True:
+                value: Data = yield self.data(angle=True)
+                args.append(value)
+                if not self.accept(","):
+                    break
+            hint = "put a comparison between `<...>` into parentheses"
+            self.expect(">", "`,` or `>`", hint if self.kind == ">=" else None)
+            if self.kind in starts_value:
+                self.unexpected("an operator or `;`", hint)
+        elif self.kind == "(" and self.peek() in starts_value:
+            self.unexpected("an operator or `;`", "arguments of an equation stand in `<...>`")
+        return syntax.EquationCall(name.text, tuple(args), span=(name.start, self.last_end))
+
+    def no_expression(self) -> NoReturn:
+        kind = self.kind
+        hint = EXPRESSION_HINTS.get(kind)
+        if kind in ("let", "var"):
             hint = "variables are declared in braces: `{let x; ...}`"
-        elif token.kind in _POSTFIX:
-            hint = (
-                f"`{token.kind}` follows what it repeats"
-                if token.kind in "*+"
-                else f"`{token.kind}` follows its operand"
-            )
-        elif token.kind in (")", ";"):
+        elif kind in _POSTFIX:
+            hint = f"`{kind}` follows {'what it repeats' if kind in '*+' else 'its operand'}"
+        elif kind in (")", ";"):
             hint = "the trace without events is `empty`"
         self.unexpected("an expression", hint)
 
@@ -188,9 +175,9 @@ class ExpressionParser(DataParser):
                 del self.errors[errors:]
         use = EventUse(name.text, args, span=(name.start, self.last_end))
         if not self.accept(">>"):
-            return Event(use, span=use.span)
+            return syntax.Event(use, span=use.span)
         body: Expression = yield self.expression()
         otherwise: Expression | None = None
         if self.accept(":"):
             otherwise = yield self.expression()
-        return Filter(use, body, otherwise, span=(name.start, self.last_end))
+        return syntax.Filter(use, body, otherwise, span=(name.start, self.last_end))

@@ -34,7 +34,7 @@ class InstanceLists(TreeWalker):
                 key = tuple(captured[index] for index in indices)
                 try:
                     bucket = buckets.get(_strict(key))
-                except TypeError:  # an object or a list is no key
+                except TypeError:  # objects and lists cannot be keys
                     continue
                 if bucket:
                     found.append(bucket)
@@ -102,8 +102,7 @@ class InstanceLists(TreeWalker):
             return before
         instances.shuffled += kind != AND
         after = instances.first if before is None else before.after
-        entry = ListEntry(kind, part, self._label(instances, before, after))
-        entry.before, entry.after = before, after
+        entry = ListEntry(kind, part, self._label(instances, before, after), before, after)
         if before is None:
             instances.first = entry
         else:

@@ -1,38 +1,36 @@
-"""An RML law and its monitors, as the rest of Lawful sees them.
+"""An RML law, as the rest of Lawful sees it.
 
 A law that ships is known to be good, and of most it is known what they wait for. It is read when its first event comes.
-That is in the midst of the program, which may have changed how modules are imported: what a running law needs is there
-before, and only what is for others is imported by whoever asks.
+That is in the midst of the program, which may have changed how modules are imported. So what a running law needs is
+imported at the top; only what checks a law's text is imported by whoever asks, because few do and it takes long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property, partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lawful import core
-from lawful.laws.law_html import Shown
-from lawful.laws.machine_monitor import MachineMonitor, check_trace
-from lawful.laws.protocol import Event, Expectation, Language, Outcome, Verdict, Watch
-from lawful.laws.rml import patterns
-from lawful.laws.rml.compiler import Direct, compile_specification
-from lawful.laws.rml.expectation import expectation, pending
-from lawful.laws.rml.known import LawFacts
-from lawful.laws.rml.machine import RmlMachine
-from lawful.laws.rml.named import named
+from lawful.laws.law_base import LawBase
+from lawful.laws.protocol import Language, Watch
+from lawful.laws.rml import syntax, watches
+from lawful.laws.rml.monitor import RmlMonitor
 from lawful.laws.rml.parser import parse
-from lawful.laws.rml.planner import Planner
-from lawful.laws.rml.recursion import with_deep_recursion
-from lawful.laws.rml.values import identical
+from lawful.laws.rml.patterns import Direct
+from lawful.laws.rml.planner import Planner, plan
+from lawful.laws.rml.subjects import RmlSubjects, subjects
 
 if TYPE_CHECKING:
     from lawful.diagnostics import Diagnostic
-    from lawful.laws.rml import syntax
-    from lawful.laws.rml.subjects import RmlSubjects
 
-_UNSEEN_END: Event = {"event": "gone", "targetId": "<an unseen object>"}  # no object has such an id
+
+class LawFacts(NamedTuple):
+    """Facts about a law that hold before it is read. It has no parts, and a trace without events keeps it."""
+
+    watches: tuple[Watch, ...] | None
+    selective: bool
+    tracks_objects: bool
+    ignores_unseen_end: bool
+    """Is it so before the first event?"""
 
 
 def compile(text: str, *, name: str = "<law>") -> RmlLaw:
@@ -46,10 +44,12 @@ def compile(text: str, *, name: str = "<law>") -> RmlLaw:
     return law
 
 
-class RmlLaw(Shown):
+class RmlLaw(LawBase):
     """An RML specification without errors. It can be pickled; so can its monitors."""
 
     language: Language = "rml"
+    every: None = None
+    """It wants no ticks: only events tell the time."""
 
     def __init__(self, source: str, name: str, facts: LawFacts | None = None, *, part: bool = False) -> None:
         """`facts` is what need not be found out. A part of a law is there for the whole."""
@@ -57,9 +57,6 @@ class RmlLaw(Shown):
         self.name = name
         self.facts = facts
         self._part = part
-
-    def __repr__(self) -> str:
-        return f"<RmlLaw {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RmlLaw, (self.source, self.name, self.facts)
@@ -71,55 +68,40 @@ class RmlLaw(Shown):
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What is odd about its text. It takes longer to find than errors do, and who runs a law does not ask."""
-        from lawful.laws.rml.checker import check
+        from lawful.laws.rml.law_warnings import check
 
         # What is to be said about the text of parts was said about the whole.
         return () if self._part else tuple(check(self.specification, self.source, name=self.name))
 
     @cached_property
     def planner(self) -> Planner:
-        return with_deep_recursion(lambda: Planner(compile_specification(self.specification)))
+        return plan(self.specification)
 
     @cached_property
-    def named(self) -> tuple[Direct, ...]:
+    def named_patterns(self) -> tuple[Direct, ...]:
         """The patterns of the events that it is about."""
-        return with_deep_recursion(lambda: named(self.planner.compiled, self.specification))
+        return watches.named_patterns(self.planner.compiled, self.specification)
 
     @cached_property
     def watches(self) -> tuple[Watch, ...] | None:
         if self.facts is not None:
             return self.facts.watches
-        from lawful.laws.rml.outline import watches
-
-        return with_deep_recursion(lambda: watches(self))
+        return watches.watches(self.planner.compiled, self.specification)
 
     @cached_property
     def selective(self) -> bool:
-        if self.facts is not None:
-            return self.facts.selective
-        from lawful.laws.rml.outline import is_selective
-
-        return is_selective(self.specification)
-
-    @cached_property
-    def subjects(self) -> RmlSubjects | None:
-        from lawful.laws.rml.subjects import subjects
-
-        return with_deep_recursion(lambda: subjects(self))
+        return watches.is_selective(self.specification) if self.facts is None else self.facts.selective
 
     @cached_property
     def tracks_objects(self) -> bool:
         """Does the end of an object concern it by its id alone, which it knows from the events before, if at all?"""
         if self.facts is not None:
             return self.facts.tracks_objects
-        from lawful.laws.rml.unseen_objects import tracks_objects
+        return watches.tracks_objects(self.specification, self.watches)
 
-        return tracks_objects(self.specification, self.watches)
-
-    @property
-    def every(self) -> None:
-        """Time is told by events only."""
-        return None
+    @cached_property
+    def subjects(self) -> RmlSubjects | None:
+        return subjects(self.planner.compiled, self.specification)
 
     @property
     def parts(self) -> tuple[RmlLaw, ...]:
@@ -129,93 +111,12 @@ class RmlLaw(Shown):
     def _parts(self) -> tuple[RmlLaw, ...]:
         if self.facts is not None:
             return ()
-        from lawful.laws.rml.law_parts import asks_for_parts, parts
+        from lawful.laws.rml.law_parts import asked_parts
 
-        if not asks_for_parts(self.source):
-            return ()
-        from lawful.laws.rml.printer import format_spec
-
-        return with_deep_recursion(
-            lambda: tuple(
-                RmlLaw(format_spec(part), f"{self.name}: {name}", part=True) for name, part in parts(self.specification)
-            )
+        return tuple(
+            RmlLaw(text, f"{self.name}: {name}", part=True)
+            for name, text in asked_parts(self.source, self.specification)
         )
 
     def monitor(self) -> RmlMonitor:
         return RmlMonitor(self)
-
-    def check(self, events: Iterable[Event]) -> Outcome:
-        """Check a whole trace."""
-        return check_trace(self.monitor(), events)
-
-
-class RmlMonitor(MachineMonitor[RmlMachine]):
-    """The running state of an RML law."""
-
-    def __init__(self, law: RmlLaw) -> None:
-        self.law = law
-        super().__init__()
-        if law.facts is None and self._machine.dead:
-            self.doomed_at = 0
-
-    def _new_machine(self) -> RmlMachine:
-        kind = RmlMachine if core.native is None else core.native.RmlMachine
-        machine: RmlMachine = kind(self.law.planner, self._warn)
-        return machine
-
-    @property
-    def _at_first(self) -> Verdict | None:
-        return None if self.law.facts is None else Verdict.CURRENTLY_TRUE
-
-    @property
-    def _accepts_all(self) -> bool:
-        return self._machine.is_all
-
-    def expectation(self, event: Event | None = None) -> Expectation:
-        state = self._machine.dump()
-        return with_deep_recursion(lambda: expectation(self.law.planner, state, event))
-
-    def pending(self, most: int) -> tuple[Expectation, ...]:
-        state = self._machine.dump()
-        return with_deep_recursion(lambda: tuple(islice(pending(self.law.planner, state), most)))
-
-    def relevant(self, event: Event, values: Iterable[Any]) -> bool:
-        wanted = list(values)
-        for option in self.law.named:
-            found: list[Any] = [None] * len(option.names)
-            if patterns.is_universal(option.tree) or not with_deep_recursion(
-                partial(patterns.match, option.tree, event, found)
-            ):
-                continue
-            if not wanted or any(identical(value, other) for value in found for other in wanted):
-                return True
-        return False
-
-    @property
-    def ignores_unseen_end(self) -> bool:
-        """Would the end of an object of which no event has told yet change nothing now?"""
-        if self.law.facts is not None and not self.prepared:
-            return self.law.facts.ignores_unseen_end
-        return self.law.tracks_objects and self._machine.ignores(_UNSEEN_END)
-
-    def prevented(self, number: int) -> None:
-        """Of the law that was broken it is so already. Others have taken the event, and cannot give it back."""
-
-    def forget(self, object_id: int | str) -> bool:
-        return False  # what nothing more happens to costs nothing
-
-    # -- out and in -------------------------------------------------------------------------------
-
-    def __getstate__(self) -> dict[str, Any]:
-        from lawful.laws.rml.state_pickling import pack
-
-        state = pack(self.law.planner, self._machine.dump())
-        return super().__getstate__() | {"_state": state, "_failed": self._machine.failed}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        from lawful.laws.rml.state_pickling import unpack
-
-        packed, failed = state.pop("_state"), state.pop("_failed")
-        self.__dict__.update(state)
-        self._machine.load(unpack(self.law.planner, packed))
-        self._machine.failed = failed

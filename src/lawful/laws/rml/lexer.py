@@ -1,4 +1,4 @@
-"""RML's tokens. Bad input becomes a diagnostic and, where one can guess what was meant, still a token."""
+"""RML's tokens. Bad input becomes a diagnostic and, where the intention is clear, still a token."""
 
 from __future__ import annotations
 
@@ -86,106 +86,93 @@ class Token:
 
 def tokenize(text: str) -> tuple[list[Token], list[Diagnostic]]:
     """All tokens, the last of kind ``END``, and what is wrong with them."""
-    tokens: list[Token] = []
-    errors: list[Diagnostic] = []
-
-    def error(slug: str, message: str, start: int, end: int, hint: str | None = None) -> None:
-        errors.append(Diagnostic("error", slug, message, (start, end), hint))
-
+    lexer = _Lexer(text)
     position = 1 if text.startswith("\ufeff") else 0
     while position < len(text):
-        match = _TOKEN.match(text, position)
+        position = lexer.token_at(position)
+    lexer.tokens.append(Token("END", "", len(text), len(text)))
+    return lexer.tokens, lexer.errors
+
+
+class _Lexer:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[Token] = []
+        self.errors: list[Diagnostic] = []
+
+    def _error(self, slug: str, message: str, start: int, end: int, hint: str | None = None) -> None:
+        self.errors.append(Diagnostic("error", slug, message, (start, end), hint))
+
+    def token_at(self, start: int) -> int:
+        """Read what begins here; where it ends."""
+        match = _TOKEN.match(self.text, start)
         if match is None:
-            char = text[position]
-            end = position + 1
-            while end < len(text) and text[end] == char:
-                end += 1
-            error("rml-character", f"unexpected character {_named(char)}", position, end, _CHARACTER_HINTS.get(char))
-            tokens.append(Token("BAD", text[position:end], position, end))
-            position = end
-            continue
-        start, end = match.span()
-        position = end
-        piece = match.group()
-        kind = match.lastgroup
-        if kind == "space":
-            continue
+            return self._bad_character(start)
+        end, piece, kind = match.end(), match.group(), match.lastgroup
         if kind == "lower":
-            tokens.append(Token(piece if piece in KEYWORDS else "LID", piece, start, end, CONSTANTS.get(piece)))
+            token = Token(piece if piece in KEYWORDS else "LID", piece, start, end, CONSTANTS.get(piece))
         elif kind == "upper":
-            tokens.append(Token("UID", piece, start, end))
+            token = Token("UID", piece, start, end)
         elif kind == "symbol":
-            tokens.append(Token(piece, piece, start, end))
+            token = Token(piece, piece, start, end)
         elif kind in ("int", "float"):
             number: int | float = 0
             # Infinity for a float, or more digits than Python reads for an integer.
             if len(piece) > MAX_DIGITS or (number := float(piece) if kind == "float" else int(piece)) == float("inf"):
-                error("rml-number", "this number is too large", start, end)
+                self._error("rml-number", "this number is too large", start, end)
                 number = 0
-            tokens.append(Token(kind.upper(), piece, start, end, number))
-        elif kind in ("string", "double", "open"):
-            quote = piece[0]
-            if kind == "open":
-                position, piece = _cut_open_string(text, start, end)
-                error(
-                    "rml-string",
-                    "this string does not end on its line",
-                    start,
-                    position,
-                    f"close it with `{quote}`; a line break inside a string is written `\\n`",
-                )
-                tokens.append(Token("BAD", piece, start, position))
-                continue
-            inner = piece[1:-1]
-            if kind == "double":
-                error("rml-string", "strings stand in single quotes", start, end, f"write {_single_quoted(inner)}")
-            else:
-                for escape in _ESCAPE.finditer(inner):
-                    if escape[1] not in ESCAPES:
-                        place = start + 1 + escape.start()
-                        error(
-                            "rml-string",
-                            f"unknown escape {quoted(escape[0])} in a string",
-                            place,
-                            place + 2,
-                            r"the escapes are `\t`, `\r`, `\n`, `\'` and `\\`; for a backslash write `\\`",
-                        )
-            value = _ESCAPE.sub(lambda escape: ESCAPES.get(escape[1], escape[0]), inner)
-            tokens.append(Token("STRING", piece, start, end, value))
-        elif kind == "block":
-            error(
-                "rml-character",
-                "RML has no `/* ... */` comments",
-                start,
-                min(end, start + 2),
-                "begin each line of the comment with `//`",
-            )
-        else:  # _name
-            plain = piece.strip("_")
+            token = Token(kind.upper(), piece, start, end, number)
+        elif kind == "string" or kind == "double":
+            token = self._string(piece, start, end)
+        elif kind == "open":
+            token = self._open_string(piece, start)
+        elif kind == "name":
             hint = "names begin with a letter; `_` alone stands for any value"
-            error("rml-character", f"{quoted(piece)} is not a name", start, end, hint)
-            tokens.append(Token("LID" if plain[:1].islower() else "BAD", piece, start, end))
-    tokens.append(Token("END", "", len(text), len(text)))
-    return tokens, errors
+            self._error("rml-character", f"{quoted(piece)} is not a name", start, end, hint)
+            token = Token("LID" if piece.strip("_")[:1].islower() else "BAD", piece, start, end)
+        else:
+            if kind == "block":
+                hint = "begin each line of the comment with `//`"
+                self._error("rml-character", "RML has no `/* ... */` comments", start, min(end, start + 2), hint)
+            return end
+        self.tokens.append(token)
+        return token.end
+
+    def _bad_character(self, start: int) -> int:
+        char = self.text[start]
+        end = start + 1
+        while end < len(self.text) and self.text[end] == char:
+            end += 1
+        shown = f"`{printable(char)}`" if char.isprintable() else f"U+{ord(char):04X}"
+        self._error("rml-character", f"unexpected character {shown}", start, end, _CHARACTER_HINTS.get(char))
+        self.tokens.append(Token("BAD", self.text[start:end], start, end))
+        return end
+
+    def _string(self, piece: str, start: int, end: int) -> Token:
+        inner = piece[1:-1]
+        if piece[0] == '"':
+            single = quoted("'" + inner.replace('\\"', '"').replace("'", r"\'") + "'")
+            self._error("rml-string", "strings stand in single quotes", start, end, f"write {single}")
+        else:
+            for escape in _ESCAPE.finditer(inner):
+                if escape[1] not in ESCAPES:
+                    place = start + 1 + escape.start()
+                    message = f"unknown escape {quoted(escape[0])} in a string"
+                    hint = r"the escapes are `\t`, `\r`, `\n`, `\'` and `\\`; for a backslash write `\\`"
+                    self._error("rml-string", message, place, place + 2, hint)
+        value = _ESCAPE.sub(lambda escape: ESCAPES.get(escape[1], escape[0]), inner)
+        return Token("STRING", piece, start, end, value)
+
+    def _open_string(self, piece: str, start: int) -> Token:
+        """An unterminated string is taken to end before the ``;`` that ends its line: the next statement is seen."""
+        piece = piece.rstrip().removesuffix(";")
+        end = start + len(piece)
+        hint = f"close it with `{piece[0]}`; a line break inside a string is written `\\n`"
+        self._error("rml-string", "this string does not end on its line", start, end, hint)
+        return Token("BAD", piece, start, end)
 
 
 def keyword_hint(token: Token) -> str | None:
     """For a word where none was expected: the keyword that was meant."""
     close = did_you_mean(token.text, KEYWORDS) if token.kind in ("LID", "UID") else None
     return f"did you mean `{close}`?" if close else None
-
-
-def _named(char: str) -> str:
-    return f"`{printable(char)}`" if char.isprintable() else f"U+{ord(char):04X}"
-
-
-def _single_quoted(inner: str) -> str:
-    return quoted("'" + inner.replace('\\"', '"').replace("'", r"\'") + "'")
-
-
-def _cut_open_string(text: str, start: int, end: int) -> tuple[int, str]:
-    """An unterminated string is taken to end before the ``;`` that ends its line: the next statement is still seen."""
-    piece = text[start:end].rstrip()
-    if piece.endswith(";"):
-        piece = piece[:-1]
-    return start + len(piece), piece

@@ -111,12 +111,7 @@ class RmlMachine(InstanceLists):
         if rest is None:
             return head
         if isinstance(head, SequencePart):
-            cells = []
-            cell: Cell | None = head.rest
-            while cell is not None:
-                cells.append(cell)
-                cell = cell.rest
-            for cell in reversed(cells):
+            for cell in reversed(list(head.rest)):
                 rest = self._cell(cell.leaf, rest)
             head = head.head
         return SequencePart(head, rest)
@@ -126,7 +121,7 @@ class RmlMachine(InstanceLists):
     def _step(self, part: Part) -> Change:
         if isinstance(part, Leaf):
             end = self._end(self._step_trees, STEP, part)
-            return _FAIL if end.kind == "fail" else _SELF if end.kind == "self" else ("become", end.payload[0])
+            return _FAIL if end.kind == "fail" else _SELF if end.kind == "self" else ("become", end.question[1])
         if isinstance(part, InstanceList):
             return self._step_instance_list(part)
         if isinstance(part, SequencePart):
@@ -146,14 +141,12 @@ class RmlMachine(InstanceLists):
             return "head", change
         if not self._halts(part.head):
             return _FAIL
-        cell: Cell | None = part.rest
-        while cell is not None:
+        for cell in part.rest:
             change = self._step(cell.leaf)
             if change is not _FAIL:
                 return "cell", cell, change
             if not self._halts(cell.leaf):
                 return _FAIL
-            cell = cell.rest
         return _FAIL
 
     def _step_instance_list(self, instances: InstanceList) -> Change:
@@ -246,12 +239,7 @@ class RmlMachine(InstanceLists):
             return "filter", _constants(part.test), self._dumped(part.body), self._dumped(part.otherwise)
         if isinstance(part, ClosurePart):
             return "closure", self._dumped(part.body)
-        cells = []
-        cell: Cell | None = part.rest
-        while cell is not None:
-            cells.append(_constants(cell.leaf))
-            cell = cell.rest
-        return "sequence", self._dumped(part.head), *cells
+        return "sequence", self._dumped(part.head), *(_constants(cell.leaf) for cell in part.rest)
 
 
 def _constants(leaf: Leaf) -> tuple[int, tuple[Operand, ...]]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from lawful.laws.protocol import Watch
-from lawful.laws.rml import patterns, syntax, terms
-from lawful.laws.rml.compiler import CompiledLaw, Direct, named_ref
-from lawful.laws.rml.equations import children, declared, preorder
-from lawful.laws.rml.event_types import extent
+from lawful.laws.rml import syntax
+from lawful.laws.rml.equations import call_graph, declared, reachable
+from lawful.laws.rml.law import RmlLaw
 from lawful.laws.rml.printer import format_data, format_expression, format_spec
-from lawful.laws.rml.terms import Ref
-
-if TYPE_CHECKING:
-    from lawful.laws.rml.law import RmlLaw
+from lawful.laws.rml.watches import named_watches
 
 Growth = Literal["beside", "and", "before", "repeated", "filter"]
 """Where an equation calls itself so that every turn leaves something behind."""
@@ -67,7 +63,7 @@ class Outline:
 
 def outline(law: RmlLaw) -> Outline:
     specification = law.specification
-    watches, everything = _watches(law.planner.compiled, specification)
+    watches, everything = named_watches(law.planner.compiled, specification)
     return Outline(
         tuple(
             EventType(name, arity, tuple(map(_declaration, group)))
@@ -87,66 +83,16 @@ def _declaration(declaration: syntax.Declaration) -> Declaration:
     return Declaration(text, declaration.params, body, isinstance(declaration.body, tuple), declaration.negated, guard)
 
 
-def watches(law: RmlLaw) -> tuple[Watch, ...] | None:
-    """As the protocol of laws has it."""
-    compiled = law.planner.compiled
-    found, everything = _watches(compiled, law.specification)
-    if not everything:
-        return found
-    # What an event type does not match, the law is about all the same.
-    denied = (_watch(tree) for tree in _flat(_denied(compiled)) if tree[0] == "object" and tree[1])
-    found = tuple(dict.fromkeys((*found, *denied)))
-    return (*found, Watch(())) if found else None
-
-
-def is_selective(specification: syntax.Specification) -> bool:
-    """As the protocol of laws has it: is `Main` a filter that lets everything else pass, or an intersection of such?
-
-    A filter stays around what becomes of its body. So, once `Main` has been replaced by what it stands for, which the
-    first event does, an event that it does not match leaves the very same state. The names of what it matches are among
-    the law's watches.
-    """
-    bodies = {equation.name: equation.body for equation in specification.equations}
-    pending: list[syntax.Expression] = [bodies.pop("Main")]
-    while pending:
-        match pending.pop():
-            case syntax.Filter(_, _, None | syntax.All()) | syntax.All():
-                pass
-            case syntax.And(left, right):
-                pending += (left, right)
-            case syntax.Let(_, body):
-                pending.append(body)
-            case syntax.EquationCall(name):
-                if name in bodies:  # not seen yet
-                    pending.append(bodies.pop(name))
-            case _:
-                return False
-    return True
-
-
 # -- recursion -----------------------------------------------------------------------------------
 
 
 def _equations(specification: syntax.Specification) -> Iterator[Equation]:
-    calls = {
-        equation.name: {node.name for node in preorder(equation.body) if isinstance(node, syntax.EquationCall)}
-        for equation in specification.equations
-    }
+    called = call_graph(specification)
     for equation in specification.equations:
         text = format_spec(syntax.Specification((), (equation,))).rstrip()
-        returning = {name for name in calls[equation.name] if equation.name in _reached(name, calls)}
+        returning = {name for name in called[equation.name] if equation.name in reachable((name,), called)}
         found = dict.fromkeys(_recursions(equation.body, returning)) if returning else {}
         yield Equation(equation.name, equation.params, text, tuple(found))
-
-
-def _reached(start: str, calls: dict[str, set[str]]) -> set[str]:
-    found = {start}
-    pending = [start]
-    while pending:
-        new = calls[pending.pop()] - found
-        found |= new
-        pending += new
-    return found
 
 
 _Context = tuple[Growth, syntax.Expression | None]
@@ -172,65 +118,4 @@ def _recursions(body: syntax.Expression, returning: set[str]) -> Iterator[Recurs
             case syntax.Filter(_, inner, otherwise):
                 pending += [(part, ("filter", None)) for part in (otherwise, inner) if part is not None]
             case _:
-                pending += [(part, context) for part in reversed(children(node))]
-
-
-# -- what it looks at ----------------------------------------------------------------------------
-
-
-def _watches(compiled: CompiledLaw, specification: syntax.Specification) -> tuple[tuple[Watch, ...], bool]:
-    """From the event types that can be reached from `Main`, with the arguments they have there."""
-    bodies = {equation.name: equation.body for equation in specification.equations}
-    calls = {
-        name: {node.name for node in preorder(body) if isinstance(node, syntax.EquationCall)}
-        for name, body in bodies.items()
-    }
-    reached = _reached("Main", calls)
-    found: dict[Watch, None] = {}
-    everything = False
-    for name, body in bodies.items():
-        for node in preorder(body) if name in reached else ():
-            if not isinstance(node, syntax.Event | syntax.Filter):
-                continue
-            args = tuple(_static(named_ref(arg)) for arg in node.use.args)
-            for tree in _flat(extent(compiled, node.use.name, args).outer):
-                if patterns.is_universal(tree):
-                    everything = True
-                elif tree[0] == "object":  # an event is nothing else
-                    found.setdefault(_watch(tree))
-    return tuple(found), everything
-
-
-def _watch(tree: patterns.PatternTree) -> Watch:
-    return Watch(tuple((key, _literals(part)) for key, part in tree[1]))
-
-
-def _denied(compiled: CompiledLaw) -> Iterator[patterns.PatternTree]:
-    """The patterns behind event types that `not matches`."""
-    pending = [clause for group in compiled.clauses.values() for clause in group if clause.negated]
-    seen: set[tuple[str, int]] = set()
-    while pending:
-        for option in pending.pop().options:
-            if isinstance(option, Direct):
-                yield option.tree
-            elif (key := (option.name, len(option.args))) not in seen:
-                seen.add(key)
-                pending += compiled.clauses[key]
-
-
-def _static(ref: Ref) -> Ref:
-    """What is computed when the law runs can be anything."""
-    return terms.WILDCARD if ref[0] == terms.OPERATION else terms.rebuild(ref, _static)
-
-
-def _flat(trees: Iterable[patterns.PatternTree]) -> Iterator[patterns.PatternTree]:
-    for tree in trees:
-        if tree[0] == "choice":
-            yield from _flat(tree[1])
-        else:
-            yield tree
-
-
-def _literals(tree: patterns.PatternTree) -> tuple[syntax.Scalar, ...] | None:
-    values = list(_flat((tree,)))
-    return tuple(each[1] for each in values) if all(each[0] == "literal" for each in values) else None
+                pending += [(part, context) for part in reversed(node.children)]

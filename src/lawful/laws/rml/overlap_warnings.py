@@ -8,56 +8,30 @@ are event types with different guards; what is too large to look at is passed ov
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import Any, NamedTuple, assert_never
 
 from lawful.diagnostics import Diagnostic
+from lawful.laws.rml import syntax
 from lawful.laws.rml.equations import (
-    children,
     declared,
+    flatten,
     free_variables,
     nullability,
     nullable,
     own_variables,
     postorder,
+    solve,
     values,
 )
 from lawful.laws.rml.printer import format_data, format_event, format_expression
-from lawful.laws.rml.syntax import (
-    All,
-    And,
-    AnyOf,
-    Argument,
-    Closure,
-    Concat,
-    Empty,
-    EquationCall,
-    Event,
-    EventUse,
-    Expression,
-    Filter,
-    If,
-    Let,
-    ListPattern,
-    Literal,
-    Name,
-    ObjectPattern,
-    Optional,
-    Or,
-    Pattern,
-    Plus,
-    Shuffle,
-    Specification,
-    Star,
-    Times,
-    Wildcard,
-)
-from lawful.laws.rml.trampoline import Failure, Step, run
+from lawful.laws.rml.recursion import Failure, Step, run
+from lawful.laws.rml.syntax import Argument, Concat, EventUse, Expression, Literal, Or, Pattern, Shuffle, Specification
 
 MAX_ITEMS = 64  # events an expression can begin with, and alternatives of one event type, that are looked at
 MAX_PATTERN = 200  # values in one pattern
 
 Path = tuple[str | int, ...]
-Atom = tuple[object, ...]
+Atom = tuple[Any, ...]
 Flat = tuple[tuple[Path, Atom], ...]
 """A pattern taken apart: what it asks for at each place inside the event."""
 
@@ -66,8 +40,7 @@ OPAQUE: Atom = ("opaque",)  # some value nothing is known about: taken to differ
 OBJECT: Atom = ("object",)
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """An event an expression can take: an event type with its arguments taken apart. Without a name: any at all."""
 
     name: str
@@ -82,8 +55,7 @@ Items = frozenset[Item] | None
 NOTHING: frozenset[Item] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(NamedTuple):
     """One way to match an event type: a pattern, or everything outside some patterns."""
 
     flat: Flat | None
@@ -95,8 +67,7 @@ class _TooComplex(Failure):
     """This event type is passed over."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(NamedTuple):
     """What an expression can take: at first, where it might also halt, ever, and at first without what is harmless."""
 
     first: Items
@@ -106,11 +77,12 @@ class _Facts:
 
 
 _NO_FACTS = _Facts(NOTHING, NOTHING, NOTHING, NOTHING)
+_EVERY_FACT = _Facts(*[frozenset((EVERYTHING,))] * 4)
 
 
-def overlap_warnings(specification: Specification) -> list[Diagnostic]:
+def overlap_warnings(specification: Specification) -> Iterator[Diagnostic]:
     """Warnings for a law without errors."""
-    return list(_Checker(specification).warnings())
+    return _OverlapChecker(specification).warnings()
 
 
 def _union(*sets: Items) -> Items:
@@ -122,112 +94,86 @@ def _union(*sets: Items) -> Items:
     return found if len(found) <= MAX_ITEMS else None
 
 
-class _Checker:
+class _OverlapChecker:
     def __init__(self, specification: Specification) -> None:
         self.specification = specification
         self.declared = declared(specification)
-        self.nullable = nullable(specification)
         self.free = free_variables(specification)
         self.expanded: dict[tuple[str, tuple[Flat, ...]], tuple[Alternative, ...] | None] = {}
         self.compared: dict[tuple[Item, Item, frozenset[str] | None], bool] = {}
         self.trees = {equation.name: postorder(equation.body) for equation in specification.equations}
-        self.may = {name: nullability(tree, self.nullable) for name, tree in self.trees.items()}
+        halting = nullable(specification)
+        self.may = {name: nullability(tree, halting) for name, tree in self.trees.items()}
         self.params = {equation.name: equation.params for equation in specification.equations}
         self.exported = dict.fromkeys(self.trees, _NO_FACTS)
         self.facts: dict[str, dict[int, _Facts]] = {}
-        self._solve()
+        solve(specification, self._update)  # sets only grow, and are finite
 
     # -- what an expression can take --------------------------------------------------------------
 
-    def _solve(self) -> None:
-        """The least solution of the equations; sets only grow, and are finite."""
-        callers: dict[str, set[str]] = {}
-        for name, tree in self.trees.items():
-            for node in tree:
-                if isinstance(node, EquationCall):
-                    callers.setdefault(node.name, set()).add(name)
-        pending = dict.fromkeys(self.trees)
-        while pending:
-            name = next(iter(pending))
-            del pending[name]
-            self.facts[name] = self._tree_facts(name)
-            own = self.facts[name][id(self.trees[name][-1])]
-            free = dict.fromkeys(self.free[name], ANY)
-            exported = _Facts(*(self._rename(each, free) for each in (own.first, own.going_on, own.ever, own.needed)))
-            if exported != self.exported[name]:
-                self.exported[name] = exported
-                pending.update(dict.fromkeys(callers.get(name, ())))
-
-    def _tree_facts(self, name: str) -> dict[int, _Facts]:
-        found: dict[int, _Facts] = {}
+    def _update(self, name: str) -> bool:
+        """Find the facts of an equation from those of the equations that it calls: are they new?"""
+        found = self.facts[name] = {}
         for node in self.trees[name]:
-            found[id(node)] = self._node_facts(node, found, self.may[name])
-        return found
+            found[id(node)] = self._node_facts(node, [found[id(child)] for child in node.children], self.may[name])
+        exported = self._renamed(found[id(self.trees[name][-1])], dict.fromkeys(self.free[name], ANY))
+        changed, self.exported[name] = exported != self.exported[name], exported
+        return changed
 
-    def _node_facts(self, node: Expression, found: Mapping[int, _Facts], may: Mapping[int, bool]) -> _Facts:
-        inner = [found[id(child)] for child in children(node)]
+    def _node_facts(self, node: Expression, inner: list[_Facts], may: Mapping[int, bool]) -> _Facts:
         ever = _union(*(each.ever for each in inner))
         match node:
-            case Empty():
+            case syntax.Empty():
                 return _NO_FACTS
-            case All():
-                every = frozenset((EVERYTHING,))
-                return _Facts(every, every, every, NOTHING)
-            case Event(use):
+            case syntax.All():
+                return _EVERY_FACT._replace(needed=NOTHING)
+            case syntax.Event(use):
                 one = frozenset((self._item(use),))
                 return _Facts(one, NOTHING, one, one)
-            case EquationCall(name, args):
-                body = self.exported[name]
-                renaming = dict(zip(self.params[name], map(_atom, args), strict=True))
-                return _Facts(
-                    *(self._rename(each, renaming) for each in (body.first, body.going_on, body.ever, body.needed))
-                )
-            case Or() | Shuffle() | If():
-                left, right = inner
-                first = _union(left.first, right.first)
-                going_on = _union(left.going_on, right.going_on, first if may[id(node)] else NOTHING)
-                return _Facts(first, going_on, ever, first)
-            case And():
-                left, right = inner
-                first = self._both(left.first, right.first)
-                return _Facts(first, self._both(left.going_on, right.going_on), ever, first)
+            case syntax.EquationCall(name, args):
+                return self._renamed(self.exported[name], dict(zip(self.params[name], map(_atom, args), strict=True)))
             case Concat():
                 left, right = inner
-                left_may, right_may = (may[id(child)] for child in children(node))
+                left_may, right_may = (may[id(child)] for child in node.children)
                 return _Facts(
                     _union(left.first, right.first) if left_may else left.first,
                     _union(left.going_on, right.first, right.going_on) if right_may else right.going_on,
                     ever,
                     _union(left.needed, right.needed) if left_may else left.needed,
                 )
-            case Star(body) | Optional(body) | Plus(body):
-                (only,) = inner
+            case syntax.And():
+                left, right = inner
+                first = self._both(left.first, right.first)
+                return _Facts(first, self._both(left.going_on, right.going_on), ever, first)
+            case syntax.Infix() | syntax.If():
+                first = _union(*(each.first for each in inner))
+                going_on = _union(*(each.going_on for each in inner), first if may[id(node)] else NOTHING)
+                return _Facts(first, going_on, ever, first)
+            case syntax.Closure():
+                return _Facts(inner[0].first, ever, ever, inner[0].first)
+            case syntax.Postfix(body):
                 # `a* a?` and `a* a*` lose nothing.
-                harmless = isinstance(body, Event) and not isinstance(node, Plus)
-                going_on = _union(only.first, only.going_on)
-                return _Facts(only.first, going_on, ever, NOTHING if harmless else only.first)
-            case Closure():
-                (only,) = inner
-                return _Facts(only.first, only.ever, ever, only.first)
-            case Times(_, count):
-                (only,) = inner
-                return only if count else _NO_FACTS
-            case Let(names, body):
-                (only,) = inner
-                unbound = dict.fromkeys(names, ANY)
-                bound = dict.fromkeys(names, OPAQUE)
-                first = self._rename(only.first, unbound)
-                going_on = _union(self._rename(only.going_on, bound), first if may[id(body)] else NOTHING)
-                needed = self._rename(only.needed, unbound)
-                return _Facts(first, going_on, self._rename(ever, bound), needed)
-            case Filter(use, _, _):
+                harmless = isinstance(body, syntax.Event) and not isinstance(node, syntax.Plus)
+                first, going_on = inner[0].first, inner[0].going_on
+                return _Facts(first, _union(first, going_on), ever, NOTHING if harmless else first)
+            case syntax.Times(_, count):
+                return inner[0] if count else _NO_FACTS
+            case syntax.Let(names, body):
+                unbound, bound = dict.fromkeys(names, ANY), self._renamed(inner[0], dict.fromkeys(names, OPAQUE))
+                first, _, _, needed = self._renamed(inner[0], unbound)
+                going_on = _union(bound.going_on, first if may[id(body)] else NOTHING)
+                return _Facts(first, going_on, bound.ever, needed)
+            case syntax.Filter(use, _, _):
                 gate = frozenset((self._item(use),))
-                chosen = inner[0]
-                every = frozenset((EVERYTHING,))
-                rest = inner[1] if len(inner) > 1 else _Facts(every, every, every, every)
+                chosen, rest = (*inner, _EVERY_FACT)[:2]
                 first = _union(self._both(gate, chosen.first), rest.first)
                 going_on = _union(self._both(gate, chosen.going_on), rest.going_on)
                 return _Facts(first, going_on, _union(ever, rest.ever), first)
+            case _:
+                assert_never(node)
+
+    def _renamed(self, facts: _Facts, renaming: Mapping[str, Atom]) -> _Facts:
+        return _Facts(*(self._rename(each, renaming) for each in facts))
 
     def _item(self, use: EventUse) -> Item:
         return Item(use.name, tuple(_flatten_argument(arg) for arg in use.args), format_event(use))
@@ -294,20 +240,19 @@ class _Checker:
         for declaration in self.declared.get((name, len(args)), ()):
             env = dict(zip(declaration.params, args, strict=True))
             own: list[Alternative] = []
-            if isinstance(declaration.body, tuple):
-                for use in declaration.body:
-                    inner_args = tuple(_flatten_argument(arg, env) for arg in use.args)
-                    inner: tuple[Alternative, ...] = yield self._expand(use.name, inner_args)
-                    own += inner
-                    if len(own) > MAX_ITEMS:
-                        raise _TooComplex
-            else:
+            for use in declaration.uses:
+                inner_args = tuple(_flatten_argument(arg, env) for arg in use.args)
+                inner: tuple[Alternative, ...] = yield self._expand(use.name, inner_args)
+                own += inner
+                if len(own) > MAX_ITEMS:
+                    raise _TooComplex
+            if not isinstance(declaration.body, tuple):
                 own += (Alternative(flat) for flat in _flatten(declaration.body, env))
             guards = frozenset(((id(declaration), args),)) if declaration.guard is not None else frozenset()
             if declaration.negated:
                 found += _negated(own)
             else:
-                found += (Alternative(each.flat, each.excluded, each.guards | guards) for each in own)
+                found += (each._replace(guards=each.guards | guards) for each in own)
         if len(found) > MAX_ITEMS:
             raise _TooComplex
         self.expanded[key] = tuple(found)
@@ -325,20 +270,20 @@ class _Checker:
                 node, unbound, parent = stack.pop()
                 if isinstance(node, Or | Shuffle) and type(node) is not parent:
                     yield from self._operand_overlaps(node, facts, unbound)
-                inner = unbound | set(node.names) if isinstance(node, Let) else unbound
+                inner = unbound | set(node.names) if isinstance(node, syntax.Let) else unbound
                 if isinstance(node, Concat):
                     yield from self._sequence_overlaps(node, facts, unbound)
                     stack.append((node.right, unbound - binds[id(node.left)], type(node)))
                     stack.append((node.left, unbound, type(node)))
                 else:
-                    stack.extend((child, inner, type(node)) for child in reversed(children(node)))
+                    stack.extend((child, inner, type(node)) for child in reversed(node.children))
 
     def _binds(self, name: str) -> dict[int, frozenset[str]]:
         """For each expression the variables that have a value once it is over."""
         found: dict[int, frozenset[str]] = {}
         for node in self.trees[name]:
             own = frozenset(each.name for each in own_variables(node))
-            inner = [found[id(child)] for child in children(node)]
+            inner = [found[id(child)] for child in node.children]
             found[id(node)] = own.union(*inner) if own or len(inner) != 1 else inner[0]
         return found
 
@@ -349,38 +294,26 @@ class _Checker:
         pair = self._pair(taken or NOTHING, needed or NOTHING, unbound)
         if pair is None:
             return
-        left, right = pair
-        yield Diagnostic(
-            "warning",
-            "rml-swallowed",
-            f"this goes on taking {_quote(left)} while it can, so what follows may never get its {_quote(right)}",
-            node.left.span,
-            "a choice once made is never undone: let the two differ in their event types",
-            ((node.right.span, f"waits for {_quote(right)}"),),
-        )
+        left, right = map(_quote, pair)
+        message = f"this goes on taking {left} while it can, so what follows may never get its {right}"
+        hint = "a choice once made is never undone: let the two differ in their event types"
+        note = node.right.span, f"waits for {right}"
+        yield Diagnostic("warning", "rml-swallowed", message, node.left.span, hint, (note,))
 
     def _operand_overlaps(
         self, root: Or | Shuffle, facts: Mapping[int, _Facts], unbound: frozenset[str]
     ) -> Iterator[Diagnostic]:
         """Operands of a chain against those on their left; equal operands do not mind who takes the event."""
-        operands: list[Expression] = []
-        stack: list[Expression] = [root]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, Or | Shuffle) and type(node) is type(root):
-                stack += [node.right, node.left]
-            else:
-                operands.append(node)
         earlier: dict[Item, list[tuple[str, Expression]]] = {}
         seen: set[tuple[Item, Item]] = set()
-        for operand in operands:
+        for operand in flatten(root):
             first = facts[id(operand)].first
             if first is None or len(earlier) > MAX_ITEMS:
                 return
             text = format_expression(operand)
             for item in sorted(first, key=_item_order):
                 if item == EVERYTHING or item.name == "any":
-                    continue  # a catch-all on the right is meant to get what is left
+                    continue  # a catch-all on the right should get the other events
                 for other, owners in earlier.items():
                     owner = next((owner for owner_text, owner in owners if owner_text != text), None)
                     if owner is None or (other, item) in seen or not self._overlap(other, item, unbound):
@@ -412,20 +345,13 @@ def _overlap_warning(root: Or | Shuffle, owner: Expression, operand: Expression,
         what = f"both operands can begin with {_quote(one)}"
     else:
         what = f"an event can be both {_quote(one)} here and {_quote(other)} in a later operand"
+    how = "the left one then gets it, and the other goes without"
+    hint = "put the operand that needs the event on the left, or let the event types differ"
     if isinstance(root, Or):
         how = "the left one is then taken and the other dropped for good"
         hint = r"write the common beginning once, as in `a (b \/ c)`"
-    else:
-        how = "the left one then gets it, and the other goes without"
-        hint = "put the operand that needs the event on the left, or let the event types differ"
-    return Diagnostic(
-        "warning",
-        "rml-swallowed",
-        f"{what}; {how}",
-        owner.span,
-        hint,
-        ((operand.span, f"also begins with {_quote(other)}"),),
-    )
+    note = operand.span, f"also begins with {_quote(other)}"
+    return Diagnostic("warning", "rml-swallowed", f"{what}; {how}", owner.span, hint, (note,))
 
 
 def _generalises(general: Item, special: Item, unbound: frozenset[str]) -> bool:
@@ -450,11 +376,11 @@ def _item_order(item: Item) -> tuple[str, str]:
 
 
 def _atom(value: Argument) -> Atom:
-    """A single value. What is computed is known only by its text."""
+    """A single value; a computed one is known only by its text."""
     match value:
-        case Wildcard():
+        case syntax.Wildcard():
             return ANY
-        case Name(name):
+        case syntax.Name(name):
             return ("var", name)
         case Literal(constant):
             return ("is", type(constant).__name__, constant)
@@ -464,8 +390,7 @@ def _atom(value: Argument) -> Atom:
 
 def _renamed(atom: Atom, renaming: Mapping[str, Atom]) -> Atom:
     if atom[0] == "var":
-        value = renaming.get(str(atom[1]), atom)
-        return OPAQUE if value[0] == "computed" else value
+        atom = renaming.get(atom[1], atom)
     return OPAQUE if atom[0] == "computed" else atom
 
 
@@ -475,20 +400,15 @@ def _describe(name: str, args: tuple[Flat, ...]) -> str:
     def show(flat: Flat) -> str:
         (_, atom), *more = flat
         if atom[0] == "var":
-            return str(atom[1])
-        if atom[0] == "is" and not more:
-            constant = atom[2]
-            return (
-                format_data(Literal(constant)) if isinstance(constant, str | int | float) or constant is None else "_"
-            )
-        return "_"
+            return f"{atom[1]}"
+        return format_data(Literal(atom[2])) if atom[0] == "is" and not more else "_"
 
     return f"{name}({', '.join(map(show, args))})" if args else name
 
 
 def _flatten_argument(arg: Argument, env: Mapping[str, Flat] | None = None) -> Flat:
     """An argument; in a declaration its parameters stand for what they were given, other variables for anything."""
-    if isinstance(arg, ObjectPattern | ListPattern | AnyOf):
+    if isinstance(arg, syntax.ObjectPattern | syntax.ListPattern | syntax.AnyOf):
         try:
             found = _flatten(arg, env)
         except _TooComplex:
@@ -496,7 +416,7 @@ def _flatten_argument(arg: Argument, env: Mapping[str, Flat] | None = None) -> F
         return found[0] if len(found) == 1 else (((), OPAQUE),)
     atom = _atom(arg)
     if atom[0] == "var" and env is not None:
-        return env.get(str(atom[1]), (((), ANY),))
+        return env.get(atom[1], (((), ANY),))
     return (((), OPAQUE if atom[0] == "computed" and env is not None else atom),)
 
 
@@ -516,14 +436,14 @@ def _flatten(pattern: Pattern, env: Mapping[str, Flat] | None) -> list[Flat]:
             continue
         (path, node), todo = todo[0], todo[1:]
         match node:
-            case AnyOf(options):
+            case syntax.AnyOf(options):
                 if len(stack) > MAX_ITEMS:
                     raise _TooComplex
                 stack.extend((found, ((path, option), *todo)) for option in reversed(options))
-            case ObjectPattern(fields):
+            case syntax.ObjectPattern(fields):
                 fresh = tuple(((*path, key), value) for key, value in fields)
                 stack.append(((*found, (path, OBJECT)), fresh + todo))
-            case ListPattern(items, is_open):
+            case syntax.ListPattern(items, is_open):
                 fresh = tuple(((*path, index), item) for index, item in enumerate(items))
                 length = max(len(items), 1 if is_open and not items else 0)
                 stack.append(((*found, (path, ("list", length, is_open))), fresh + todo))
@@ -569,18 +489,8 @@ def _compatible(left: Flat, right: Flat, unbound: frozenset[str] | None) -> bool
         if other is None or _is_free(atom, unbound) or _is_free(other, unbound):
             continue
         if atom[0] == other[0] == "list":
-            (_, length, is_open), (_, other_length, other_open) = atom, other
-            fits = (
-                isinstance(length, int)
-                and isinstance(other_length, int)
-                and (
-                    length == other_length
-                    or (bool(is_open) and length < other_length)
-                    or (bool(other_open) and other_length < length)
-                    or bool(is_open and other_open)
-                )
-            )
-            if not fits:
+            (_, shorter, is_open), (_, longer, _) = sorted((atom, other))
+            if shorter != longer and not is_open:
                 return False
         elif atom != other or atom == OPAQUE:
             return False
@@ -596,11 +506,7 @@ def _covers(general: Flat, special: Flat, unbound: frozenset[str] | None) -> boo
             if path == () and atom == OBJECT:
                 continue  # every event is an object
             return False
-        if _is_free(atom, unbound) or (atom == other and atom != OPAQUE):
-            continue
-        if atom[0] == other[0] == "list" and atom[2]:
-            length, other_length = atom[1], other[1]
-            if isinstance(length, int) and isinstance(other_length, int) and length <= other_length:
-                continue
-        return False
+        longer = atom[0] == other[0] == "list" and atom[2] and atom[1] <= other[1]
+        if not (_is_free(atom, unbound) or longer or (atom == other and atom != OPAQUE)):
+            return False
     return True

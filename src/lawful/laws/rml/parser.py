@@ -5,9 +5,12 @@ Each kind of thing in a law has a parser of its own, over that of what stands in
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lawful.diagnostics import LawSourceError, Source, quoted
 from lawful.laws.rml.expression_parser import EXPRESSION_HINTS, ExpressionParser
 from lawful.laws.rml.lexer import CONSTANTS, keyword_hint
+from lawful.laws.rml.recursion import Step, run
 from lawful.laws.rml.syntax import (
     AnyOf,
     Data,
@@ -20,7 +23,14 @@ from lawful.laws.rml.syntax import (
     Specification,
 )
 from lawful.laws.rml.token_reader import NUMBERS, SyntaxFailure
-from lawful.laws.rml.trampoline import Step, run
+
+_END_HINTS = {
+    ")": "there is no `(` for it",
+    "}": "there is no `{` for it",
+    ":": "`:` belongs to a filter, as in `event >> A : B`",
+    ">>": "on the left of `>>` stands an event type, as in `event >> A`",
+    "else": "there is no `if` for it",
+}
 
 
 def parse(text: str, *, name: str = "<law>") -> Specification:
@@ -45,24 +55,12 @@ class _Parser(ExpressionParser):
             self.abandoned = None
             try:
                 if self.kind == "UID" and self._looks_like_declaration():
-                    name = self.token.text
-                    self.report(
-                        "rml-syntax",
-                        f"the name of an event type begins with a lower-case letter, found {quoted(name)}",
-                        self.token.span,
-                        f"did you mean `{name[0].lower()}{name[1:]}`?",
-                    )
+                    self._wrong_case("an event type", "lower", str.lower)
                     run(self.declaration())
                 elif self.kind == "UID":
                     equations.append(run(self.equation()))
                 elif self.kind == "LID" and self.peek() in ("=", "<"):
-                    name = self.token.text
-                    self.report(
-                        "rml-syntax",
-                        f"the name of an equation begins with an upper-case letter, found {quoted(name)}",
-                        self.token.span,
-                        f"did you mean `{name[0].upper()}{name[1:]}`?",
-                    )
+                    self._wrong_case("an equation", "upper", str.upper)
                     run(self.equation())
                 elif self.kind == "LID":
                     declaration = run(self.declaration())
@@ -71,7 +69,7 @@ class _Parser(ExpressionParser):
                         self.report(
                             "rml-declaration-order",
                             f"the event type `{declaration.name}` is declared after an equation",
-                            (declaration.span[0], declaration.span[0] + len(declaration.name)),
+                            declaration.name_span,
                             f"move it above the equation `{equations[0].name}`",
                         )
                 else:
@@ -82,6 +80,12 @@ class _Parser(ExpressionParser):
             except SyntaxFailure as failure:
                 self._recover(failure, start)
         return Specification(tuple(declarations), tuple(equations))
+
+    def _wrong_case(self, what: str, case: str, change: Callable[[str], str]) -> None:
+        name = self.token.text
+        message = f"the name of {what} begins with a {case}-case letter, found {quoted(name)}"
+        hint = f"did you mean `{change(name[0])}{name[1:]}`?"
+        self.report("rml-syntax", message.replace(" a upper", " an upper"), self.token.span, hint)
 
     def _looks_like_declaration(self) -> bool:
         return self.peek() in ("matches", "not") or (self.peek() == "(" and self.at in self.starts)
@@ -131,17 +135,7 @@ class _Parser(ExpressionParser):
 
     def end_of_statement(self) -> int:
         if self.kind != ";":
-            hint = EXPRESSION_HINTS.get(self.kind)
-            if self.kind == ")":
-                hint = "there is no `(` for it"
-            elif self.kind == "}":
-                hint = "there is no `{` for it"
-            elif self.kind == ":":
-                hint = "`:` belongs to a filter, as in `event >> A : B`"
-            elif self.kind == ">>":
-                hint = "on the left of `>>` stands an event type, as in `event >> A`"
-            elif self.kind == "else":
-                hint = "there is no `if` for it"
+            hint = _END_HINTS.get(self.kind, EXPRESSION_HINTS.get(self.kind))
             self.unexpected("`;`", hint)
         return self.advance().end
 

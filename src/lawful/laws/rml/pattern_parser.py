@@ -6,10 +6,9 @@ from typing import NoReturn
 
 from lawful.diagnostics import Span, quoted
 from lawful.laws.rml.lexer import CONSTANTS, KEYWORDS, Token
-from lawful.laws.rml.operators import DATA_LEVELS
-from lawful.laws.rml.syntax import AnyOf, ListPattern, Literal, Name, ObjectPattern, Pattern, Wildcard
+from lawful.laws.rml.recursion import Step
+from lawful.laws.rml.syntax import DATA_LEVELS, AnyOf, ListPattern, Literal, Name, ObjectPattern, Pattern, Wildcard
 from lawful.laws.rml.token_reader import NUMBERS, TokenReader
-from lawful.laws.rml.trampoline import Step
 
 
 class PatternParser(TokenReader):

@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from lawful.laws.rml import syntax
+from lawful.laws.rml import syntax, terms
+from lawful.laws.rml.equations import pattern_variables
+from lawful.laws.rml.terms import Ref
 from lawful.laws.rml.values import identical
 
-if TYPE_CHECKING:
-    from lawful.laws.rml.compiler import Direct
-
 PatternTree = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """A pattern of a declaration, all its variables being captures; one name may stand at several captures."""
+
+    tree: PatternTree
+    names: tuple[str, ...]  # the variable of each capture
 
 
 def match(tree: PatternTree, value: Any, captures: list[Any]) -> bool:
@@ -50,10 +58,34 @@ def _fits(wanted: int, is_open: bool, found: int) -> bool:
     return found >= max(wanted, 1) if is_open else found == wanted
 
 
+def fill(tree: PatternTree, of_capture: Callable[[int], PatternTree]) -> PatternTree:
+    """The pattern with other patterns in the places of its captures, which never stand inside a choice."""
+    kind = tree[0]
+    if kind == "capture":
+        return of_capture(tree[1])
+    if kind == "object":
+        return "object", tuple((key, fill(part, of_capture)) for key, part in tree[1])
+    if kind == "list":
+        return "list", tuple(fill(part, of_capture) for part in tree[1]), tree[2]
+    return tree
+
+
+def of_ref(ref: Ref, of_other: Callable[[Ref], PatternTree]) -> PatternTree:
+    """A reference as a pattern; `of_other` makes the pattern of what is neither a constant nor a pattern."""
+    kind = ref[0]
+    if kind == terms.CONSTANT:
+        return "literal", ref[2]
+    if kind == terms.OBJECT:
+        return "object", tuple((key, of_ref(part, of_other)) for key, part in ref[1])
+    if kind == terms.LIST:
+        return "list", tuple(of_ref(part, of_other) for part in ref[1]), ref[2]
+    return ref if ref == terms.WILDCARD else of_other(ref)
+
+
 def alternatives(pattern: syntax.Pattern) -> Iterable[syntax.Pattern]:
     """The pattern without choices that bind anything: one for each way, the choice written first varying slowest."""
     if isinstance(pattern, syntax.AnyOf):
-        if not _names(pattern):
+        if not pattern_variables(pattern):
             yield pattern
             return
         for option in pattern.options:
@@ -75,20 +107,6 @@ def _product(patterns: Iterable[syntax.Pattern]) -> Iterable[tuple[syntax.Patter
         options = tuple(alternatives(pattern))
         results = [(*done, option) for done in results for option in options]
     return results
-
-
-def _names(pattern: syntax.Pattern) -> bool:
-    match pattern:
-        case syntax.Name():
-            return True
-        case syntax.AnyOf(options):
-            return any(map(_names, options))
-        case syntax.ObjectPattern(fields):
-            return any(_names(part) for _, part in fields)
-        case syntax.ListPattern(items):
-            return any(map(_names, items))
-        case _:
-            return False
 
 
 def disjoint(a: PatternTree, b: PatternTree) -> bool:

@@ -18,13 +18,15 @@ from _thread import RLock
 from collections.abc import Callable
 from functools import cached_property
 from itertools import count
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from lawful.laws.rml import terms
-from lawful.laws.rml.compiler import CompiledLaw
+from lawful.laws.rml.compiler import CompiledLaw, compile_specification
 from lawful.laws.rml.dead_state import DeadStates
-from lawful.laws.rml.recursion import with_deep_recursion
-from lawful.laws.rml.stepper import Stepper, Unanswered
+from lawful.laws.rml.event_matcher import Unanswered
+from lawful.laws.rml.recursion import deep, with_deep_recursion
+from lawful.laws.rml.stepper import Stepper
+from lawful.laws.rml.syntax import Specification
 from lawful.laws.rml.terms import Ref, Term
 
 Answers = tuple[bool, ...]
@@ -57,16 +59,18 @@ _CANONICAL: Final = 1 << 40
 T = TypeVar("T")
 
 
-class TermShape:
+@deep
+def plan(specification: Specification) -> Planner:
+    """A planner for a specification that the checker has passed."""
+    return Planner(compile_specification(specification))
+
+
+class TermShape(NamedTuple):
     """A term with registers in the place of its data."""
 
-    __slots__ = ("id", "names", "size", "term")
-
-    def __init__(self, number: int, term: Term, names: tuple[str, ...]) -> None:
-        self.id = number
-        self.term = term
-        self.size = len(names)  # how many registers
-        self.names = names  # the variable behind each register, for messages; "" where there is none
+    id: int
+    term: Term
+    names: tuple[str, ...]  # the variable behind each register, for messages; "" where there is none
 
 
 class Planner:
@@ -275,7 +279,7 @@ class Planner:
 
 
 def _same(shape: TermShape) -> Recipe:
-    return "leaf", shape.id, tuple(("slot", i) for i in range(shape.size))
+    return "leaf", shape.id, tuple(("slot", i) for i in range(len(shape.names)))
 
 
 def machine_form(question: tuple[Any, ...]) -> Node:

@@ -16,14 +16,8 @@ _EVENT: Final = ("object", ())
 _MIDDLING: Final = 16
 
 
-class _Unknown:
-    """The value of a register of which nothing is known."""
-
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-UNKNOWN: Final = _Unknown()
+UNKNOWN: Final = object()
+"""The value of a register of which nothing is known."""
 
 
 class _NotKnown(Exception):
@@ -110,14 +104,5 @@ def _possible(planner: Planner, tree: str, shape: int, answers: Answers, known: 
 
 def _with_values(tree: patterns.PatternTree, fixed: dict[int, Any]) -> patterns.PatternTree:
     """A pattern whose captures have to be these values."""
-    if not fixed:
-        return tree
-    kind = tree[0]
-    if kind == "capture":
-        value = fixed.get(tree[1], UNKNOWN)
-        return tree if value is UNKNOWN else ("literal", value)
-    if kind == "object":
-        return "object", tuple((key, _with_values(part, fixed)) for key, part in tree[1])
-    if kind == "list":
-        return "list", tuple(_with_values(part, fixed) for part in tree[1]), tree[2]
-    return tree  # captures never stand inside a choice
+    known = {index: ("literal", value) for index, value in fixed.items() if value is not UNKNOWN}
+    return patterns.fill(tree, lambda index: known.get(index, ("capture", index))) if known else tree

@@ -25,19 +25,17 @@ def unpack(planner: Planner, packed: Packed) -> Recipe:
 
 
 def _renumbered(recipe: Recipe, number: Any) -> Recipe:
-    kind = recipe[0]
-    if kind == "leaf":
-        return kind, number(recipe[1]), recipe[2]
-    if kind == "instance_list":
-        entries = tuple((way, _renumbered(child, number)) for way, child in recipe[1])
-        return kind, entries, _renumbered(recipe[2], number)
-    if kind == "filter":
-        test = number(recipe[1][0]), recipe[1][1]
-        return kind, test, _renumbered(recipe[2], number), _renumbered(recipe[3], number)
-    if kind == "sequence":
-        cells = ((number(shape), operands) for shape, operands in recipe[2:])
-        return kind, _renumbered(recipe[1], number), *cells
-    return kind, _renumbered(recipe[1], number)
+    match recipe:
+        case "leaf", shape, operands:
+            return "leaf", number(shape), operands
+        case "instance_list", entries, core:
+            renumbered = tuple((way, _renumbered(child, number)) for way, child in entries)
+            return "instance_list", renumbered, _renumbered(core, number)
+        case "filter", (shape, operands), body, otherwise:
+            return "filter", (number(shape), operands), _renumbered(body, number), _renumbered(otherwise, number)
+        case kind, head, *cells:  # a sequence, or a closure, which has no cells
+            return kind, _renumbered(head, number), *((number(shape), operands) for shape, operands in cells)
+    raise ValueError(recipe)
 
 
 def _packed_term(term: Term) -> tuple[Any, ...]:

@@ -6,159 +6,24 @@ and only an intersection whose bindings disagree comes back for another (`soluti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from lawful.laws.rml import patterns, terms
-from lawful.laws.rml.compiler import CompiledLaw, Direct, Use
+from lawful.laws.rml import terms
+from lawful.laws.rml.compiler import CompiledLaw
+from lawful.laws.rml.event_matcher import NO_BINDINGS, NO_VALUE, SAME, Bindings, EventMatcher
 from lawful.laws.rml.terms import Ref, Term
-from lawful.laws.rml.values import UNDEFINED, NoValue, evaluate
 
-Question = tuple[Any, ...]
-MATCH = "match"  # (MATCH, pattern, ((capture, ref), ...)): does it match, these captures matching these values?
-SUB = "sub"  # (SUB, a, b): does the value a, as a pattern, match b?
-SAME = "same"  # (SAME, a, b): are two bindings of one variable the same?
-GUARD = "guard"  # (GUARD, ref): does the condition hold?
-
-Bindings = Mapping[int, Ref]
 Solution = tuple[Term, Bindings]
-_NOTHING: Bindings = {}
-_NO_VALUE: Ref = terms.constant(UNDEFINED)
 
 
-class Unanswered(Exception):
-    """The step needs the answer to a question that was not asked before."""
-
-    def __init__(self, question: Question) -> None:
-        self.question = question
-
-
-class Stepper:
-    """Runs one step along a path of given answers, up to the first question without one.
-
-    It can go on from there for a while as if the answer were no: most events concern only a few of many questions, and
-    to run the step once for each of them would take long. What it asks so is in `ahead`.
-    """
+class Stepper(EventMatcher):
+    """Runs one step along a path of given answers, up to the first question without one."""
 
     def __init__(self, compiled: CompiledLaw, answers: Sequence[bool], *, most_ahead: int = 0) -> None:
-        self.compiled = compiled
+        super().__init__(compiled, answers, most_ahead=most_ahead)
         self.terms = compiled.terms
-        self.ahead: list[Question] = []
-        self._most_ahead = most_ahead
-        self._answers = iter(answers)
-        self._known: dict[Question, bool] = {}
-        self._matched: list[int] = []
-        self._next_local = -1
         self._next_binder = compiled.variables
         self.names: dict[Ref, str] = {}  # what the law calls the data that this step handles
-
-    # -- asking -----------------------------------------------------------------------------------
-
-    def ask(self, question: Question) -> bool:
-        answer = self._known.get(question)
-        if answer is None:
-            answer = next(self._answers, None)
-            if answer is None:
-                if len(self.ahead) == self._most_ahead:
-                    raise Unanswered(question)
-                self.ahead.append(question)
-                answer = False
-            self._known[question] = answer
-        return answer
-
-    def _ask_match(self, pattern: int, constraints: tuple[tuple[int, Ref], ...]) -> bool:
-        table = self.compiled.patterns
-        if patterns.is_universal(table.trees[pattern]):
-            return True
-        if any(table.disjoint(pattern, other) for other in self._matched):
-            return False
-        matched = self.ask((MATCH, pattern, constraints))
-        if matched and pattern not in self._matched:
-            self._matched.append(pattern)
-        return matched
-
-    def holds(self, condition: Ref) -> bool:
-        """Does a condition hold? A variable that is not bound has no value there, and neither has a pattern."""
-        if not terms.is_ground(condition):
-            condition = _without_unknowns(condition)
-        if not terms.is_plain(condition):
-            return self.ask((GUARD, condition))
-        try:
-            return evaluate(terms.operand(condition), lambda part: part[1]) is True
-        except NoValue:
-            return False
-
-    # -- event types ------------------------------------------------------------------------------
-
-    def matches(self, name: str, args: tuple[Ref, ...]) -> Iterator[Bindings]:
-        """The ways in which the event is of this type, in order, each with the argument variables it binds."""
-        wanted = {variable for arg in args for variable in terms.ref_variables(arg)}
-        for clause in self.compiled.clauses[name, len(args)]:
-            scope = {
-                name: self._anonymous() if ref == terms.WILDCARD else ref
-                for name, ref in zip(clause.params, args, strict=True)
-            }
-            if clause.negated:
-                found = any(True for option in clause.options for _ in self._option(option, dict(scope)))
-                if not found and (clause.guard is None or self.holds(_resolve(clause.guard, scope, _NOTHING))):
-                    yield _NOTHING
-                continue
-            for option in clause.options:
-                names = dict(scope)
-                for bindings in self._option(option, names):
-                    if clause.guard is None or self.holds(_resolve(clause.guard, names, bindings)):
-                        yield {variable: ref for variable, ref in bindings.items() if variable in wanted}
-
-    def _behind(self, name: str, names: dict[str, Ref]) -> Ref:
-        """What stands behind a name of a declaration; one that is no parameter is a variable of its own."""
-        ref = names.get(name)
-        if ref is None:
-            ref = names[name] = self._anonymous()
-        return ref
-
-    def _anonymous(self) -> Ref:
-        """A variable that nothing else can name."""
-        self._next_local -= 1
-        return terms.VARIABLE, self._next_local
-
-    def _option(self, option: Direct | Use, names: dict[str, Ref]) -> Iterator[Bindings]:
-        if isinstance(option, Use):
-
-            def resolve(ref: Ref) -> Ref:
-                if ref[0] == terms.VARIABLE:
-                    return self._behind(ref[1], names)
-                return terms.rebuild(ref, resolve)
-
-            yield from self.matches(option.name, tuple(map(resolve, option.args)))
-            return
-        bindings = self._direct(option, names)
-        if bindings is not None:
-            yield bindings
-
-    def _direct(self, option: Direct, names: dict[str, Ref]) -> Bindings | None:
-        refs = [self._behind(name, names) for name in option.names]
-        if any(ref[0] in (terms.OBJECT, terms.LIST, terms.CONSTANT) for ref in refs):
-            tree, refs = _with_patterns(option.tree, refs)
-            pattern = self.compiled.patterns.number(tree, len(refs))
-        else:
-            pattern = self.compiled.patterns.number_of(option)
-        constraints: list[tuple[int, Ref]] = []
-        repeated: list[tuple[Ref, Ref]] = []
-        bindings: dict[int, Ref] = {}
-        for index, ref in enumerate(refs):
-            capture: Ref = (terms.CAPTURE, pattern, index)
-            if ref[0] == terms.VARIABLE:
-                if ref[1] in bindings:
-                    repeated.append((bindings[ref[1]], capture))
-                else:
-                    bindings[ref[1]] = capture
-            elif terms.is_ground(ref):
-                constraints.append((index, ref))
-            elif ref != terms.WILDCARD:
-                return None  # arithmetic over a variable without a value
-        if not self._ask_match(pattern, tuple(constraints)):
-            return None
-        return bindings if all(self.ask((SUB, first, other)) for first, other in repeated) else None
 
     # -- trace expressions: may it end here? ------------------------------------------------------
 
@@ -208,7 +73,7 @@ class Stepper:
                 return self.terms.empty, bindings
             return None
         if op == terms.ALL:
-            return term, _NOTHING
+            return term, NO_BINDINGS
         if op == terms.OR:
             for part in args:
                 solution = self.first(part)
@@ -237,7 +102,7 @@ class Stepper:
     def _first_of_all(self, term: Term) -> Solution | None:
         """The first step of each operand, which is the answer unless their bindings disagree."""
         results = []
-        bindings = _NOTHING
+        bindings = NO_BINDINGS
         for part in term.args:
             solution = self.first(part)
             if solution is None:
@@ -251,7 +116,7 @@ class Stepper:
 
     def _first_filtered(self, term: Term) -> Solution | None:
         if self._lets_all_pass(term):
-            return term, _NOTHING
+            return term, NO_BINDINGS
         name, refs, body, otherwise = term.args
         matched = next(self.matches(name, refs), None)
         solution = self.first(otherwise if matched is None else body)
@@ -287,7 +152,7 @@ class Stepper:
             if solution is not None:
                 yield solution
         elif op == terms.AND:
-            for parts, bindings in self._agreeing(args, _NOTHING):
+            for parts, bindings in self._agreeing(args, NO_BINDINGS):
                 yield self.terms.both(*parts), bindings
         elif op == terms.FILTER:
             yield from self._filter(term)
@@ -336,7 +201,7 @@ class Stepper:
 
     def _filter(self, term: Term) -> Iterator[Solution]:
         if self._lets_all_pass(term):
-            yield term, _NOTHING
+            yield term, NO_BINDINGS
             return
         name, refs, body, otherwise = term.args
         matched = next(self.matches(name, refs), None)
@@ -393,7 +258,7 @@ class Stepper:
         name, args = call.args
         equation = self.compiled.equations[name]
         # Arguments are evaluated now: arithmetic over a variable that has no value yet has none either.
-        args = tuple(_NO_VALUE if ref[0] == terms.OPERATION and not terms.is_ground(ref) else ref for ref in args)
+        args = tuple(NO_VALUE if ref[0] == terms.OPERATION and not terms.is_ground(ref) else ref for ref in args)
         values: dict[int, Ref] = dict(zip(equation.params, args, strict=True))
         for ref, param in zip(args, equation.names, strict=True):
             self.names.setdefault(ref, param)
@@ -408,52 +273,6 @@ class Stepper:
         return self.terms.map_refs(equation.body, lambda ref, op: terms.replace(ref, values), binder)
 
 
-def _without_unknowns(condition: Ref) -> Ref:
-    if condition[0] == terms.OPERATION:
-        return terms.rebuild(condition, _without_unknowns)
-    return condition if terms.is_ground(condition) else _NO_VALUE
-
-
 def _more(count: Ref) -> Ref:
     """The condition of ``A{n}`` to step: n > 0."""
     return terms.OPERATION, ">", count, terms.constant(0)
-
-
-def _resolve(ref: Ref, names: Mapping[str, Ref], bindings: Bindings) -> Ref:
-    """A guard of a declaration over what stands behind its names."""
-    if ref[0] == terms.VARIABLE:
-        behind = names.get(ref[1], ref)
-        return bindings.get(behind[1], behind) if behind[0] == terms.VARIABLE else behind
-    return terms.rebuild(ref, lambda part: _resolve(part, names, bindings))
-
-
-def _with_patterns(tree: patterns.PatternTree, refs: Sequence[Ref]) -> tuple[patterns.PatternTree, list[Ref]]:
-    """Put arguments that are patterns or constants into the tree itself, and number the captures anew."""
-    kept: list[Ref] = []
-
-    def from_ref(ref: Ref) -> patterns.PatternTree:
-        if ref[0] == terms.CONSTANT:
-            return "literal", ref[2]
-        if ref[0] == terms.OBJECT:
-            return "object", tuple((key, from_ref(part)) for key, part in ref[1])
-        if ref[0] == terms.LIST:
-            return "list", tuple(map(from_ref, ref[1])), ref[2]
-        if ref == terms.WILDCARD:
-            return ref
-        kept.append(ref)
-        return "capture", len(kept) - 1
-
-    def change(node: patterns.PatternTree) -> patterns.PatternTree:
-        if node[0] == "capture":
-            ref = refs[node[1]]
-            if ref == terms.WILDCARD:  # keeps its capture, so that `add(x, _)` and `add(x, y)` ask the same pattern
-                kept.append(ref)
-                return "capture", len(kept) - 1
-            return from_ref(ref)
-        if node[0] == "object":
-            return "object", tuple((key, change(part)) for key, part in node[1])
-        if node[0] == "list":
-            return "list", tuple(map(change, node[1])), node[2]
-        return node
-
-    return change(tree), kept

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from lawful.laws.protocol import Event
 from lawful.laws.rml import patterns, syntax
-from lawful.laws.rml.compiler import Direct
-from lawful.laws.rml.equations import declared, preorder
-from lawful.laws.rml.recursion import with_deep_recursion
-
-if TYPE_CHECKING:
-    from lawful.laws.rml.law import RmlLaw
+from lawful.laws.rml.compiler import CompiledLaw
+from lawful.laws.rml.equations import declared, uses
+from lawful.laws.rml.patterns import Direct
+from lawful.laws.rml.recursion import deep, with_deep_recursion
 
 Path = tuple[str | int, ...]
 
@@ -29,18 +27,18 @@ class _Place(NamedTuple):
     captures: int
 
 
-def subjects(law: RmlLaw) -> RmlSubjects | None:
+@deep
+def subjects(compiled: CompiledLaw, specification: syntax.Specification) -> RmlSubjects | None:
     """None unless each event that the law names binds one object, and no event two different ones.
 
     The object is the receiver, the result or an argument. That the law says the same of each for itself is not proved:
     whoever has it judged on some of the objects means that it does.
     """
-    own = declared(law.specification)
-    used = (node for equation in law.specification.equations for node in preorder(equation.body))
-    if any(isinstance(node, syntax.Event | syntax.Filter) and _key(node.use) not in own for node in used):
+    own = declared(specification)
+    if any(use.key not in own for use in uses(*specification.bodies)):
         return None  # it is about any event
     places: list[_Place] = []
-    for key, group in law.planner.compiled.clauses.items():
+    for key, group in compiled.clauses.items():
         for clause in group if key in own else ():
             if clause.negated:
                 return None
@@ -56,10 +54,6 @@ def subjects(law: RmlLaw) -> RmlSubjects | None:
             if one.path != other.path and not patterns.disjoint(one.tree, other.tree):
                 return None
     return RmlSubjects(tuple(places)) if places else None
-
-
-def _key(use: syntax.EventUse) -> tuple[str, int]:
-    return use.name, len(use.args)
 
 
 def _captures(tree: patterns.PatternTree, path: Path) -> Iterator[Path]:
@@ -94,7 +88,7 @@ class RmlSubjects:
         key = (event.get("event"), event.get("name"))
         try:
             places = self._known.get(key)
-        except TypeError:  # a kind or a name that is no word
+        except TypeError:  # a kind or a name that is not text
             places = self._places
         if places is None:
             if len(self._known) >= _MOST_KNOWN:

@@ -9,6 +9,15 @@ Span = tuple[int, int]
 
 Scalar = str | int | float | bool | None
 
+# How tightly operators bind, loosest first; all are left-associative. Concatenation binds tighter and has no symbol.
+EXPRESSION_LEVELS: dict[str, int] = {"|": 1, "\\/": 2, "/\\": 3}
+# Each operator on its own level, as in the original: `12/2*3` is 2, `10-2+3` is 5.
+DATA_LEVELS: dict[str, int] = {
+    op: level for level, op in enumerate(("||", "&&", "!=", "==", ">=", ">", "<=", "<", "-", "+", "/", "*", "neg", "^"))
+}
+FUNCTIONS: dict[str, int] = {"abs": 1, "sin": 1, "cos": 1, "tan": 1, "min": 2, "max": 2}
+"""The functions of data, and how many arguments each takes."""
+
 
 class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """A part of a law. Two are equal if they say the same, wherever they stand.
@@ -103,6 +112,14 @@ class EventUse(Node, frozen=True, eq=False):
     name: str
     args: tuple[Argument, ...] = ()
 
+    @property
+    def key(self) -> EventKey:
+        return self.name, len(self.args)
+
+
+EventKey = tuple[str, int]
+"""An event type: its name and how many arguments it takes."""
+
 
 class Declaration(Node, frozen=True, eq=False):
     """``name(params) [not] matches body [with guard];`` where the body is a pattern or event types in order."""
@@ -113,85 +130,107 @@ class Declaration(Node, frozen=True, eq=False):
     body: Pattern | tuple[EventUse, ...]
     guard: Data | None
 
+    @property
+    def key(self) -> EventKey:
+        return self.name, len(self.params)
+
+    @property
+    def uses(self) -> tuple[EventUse, ...]:
+        """The event types that it is derived from; none if it has a pattern."""
+        return self.body if isinstance(self.body, tuple) else ()
+
+    @property
+    def name_span(self) -> Span:
+        return self.span[0], self.span[0] + len(self.name)
+
 
 # -- trace expressions ---------------------------------------------------------------------------
 
 
-class Empty(Node, frozen=True, eq=False):
+class Trace(Node, frozen=True, eq=False):
+    """What all trace expressions have."""
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The expressions directly inside this one, left to right."""
+        parts = (getattr(self, name) for name in self.__struct_fields__)
+        return tuple(part for part in parts if isinstance(part, Trace))  # type: ignore[misc]
+
+
+class Empty(Trace, frozen=True, eq=False):
     """``empty``."""
 
 
-class All(Node, frozen=True, eq=False):
+class All(Trace, frozen=True, eq=False):
     """``all``."""
 
 
-class Event(Node, frozen=True, eq=False):
+class Event(Trace, frozen=True, eq=False):
     """One event of a type."""
 
     use: EventUse
 
 
-class Concat(Node, frozen=True, eq=False):
+class Infix(Trace, frozen=True, eq=False):
+    """What stands between two operands."""
+
     left: Expression
     right: Expression
 
 
-class And(Node, frozen=True, eq=False):
+class Concat(Infix, frozen=True, eq=False):
+    """``A B``."""
+
+
+class And(Infix, frozen=True, eq=False):
     r"""``A /\ B``."""
 
-    left: Expression
-    right: Expression
 
-
-class Or(Node, frozen=True, eq=False):
+class Or(Infix, frozen=True, eq=False):
     r"""``A \/ B``."""
 
-    left: Expression
-    right: Expression
 
-
-class Shuffle(Node, frozen=True, eq=False):
+class Shuffle(Infix, frozen=True, eq=False):
     """``A | B``."""
 
-    left: Expression
-    right: Expression
 
+class Postfix(Trace, frozen=True, eq=False):
+    """What follows its only operand."""
 
-class Star(Node, frozen=True, eq=False):
     body: Expression
 
 
-class Plus(Node, frozen=True, eq=False):
-    body: Expression
+class Star(Postfix, frozen=True, eq=False):
+    """``A*``."""
 
 
-class Optional(Node, frozen=True, eq=False):
+class Plus(Postfix, frozen=True, eq=False):
+    """``A+``."""
+
+
+class Optional(Postfix, frozen=True, eq=False):
     """``A?``."""
 
-    body: Expression
 
-
-class Closure(Node, frozen=True, eq=False):
+class Closure(Postfix, frozen=True, eq=False):
     """``A!``: every prefix too."""
 
-    body: Expression
 
-
-class Times(Node, frozen=True, eq=False):
+class Times(Trace, frozen=True, eq=False):
     """``A{n}``."""
 
     body: Expression
     count: int
 
 
-class Let(Node, frozen=True, eq=False):
+class Let(Trace, frozen=True, eq=False):
     """``{let x, y; A}``."""
 
     names: tuple[str, ...]
     body: Expression
 
 
-class Filter(Node, frozen=True, eq=False):
+class Filter(Trace, frozen=True, eq=False):
     """``use >> body : otherwise``; without ``:`` the rest is ``all``."""
 
     use: EventUse
@@ -199,37 +238,20 @@ class Filter(Node, frozen=True, eq=False):
     otherwise: Expression | None
 
 
-class EquationCall(Node, frozen=True, eq=False):
+class EquationCall(Trace, frozen=True, eq=False):
     """``G<args>``, or just ``G``."""
 
     name: str
     args: tuple[Data, ...] = ()
 
 
-class If(Node, frozen=True, eq=False):
+class If(Trace, frozen=True, eq=False):
     condition: Data
     then: Expression
     otherwise: Expression
 
 
-Expression = (
-    Empty
-    | All
-    | Event
-    | Concat
-    | And
-    | Or
-    | Shuffle
-    | Star
-    | Plus
-    | Optional
-    | Closure
-    | Times
-    | Let
-    | Filter
-    | EquationCall
-    | If
-)
+Expression = Empty | All | Event | Infix | Postfix | Times | Let | Filter | EquationCall | If
 
 
 class Equation(Node, frozen=True, eq=False):
@@ -237,9 +259,17 @@ class Equation(Node, frozen=True, eq=False):
     params: tuple[str, ...]
     body: Expression
 
+    @property
+    def name_span(self) -> Span:
+        return self.span[0], self.span[0] + len(self.name)
+
 
 class Specification(msgspec.Struct, frozen=True):
     """A whole law, parsed."""
 
     declarations: tuple[Declaration, ...]
     equations: tuple[Equation, ...]
+
+    @property
+    def bodies(self) -> tuple[Expression, ...]:
+        return tuple(equation.body for equation in self.equations)

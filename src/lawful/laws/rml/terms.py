@@ -105,7 +105,7 @@ NARY: Final = (OR, SHUFFLE, AND)
 WITH_REFS: Final = (EVENT, FILTER, CALL, TEST)
 
 Change = Callable[[Ref, str], Ref]
-"""A change of references, told the operator of the term they stand in."""
+"""A change of references; its second argument is the operator of the term that holds the reference."""
 
 
 class Term:

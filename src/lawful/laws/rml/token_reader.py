@@ -1,4 +1,4 @@
-"""The tokens of a law, one after the other, and what is said about those that do not fit."""
+"""Reads the tokens of a law one after the other, and words the errors about those that do not fit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from lawful.diagnostics import Diagnostic, Span, quoted
 from lawful.laws.rml.lexer import KEYWORDS, Token, keyword_hint, tokenize
-from lawful.laws.rml.trampoline import Failure
+from lawful.laws.rml.recursion import Failure
 
 MAX_NESTING = 2_000
 """Groups, filters, branches or postfix operators inside each other; flat chains of operators may be of any length."""

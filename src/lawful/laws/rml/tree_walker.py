@@ -16,18 +16,17 @@ _QUESTIONS: Final = frozenset(("match", "sub", "same", "guard"))
 class TreeNode:
     """A node of a decision tree; its branches are built when they are first taken."""
 
-    __slots__ = ("answers", "kind", "no", "payload", "shape", "tree", "triggers", "yes")
+    __slots__ = ("answers", "kind", "no", "question", "shape", "tree", "triggers", "yes")
 
     def __init__(self, planner: Planner, tree: str, shape: int, answers: tuple[bool, ...]) -> None:
-        kind, *payload = planner.node(tree, shape, answers)
-        self.kind: str = kind
-        self.payload: Any = tuple(payload)
+        self.question = planner.node(tree, shape, answers)  # or an end
+        self.kind: str = self.question[0]
         self.tree = tree
         self.shape = shape
         self.answers = answers
         self.yes: TreeNode | None = None
         self.no: TreeNode | None = None
-        self.triggers: tuple[Trigger, ...] | None = None  # at an end: what was asked of the event on the way here
+        self.triggers: tuple[Trigger, ...] | None = None  # at an end: the questions about the event on the way here
 
     def branch(self, planner: Planner, answer: bool) -> TreeNode:
         found = self.yes if answer else self.no
@@ -93,10 +92,7 @@ class TreeWalker:
 
     # -- trees ------------------------------------------------------------------------------------
 
-    def _answer(self, node: TreeNode, registers: tuple[Any, ...]) -> bool:
-        return self._answered((node.kind, *node.payload), registers)
-
-    def _answered(self, question: tuple[Any, ...], registers: tuple[Any, ...]) -> bool:
+    def _answer(self, question: tuple[Any, ...], registers: tuple[Any, ...]) -> bool:
         kind = question[0]
         if kind == "match":
             _, pattern, constraints = question
@@ -111,27 +107,29 @@ class TreeWalker:
 
     def _end(self, trees: dict[int, TreeNode], tree: str, leaf: Leaf) -> TreeNode:
         """Walk a leaf's tree with the present event to its end."""
-        node = trees.get(leaf.shape)
-        if node is None:
-            node = trees[leaf.shape] = TreeNode(self._planner, tree, leaf.shape, ())
+        node = self._tree_root(trees, tree, leaf.shape)
         while node.kind in _QUESTIONS:
-            node = node.branch(self._planner, self._answer(node, leaf.registers))
+            node = node.branch(self._planner, self._answer(node.question, leaf.registers))
+        return node
+
+    def _tree_root(self, trees: dict[int, TreeNode], tree: str, shape: int) -> TreeNode:
+        node = trees.get(shape)
+        if node is None:
+            node = trees[shape] = TreeNode(self._planner, tree, shape, ())
         return node
 
     def _end_if_unmatched(self, leaf: Leaf) -> TreeNode:
         """The end of a leaf's tree for an event that matches nothing it asks for, with what it asked on the way."""
-        node = self._step_trees.get(leaf.shape)
-        if node is None:
-            node = self._step_trees[leaf.shape] = TreeNode(self._planner, STEP, leaf.shape, ())
+        node = self._tree_root(self._step_trees, STEP, leaf.shape)
         asked: list[Trigger] = []
         while node.kind in _QUESTIONS:
             answer = False
             if node.kind == "match":
-                pattern, constraints = node.payload
+                _, pattern, constraints = node.question
                 kind = (pattern, tuple(index for index, _ in constraints))
                 asked.append((kind, tuple(operand for _, operand in constraints)))
             else:
-                answer = self._answer(node, leaf.registers)
+                answer = self._answer(node.question, leaf.registers)
             node = node.branch(self._planner, answer)
         if node.triggers is None:
             node.triggers = tuple(asked)

@@ -27,7 +27,7 @@ class Undefined:
 UNDEFINED: Final = Undefined()
 
 MAX_BITS: Final = 10_000
-"""An integer of more bits than this is no result: event data must not be able to stop a monitor."""
+"""Operations give no integers of more bits: event data must not be able to stop a monitor."""
 
 
 def identical(a: Any, b: Any) -> bool:
@@ -115,7 +115,7 @@ _SYMBOLS: Final = {"neg": "-"}
 
 
 def apply(op: str, *operands: Any) -> Any:
-    """One operation on values; raises NoValue where there is none."""
+    """One operation on values. Raises NoValue if it has no value."""
     for operand in operands:
         if operand is UNDEFINED:
             raise NoValue("an operand has no value")

@@ -8,95 +8,105 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from lawful.sources.actors.groups import NOBODY, Party, program_frame, self_of
-from lawful.sources.actors.tables import Table
+from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python.tracer_protocol import Event
 
 if TYPE_CHECKING:
-    from lawful.sources.actors.messages import Exchange
-    from lawful.sources.actors.specs import Spec
+    from lawful.sources.actors.message_specs import MessageSpec
+    from lawful.sources.actors.messages import MessageSource
 
-Side = tuple[int, tuple[str, ...], Any, bool] | None
+CallerRole = tuple[int, tuple[str, ...], Any, bool] | None
 """Who is at work in a frame: a kind, the groups, the id of the group if it is a module, and is there an object?"""
 
-_SOMEBODY, _OBJECT, _OUTSIDE, _MODULE = range(4)  # as in crossing.c
+_SOMEBODY, _OBJECT, _OUTSIDE, _MODULE = range(4)  # as in group_calls.c
 _OF_CALLER, _OF_TARGET, _OF_ALL = range(3)
 _DEEPEST: Final = 200  # frames
-_KEEN: Final = 200  # times that something may be learned from a call of a method; then of one in so many, because
-_SELDOM: Final = 64  # there must be something about it that cannot be learned
-_MOST_EVENTS: Final = 8
+_EAGER_LIMIT: Final = (
+    200  # times that something may be learned from a call of a method; then of one in so many, because
+)
+_LATER_RATE: Final = 64  # there must be something about it that cannot be learned
+_MAX_EVENTS: Final = 8
 
 Pattern = tuple[tuple[tuple[Event, int], ...], Any, int]
 
 
-class Crossings:
+class GroupCalls:
     """What Python has found out about calls."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self.owners: Table[dict[int, Any]] = Table()  # of code, by classes: sides
-        self.doors: Table[tuple[bool, dict[Side, dict[int, Any]]]] = Table()  # of code: methods? by sides and classes
-        self._types: Table[Table[Side]] = Table()
-        self._patterns: Table[dict[Side, Table[Pattern]]] = Table()
+    def __init__(self, messages: MessageSource) -> None:
+        self._messages = messages
+        self.callers: WeakTable[dict[int, Any]] = WeakTable()  # of code, by classes: sides
+        self.entry_points: WeakTable[tuple[bool, dict[CallerRole, dict[int, Any]]]] = (
+            WeakTable()
+        )  # of code: methods? by sides and classes
+        self._types: WeakTable[WeakTable[CallerRole]] = WeakTable()
+        self._patterns: WeakTable[dict[CallerRole, WeakTable[Pattern]]] = WeakTable()
         self.asked: Counter[int] = Counter()  # by the ids of code objects
 
-    def open(self, code: CodeType, *, method: bool) -> None:
+    def add_entry_point(self, code: CodeType, *, method: bool) -> None:
         """Calls of this code may be messages."""
         varied = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount
         if not varied and (code.co_argcount or not method):
-            self.doors.put(code, (method, {}))
+            self.entry_points.put(code, (method, {}))
             self._patterns.put(code, {})
-            self._exchange.post.calls = True
+            self._messages.message_cache.has_group_calls = True
 
     def learn(
-        self, code: CodeType, specs: tuple[Spec, ...], sender: Party, receiver: Party, target: Any, args: Any
+        self, code: CodeType, specs: tuple[MessageSpec, ...], sender: Party, receiver: Party, target: Any, args: Any
     ) -> None:
         """From now on the C core sees to such calls."""
-        door, bench = self.doors.get(code), self._exchange.bench
+        entry_point, inline_judge = self.entry_points.get(code), self._messages.inline_judge
         self.asked[id(code)] += 1
         asked = self.asked[id(code)]
-        if door is None or bench is None or (asked > _KEEN and asked % _SELDOM):
+        if entry_point is None or inline_judge is None or (asked > _EAGER_LIMIT and asked % _LATER_RATE):
             return
-        self._exchange.learn_kinds(args)
-        found, side = self._caller(code)
-        if not found or (side is not None and side[0] == _OBJECT and sender.object is target):
+        self._messages.learn_types(args)
+        found, role = self._caller(code)
+        if not found or (role is not None and role[0] == _OBJECT and sender.object is target):
             return
-        heads = self._exchange.heads(specs, sender, receiver, target)
-        given = tuple(self._template(head, spec, sender, receiver) for head, spec in self._with_specs(heads, specs))
-        if len(heads) > _MOST_EVENTS or [self._filled(each, sender, target) for each in given] != heads:
+        headers = self._messages.events.headers(specs, sender, receiver, target)
+        given = tuple(
+            self._template(header, spec, sender, receiver) for header, spec in self._with_specs(headers, specs)
+        )
+        if len(headers) > _MAX_EVENTS or [self._filled(each, sender, target) for each in given] != headers:
             return
-        turns, version = bench.turns(heads) if heads else (None, 0 if bench.court is None else bench.court.version)
+        inline_steps, version = (
+            inline_judge.inline_steps(headers)
+            if headers
+            else (None, 0 if inline_judge.inline_check is None else inline_judge.inline_check.version)
+        )
         patterns = self._patterns.get(code)
         assert patterns is not None
-        if side not in patterns:
-            patterns[side] = Table()
-            door[1][side] = patterns[side].entries
-        patterns[side].put(type(target), (given, turns, version))
+        if role not in patterns:
+            patterns[role] = WeakTable()
+            entry_point[1][role] = patterns[role].entries
+        patterns[role].put(type(target), (given, inline_steps, version))
 
-    def _with_specs(self, heads: list[Event], specs: tuple[Spec, ...]) -> list[tuple[Event, Spec]]:
+    def _with_specs(self, headers: list[Event], specs: tuple[MessageSpec, ...]) -> list[tuple[Event, MessageSpec]]:
         """Each with the message of a view that it is: they are in the same order."""
         found, rest = [], iter(specs)
-        for head in heads:
+        for header in headers:
             for spec in rest:
-                if (spec.direction, spec.name, spec.reply) == (head["event"], head["name"], False) and (
-                    spec.group is None or spec.group == head["group"]
+                if (spec.direction, spec.name, spec.reply) == (header["event"], header["name"], False) and (
+                    spec.group is None or spec.group == header["group"]
                 ):
-                    found.append((head, spec))
+                    found.append((header, spec))
                     break
         return found
 
-    def _template(self, head: Event, spec: Spec, sender: Party, receiver: Party) -> tuple[Event, int]:
+    def _template(self, header: Event, spec: MessageSpec, sender: Party, receiver: Party) -> tuple[Event, int]:
         party = sender if spec.direction == "send" else receiver
-        begin = {key: head[key] for key in ("event", "name", "group")}
+        begin = {key: header[key] for key in ("event", "name", "group")}
         if party.key is not None and party.key is party.object:
             return begin, _OF_CALLER if party is sender else _OF_TARGET
-        return begin | {"groupId": head["groupId"]}, _OF_ALL
+        return begin | {"groupId": header["groupId"]}, _OF_ALL
 
     def _filled(self, given: tuple[Event, int], sender: Party, target: Any) -> Event:
         """What the C core will make of it."""
         begin, whose = given
         event = dict(begin)
-        caller = None if sender.object is None else self._exchange.identity(sender.object)
-        called = None if target is None else self._exchange.identity(target)
+        caller = None if sender.object is None else self._messages.events.identity(sender.object)
+        called = None if target is None else self._messages.events.identity(target)
         if whose != _OF_ALL:
             event["groupId"] = caller if whose == _OF_CALLER else called
         if called is not None:
@@ -107,7 +117,7 @@ class Crossings:
 
     # -- who calls --------------------------------------------------------------------------------
 
-    def _caller(self, callee: CodeType) -> tuple[bool, Side]:
+    def _caller(self, callee: CodeType) -> tuple[bool, CallerRole]:
         """The side of who calls, if it may be known by what is on the stack; those of all frames on the way."""
         frame = program_frame()
         if frame is not None and frame.f_code is callee:
@@ -115,22 +125,22 @@ class Crossings:
         for _ in range(_DEEPEST):
             if frame is None:
                 break
-            side = self._side(frame)
-            if side is not None and side[0] != _SOMEBODY:
-                return True, side
+            role = self._role(frame)
+            if role is not None and role[0] != _SOMEBODY:
+                return True, role
             frame = frame.f_back
         return True, None
 
-    def _side(self, frame: FrameType) -> Side:
+    def _role(self, frame: FrameType) -> CallerRole:
         code = frame.f_code
         types = self._types.get(code)
         if types is None:
-            types = self._types.put(code, Table())
-            self.owners.put(code, types.entries)
+            types = self._types.put(code, WeakTable())
+            self.callers.put(code, types.entries)
         return types.put(type(_candidate(frame)), self._found(frame))
 
-    def _found(self, frame: FrameType) -> Side:
-        groups = self._exchange.groups_of
+    def _found(self, frame: FrameType) -> CallerRole:
+        groups = self._messages.groups_of
         owner = self_of(frame)
         if owner is not None:
             names, outside = groups.of_type(type(owner))
@@ -140,10 +150,10 @@ class Crossings:
                 party = groups.of_object(owner)
                 if party is NOBODY:
                     return _OUTSIDE, (), None, True
-                return _MODULE, party.names, self._exchange.number(party), True
+                return _MODULE, party.names, self._messages.events.number(party), True
         module = groups.of_module(str(frame.f_globals.get("__name__", "")))
         if module is not None:
-            return _MODULE, module.names, self._exchange.number(module), owner is not None
+            return _MODULE, module.names, self._messages.events.number(module), owner is not None
         return None if owner is None else (_SOMEBODY, (), None, True)
 
 

@@ -11,13 +11,13 @@ from fnmatch import translate
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from lawful.sources.actors.tables import Table
+from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python import names
 from lawful.sources.python.monitoring_hooks import OWN_FOLDER
 
 if TYPE_CHECKING:
     from lawful.laws.grammar.groups import Binding
-    from lawful.sources.actors.specs import Specs
+    from lawful.sources.actors.message_specs import MessageSpecs
 
 _DEEPEST: Final = 200
 """Frames among which the one is looked for that sends."""
@@ -80,7 +80,7 @@ NOBODY: Final = Party((), None)
 class Groups:
     """Finds the group of an object, of a task, and of whoever is about to send something."""
 
-    def __init__(self, bindings: Mapping[str, Sequence[Binding]], specs: Specs, main: str | None) -> None:
+    def __init__(self, bindings: Mapping[str, Sequence[Binding]], specs: MessageSpecs, main: str | None) -> None:
         self._specs = specs
         self._main = main
         self.seen: set[tuple[str, Binding]] = set()
@@ -96,13 +96,13 @@ class Groups:
         """Does it depend on the stack who sends?"""
         self.plain_calls = self.walks and not self.tasks and not self.actors
         """Does it depend on nothing else?"""
-        self._types: Table[tuple[tuple[str, ...], bool]] = Table()
+        self._types: WeakTable[tuple[tuple[str, ...], bool]] = WeakTable()
         self._matches = {
             binding: re.compile(translate(binding.target)).match for _, binding in self._bindings.get("task", ())
         }
-        self._coroutines: Table[dict[tuple[str, str], frozenset[Binding]]] = Table()
-        self._of_tasks: Table[Party] = Table()
-        self._of_objects: Table[Party] = Table()
+        self._coroutines: WeakTable[dict[tuple[str, str], frozenset[Binding]]] = WeakTable()
+        self._of_tasks: WeakTable[Party] = WeakTable()
+        self._of_objects: WeakTable[Party] = WeakTable()
         self._of_modules: dict[str, Party | None] = {}
         self._threads: dict[int, tuple[Any, Party]] = {}
         self.ray: Callable[[], Party] | None = None
@@ -164,7 +164,7 @@ class Groups:
         return party
 
     @property
-    def parties(self) -> Table[Party]:
+    def parties(self) -> WeakTable[Party]:
         """Of tasks, as far as they are known."""
         return self._of_tasks
 

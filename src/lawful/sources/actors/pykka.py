@@ -6,40 +6,41 @@ import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
-from lawful.sources.actors.items import Item, read
+from lawful.sources.actors.queue_items import QueueItem, read
 from lawful.sources.python.tracer_protocol import Want
 
 if TYPE_CHECKING:
-    from lawful.sources.actors.messages import Answer, Call, Exchange
+    from lawful.sources.actors.message_events import Answer, PendingReply
+    from lawful.sources.actors.messages import MessageSource
 
 _MOST_ASKED: Final = 10_000  # questions that nobody has answered
 
 
-class Actors:
+class PykkaActors:
     """A message is told when an actor's reference is told or asked something, in the thread that does so."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._asked: OrderedDict[int, tuple[Any, Call]] = OrderedDict()  # by the ids of messages
+    def __init__(self, messages: MessageSource) -> None:
+        self._messages = messages
+        self._asked: OrderedDict[int, tuple[Any, PendingReply]] = OrderedDict()  # by the ids of messages
         self._ids: dict[str, Any] = {}  # of actors, by their names: a reference outlives its actor
         self._ready = False
 
     def register(self) -> None:
-        exchange = self._exchange
-        if not exchange.groups_of.actors:
+        messages = self._messages
+        if not messages.groups_of.actors:
             return
-        exchange.carries("pykka._ref", "ActorRef.tell", self._tell)
-        exchange.carries("pykka._ref", "ActorRef.ask", self._ask)
-        if exchange.specs.replies:
-            exchange.carries("pykka._actor", "Actor._handle_receive", self._handles, Want.ON_RETURN)
+        messages.carries("pykka._ref", "ActorRef.tell", self._tell)
+        messages.carries("pykka._ref", "ActorRef.ask", self._ask)
+        if messages.specs.replies:
+            messages.carries("pykka._actor", "Actor._handle_receive", self._handles, Want.ON_RETURN)
 
     def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        answer = self._told(args[0], args[1], answerable=False)
+        answer = self._report(args[0], args[1], answerable=False)
         return None if answer is None else (answer[0], None)
 
     def _ask(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         message: Any = args[1]
-        answer = self._told(args[0], message, answerable=True)
+        answer = self._report(args[0], message, answerable=True)
         if answer is None:
             return None
         call: Any = answer[1]
@@ -49,39 +50,40 @@ class Actors:
                 self._asked.popitem(last=False)
         return answer[0], None
 
-    def _told(self, ref: Any, message: Any, *, answerable: bool) -> Answer:
-        exchange = self._exchange
+    def _report(self, ref: Any, message: Any, *, answerable: bool) -> Answer:
+        messages = self._messages
         item = _read(message)
-        specs = () if item is None else exchange.specs.of(item.name)
+        specs = () if item is None else messages.specs.of(item.name)
         if item is None or not specs:
             return None
         self._get_ready(type(ref))
         kind = ref.actor_class
-        fitting = tuple(spec for spec in specs if exchange.specs.is_class(spec.owner, kind))
+        fitting = tuple(spec for spec in specs if messages.specs.is_class(spec.owner, kind))
         if not fitting:
             return None
         actor = _actor(ref)
         target = ref if actor is None else actor
-        sender = exchange.groups_of.current()
+        sender = messages.groups_of.current()
         values, named = item.arguments(fitting[0].parameters)
-        receiver = exchange.groups_of.of_object(target)
-        return exchange.message(fitting, sender, receiver, target, values, named, answerable=answerable)
+        receiver = messages.groups_of.of_object(target)
+        return messages.events.message(fitting, sender, receiver, target, values, named, answerable=answerable)
 
     def _get_ready(self, kind: type) -> None:
         """From now on, what stands for an actor has its id."""
         if self._ready:
             return
         self._ready = True
-        self._exchange.stand_ins[kind] = self._of_ref
+        stand_ins = self._messages.events.stand_ins
+        stand_ins[kind] = self._of_ref
         proxy = getattr(sys.modules.get("pykka"), "ActorProxy", None)
         if proxy is not None:
-            self._exchange.stand_ins[proxy] = lambda value: self._of_ref(object.__getattribute__(value, "actor_ref"))
+            stand_ins[proxy] = lambda value: self._of_ref(object.__getattribute__(value, "actor_ref"))
 
     def _of_ref(self, ref: Any) -> Any:
         known = self._ids.get(ref.actor_urn)
         if known is None:
             actor = _actor(ref)
-            known = self._ids[ref.actor_urn] = self._exchange.identify(ref if actor is None else actor)
+            known = self._ids[ref.actor_urn] = self._messages.events.identify(ref if actor is None else actor)
         return known
 
     def _handles(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
@@ -95,7 +97,7 @@ def _actor(ref: Any) -> Any:
     return getattr(ref, "_actor", None) if weak is None else weak()
 
 
-def _read(message: Any) -> Item | None:
+def _read(message: Any) -> QueueItem | None:
     """What a proxy sends is the name of a method, or of an attribute, on the way to it from the actor."""
     kind = type(message)
     if kind.__module__ == "pykka.messages":
@@ -103,5 +105,7 @@ def _read(message: Any) -> Item | None:
         if not path:
             return None
         value = (message.value,) if hasattr(message, "value") else ()
-        return Item(path[-1], None, tuple(getattr(message, "args", value)), getattr(message, "kwargs", None) or None)
+        return QueueItem(
+            path[-1], None, tuple(getattr(message, "args", value)), getattr(message, "kwargs", None) or None
+        )
     return read(message)

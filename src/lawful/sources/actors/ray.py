@@ -3,7 +3,7 @@
 A message is told where it is sent. For those that actors send, their processes join the run like other children. Where
 only a trace is written, each writes its part of it; the parts are put together by time, and by the senders' counters.
 Otherwise all write down their messages in the folder of the run, and the driver judges them, in one order and a little
-later. Where a law that is broken is to stop the message, they ask the driver before it goes out (`asking.py`).
+later. Where a law that is broken is to stop the message, they ask the driver before it goes out (`remote_judge.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from lawful.sources.actors.outbox import Inbox, Outbox
 from lawful.sources.python.tracer_protocol import Want
 
 if TYPE_CHECKING:
-    from lawful.sources.actors.messages import Answer, Exchange
-    from lawful.sources.actors.specs import Spec
+    from lawful.sources.actors.message_events import Answer
+    from lawful.sources.actors.message_specs import MessageSpec
+    from lawful.sources.actors.messages import MessageSource
 
 PASSPORT: Final = "LAWFUL_RAY_PASSPORT"
 _JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
@@ -38,53 +39,53 @@ class _Actor:
 
 
 class RayActors:
-    """Implements what `Exchange` needs of Ray. Nothing of it is imported that the program has not loaded."""
+    """Implements what `MessageSource` needs of Ray. Nothing of it is imported that the program has not loaded."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+    def __init__(self, messages: MessageSource) -> None:
+        self._messages = messages
         self._actors: dict[str, tuple[_Actor, Party]] = {}
 
     def register(self) -> None:
-        exchange = self._exchange
-        if not exchange.groups_of.actors:
+        messages = self._messages
+        if not messages.groups_of.actors:
             return
-        exchange.carries("ray.actor", "ActorMethod._remote", self._remote)
-        exchange.carries("ray._private.worker", "init", self._init, Want.ON_RETURN)
+        messages.carries("ray.actor", "ActorMethod._remote", self._remote)
+        messages.carries("ray._private.worker", "init", self._init, Want.ON_RETURN)
         passport = os.environ.get(PASSPORT)
         if passport is not None and self._written:
-            exchange.outbox = Outbox(os.path.dirname(passport))
-        exchange.groups_of.ray = self._current
-        exchange.stand_ins[_Actor] = lambda actor: actor.id
+            messages.outbox = Outbox(os.path.dirname(passport))
+        messages.groups_of.ray = self._current
+        messages.events.stand_ins[_Actor] = lambda actor: actor.id
 
     @property
     def _written(self) -> bool:
         """Are messages written down, to be judged later?"""
-        exchange = self._exchange
-        return not exchange.at_once and (exchange.judged or not exchange.numbered)
+        messages = self._messages
+        return not messages.at_once and (messages.judged or not messages.numbered)
 
     # -- messages ---------------------------------------------------------------------------------
 
     def _remote(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         method, values, named = args[0], args[1] or (), args[2] or None
-        specs = self._exchange.specs.of(method._method_name)
+        specs = self._messages.specs.of(method._method_name)
         if not specs:
             return None
         handle = method._actor
-        self._exchange.stand_ins.setdefault(type(handle), _id)
+        self._messages.events.stand_ins.setdefault(type(handle), _id)
         descriptor = handle._ray_actor_creation_function_descriptor
         actor, receiver = self._known(_id(handle), f"{descriptor.module_name}.{descriptor.class_name}")
         fitting = tuple(spec for spec in specs if _is_called(spec, actor.name))
         if not fitting:
             return None
-        sender = self._exchange.groups_of.current()
-        answer = self._exchange.message(fitting, sender, receiver, actor, values, named, answerable=False)
+        sender = self._messages.groups_of.current()
+        answer = self._messages.events.message(fitting, sender, receiver, actor, values, named, answerable=False)
         return None if answer is None else (answer[0], None)
 
     def _known(self, id: str, name: str) -> tuple[_Actor, Party]:
         known = self._actors.get(id)
         if known is None:
             actor = _Actor(id, name)
-            party = Party(self._exchange.groups_of.of_actor(name), actor, actor)
+            party = Party(self._messages.groups_of.of_actor(name), actor, actor)
             known = self._actors[id] = actor, party
         return known
 
@@ -105,30 +106,30 @@ class RayActors:
             kind = next((each for each in kinds if not each.__module__.startswith("ray.")), None)
             known = self._known(id, "" if kind is None else f"{kind.__module__}.{kind.__qualname__}")
             if instance is not None:
-                self._exchange.groups_of.adopt(instance, known[1])
+                self._messages.groups_of.adopt(instance, known[1])
         return known[1]
 
     # -- the processes of actors ------------------------------------------------------------------
 
     def _init(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         """`ray.init` is about to begin: workers are told to join the run, if nobody else has told them something."""
-        if self._exchange.passport is None or _JOB in os.environ:
+        if self._messages.passport is None or _JOB in os.environ:
             return None
-        self._exchange.groups_of.elsewhere = True
-        path = self._exchange.passport()
+        self._messages.groups_of.elsewhere = True
+        path = self._messages.passport()
         if self._written:
-            self._exchange.outbox = Outbox(os.path.dirname(path))
-            self._exchange.inbox = Inbox(os.path.dirname(path))
-            if self._exchange.post is not None:
-                self._exchange.post.rests = True
+            self._messages.outbox = Outbox(os.path.dirname(path))
+            self._messages.inbox = Inbox(os.path.dirname(path))
+            if self._messages.message_cache is not None:
+                self._messages.message_cache.disabled = True
         job = {"runtime_env": {"worker_process_setup_hook": _HOOK, "env_vars": {PASSPORT: path}}}
         os.environ[_JOB] = json.dumps(job)
 
         def over(_result: object, exception: str | None) -> list[dict[str, Any]]:
             os.environ.pop(_JOB, None)
             # Not earlier: Ray forks in there, and the interpreter warns of forks with threads.
-            if exception is None and self._exchange.at_once and self._exchange.serve is not None:
-                self._exchange.serve()
+            if exception is None and self._messages.at_once and self._messages.serve is not None:
+                self._messages.serve()
             return []
 
         return [], over
@@ -151,5 +152,5 @@ def _id(handle: Any) -> str:
     return found
 
 
-def _is_called(spec: Spec, name: str) -> bool:
+def _is_called(spec: MessageSpec, name: str) -> bool:
     return name == spec.owner or name.endswith(f".{spec.owner}")

@@ -1,6 +1,6 @@
 """Messages that only another process can judge: who sends asks the first process of the run, and waits for the verdict.
 
-It listens at the socket `counsel` in the folder of the run, which nobody but the user can enter. A question is a
+It listens at the socket `remote_judge` in the folder of the run, which nobody but the user can enter. A question is a
 connection of its own: a line with a list of events goes in, and a line with what they would break, or null, comes back.
 Nothing else than JSON is read on either side. Nothing of the standard library is called that is written in Python: a
 law that is about it would take that for the program's doing.
@@ -22,27 +22,27 @@ from lawful.pristine_os import clock
 from lawful.sources.python.flusher import Flusher
 from lawful.sources.python.tracer_protocol import Event
 
-PATIENCE: Final = 5.0
+TIMEOUT: Final = 5.0
 """Seconds after which a message goes out without a verdict."""
 
 Verdict = dict[str, Any] | None
 
-_NAME: Final = "counsel"
+_NAME: Final = "remote_judge"
 _PERIOD: Final = 100  # milliseconds between two looks whether it is over
 _REPLY: Final = 1.0  # seconds in which who asked must take the answer
 _PAUSE: Final = 0.01  # seconds before another try, if too many ask
-_CROWD: Final = 128
+_BACKLOG: Final = 128
 _CHUNK: Final = 65536
-_QUIETLY: Final = getattr(_socket, "MSG_NOSIGNAL", 0)  # the program may have a handler for broken pipes
+_NO_SIGNAL: Final = getattr(_socket, "MSG_NOSIGNAL", 0)  # the program may have a handler for broken pipes
 
 
-def ask(folder: str, events: list[Event], patience: float = PATIENCE) -> Verdict:
+def ask(folder: str, events: list[Event], timeout: float = TIMEOUT) -> Verdict:
     """What the first process has against these events. `OSError`: it is gone, or has not said so in time."""
-    end = clock.monotonic() + patience
+    end = clock.monotonic() + timeout
     connection = _connected(os.path.join(folder, _NAME), end)
     try:
         connection.settimeout(_left(end))
-        connection.sendall(msgspec.json.encode(events) + b"\n", _QUIETLY)
+        connection.sendall(msgspec.json.encode(events) + b"\n", _NO_SIGNAL)
         answer = b""
         while not answer.endswith(b"\n"):
             connection.settimeout(_left(end))
@@ -88,26 +88,26 @@ def _new_socket() -> _socket.socket:
     return _socket.socket(family, _socket.SOCK_STREAM, 0)
 
 
-class Counsel:
+class QuestionServer:
     """In the first process: answers questions as they come, one by one, on a thread that the program does not see."""
 
     def __init__(self, folder: str, judge: Callable[[list[Event]], Verdict]) -> None:
         """`OSError`: there can be no socket."""
         self._judge = judge
         self._path = os.path.join(folder, _NAME)
-        self._door = _new_socket()
+        self._listener = _new_socket()
         try:
-            self._door.bind(self._path)
+            self._listener.bind(self._path)
             os.chmod(self._path, 0o600)
-            self._door.listen(_CROWD)
+            self._listener.listen(_BACKLOG)
         except BaseException:
-            self._door.close()
+            self._listener.close()
             raise
-        self._door.setblocking(False)
+        self._listener.setblocking(False)
         self._poll = select.poll()
-        self._poll.register(self._door.fileno(), select.POLLIN)
+        self._poll.register(self._listener.fileno(), select.POLLIN)
         self._ready: list[tuple[int, int]] = []
-        self._asking: dict[int, _socket.socket] = {}  # who has not been answered, by descriptor
+        self._clients: dict[int, _socket.socket] = {}  # who has not been answered, by descriptor
         self._questions: dict[int, bytes] = {}  # as far as they have come
         self._thread = Flusher(self._serve, 0.0, self._wait)
 
@@ -127,9 +127,9 @@ class Counsel:
         self._close()
 
     def _close(self) -> None:
-        for connection in (self._door, *self._asking.values()):
+        for connection in (self._listener, *self._clients.values()):
             connection.close()
-        self._asking, self._questions = {}, {}
+        self._clients, self._questions = {}, {}
 
     def _wait(self) -> bool:
         self._ready = self._poll.poll(_PERIOD)
@@ -137,23 +137,23 @@ class Counsel:
 
     def _serve(self) -> None:
         for descriptor, _ in self._ready:
-            if descriptor in self._asking:
-                self._hear(descriptor)
+            if descriptor in self._clients:
+                self._receive(descriptor)
             else:
-                self._welcome()
+                self._accept_client()
 
-    def _welcome(self) -> None:
+    def _accept_client(self) -> None:
         try:
-            descriptor, _ = self._door._accept()  # type: ignore[attr-defined]  # `accept` is Python's
+            descriptor, _ = self._listener._accept()  # type: ignore[attr-defined]  # `accept` is Python's
         except OSError:  # who asked is gone again
             return
         connection = _socket.socket(fileno=descriptor)
         connection.setblocking(False)
-        self._asking[descriptor], self._questions[descriptor] = connection, b""
+        self._clients[descriptor], self._questions[descriptor] = connection, b""
         self._poll.register(descriptor, select.POLLIN)
 
-    def _hear(self, descriptor: int) -> None:
-        connection = self._asking[descriptor]
+    def _receive(self, descriptor: int) -> None:
+        connection = self._clients[descriptor]
         try:
             chunk = connection.recv(_CHUNK)
         except BlockingIOError:
@@ -164,12 +164,12 @@ class Counsel:
         if chunk and not question.endswith(b"\n"):
             return
         self._poll.unregister(descriptor)
-        del self._asking[descriptor], self._questions[descriptor]
+        del self._clients[descriptor], self._questions[descriptor]
         # Who has given up is not there to be told; but what was sent has been sent, and later messages follow from it.
         try:
             verdict = self._judge(msgspec.json.decode(question, type=list[Event]))
             connection.settimeout(_REPLY)
-            connection.sendall(msgspec.json.encode(verdict) + b"\n", _QUIETLY)
+            connection.sendall(msgspec.json.encode(verdict) + b"\n", _NO_SIGNAL)
         except (OSError, msgspec.DecodeError):
             pass
         finally:

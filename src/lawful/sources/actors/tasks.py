@@ -10,25 +10,37 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lawful.sources.actors.groups import NOBODY, Party, current_task
-from lawful.sources.actors.items import NAMES, Item, plain_fields, read
-from lawful.sources.actors.tables import Table
+from lawful.sources.actors.queue_items import NAMES, QueueItem, plain_fields, read
 from lawful.sources.actors.values import is_object
+from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python.tracer_protocol import Event, Want
 
 if TYPE_CHECKING:
-    from lawful.sources.actors.messages import Answer, Call, Exchange
-    from lawful.sources.actors.specs import Spec
+    from lawful.sources.actors.message_events import Answer, PendingReply
+    from lawful.sources.actors.message_specs import MessageSpec
+    from lawful.sources.actors.messages import MessageSource
 
 _QUEUES = "asyncio.queues"
-_MOST_ROUTES = 1000
-_MOST_EVENTS = 8  # of one message that the C core knows
+_MAX_ROUTES = 1000
+_MAX_EVENTS = 8  # of one message that the C core knows
 _NOTHING: list[Event] = []
 
 
 class _Reader:
     """Who reads from a queue. The C core has a twin of this."""
 
-    __slots__ = ("early", "next", "party", "routes", "shared", "standard", "takes", "task", "told", "ways")
+    __slots__ = (
+        "early_senders",
+        "next",
+        "party",
+        "reported",
+        "routes",
+        "shared",
+        "shared_routes",
+        "specs_by_name",
+        "standard",
+        "task",
+    )
 
     def __init__(self) -> None:
         self.task: Callable[[], Any] | None = None  # that read last
@@ -36,57 +48,61 @@ class _Reader:
         self.shared = False  # several do: whose a message is turns out when it is taken
         self.standard = False  # for the C core: the queue is as asyncio makes them
         self.next = 0  # for the C core: which message is taken next; 0: that is not known
-        self.early: dict[int, Party] = {}  # who sent what lies there, by its address, as long as nobody reads it
-        self.routes: dict[str, tuple[Spec, ...]] = {}  # what a message of this name may be, if it is for this reader
-        self.told: set[int] = set()  # addresses of what lay there, and was told of, when a second reader came
-        self.ways: dict[str, dict[Any, Any]] = {}  # for the C core: what is told, by name and sender
-        self.takes: dict[str, dict[Any, Any]] = {}  # the same where several read, by name and who takes it
+        self.early_senders: dict[
+            int, Party
+        ] = {}  # who sent what lies there, by its address, as long as nobody reads it
+        self.specs_by_name: dict[
+            str, tuple[MessageSpec, ...]
+        ] = {}  # what a message of this name may be, if it is for this reader
+        self.reported: set[int] = set()  # addresses of what lay there, and was told of, when a second reader came
+        self.routes: dict[str, dict[Any, Any]] = {}  # for the C core: what is told, by name and sender
+        self.shared_routes: dict[str, dict[Any, Any]] = {}  # the same where several read, by name and who takes it
 
 
-class Tasks:
+class TaskQueues:
     """A queue belongs to the task that reads from it; who puts something into it sends that task a message."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+    def __init__(self, messages: MessageSource) -> None:
+        self._messages = messages
         self._new_reader: Callable[[], _Reader] = _Reader
-        self._new_way: Callable[[tuple[Event, ...], Any, tuple[str, ...], Any, int], Any] | None = None
-        self._readers: Table[_Reader] = Table()
-        self._calls: Table[Call] = Table()  # that are to be answered, by their futures
-        self._kinds: Table[bool] = Table()  # classes whose objects are told by their ids
-        self._shapes: Table[tuple[str, tuple[str, ...]]] = Table()  # of classes whose objects are messages
+        self._new_route: Callable[[tuple[Event, ...], Any, tuple[str, ...], Any, int], Any] | None = None
+        self._readers: WeakTable[_Reader] = WeakTable()
+        self._calls: WeakTable[PendingReply] = WeakTable()  # that are to be answered, by their futures
+        self._types: WeakTable[bool] = WeakTable()  # classes whose objects are told by their ids
+        self._shapes: WeakTable[tuple[str, tuple[str, ...]]] = WeakTable()  # of classes whose objects are messages
         # Code of tasks in no group: the class whose method it is; if there is none, None, or that of its argument.
-        self._strangers: Table[type | tuple[type] | None] = Table()
+        self._ungrouped: WeakTable[type | tuple[type] | None] = WeakTable()
 
     def register(self) -> None:
-        exchange = self._exchange
-        if not exchange.groups_of.tasks and not exchange.groups_of.objects:
+        messages = self._messages
+        if not messages.groups_of.tasks and not messages.groups_of.objects:
             return
-        exchange.carries(_QUEUES, "Queue.put_nowait", self._put, post="put")
-        exchange.carries(_QUEUES, "Queue.get", self._waits, post="get")
-        exchange.carries(_QUEUES, "Queue.get_nowait", self._takes, Want.ON_RETURN, post="take")
-        if exchange.specs.replies:
-            exchange.carries_by_caller("set_result", _is_future_method("set_result"), self._answers)
-            exchange.carries_by_caller("set_exception", _is_future_method("set_exception"), self._fails)
+        messages.carries(_QUEUES, "Queue.put_nowait", self._put, message_cache="put")
+        messages.carries(_QUEUES, "Queue.get", self._waits, message_cache="get")
+        messages.carries(_QUEUES, "Queue.get_nowait", self._takes, Want.ON_RETURN, message_cache="take")
+        if messages.specs.replies:
+            messages.carries_by_caller("set_result", _is_future_method("set_result"), self._answers)
+            messages.carries_by_caller("set_exception", _is_future_method("set_exception"), self._fails)
 
-    def new_post(self, native: ModuleType) -> Any:
+    def new_message_cache(self, native: ModuleType) -> Any:
         """What the C core has to know to do without us where nothing is new."""
-        exchange = self._exchange
+        messages = self._messages
         self._new_reader = native.QueueReader
-        if not exchange.groups_of.walks:
-            self._new_way = native.Way
-        groups = exchange.groups_of
-        return native.Post(
-            exchange.specs.by_name,
+        if not messages.groups_of.walks:
+            self._new_route = native.Route
+        groups = messages.groups_of
+        return native.MessageCache(
+            messages.specs.by_name,
             self._readers.entries,
             groups.parties.entries,
-            self._kinds.entries,
+            self._types.entries,
             self._shapes.entries,
             NAMES,
-            self._strangers.entries,
+            self._ungrouped.entries,
             groups.matches,
             groups.plain_names,
-            exchange.crossings.owners.entries,
-            exchange.crossings.doors.entries,
+            messages.group_calls.callers.entries,
+            messages.group_calls.entry_points.entries,
         )
 
     def _reader(self, queue: Any) -> _Reader:
@@ -101,32 +117,32 @@ class Tasks:
 
     def _put(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         queue, value = args[0], args[1]
-        if type(value) is tuple and value and type(value[0]) is str and not self._exchange.specs.of(value[0]):
+        if type(value) is tuple and value and type(value[0]) is str and not self._messages.specs.of(value[0]):
             return None  # the most frequent case, and the cheapest
         item = read(value)
-        specs = () if item is None else self._exchange.specs.of(item.name)
+        specs = () if item is None else self._messages.specs.of(item.name)
         full = queue._maxsize > 0 and queue.full()
-        if item is None or not specs or full or self._exchange.told_by_call(specs):
+        if item is None or not specs or full or self._messages.reported_by_call(specs):
             return None  # if it is full, it will not get in
         reader = self._reader(queue)
         party = reader.party
         if reader.shared or (party is None and item.target is None):
             return self._put_early(reader, value, item, specs)
         if item.target is not None and (party is None or party.object is not item.target):
-            party = self._exchange.groups_of.of_object(item.target)
-            return self._told(item, self._fitting(specs, party, item.target), party, item.target)
+            party = self._messages.groups_of.of_object(item.target)
+            return self._report(item, self._fitting(specs, party, item.target), party, item.target)
         assert party is not None
         target = party.object
-        fitting = reader.routes.get(item.name)
+        fitting = reader.specs_by_name.get(item.name)
         if fitting is None:
             fitting = self._fitting(specs, party, target)
-            if len(reader.routes) < _MOST_ROUTES:
-                reader.routes[item.name] = fitting
-        if self._new_way is not None and self._is_plain(value, item):
-            self._learn_way(reader, item, fitting, party, target, fitting[0].parameters if fitting else ())
-        return self._told(item, fitting, party, target)
+            if len(reader.specs_by_name) < _MAX_ROUTES:
+                reader.specs_by_name[item.name] = fitting
+        if self._new_route is not None and self._is_plain(value, item):
+            self._learn_route(reader, item, fitting, party, target, fitting[0].parameters if fitting else ())
+        return self._report(item, fitting, party, target)
 
-    def _is_plain(self, value: Any, item: Item) -> bool:
+    def _is_plain(self, value: Any, item: QueueItem) -> bool:
         """Can the C core read such a message?"""
         if item.future is not None:
             return False
@@ -141,51 +157,51 @@ class Tasks:
                 self._shapes.put(kind, (item.name, fields))
         return kind is str or self._shapes.get(kind) is not None
 
-    def _learn_way(
+    def _learn_route(
         self,
         reader: _Reader,
-        item: Item,
-        specs: tuple[Spec, ...],
+        item: QueueItem,
+        specs: tuple[MessageSpec, ...],
         party: Party,
         target: Any,
         parameters: tuple[str, ...],
     ) -> None:
         """From now on the C core tells of such messages."""
-        assert self._new_way is not None
+        assert self._new_route is not None
         task = current_task()
         if task is None:
             return
-        sender = self._exchange.groups_of.of_task(task)
-        self.learn_kinds((*item.args, *(item.kwargs or {}).values()))
+        sender = self._messages.groups_of.of_task(task)
+        self.learn_types((*item.args, *(item.kwargs or {}).values()))
         if not sender.names:
-            self._learn_stranger(task, sender.object)
+            self._learn_ungrouped(task, sender.object)
         if sender.alias is ...:
-            sender.alias = self._exchange.identity(sender.object)
-        ways = reader.ways.setdefault(item.name, {})
-        heads = self._exchange.heads(specs, sender, party, target)
-        if len(reader.ways) <= _MOST_ROUTES:
-            self._keep_way(ways, sender if sender.alias is False else sender.alias, heads, target, parameters)
+            sender.alias = self._messages.events.identity(sender.object)
+        routes = reader.routes.setdefault(item.name, {})
+        headers = self._messages.events.headers(specs, sender, party, target)
+        if len(reader.routes) <= _MAX_ROUTES:
+            self._keep_route(routes, sender if sender.alias is False else sender.alias, headers, target, parameters)
 
-    def _keep_way(
-        self, ways: dict[Any, Any], known_by: Any, heads: list[Event], target: Any, parameters: tuple[str, ...]
+    def _keep_route(
+        self, routes: dict[Any, Any], known_by: Any, headers: list[Event], target: Any, parameters: tuple[str, ...]
     ) -> None:
-        assert self._new_way is not None
-        if len(heads) > _MOST_EVENTS:
+        assert self._new_route is not None
+        if len(headers) > _MAX_EVENTS:
             return
-        if len(ways) >= _MOST_ROUTES:
-            ways.clear()
-        bench = self._exchange.bench
-        turns, version = (None, 0) if bench is None else bench.turns(heads)
-        ways[known_by] = self._new_way(tuple(heads), target, parameters, turns, version)
+        if len(routes) >= _MAX_ROUTES:
+            routes.clear()
+        inline_judge = self._messages.inline_judge
+        inline_steps, version = (None, 0) if inline_judge is None else inline_judge.inline_steps(headers)
+        routes[known_by] = self._new_route(tuple(headers), target, parameters, inline_steps, version)
 
-    def learn_kinds(self, values: Iterable[Any]) -> None:
+    def learn_types(self, values: Iterable[Any]) -> None:
         """Whether objects of these classes stand in events by their ids."""
         for value in values:
             kind = type(value)
-            if self._kinds.get(kind) is None:
-                self._kinds.put(kind, is_object(kind) and self._has_own_id(kind))
+            if self._types.get(kind) is None:
+                self._types.put(kind, is_object(kind) and self._has_own_id(kind))
 
-    def _learn_stranger(self, task: Any, owner: Any) -> None:
+    def _learn_ungrouped(self, task: Any, owner: Any) -> None:
         """Other tasks with the same code are like this one, if their names do not say otherwise."""
         coroutine = task.get_coro()
         code = getattr(coroutine, "cr_code", None)
@@ -193,57 +209,57 @@ class Tasks:
             return
         if owner is not None:
             if code.co_argcount and self._has_own_id(type(owner)):
-                self._strangers.put(code, type(owner))
+                self._ungrouped.put(code, type(owner))
         elif code.co_argcount:  # whose method it is depends on what it was given
             first, given = code.co_varnames[0], coroutine.cr_frame.f_locals
             if first in given:
-                self._strangers.put(code, (type(given[first]),))
+                self._ungrouped.put(code, (type(given[first]),))
         elif "self" not in code.co_freevars:
-            self._strangers.put(code, None)
+            self._ungrouped.put(code, None)
 
     def _has_own_id(self, kind: type) -> bool:
-        return kind not in self._exchange.stand_ins and not is_future_class(kind)
+        return kind not in self._messages.events.stand_ins and not is_future_class(kind)
 
     def _sender(self) -> Party:
-        return self._exchange.groups_of.current()
+        return self._messages.groups_of.current()
 
-    def _fitting(self, specs: Iterable[Spec], receiver: Party, target: Any) -> tuple[Spec, ...]:
+    def _fitting(self, specs: Iterable[MessageSpec], receiver: Party, target: Any) -> tuple[MessageSpec, ...]:
         return tuple(spec for spec in specs if self._is_for(spec, receiver, target))
 
-    def _told(self, item: Item, specs: tuple[Spec, ...], receiver: Party, target: Any) -> Answer:
+    def _report(self, item: QueueItem, specs: tuple[MessageSpec, ...], receiver: Party, target: Any) -> Answer:
         if not specs:
             return None
         values, named = item.arguments(specs[0].parameters)
-        answer = self._exchange.message(
+        answer = self._messages.events.message(
             specs, self._sender(), receiver, target, values, named, answerable=item.future is not None
         )
         if answer is None:
             return None
         if item.future is not None and answer[1] is not None:
             self._calls.put(item.future, answer[1])  # type: ignore[arg-type]
-        return self._exchange.placed(answer[0], target), None
+        return self._messages.placed(answer[0], target), None
 
-    def _is_for(self, spec: Spec, receiver: Party, target: Any) -> bool:
+    def _is_for(self, spec: MessageSpec, receiver: Party, target: Any) -> bool:
         """Is the receiver who the view says it is?"""
         if spec.owner in receiver.words or spec.owner in receiver.names:
             return True
-        return target is not None and self._exchange.specs.is_class(spec.owner, type(target))
+        return target is not None and self._messages.specs.is_class(spec.owner, type(target))
 
-    def _put_early(self, reader: _Reader, value: Any, item: Item, specs: tuple[Spec, ...]) -> Answer:
+    def _put_early(self, reader: _Reader, value: Any, item: QueueItem, specs: tuple[MessageSpec, ...]) -> Answer:
         """It is sent now; who receives it is told when that is known."""
         sender = self._sender()
         values, named = item.arguments(specs[0].parameters)
         sent = tuple(spec for spec in specs if spec.direction == "send" or spec.reply)
-        answer = self._exchange.message(
+        answer = self._messages.events.message(
             sent, sender, NOBODY, item.target, values, named, answerable=item.future is not None
         )
         call: Any = None if answer is None else answer[1]
         if item.future is not None and call is not None:
             self._calls.put(item.future, call)
         if not reader.shared:
-            reader.early[id(value)] = sender
-        elif self._new_way is not None and item.target is None and self._is_plain(value, item):
-            self._learn_way(reader, item, sent, NOBODY, None, specs[0].parameters)
+            reader.early_senders[id(value)] = sender
+        elif self._new_route is not None and item.target is None and self._is_plain(value, item):
+            self._learn_route(reader, item, sent, NOBODY, None, specs[0].parameters)
         return None if answer is None else (answer[0], None)
 
     # -- receiving --------------------------------------------------------------------------------
@@ -262,16 +278,16 @@ class Tasks:
         if reader.shared or task is None or (reader.task is not None and reader.task() is task):
             return None
         reader.task = weakref.ref(task)
-        party = self._exchange.groups_of.of_task(task)
+        party = self._messages.groups_of.of_task(task)
         if reader.party is None:
             reader.party = party
             return self._catch_up(queue, reader, party), None
         if not reader.party.is_same(party):
             reader.shared = True
-            if self._exchange.post is not None:
-                self._exchange.post.sharing = True
-            reader.ways.clear()  # from now on, nobody is the receiver
-            reader.told.update(map(id, getattr(queue, "_queue", ())))
+            if self._messages.message_cache is not None:
+                self._messages.message_cache.has_shared_queues = True
+            reader.routes.clear()  # from now on, nobody is the receiver
+            reader.reported.update(map(id, getattr(queue, "_queue", ())))
         return None
 
     def _catch_up(self, queue: Any, reader: _Reader, party: Party) -> list[Event]:
@@ -279,37 +295,39 @@ class Tasks:
         events: list[Event] = []
         # What is not there did not get in: a law was against it.
         for value in getattr(queue, "_queue", ()):
-            sender = reader.early.get(id(value))
+            sender = reader.early_senders.get(id(value))
             item = None if sender is None else read(value)
             if sender is not None and item is not None:
                 events += self._received(item, sender, party, self._found(item, party))
-        reader.early.clear()
+        reader.early_senders.clear()
         return events
 
-    def _found(self, item: Item, party: Party) -> Call | None:
+    def _found(self, item: QueueItem, party: Party) -> PendingReply | None:
         """The call that a message is, if it is to be answered, now that it is known who receives it."""
         call = None if item.future is None else self._calls.get(item.future)
         if call is None:
             return None
-        target = None if party.object is None else self._exchange.identity(party.object)
-        return self._calls.put(item.future, call._replace(receiver=self._exchange.end(party), target=target))
+        target = None if party.object is None else self._messages.events.identity(party.object)
+        return self._calls.put(
+            item.future, call._replace(receiver=self._messages.events.endpoint(party), target=target)
+        )
 
-    def _received(self, item: Item, sender: Party, party: Party, call: Call | None) -> list[Event]:
+    def _received(self, item: QueueItem, sender: Party, party: Party, call: PendingReply | None) -> list[Event]:
         target = item.target if item.target is not None else party.object
         fitting = self._receptions(item, party, target)
         if not fitting:
             return []
         values, named = item.arguments(fitting[0].parameters)
-        answer = self._exchange.message(fitting, sender, party, target, values, named, answerable=False)
+        answer = self._messages.events.message(fitting, sender, party, target, values, named, answerable=False)
         events = [] if answer is None else answer[0]
         if call is not None:
             for event in events:
                 event["callId"] = call.number
         return events
 
-    def _receptions(self, item: Item, party: Party, target: Any) -> tuple[Spec, ...]:
+    def _receptions(self, item: QueueItem, party: Party, target: Any) -> tuple[MessageSpec, ...]:
         """What a message may be for who takes it."""
-        specs = (each for each in self._exchange.specs.of(item.name) if each.direction == "receive" and not each.reply)
+        specs = (each for each in self._messages.specs.of(item.name) if each.direction == "receive" and not each.reply)
         return self._fitting(specs, party, target)
 
     def _taken(self, reader: _Reader, value: Any, exception: str | None) -> list[Event]:
@@ -318,26 +336,26 @@ class Tasks:
         task = current_task()
         if item is None or task is None:
             return []
-        if id(value) in reader.told:
-            reader.told.discard(id(value))
+        if id(value) in reader.reported:
+            reader.reported.discard(id(value))
             return []
-        party = self._exchange.groups_of.of_task(task)
-        if self._new_way is not None and item.target is None and reader.next and self._is_plain(value, item):
-            self._learn_take(reader, item, party)
+        party = self._messages.groups_of.of_task(task)
+        if self._new_route is not None and item.target is None and reader.next and self._is_plain(value, item):
+            self._learn_shared_route(reader, item, party)
         return self._received(item, NOBODY, party, self._found(item, party))
 
-    def _learn_take(self, reader: _Reader, item: Item, party: Party) -> None:
+    def _learn_shared_route(self, reader: _Reader, item: QueueItem, party: Party) -> None:
         """From now on the C core tells of such messages, if they are taken by the same."""
         target = party.object
         specs = self._receptions(item, party, target)
-        heads = self._exchange.heads(specs, NOBODY, party, target) if specs else []
-        self.learn_kinds((*item.args, *(item.kwargs or {}).values()))
+        headers = self._messages.events.headers(specs, NOBODY, party, target) if specs else []
+        self.learn_types((*item.args, *(item.kwargs or {}).values()))
         if party.alias is ...:
-            party.alias = self._exchange.identity(party.object)
-        ways = reader.takes.setdefault(item.name, {})
-        if len(reader.takes) <= _MOST_ROUTES:
+            party.alias = self._messages.events.identity(party.object)
+        routes = reader.shared_routes.setdefault(item.name, {})
+        if len(reader.shared_routes) <= _MAX_ROUTES:
             known_by = party if party.alias is False else party.alias
-            self._keep_way(ways, known_by, heads, target, specs[0].parameters if specs else ())
+            self._keep_route(routes, known_by, headers, target, specs[0].parameters if specs else ())
 
     # -- answering --------------------------------------------------------------------------------
 
@@ -345,18 +363,18 @@ class Tasks:
         call = self._calls.get(args[0]) if args else None
         if call is None or len(args) < 2:
             return None
-        return self._exchange.answered(self._by_whom(call), args[1], None), None
+        return self._messages.events.reply(self._by_whom(call), args[1], None), None
 
     def _fails(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         call = self._calls.get(args[0]) if args else None
         if call is None or len(args) < 2:
             return None
         kind = args[1] if isinstance(args[1], type) else type(args[1])
-        return self._exchange.answered(self._by_whom(call), None, self._exchange.class_name(kind)), None
+        return self._messages.events.reply(self._by_whom(call), None, self._messages.class_name(kind)), None
 
-    def _by_whom(self, call: Call) -> Call:
+    def _by_whom(self, call: PendingReply) -> PendingReply:
         known = call.receiver.number is not None
-        return call if known else call._replace(receiver=self._exchange.end(self._sender()))
+        return call if known else call._replace(receiver=self._messages.events.endpoint(self._sender()))
 
 
 def _is_standard(kind: type) -> bool:

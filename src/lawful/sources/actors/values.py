@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from lawful.sources.actors.tables import Table
+from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python.encode import primitive, text
 from lawful.sources.python.identity import PRIMITIVE
 
@@ -35,7 +35,7 @@ def as_data(value: Any, identify: Identify, depth: int = 0) -> Any:
 
 
 Encode = Callable[[Any, Identify, int], Any]
-_encoders: Table[Encode] = Table()
+_encoders: WeakTable[Encode] = WeakTable()
 
 
 def is_object(kind: type) -> bool:

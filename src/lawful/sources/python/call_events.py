@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
+from lawful.sources.python import names
 from lawful.sources.python.encode import add_exception, add_receiver, add_result, is_primitive
 from lawful.sources.python.frames import MISSING, Read
-from lawful.sources.python.identity import Identity, is_a
+from lawful.sources.python.identity import Identity
 from lawful.sources.python.object_sampling import ObjectSampler
 from lawful.sources.python.tracer_protocol import Callee, Event, Probe, Want, WatchPlanner
 from lawful.sources.python.watched_code import PlannerAnswers, WatchedCode, WatchedCodes
@@ -127,7 +128,7 @@ class CallEvents:
 def receiver_type(receiver: Any) -> type:
     """The type of a receiver; a class, on which class methods are called, stands for itself."""
     kind = type(receiver)
-    return receiver if is_a(kind, type) else kind
+    return receiver if names.inherits(kind, type) else kind
 
 
 def only(parts: Event, keys: Iterable[str]) -> Event:

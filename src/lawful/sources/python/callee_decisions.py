@@ -1,4 +1,4 @@
-"""What is reported of a callee at a probed place, by what laws name and scopes ask for."""
+"""Decides which events of a callee are wanted at a probed place, by what laws name and scopes ask for."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class CalleeDecisions:
         self._learn = learn
         self._births = births
 
-    # -- what is called ---------------------------------------------------------------------------
+    # -- calls ---------------------------------------------------------------------------
 
     def callee(self, function: Any, receiver: type | None) -> Callee | None:
-        function = names.wrapped(function)
+        function = names.unwrapped(function)
         kind = type(function)
         if kind is MethodType:
-            function, receiver = names.unbound(function)
+            function, receiver = names.unbind(function)
             kind = type(function)
         if kind is FunctionType:
             return self._python(function, receiver)
         if names.is_class(function):
             return self._class(function)
         if names.is_builtin_type(kind):
-            found = names.behind(function)
+            found = names.descriptor_of(function)
             if found is function:
                 return self._builtin(function)
             receiver = type(function.__self__) if receiver is None else receiver
@@ -115,7 +115,7 @@ class CalleeDecisions:
             return False
         module = names.class_module(kind)
         namespace = names.module_dict(module)
-        filename = None if namespace is None else names.plain(namespace.get("__file__"))
+        filename = None if namespace is None else names.exact_str(namespace.get("__file__"))
         own = filename is not None and self._scope.own(filename)
         return self._scope.called(self._watched.class_name(kind), module, own=own)
 
@@ -123,7 +123,7 @@ class CalleeDecisions:
         """A function of a C module, or a static method of a C class."""
         special = function is _EXIT or function is _MAKES_LOCK
         if not special and not self._scope.calls and function.__name__ not in self._watched.by_last:
-            return None  # so are most
+            return None  # as for most functions
         name = names.function_name(function) or names.UNKNOWN
         masked = _OF_CLASS if function is _MAKES_LOCK else CALL | NOTES
         watched = self._watched.of_builtin(function, name)
@@ -158,7 +158,7 @@ class CalleeDecisions:
             return Callee(watched.name, watched.wants & (CALL | NOTES) | also & _OF_CALL | Want.RECEIVER, group)
         return _unless_idle(Callee(full, self._detail & _OF_CALL | Want.RECEIVER)) if called else None
 
-    # -- what instructions do ---------------------------------------------------------------------
+    # -- operations and fields ---------------------------------------------------------------------
 
     def operation(self, name: str, owner: type) -> Callee | None:
         if name in IN_PLACE and names.lookup(owner, name) is None:

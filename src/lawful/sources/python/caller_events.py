@@ -18,8 +18,7 @@ from lawful.sources.python import names
 from lawful.sources.python.call_events import ARGUMENTS, CallEvents, OpenCall, only, receiver_type
 from lawful.sources.python.encode import add_arguments, add_result, is_primitive
 from lawful.sources.python.frames import MISSING
-from lawful.sources.python.identity import is_a
-from lawful.sources.python.sites import OPERANDS, RESULT_ABOVE_BASE
+from lawful.sources.python.stack_walk import OPERANDS, RESULT_ABOVE_BASE
 from lawful.sources.python.tracer_protocol import CALLS, FIELDS, NEXTS, Callee, Event, Operation, Probe, Want
 from lawful.sources.python.watched_code import WatchedCode
 
@@ -28,7 +27,7 @@ _CALL_FUNCTIONS: Final = (FunctionType, MethodDescriptorType, WrapperDescriptorT
 
 
 class _Call(NamedTuple):
-    """What is called, with what."""
+    """A callee, and its arguments."""
 
     function: Any
     receiver: Any  # or `MISSING`
@@ -118,7 +117,7 @@ class CallerEvents(CallEvents):
         if callee is None or callee.wants & Want.CALLEE_SIDE:
             # A function that a global stands for is the same one next time. An attribute need not be.
             return receiver is not MISSING or method or not probe.by_global or probe.name != _plain_name(function)
-        kind = function if is_a(type(function), type) else None
+        kind = function if names.inherits(type(function), type) else None
         unborn = callee.group if kind is not None or callee.wants & Want.BIRTH else 0
         if not self._is_skipped(callee, probe, receiver, unborn):
             self._begin(known, frame, probe, callee, _Call(function, receiver, rest, kwargs), kind, unborn)
@@ -139,7 +138,7 @@ class CallerEvents(CallEvents):
             callee = self._answers.operation(name, type(owner))
             in_place = operation is Operation.BINARY and name.startswith("__i")
             if callee is None and in_place and names.lookup(type(owner), name) is None:
-                # `x += y` is `x = x + y` where there is no other way.
+                # `x += y` is `x = x + y` if the class has no `__iadd__`.
                 callee = self._answers.operation(f"__{name[3:]}", type(owner))
         if callee is None or callee.wants & Want.CALLEE_SIDE or self._is_skipped(callee, probe, owner):
             return
@@ -299,23 +298,23 @@ def _unbind(called: Any, args: list[Any] | None, method: bool) -> tuple[Any, Any
         return called.__func__, called.__self__, args
     if kind is BuiltinFunctionType or kind is MethodWrapperType:
         owner = called.__self__
-        if owner is None or is_a(type(owner), ModuleType):
+        if owner is None or names.inherits(type(owner), ModuleType):
             return called, MISSING, args
-        found = names.behind(called)
+        found = names.descriptor_of(called)
         return (called, MISSING, args) if found is called else (found, owner, args)
     if names.is_method_type(kind):
         return (called, args[0], args[1:]) if args else (called, MISSING, args)
-    if is_a(kind, type):
+    if names.inherits(kind, type):
         return called, MISSING, args
     entry = names.lookup(kind, "__call__")
-    if entry is not None and type(entry[1]) in _CALL_FUNCTIONS and names.wrapped(called) is called:
+    if entry is not None and type(entry[1]) in _CALL_FUNCTIONS and names.unwrapped(called) is called:
         return entry[1], called, args
     return called, MISSING, args
 
 
 def _is_made(call: OpenCall, kind: type, value: object) -> bool:
     # Not every call of a class makes an object of it: `type(x)`, `bool(x)`, a `__new__` of its own.
-    if is_primitive(value) or not is_a(type(value), kind):
+    if is_primitive(value) or not names.inherits(type(value), kind):
         return False
     return kind is not type or len(call.parts.get("args", ())) != 1
 

@@ -72,7 +72,7 @@ _registered = False
 
 
 def add_listener(listener: ProcessListener) -> None:
-    """From now on `listener` is told of this process's children."""
+    """From now on `listener` is called for this process's children."""
     global _registered
     _listeners.append(listener)
     if not _registered:  # it cannot be undone
@@ -103,7 +103,7 @@ def _tell(call: Callable[[ProcessListener], T]) -> list[T]:
 
 
 class ProcessWatchPlanner:
-    """What another `WatchPlanner` wants, and the places where this process starts children, talks to them, or ends.
+    """Wraps a planner, and adds the places where this process starts children, talks to them, or ends.
 
     Modules of multiprocessing are reached when their code first runs: no import hook, no cost for those without.
     """
@@ -120,8 +120,8 @@ class ProcessWatchPlanner:
         self.exempt_from_filter = planner.exempt_from_filter
         self.exempt_from_filter(_NAMES, ("multiprocessing.",))
         self.library_filter = planner.library_filter
-        self._files: set[str] = set()  # that are of interest only to us
-        self._noted: dict[str, tuple[str, Want]] = {}  # by names of events: our own names, and what others want of them
+        self._files: set[str] = set()  # in which only this planner wants something
+        self._noted: dict[str, tuple[str, Want]] = {}  # by names of events: our names, and what others want of them
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         plan = self._planner.plan(code, module)
@@ -147,22 +147,22 @@ class ProcessWatchPlanner:
         if found is None:
             return callee
         if callee is None or (found.name == SEND and not callee.wants & Want.CALLEE_SIDE):
-            # What the scope asks for is meant for own code, which does not call it.
+            # The scope asks for calls that own code makes, and own code does not call this.
             self._noted[found.name] = found.name, Want(0)
             return found
         self._noted[callee.name] = found.name, callee.wants
         return callee._replace(wants=callee.wants | found.wants)
 
     def _of_processes(self, function: object) -> Callee | None:
-        told = Want.PRE | Want.EXIT | Want.ARGS
+        wants = Want.PRE | Want.EXIT | Want.ARGS
         if function is os._exit:
-            return Callee(EXIT, told)
+            return Callee(EXIT, wants)
         try:
             name = KILLS.get(function) or EXECS.get(function)
         except TypeError:  # it is something that can be called, but not hashed
             return None
         if name is not None:
-            return Callee(name, told)
+            return Callee(name, wants)
         if getattr(function, "__name__", None) == _SEND and getattr(function, "__module__", None) == _CONNECTION:
             return Callee(SEND, Want.PRE | Want.EXIT if self._messages else Want.EXIT)
         return None

@@ -19,14 +19,14 @@ _OF_FUNCTION: Final = FUNCTION | NOTES | Want.LEARN
 
 
 class CodeDecision(NamedTuple):
-    """What is decided about a code object."""
+    """The decision about a code object."""
 
     callee: Callee | None  # what it reports, whatever its first argument is
     may_be_method: bool = False  # a law may name it as a method of another class
     reports_new: bool = False  # it is an `__init__` that may report new objects
     scope_wants: Want = NOTHING  # what the scope asks for besides, if laws name it
     may_create: bool = False  # it is an `__init__` in which lives of samples may begin
-    sampled: bool = False  # those who want the callee are content with samples
+    sampled: bool = False  # samples are enough for those who want the callee
 
     @property
     def reports(self) -> bool:
@@ -37,7 +37,7 @@ _DISMISSED: Final = CodeDecision(None)
 
 
 class CodeDecisions:
-    """Decides about code objects. What was planned once does not change any more."""
+    """Decides about code objects. A decision does not change once the code has its plan."""
 
     def __init__(self, watched: WatchedNames, scope: Scope, detail: Want, *, learn: bool, births: Want) -> None:
         """`detail`: what the scope asks for, of functions that it names. `births`: what samples need."""
@@ -56,7 +56,7 @@ class CodeDecisions:
     def __len__(self) -> int:
         return len(self._planned)
 
-    # -- what is known ----------------------------------------------------------------------------
+    # -- decisions ----------------------------------------------------------------------------
 
     def plan(self, code: CodeType, module: str) -> CodeDecision:
         """Decide about code that starts for the first time."""
@@ -84,7 +84,7 @@ class CodeDecisions:
 
     def init_creates(self, kind: type) -> bool:
         """Do the lives of a class's objects begin in its `__init__`?"""
-        function = names.first_init(kind)
+        function = names.any_init(kind)
         return function is not None and self.of(function)[0].may_create
 
     def self_reporting(self, watched: WatchedName) -> bool:
@@ -101,7 +101,7 @@ class CodeDecisions:
                 return False
         return bool(codes)
 
-    # -- deciding ---------------------------------------------------------------------------------
+    # -- how they are made ---------------------------------------------------------------------------------
 
     def _decide(self, code: CodeType, module: str) -> CodeDecision:
         if not code.co_flags & inspect.CO_OPTIMIZED:
@@ -160,9 +160,9 @@ class CodeDecisions:
             return False
         for name in self._watched.classes:
             place = self._watched.by_name[name].place
-            if place is not None and names.is_class(place.entry) and names.first_code(place.entry) is code:
+            if place is not None and names.is_class(place.entry) and names.any_init_code(place.entry) is code:
                 return True
-        kinds = self._classes_of_init(code, module, names.first_code)
+        kinds = self._classes_of_init(code, module, names.any_init_code)
         return kinds is None or any(map(self._watched.group_of, kinds))
 
     def _classes_of_init(
@@ -192,7 +192,7 @@ class CodeDecisions:
         if decision.may_create or decision.reports_new:
             if any(not each.sampled for each in self.new_only):
                 return ()
-            kinds = self._classes_of_init(code, module, names.first_code)
+            kinds = self._classes_of_init(code, module, names.any_init_code)
             found |= self._watched.groups if kinds is None else {*map(self._watched.group_of, kinds)} - {0}
             found |= {*self._watched.unknown_groups()}
         return tuple(sorted(found))
@@ -205,7 +205,7 @@ class CodeDecisions:
         group = self._watched.group_of(receiver)
         if not group or not sampled:
             return callee
-        if decision.may_create and names.first_code(receiver) is code:
+        if decision.may_create and names.any_init_code(receiver) is code:
             callee = callee or Callee(self._watched.class_name(receiver), Want.SITE)
             callee = callee._replace(wants=callee.wants | Want.RECEIVER | self._births)
         if callee is None or not callee.wants & Want.RECEIVER:
@@ -213,7 +213,7 @@ class CodeDecisions:
         return callee._replace(group=group)
 
     def _receiver_callee(self, code: CodeType, receiver: type, decision: CodeDecision) -> tuple[Callee | None, bool]:
-        """And are those who want it content with samples?"""
+        """The callee, and whether samples are enough for those who want it."""
         # The outermost `__init__` reports the object: when it is over, the object is there.
         if decision.reports_new and names.init_code(receiver) is code:
             made = self._watched.of_class(receiver)

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lawful.sources.python.encode import add_arguments, is_primitive, primitive, text
+
 if TYPE_CHECKING:
     from lawful.sources.python.scope import Scope
     from lawful.sources.python.tracer_protocol import Event, Tracer
@@ -18,20 +20,20 @@ _active: tuple[tuple[Tracer, Scope, Callable[[BaseException], None]], ...] = ()
 
 
 def attach(tracer: Tracer, scope: Scope, failed: Callable[[BaseException], None]) -> None:
-    """From now on this tracer is given what the program emits. `failed` is told if we could not do so."""
+    """From now on this tracer gets what the program emits. `failed` is called if an internal error prevents it."""
     global _active
     detach(tracer)
     _active = (*_active, (tracer, scope, failed))
 
 
 def detach(tracer: Tracer) -> None:
-    """No more."""
+    """Undo `attach`."""
     global _active
     _active = tuple(each for each in _active if each[0] is not tracer)
 
 
 def emit(event: str, /, *args: object, target: object = _NOTHING, **fields: object) -> None:
-    """Say that something happened that laws may be about; nothing is done where nobody watches.
+    """Report an event that laws may be about. Does nothing where nobody watches.
 
     `lawful.emit("checkout", 3, target=cart, user=user, express=True)` is the event `{"event": "checkout", "targetId":
     7, "args": [3], "express": true, "userId": 9, ...}` with file, line, thread and time. Arguments are noted as in
@@ -53,8 +55,6 @@ def emit(event: str, /, *args: object, target: object = _NOTHING, **fields: obje
 
 
 def _made(tracer: Tracer, event: str, args: tuple[object, ...], target: object, fields: Mapping[str, object]) -> Event:
-    from lawful.sources.python.encode import is_primitive, primitive
-
     made: Event = {"event": str(event)}
     if target is not _NOTHING:
         if is_primitive(target):
@@ -62,9 +62,7 @@ def _made(tracer: Tracer, event: str, args: tuple[object, ...], target: object, 
         else:
             made["targetId"] = tracer.identify(target)
     if args:
-        made["args"] = [primitive(each) if is_primitive(each) else None for each in args]
-        if not all(map(is_primitive, args)):
-            made["argIds"] = [None if is_primitive(each) else tracer.identify(each) for each in args]
+        add_arguments(made, args, None, tracer.identify)
     for key, value in fields.items():
         if is_primitive(value) or isinstance(value, list | tuple | dict):
             made.setdefault(key, _as_json(value, 0))
@@ -75,8 +73,6 @@ def _made(tracer: Tracer, event: str, args: tuple[object, ...], target: object, 
 
 def _as_json(value: Any, depth: int) -> Any:
     """A value as JSON has it; what JSON cannot say, or nests too deeply, is null."""
-    from lawful.sources.python.encode import is_primitive, primitive
-
     if is_primitive(value):
         return primitive(value)
     if depth < _DEEPEST:
@@ -90,8 +86,6 @@ def _as_json(value: Any, depth: int) -> Any:
 
 def _key(key: Any) -> str | None:
     """The key as text, as `json` writes it; none for those that it refuses."""
-    from lawful.sources.python.encode import is_primitive, text
-
     if not is_primitive(key):
         return None
     return _WORDS[key] if key is None or key is True or key is False else text(str(key))

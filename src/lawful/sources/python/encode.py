@@ -1,6 +1,6 @@
 """Values of the program as parts of events. This is what the C core does, too: it is the specification of both.
 
-A part is JSON: a primitive value stands for itself, any other object is an id. `ORDER` is that of the keys of an event.
+A part is JSON: a primitive value stands for itself, any other object is an id. test_tracer.py has the order of keys.
 `func_post` and `func_raise` repeat receiver and arguments as they were when the call began.
 """
 
@@ -11,30 +11,6 @@ from typing import Any, Final
 
 from lawful.sources.python.identity import PRIMITIVE
 from lawful.sources.python.tracer_protocol import Event
-
-ORDER: Final = (
-    "event",
-    "name",
-    "class",
-    "target",
-    "targetId",
-    "args",
-    "argIds",
-    "kwargs",
-    "kwargIds",
-    "res",
-    "resultId",
-    "exception",
-    "excId",
-    "sampled",
-    "stack",
-    "file",
-    "line",
-    "thread",
-    "task",
-    "time",
-    "process",
-)
 
 LONGEST_TEXT: Final = 10_000
 """Characters that are kept of a string."""
@@ -53,7 +29,7 @@ def is_primitive(value: object) -> bool:
 def primitive(value: Any) -> Any:
     """A primitive value as events have it.
 
-    Strings are cut to 10,000 characters, what is no Unicode text in them is escaped. Ints beyond 64 bits become text,
+    Strings are cut to 10,000 characters, lone surrogates in them are escaped. Ints beyond 64 bits become text,
     or null if they are huge. Floats that are not finite become null.
     """
     kind = type(value)
@@ -75,7 +51,7 @@ def text(value: str) -> str:
     if not value.isascii():
         try:
             value.encode()
-        except UnicodeEncodeError:  # lone surrogates, as in file names that are no UTF-8
+        except UnicodeEncodeError:  # lone surrogates, as in file names that are not UTF-8
             value = value.encode(errors="backslashreplace").decode()
     return value
 
@@ -84,40 +60,24 @@ def add_arguments(
     event: Event, args: Iterable[object], kwargs: Mapping[str, object] | None, identify: Identify
 ) -> None:
     """`args`, always; `argIds` if one of them is an object; `kwargs` and `kwargIds` likewise, if there are any."""
-    values: list[Any] = []
-    ids: list[int | None] = []
-    objects = False
-    for value in args:
-        if id(type(value)) in PRIMITIVE:
-            values.append(primitive(value))
-            ids.append(None)
-        else:
-            values.append(None)
-            ids.append(identify(value))
-            objects = True
-    event["args"] = values
-    if objects:
+    event["args"], ids = _encoded(args, identify)
+    if ids is not None:
         event["argIds"] = ids
     if kwargs:
-        _add_keywords(event, kwargs, identify)
+        keys = [text(key) for key in kwargs]
+        values, ids = _encoded(kwargs.values(), identify)
+        event["kwargs"] = dict(zip(keys, values, strict=True))
+        if ids is not None:
+            event["kwargIds"] = dict(zip(keys, ids, strict=True))
 
 
-def _add_keywords(event: Event, kwargs: Mapping[str, object], identify: Identify) -> None:
-    values: dict[str, Any] = {}
-    ids: dict[str, int | None] = {}
-    objects = False
-    for name, value in kwargs.items():
-        name = text(name)
-        if id(type(value)) in PRIMITIVE:
-            values[name] = primitive(value)
-            ids[name] = None
-        else:
-            values[name] = None
-            ids[name] = identify(value)
-            objects = True
-    event["kwargs"] = values
-    if objects:
-        event["kwargIds"] = ids
+def _encoded(values: Iterable[object], identify: Identify) -> tuple[list[Any], list[int | None] | None]:
+    """The primitive values and the ids of the others; None instead of ids if all are primitive."""
+    values = list(values)
+    plain = [primitive(each) if id(type(each)) in PRIMITIVE else None for each in values]
+    if all(id(type(each)) in PRIMITIVE for each in values):
+        return plain, None
+    return plain, [None if id(type(each)) in PRIMITIVE else identify(each) for each in values]
 
 
 def add_result(event: Event, value: object, identify: Identify) -> None:

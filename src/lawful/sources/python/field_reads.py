@@ -1,4 +1,4 @@
-"""Which fields of its object a method reads, told from its bytecode: nothing of the program is called."""
+"""Finds the fields of its object that a method reads, by its bytecode: nothing of the program is called."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from lawful.core import native_tracer
 from lawful.pristine_os import clock, exists
 from lawful.sources.python import self_exclusion
 
-# Taken by name, and early: programs put others in the places of these (gevent does), which would make a thread of ours
-# one of the program's own affairs.
+# Imported by name, and early: programs replace these functions (gevent does), and the replacements would make this
+# thread one of the program's own.
 INTERVAL = 0.1
 _PATIENCE = 1.0
 

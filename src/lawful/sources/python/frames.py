@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from types import CellType, CodeType, FrameType
@@ -107,7 +108,7 @@ def make_top(read: Read) -> Top:
 
 
 def _self_test(layout: Layout, read: Read) -> str | None:
-    """Looks at frames of which all is known."""
+    """Reads frames whose contents are known."""
     import ctypes
 
     def known(first: object, second: object, /, *rest: object) -> list[Any]:
@@ -149,7 +150,9 @@ def _self_test(layout: Layout, read: Read) -> str | None:
     return None
 
 
-def _open() -> tuple[Read | None, str | None]:
+@functools.cache
+def reader() -> tuple[Read | None, str | None]:
+    """The function that reads, or None and the reason why not. Tested at the first call."""
     refusal = _word_size_refusal()
     if refusal is not None:
         return None, refusal
@@ -163,14 +166,3 @@ def _open() -> tuple[Read | None, str | None]:
         if refusal is None:
             return read, None
     return None, refusal
-
-
-_opened: tuple[Read | None, str | None] | None = None
-
-
-def reader() -> tuple[Read | None, str | None]:
-    """The function that reads, or None and the reason why there is none. Tested at the first call."""
-    global _opened
-    if _opened is None:
-        _opened = _open()
-    return _opened

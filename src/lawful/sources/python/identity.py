@@ -1,28 +1,16 @@
-"""Ids of objects that are never used twice in a run, and word of their end."""
+"""Ids of objects, which are never used twice in a run, and notices of the end of objects."""
 
 from __future__ import annotations
 
 import gc
 import sys
+import types
 import weakref
 from _thread import RLock
 from collections.abc import Callable
-from types import (
-    AsyncGeneratorType,
-    BuiltinFunctionType,
-    CodeType,
-    CoroutineType,
-    FrameType,
-    FunctionType,
-    GeneratorType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    ModuleType,
-    TracebackType,
-    WrapperDescriptorType,
-)
 from typing import Any, Generic, ParamSpecArgs, ParamSpecKwargs, TypeVar
+
+from lawful.sources.python import names
 
 PRIMITIVE = frozenset({id(type(None)), id(bool), id(int), id(float), id(str)})
 """The ids of the types whose values stand for themselves in events and have no id (exact types, not subclasses)."""
@@ -32,20 +20,18 @@ CHILD_STRIDE = 2**32
 
 # Read from the type through the descriptor of `type`, so that no metaclass has a say.
 _weakref_offset: Callable[[type], int] = vars(type)["__weakrefoffset__"].__get__
-_mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
 
-# On 3.12 and 3.13 these take weak references, but are freed without a word to them.
-_SILENT = frozenset({id(ParamSpecArgs), id(ParamSpecKwargs)}) if sys.version_info >= (3, 12) else frozenset[int]()
+# On 3.12 and 3.13 these take weak references, but do not call them back when they are freed.
+_NO_CALLBACK = frozenset({id(ParamSpecArgs), id(ParamSpecKwargs)}) if sys.version_info >= (3, 12) else frozenset[int]()
 
-# These run code when they die, after their weak references were told. One that is first met in there, as by the
-# finaliser of asynchronous generators, is freed without a word to ours, which must not be freed then: it would reach
-# for the dead.
-_LATE = frozenset({id(GeneratorType), id(CoroutineType), id(AsyncGeneratorType)})
+# These run code when they die, after the callbacks of their weak references. If we first meet one in that code, as in
+# the finaliser of asynchronous generators, our reference gets no callback. It must not be freed then.
+_RUN_CODE_LAST = frozenset({id(types.GeneratorType), id(types.CoroutineType), id(types.AsyncGeneratorType)})
 
 
-def _tells(kind: type) -> bool:
-    """Whether weak references tell of the deaths of its objects."""
-    return bool(_weakref_offset(kind)) and id(kind) not in _SILENT
+def _calls_back(kind: type) -> bool:
+    """Whether weak references to its objects are called back when these die."""
+    return bool(_weakref_offset(kind)) and id(kind) not in _NO_CALLBACK
 
 
 Gone = Callable[[int, type], None]
@@ -55,36 +41,26 @@ _FIRST_SWEEP = 64
 _FIRST_TRIAL = 1024
 _TRIAL_LIMIT = 200_000
 
-# What leads everywhere. References from there count as coming from outside: they keep a thing alive, the safe side.
+# Objects that lead everywhere. References from there count as coming from outside: they keep an object alive.
 _BORDERS: tuple[type, ...] = (
     type,
-    ModuleType,
-    FunctionType,
-    BuiltinFunctionType,
-    CodeType,
-    FrameType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    WrapperDescriptorType,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    types.FrameType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
 )
 
 
-def mro(kind: type) -> tuple[type, ...]:
-    """The bases of a class in order, without asking its metaclass."""
-    return _mro(kind)
+_NEVER_HELD = frozenset({id(types.TracebackType), id(types.FrameType), id(slice)})
 
 
-def is_a(kind: type, base: type) -> bool:
-    """Whether a class derives from another one, without asking either."""
-    return any(each is base for each in _mro(kind))
-
-
-_FLEETING = frozenset({id(TracebackType), id(FrameType), id(slice)})
-
-
-def _is_fleeting(kind: type) -> bool:
-    return id(kind) in _FLEETING or is_a(kind, BaseException)
+def _is_never_held(kind: type) -> bool:
+    return id(kind) in _NEVER_HELD or names.inherits(kind, BaseException)
 
 
 class _Ref(weakref.ref[Any]):
@@ -99,12 +75,12 @@ class _Ref(weakref.ref[Any]):
     def is_to(self, value: object) -> bool:
         """Whether it leads to this object, and not to one that had its address before."""
         return self() is value and (
-            id(self.kind) not in _LATE or any(each is self for each in weakref.getweakrefs(value))
+            id(self.kind) not in _RUN_CODE_LAST or any(each is self for each in weakref.getweakrefs(value))
         )
 
 
 def _keeper() -> Callable[[_Ref], object]:
-    """What keeps a reference for ever, also when the interpreter ends."""
+    """A function that keeps a reference for ever, also when the interpreter ends."""
     try:
         from ctypes import py_object, pythonapi
 
@@ -117,13 +93,12 @@ def _keeper() -> Callable[[_Ref], object]:
 class Identity:
     """Numbers objects 1, 2, ... by identity, and forgets them when they die.
 
-    An object that can be weakly referenced is watched so. Any other is held, until a sweep finds that nobody else holds
-    it: its end, and what it does at its end, come late by as much. A sweep happens when twice as many are held as were
-    left by the last one. Cycles through held objects are found by counting references among them, more rarely.
+    It watches an object by a weak reference if it can. Any other object it holds, until a sweep finds that nobody else
+    holds it: the object dies late. A sweep happens when twice as many are held as the last one left. More rarely, a
+    sweep finds cycles through held objects, by counting references among them.
 
-    Exceptions, tracebacks, frames and slices that cannot be weakly referenced are not held: an exception keeps alive
-    all variables of the functions it came through. They get another id each time they are met, and nothing is said of
-    their end.
+    It does not hold exceptions, tracebacks, frames and slices without weak references: an exception keeps alive all
+    variables of the functions it came through. They get another id each time, and there is no notice of their end.
 
     No method of an object is called, and none of its class. A weakly referenced object that the garbage collector finds
     in a cycle, and that a finaliser of that cycle uses, gets a second id there: its references are gone by then.
@@ -142,8 +117,8 @@ class Identity:
         self._sweeping = False
         self._keep = _keeper()
 
-    def tell(self, gone: Gone) -> None:
-        """From now on, this is who is told of the end of objects."""
+    def set_gone(self, gone: Gone) -> None:
+        """From now on, call this when objects die."""
         self._gone = gone
 
     def __len__(self) -> int:
@@ -183,9 +158,9 @@ class Identity:
             number = self._next
             self._next += 1
             kind = type(value)
-            if _is_fleeting(kind) and not _tells(kind):
+            if _is_never_held(kind) and not _calls_back(kind):
                 return number
-            if _tells(kind):
+            if _calls_back(kind):
                 old = self._weak.pop(key, None)
                 if old is not None:
                     self._report(old.number, old.kind)
@@ -250,12 +225,12 @@ class Identity:
         return inner & self._held.keys()
 
     def forget(self) -> None:
-        """Let go of all, in silence. Numbers go on."""
+        """Let go of all, without notices. Numbers go on."""
         with self._lock:
             weak, self._weak = self._weak, {}
             held, self._held = self._held, {}
             for ref in weak.values():
-                if id(ref.kind) in _LATE:
+                if id(ref.kind) in _RUN_CODE_LAST:
                     self._keep(ref)
         del weak, held
 
@@ -324,7 +299,7 @@ def _cut_off(held: dict[int, tuple[Any, int]]) -> list[int]:
 def is_border(value: object) -> bool:
     """Whether references are not followed beyond this."""
     kind = type(value)
-    return id(kind) in _BORDER_IDS or is_a(kind, type)
+    return id(kind) in _BORDER_IDS or names.inherits(kind, type)
 
 
 _BORDER_IDS = frozenset(map(id, _BORDERS))
@@ -358,7 +333,7 @@ class IdentityCache(Generic[K]):
 
         keep: list[Any] = []
         for value in objects:
-            if _tells(type(value)):
+            if _calls_back(type(value)):
                 keep.append(weakref.ref(value, forget))
             elif value is None or id(type(value)) in _BORDER_IDS:
                 keep.append(value)  # a descriptor of a C type, which lives as long as that

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import dis
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 VERSION = sys.version_info[:2]
 
-# Bytecode is no public interface: what stands here was checked against these versions, and says nothing of others.
+# Bytecode is not a public interface: this module was checked against these versions, and does not know others.
 SUPPORTED = sys.implementation.name == "cpython" and (3, 11) <= VERSION <= (3, 13)
 
 # `CodeType.co_code` never shows the instructions that others are replaced by where the interpreter is watched.
 NAMES = {number: name for name, number in dis.opmap.items() if number < 256 and not name.startswith("INSTRUMENTED_")}
 
-# Instructions that put nothing on the stack, like all whose name begins with one of `_QUIET_PREFIXES`, and some that
-# put several values there. All others put one. How many they take follows from `dis.stack_effect`.
-_QUIET = set(
+# Instructions that put nothing on the stack, like all whose name begins with one of `_NO_RESULT_PREFIXES`, and some
+# that put several values there. All others put one. How many they take follows from `dis.stack_effect`.
+_NO_RESULT = set(
     "CACHE NOP RESUME MAKE_CELL COPY_FREE_VARS KW_NAMES PRECALL SETUP_ANNOTATIONS EXTENDED_ARG POP_TOP POP_EXCEPT"
     " PRINT_EXPR IMPORT_STAR LIST_APPEND LIST_EXTEND SET_ADD SET_UPDATE MAP_ADD DICT_MERGE DICT_UPDATE END_FOR"
     " END_ASYNC_FOR RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE INTERPRETER_EXIT".split()
 )
-_QUIET_PREFIXES = ("STORE_", "DELETE_", "POP_JUMP_", "JUMP_")
+_NO_RESULT_PREFIXES = ("STORE_", "DELETE_", "POP_JUMP_", "JUMP_")
 _PUSHES = {
     "STORE_FAST_LOAD_FAST": 1,
     "LOAD_FAST_LOAD_FAST": 2,
@@ -46,22 +47,38 @@ _ENDS = set(
 
 
 class UnknownBytecodeError(Exception):
-    """Code that no compiler of a supported version made, so that its stack cannot be foretold."""
+    """Code that no compiler of a supported version made, so that its stack cannot be predicted."""
 
 
-def number(name: str) -> int:
-    """The number of an instruction, or one that no instruction has if this version has none of the name."""
-    return dis.opmap.get(name, -1)
+def _numbers(names: str) -> list[int]:
+    """The numbers of instructions; -1, which no instruction has, for those that this version lacks."""
+    return [dis.opmap.get(name, -1) for name in names.split()]
 
 
-EXTENDED_ARG = number("EXTENDED_ARG")
+class Op:
+    """Numbers of instructions."""
+
+    CALL, CALL_KW, CALL_FUNCTION_EX = _numbers("CALL CALL_KW CALL_FUNCTION_EX")
+    CALL_INTRINSIC_1, KW_NAMES, PUSH_NULL = _numbers("CALL_INTRINSIC_1 KW_NAMES PUSH_NULL")
+    LOAD_CONST, LOAD_GLOBAL, LOAD_NAME = _numbers("LOAD_CONST LOAD_GLOBAL LOAD_NAME")
+    LOAD_FROM_DICT_OR_GLOBALS, LOAD_FAST = _numbers("LOAD_FROM_DICT_OR_GLOBALS LOAD_FAST")
+    LOAD_FAST_LOAD_FAST, LOAD_METHOD = _numbers("LOAD_FAST_LOAD_FAST LOAD_METHOD")
+    LOAD_ATTR, LOAD_SUPER_ATTR = _numbers("LOAD_ATTR LOAD_SUPER_ATTR")
+    STORE_ATTR, DELETE_ATTR = _numbers("STORE_ATTR DELETE_ATTR")
+    LOAD_ASSERTION_ERROR, LOAD_BUILD_CLASS = _numbers("LOAD_ASSERTION_ERROR LOAD_BUILD_CLASS")
+    BEFORE_WITH, BEFORE_ASYNC_WITH = _numbers("BEFORE_WITH BEFORE_ASYNC_WITH")
+    WITH_EXCEPT_START, COPY, SWAP = _numbers("WITH_EXCEPT_START COPY SWAP")
+    BINARY_OP, COMPARE_OP, CONTAINS_OP = _numbers("BINARY_OP COMPARE_OP CONTAINS_OP")
+
+
+(EXTENDED_ARG,) = _numbers("EXTENDED_ARG")
 
 # The lowest bit of LOAD_ATTR's argument says whether it loads a method.
 ATTR_HAS_FLAG = VERSION >= (3, 12)
 
 
 def _effect(op: int, arg: int, jump: bool) -> int:
-    """`dis.stack_effect`, where that tells what happens rather than what the compiler reckons with."""
+    """`dis.stack_effect`, corrected where it says what the compiler assumes and not what happens."""
     name = NAMES[op]
     if name == "RETURN_GENERATOR":
         return 1  # what is sent first, when the generator starts
@@ -85,7 +102,7 @@ def _pushes(op: int, arg: int) -> int:
         case name if name in _PUSHES:
             return _PUSHES[name]
         case name:
-            return 0 if name in _QUIET or name.startswith(_QUIET_PREFIXES) else 1
+            return 0 if name in _NO_RESULT or name.startswith(_NO_RESULT_PREFIXES) else 1
 
 
 @cache
@@ -112,7 +129,7 @@ def _direction(op: int) -> int:
 SHAPES = [_fixed_shape(op) for op in range(256)]  # None: see `shape`
 DIRECTIONS = [_direction(op) for op in range(256)]  # of a jump, else 0
 ENDS = bytes(NAMES.get(op) in _ENDS for op in range(256))  # the next instruction does not follow
-_caches = [-1] * 256  # code units of inline cache after an instruction; learned where it is first met
+_caches = [-1] * 256  # code units of inline cache after an instruction; found where it is first met
 
 
 def next_unit(ops: bytes, unit: int) -> int:
@@ -163,3 +180,8 @@ def handlers(table: bytes) -> Iterator[Handler]:
             value = 0
     for start, length, target, depth in zip(*[iter(numbers)] * 4, strict=True):
         yield Handler(start, start + length, target, depth >> 1, 1 + (depth & 1))
+
+
+def pattern(numbers: Iterable[int]) -> re.Pattern[bytes]:
+    """Finds one of these instructions."""
+    return re.compile(b"[" + re.escape(bytes(numbers)) + b"]")

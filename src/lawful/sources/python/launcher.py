@@ -15,8 +15,10 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 
 from lawful.errors import LawfulError
 
-# What Lawful brings along and the program may have another version of. The program must import its own.
-GUESTS = ("click", "typing_extensions", "rich", "pygments", "markdown_it", "mdurl")
+# Packages that Lawful brings along. The program may have other versions of them, and must import its own.
+BUNDLED = ("click", "typing_extensions", "rich", "pygments", "markdown_it", "mdurl")
+
+Caller = Callable[[Callable[[], object]], object]
 
 _former_main: ModuleType | None = None
 
@@ -49,10 +51,13 @@ class LaunchedProgram:
         """Where its main module may stand, of those that are known before it runs."""
         self._start = start
 
-    def run(self, begin: Callable[[], None], bare: Callable[[Callable[[], object]], object] | None = None) -> Ending:
+    def run(
+        self, begin: Callable[[], None], call_without_frames: Callable[[Callable[[], object]], object] | None = None
+    ) -> Ending:
         """Run to the end of the main thread; threads and exit handlers are left to the interpreter.
 
-        `begin` is called when everything else is in place. `bare` calls a function with no Python frame below it.
+        `begin` is called when everything else is in place. `call_without_frames` calls a function with no Python frame
+        below it.
         """
         _make_room(self.folder)
         execute = self._start(_new_main())
@@ -61,7 +66,7 @@ class LaunchedProgram:
             begin()
         except KeyboardInterrupt as interrupt:
             return _conclude(interrupt.with_traceback(None))  # it has met the program before its first line
-        error = _outcome(execute, bare)
+        error = _outcome(execute, call_without_frames)
         del execute  # or the program's names would live as long as this frame
         return _conclude(error)
 
@@ -82,7 +87,7 @@ def script(words: Sequence[str]) -> LaunchedProgram:
         names["__file__"] = full
         names["__cached__"] = None
         names["__loader__"] = loader
-        return partial(exec, code, names)  # no frame of ours is below the program's
+        return partial(exec, code, names)  # no frame of Lawful is below the program's
 
     name = os.path.splitext(os.path.basename(path))[0]
     return LaunchedProgram(name, words, folder, start, [path])
@@ -120,7 +125,7 @@ def _as_main(name: str, *, alter_argv: bool) -> Callable[[], object]:
     import runpy
 
     call: Callable[[str, bool], object] = runpy._run_module_as_main  # type: ignore[attr-defined]
-    return partial(call, name, alter_argv)  # no frame of ours is below it
+    return partial(call, name, alter_argv)  # no frame of Lawful is below it
 
 
 def _absolute(path: str) -> str:
@@ -181,10 +186,10 @@ def _make_room(folder: str) -> None:
         names = {entry.partition(".")[0] for entry in os.listdir(folder)}
     except OSError:
         names = set()
-    # These are one with the interpreter: even a plain one has them before a program can bring its own.
+    # The interpreter itself imports these before a program can bring its own.
     names -= _BEFORE
     names -= {"lawful", "__pycache__", ""}
-    names.update(GUESTS)
+    names.update(BUNDLED)
     for name in list(sys.modules):
         if name.partition(".")[0] in names:
             del sys.modules[name]
@@ -199,9 +204,8 @@ _BEFORE = frozenset(
 
 def _new_main() -> ModuleType:
     global _former_main
-    _former_main = sys.modules[
-        "__main__"
-    ]  # were it freed, functions of it that are still running would lose their names
+    # If it were freed, functions of it that are still running would lose their names.
+    _former_main = sys.modules["__main__"]
     main = ModuleType("__main__")
     names = main.__dict__
     names["__annotations__"] = {}
@@ -210,15 +214,13 @@ def _new_main() -> ModuleType:
     return main
 
 
-def _outcome(
-    execute: Callable[[], object], bare: Callable[[Callable[[], object]], object] | None
-) -> BaseException | None:
+def _outcome(execute: Callable[[], object], call_without_frames: Caller | None) -> BaseException | None:
     """Run it; the exception that ended it, if one did. (It is looked at when no exception is being handled.)"""
     try:
-        if bare is None:
+        if call_without_frames is None:
             execute()
         else:
-            bare(execute)
+            call_without_frames(execute)
     except BaseException as error:
         return error
     return None
@@ -229,7 +231,7 @@ def _conclude(error: BaseException | None) -> Ending:
         return Ending(0)
     if isinstance(error, SystemExit):
         return Ending(_exit_code(error), exit=error)
-    error.__traceback__ = trace = _beyond_ours(error.__traceback__)
+    error.__traceback__ = trace = _without_our_frames(error.__traceback__)
     leave = _show(error, trace)
     if leave is not None:
         return Ending(_exit_code(leave), exit=leave)
@@ -250,14 +252,14 @@ def _exit_code(error: SystemExit) -> int:
     return number & 0xFF if -(1 << 63) <= number < 1 << 63 else 0xFF
 
 
-def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
+def _without_our_frames(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
     return trace
 
 
 def _show(error: BaseException, trace: TracebackType | None) -> SystemExit | None:
-    """Tell of an exception that nobody caught, as the interpreter does. The program's hook may want to leave itself."""
+    """Show an uncaught exception as the interpreter does. The program's hook may raise SystemExit: that is returned."""
     if sys.version_info >= (3, 12):
         sys.last_exc = error
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
@@ -274,7 +276,7 @@ def _show(error: BaseException, trace: TracebackType | None) -> SystemExit | Non
     if isinstance(failed, SystemExit):
         return failed
     _say("Error in sys.excepthook:\n")
-    failed.__traceback__ = _beyond_ours(failed.__traceback__)
+    failed.__traceback__ = _without_our_frames(failed.__traceback__)
     sys.__excepthook__(type(failed), failed, failed.__traceback__)
     _say("\nOriginal exception was:\n")
     sys.__excepthook__(type(error), error, trace)
@@ -294,7 +296,7 @@ def _say(text: str) -> None:
         sys.stderr.write(text)
 
 
-class _Last:
+class _WhenFreed:
     """Does something when it is freed."""
 
     __slots__ = ("_act",)
@@ -328,9 +330,9 @@ def _at_the_very_end(act: Callable[[], object]) -> None:
         for stream in streams:
             stream.flush()
     except Exception:
-        return  # the interpreter will meet the same, say so, and end with a code that tells of it
+        return  # the interpreter will meet the same error, report it, and end with a code that says so
 
-    # By the time this is called there are no globals and no builtins.
+    # When this is called, globals and builtins are gone.
     def last(streams: list[TextIO] = streams, Any: type[BaseException] = BaseException) -> None:
         for stream in streams:
             try:  # noqa: SIM105
@@ -339,4 +341,4 @@ def _at_the_very_end(act: Callable[[], object]) -> None:
                 pass
         act()
 
-    vars(sys)["lawful: the end"] = _Last(last)
+    vars(sys)["lawful: the end"] = _WhenFreed(last)

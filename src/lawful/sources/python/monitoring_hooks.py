@@ -24,7 +24,7 @@ _GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERAT
 
 
 class MonitoringHooks:
-    """One tool of `sys.monitoring`, and a second one for functions whose starts and ends sleep now and then.
+    """One tool of `sys.monitoring`, and a second one for functions whose starts and ends are disabled now and then.
 
     What was disabled comes back if its event is switched off and on for the code object. That does not help with
     starts, for which the first tool asks everywhere.
@@ -42,7 +42,7 @@ class MonitoringHooks:
         self._disable: Any = self._monitoring.DISABLE
 
     def install(self) -> None:
-        """Take a tool id that is free, and ask to be told of every function that starts."""
+        """Take a tool id that is free, and ask for the start of every function."""
         monitoring = self._monitoring
         events = monitoring.events
         self._tool = self._take_tool()
@@ -68,7 +68,7 @@ class MonitoringHooks:
         return -1
 
     def _second_tool(self) -> int:
-        """-1: there is none, and we must go without."""
+        """Its tool id. -1: no id is free, and the hooks must do without."""
         if self._second < 0:
             self._second = self._take_tool()
             events = self._monitoring.events
@@ -158,8 +158,8 @@ class MonitoringHooks:
 
         Which tools want an instruction is noted for each of them only where several tools have asked for an event. If
         another one comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any, and
-        instructions tell nothing any more. So the second tool asks first, if it will be told of starts; and then one
-        that leaves again, for whoever else may come. `sys.settrace` is a tool, too.
+        instructions have no events any more. So the second tool asks first, if it needs starts; and then one that
+        leaves again, for whoever else may come. `sys.settrace` is a tool, too.
         """
         events = self._monitoring.events
         if known.own and known.probes and known.callee is None and self._codes.reports_starts:
@@ -205,10 +205,10 @@ class MonitoringHooks:
                 self._switch(code, known)
 
     def rearm(self) -> None:
-        """Starts of all own code are to be told once more."""
+        """Report the start of all own code once more."""
         for code, known in self._codes.rearm():
             if known.callee is not None and not known.second_tool:
-                continue  # they are told anyway
+                continue  # its starts are reported anyway
             tool = self._second_tool()
             if tool < 0:
                 self._monitoring.restart_events()
@@ -218,7 +218,7 @@ class MonitoringHooks:
             self._monitoring.set_local_events(tool, code, outside & ~start)
             self._monitoring.set_local_events(tool, code, outside | start)
             if known.probes and not known.second_tool and not known.second_tool_start:
-                known.second_tool_start = True  # there was no second tool when it was looked at
+                known.second_tool_start = True  # when it was planned, no tool id was free
                 self._switch(code, known)
 
     # -- callbacks -------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class MonitoringHooks:
             return self._disable
         self._tracer.callee.started(known, code, frame)
         self._ask_for_exceptions()
-        # From now on the second tool is told.
+        # From now on the second tool gets its starts.
         return self._disable if known.second_tool and not second else None
 
     def _return(self, code: CodeType, offset: int, value: object) -> Any:

@@ -48,24 +48,24 @@ _FUNCTIONS: Final = (FunctionType, _CacheWrapper, staticmethod, classmethod, *_O
 _IMMUTABLE_TYPE: Final = 1 << 8
 _HEAP_TYPE: Final = 1 << 9
 
-# Private modules whose public face is not simply the same name without the underscore. A name moves only if the
-# public module has the very same object under it.
-_FACES: Final[Mapping[str, tuple[str, ...]]] = {
-    "posix": ("os",),
-    "nt": ("os",),
-    "posixpath": ("os.path",),
-    "ntpath": ("os.path",),
-    "genericpath": ("os.path",),
-    "_thread": ("threading",),
-    "_sre": ("re",),
-    "_json": ("json",),
-    "_collections_abc": ("collections.abc",),
-    "_elementtree": ("xml.etree.ElementTree",),
-    "_hashlib": ("hashlib",),
-    "_weakrefset": ("weakref",),
-    "_functools": ("functools",),
-    "_sitebuiltins": ("builtins",),
-    "pyexpat": ("xml.parsers.expat",),
+# Private modules, and the public modules that show what is in them, where that is not the same name without the
+# underscore. A name moves only if the public module has the same object under it.
+_PUBLIC_MODULES: Final[Mapping[str, str]] = {
+    "posix": "os",
+    "nt": "os",
+    "posixpath": "os.path",
+    "ntpath": "os.path",
+    "genericpath": "os.path",
+    "_thread": "threading",
+    "_sre": "re",
+    "_json": "json",
+    "_collections_abc": "collections.abc",
+    "_elementtree": "xml.etree.ElementTree",
+    "_hashlib": "hashlib",
+    "_weakrefset": "weakref",
+    "_functools": "functools",
+    "_sitebuiltins": "builtins",
+    "pyexpat": "xml.parsers.expat",
 }
 
 # What a public module offers under another name, or by a subclass that adds nothing.
@@ -118,7 +118,7 @@ def is_method_type(kind: type) -> bool:
 
 
 def is_builtin_type(kind: type) -> bool:
-    """Of functions of C, perhaps bound to an object. There is a subtype for those that know their class."""
+    """Is it a type of C functions, perhaps bound to an object? A subtype is for those that know their class."""
     return issubclass(kind, BuiltinFunctionType) or kind is MethodWrapperType
 
 
@@ -133,9 +133,9 @@ def is_function(entry: object) -> bool:
     return any(kind is each for each in _FUNCTIONS)
 
 
-def unbound(method: Any) -> tuple[object, type]:
+def unbind(method: Any) -> tuple[object, type]:
     """The function of a bound method, and the type of the object."""
-    return wrapped(method.__func__), type(method.__self__)
+    return unwrapped(method.__func__), type(method.__self__)
 
 
 def inherits(kind: type, base: type) -> bool:
@@ -164,7 +164,7 @@ def init(kind: type) -> FunctionType | None:
     return found[1]
 
 
-def first_init(kind: type) -> FunctionType | None:
+def any_init(kind: type) -> FunctionType | None:
     """The `__init__` of a class, if that is a Python function, whatever makes the object that it is given.
 
     If a `__new__` gives something else away, `__init__` does not run. If it gives an object once more, it runs again.
@@ -176,9 +176,9 @@ def first_init(kind: type) -> FunctionType | None:
     return found[1]
 
 
-def first_code(kind: type) -> CodeType | None:
-    """The code of `first_init`."""
-    function = first_init(kind)
+def any_init_code(kind: type) -> CodeType | None:
+    """The code of `any_init`."""
+    function = any_init(kind)
     return None if function is None else function.__code__
 
 
@@ -200,19 +200,15 @@ def module_dict(name: str) -> Mapping[str, Any] | None:
     return _module_dict(module) if issubclass(type(module), ModuleType) else None
 
 
-def is_builtin(name: str) -> bool:
-    return name in _BUILTINS
-
-
-def plain(value: Any) -> str | None:
+def exact_str(value: Any) -> str | None:
     """A string as such: an instance of a subclass could compare in its own way."""
     if type(value) is str:
         return value
     return str.__str__(value) if issubclass(type(value), str) else None
 
 
-def wrapped(function: Any) -> Any:
-    """What a decorator that uses `functools.wraps` stands in front of: the function as it was written."""
+def unwrapped(function: Any) -> Any:
+    """The function behind a decorator that uses `functools.wraps`."""
     seen = 0
     while seen < 100:  # a chain of decorators may be a circle
         if type(function) is FunctionType:
@@ -240,18 +236,18 @@ def methods(entry: object) -> Iterator[Method]:
     """The functions behind an entry of a class's dictionary; a property has up to three."""
     kind = type(entry)
     if kind is FunctionType or kind is _CacheWrapper:
-        yield Method(wrapped(entry), True, False)
+        yield Method(unwrapped(entry), True, False)
     elif kind is staticmethod:
-        yield Method(wrapped(_raw(entry)), False, False)
+        yield Method(unwrapped(_raw(entry)), False, False)
     elif kind is classmethod:
-        yield Method(wrapped(_raw(entry)), True, True)
+        yield Method(unwrapped(_raw(entry)), True, True)
     elif issubclass(kind, property):
         for part in ("fget", "fset", "fdel"):
             function = property.__dict__[part].__get__(entry)
             if function is not None:
-                yield Method(wrapped(function), True, False)
+                yield Method(unwrapped(function), True, False)
     elif kind is _CachedProperty:
-        yield Method(wrapped(object.__getattribute__(entry, "func")), True, False)
+        yield Method(unwrapped(object.__getattribute__(entry, "func")), True, False)
     elif is_method_type(kind):
         yield Method(entry, True, kind is ClassMethodDescriptorType)
 
@@ -264,17 +260,17 @@ def _raw(entry: object) -> object:
 # -- names ---------------------------------------------------------------------------------------
 
 
-def public(module: str, qualname: str, value: object) -> str:
-    """The name under which the value is known to those who import it."""
+def public_name(module: str, qualname: str, value: object) -> str:
+    """The name under which programs import the value."""
     if module == "builtins" or _BUILTINS.get(qualname, MISSING) is value:
         return qualname
     renamed = _RENAMED.get((module, qualname))
     if renamed is not None:
         return renamed
-    if module.startswith("_") or module in _FACES:
-        for face in _FACES.get(module, (module.lstrip("_"),)):
-            if _walk(face, qualname) is value:
-                return f"{face}.{qualname}"
+    if module.startswith("_") or module in _PUBLIC_MODULES:
+        shown_by = _PUBLIC_MODULES.get(module, module.lstrip("_"))
+        if _walk(shown_by, qualname) is value:
+            return f"{shown_by}.{qualname}"
     return f"{module}.{qualname}"
 
 
@@ -296,9 +292,9 @@ def class_name(kind: type) -> str:
     known = _class_names.get(kind)
     if known is not None:
         return known
-    module = plain(_type_module(kind))
-    qualname = plain(_type_qualname(kind)) or UNKNOWN
-    name = public(main_module(module), qualname, kind) if module else qualname
+    module = exact_str(_type_module(kind))
+    qualname = exact_str(_type_qualname(kind)) or UNKNOWN
+    name = public_name(main_module(module), qualname, kind) if module else qualname
     _class_names.put(kind, name)
     return name
 
@@ -312,34 +308,34 @@ def code_name(code: CodeType, module: str) -> str:
     """The qualified name of a Python function, by its code and the module of its globals."""
     module = main_module(module)
     qualname = code.co_qualname
-    if module in _FACES or module == "builtins":
+    if module in _PUBLIC_MODULES or module == "builtins":
         first, _, rest = qualname.partition(".")
         namespace = module_dict(module)
         value = MISSING if namespace is None else namespace.get(first, MISSING)
         if value is not MISSING:
-            name = public(module, first, value)
+            name = public_name(module, first, value)
             return f"{name}.{rest}" if rest else name
     return f"{module}.{qualname}"
 
 
 def module_of(function: FunctionType) -> str:
     """The module in whose globals a Python function runs."""
-    return plain(dict.get(function.__globals__, "__name__")) or UNKNOWN
+    return exact_str(dict.get(function.__globals__, "__name__")) or UNKNOWN
 
 
 def owner_module(function: Any) -> str:
     """The module that a function, a method or a class belongs to, as the interpreter has it."""
-    function = wrapped(function)
+    function = unwrapped(function)
     kind = type(function)
     if kind is FunctionType:
         return main_module(module_of(function))
     if is_method_type(kind):
         return class_module(function.__objclass__)
     if is_builtin_type(kind):
-        module = plain(function.__module__) if kind is not MethodWrapperType else None
+        module = exact_str(function.__module__) if kind is not MethodWrapperType else None
         if module is not None:
             return module
-        found = behind(function)
+        found = descriptor_of(function)
         if found is not function:
             return owner_module(found)
         owner = function.__self__
@@ -348,12 +344,12 @@ def owner_module(function: Any) -> str:
 
 
 def class_module(kind: type) -> str:
-    return main_module(plain(_type_module(kind)) or UNKNOWN)
+    return main_module(exact_str(_type_module(kind)) or UNKNOWN)
 
 
 def function_name(function: Any) -> str | None:
-    """The qualified name of what is called; of a method, by the class that defines it. None if it has none."""
-    function = wrapped(function)
+    """The qualified name of a callable; of a method, by the class that defines it. None if it has no name."""
+    function = unwrapped(function)
     kind = type(function)
     if kind is FunctionType:
         return code_name(function.__code__, module_of(function))
@@ -375,16 +371,16 @@ def _builtin_name(function: Any) -> str:
     if owner is None:  # a static method of a C class: the class is known by its name alone
         return f"{function.__qualname__}"
     if issubclass(type(owner), ModuleType):
-        module = plain(function.__module__) or UNKNOWN
-        return public(module, name, function)
-    found = behind(function)
+        module = exact_str(function.__module__) or UNKNOWN
+        return public_name(module, name, function)
+    found = descriptor_of(function)
     if found is not function:
         return function_name(found) or UNKNOWN
     kind = owner if is_class(owner) else type(owner)
     return f"{class_name(kind)}.{name}"
 
 
-def behind(function: Any) -> Any:
+def descriptor_of(function: Any) -> Any:
     """The descriptor in the class that a builtin bound to an object was made from; the builtin itself if not found."""
     owner = function.__self__
     name = function.__name__

@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from lawful.coin import BITS, GOLDEN, Coin, mixed, threshold
 from lawful.sources.python.tracer_protocol import SampleCounts
 
-_MASK = 2**64 - 1
-_GOLDEN = 0x9E3779B97F4A7C15
 _PATIENCE = 256
 """How often places may tell of nothing before they sleep: about what it costs to wake them."""
-
-
-def _mixed(value: int) -> int:
-    """The output of splitmix64 for a state."""
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK
-    value = (value ^ value >> 27) * 0x94D049BB133111EB & _MASK
-    return value ^ value >> 31
-
-
-class Coin:
-    """Flips the same way for the same seed and group, whichever core does it."""
-
-    def __init__(self, seed: int, group: int) -> None:
-        self._state = _mixed(seed + group * _GOLDEN & _MASK)
-
-    def flip(self, rate: float) -> bool:
-        """True with this probability."""
-        self._state = self._state + _GOLDEN & _MASK
-        return (_mixed(self._state) >> 11) * 2.0**-53 < rate
 
 
 class GroupState:
@@ -63,7 +43,7 @@ class ObjectSampler:
     def group(self, number: int) -> GroupState:
         found = self._groups.get(number)
         if found is None:
-            found = self._groups[number] = GroupState(Coin(self._seed, number))
+            found = self._groups[number] = GroupState(Coin.of_group(self._seed, number))
         return found
 
     def set(self, number: int, rate: float, budget: int) -> None:
@@ -88,12 +68,12 @@ class ObjectSampler:
         return SampleCounts(group.born, group.taken, group.alive)
 
     def seed(self, number: int) -> None:
-        self._seed = number & _MASK
+        self._seed = number % BITS
         for each, group in self._groups.items():
-            group.coin = Coin(self._seed, each)
+            group.coin = Coin.of_group(self._seed, each)
 
     def in_child(self, process: int) -> None:
-        self.seed(_mixed(self._seed ^ process * _GOLDEN & _MASK))
+        self.seed(mixed(self._seed ^ process * GOLDEN % BITS))
         for group in self._groups.values():
             group.born = group.taken = 0
 
@@ -116,7 +96,7 @@ class ObjectSampler:
         if not group.bears:
             return False
         group.born += 1
-        return group.coin.flip(group.rate)
+        return group.coin.flip(threshold(group.rate))
 
     def take(self, number: int, identity: int) -> None:
         """It is."""

@@ -22,31 +22,31 @@ class PerObject(Generic[T]):
     """By identity: objects may be equal and not the same, or have a `__hash__` and an `__eq__` of their own."""
 
     def __init__(self) -> None:
-        self._ties: dict[int, _Entry] = {}
-        # Of objects that died. No function of ours runs then: a trace function of the program would see it.
-        self._loose: list[_Entry] = []
+        self._entries: dict[int, _Entry] = {}
+        # Of objects that died. No Python function must run then: a trace function of the program would see it.
+        self._dead: list[_Entry] = []
 
     def __len__(self) -> int:
-        self._let_go()
-        return len(self._ties)
+        self._drop_dead()
+        return len(self._entries)
 
     def get(self, key: object) -> T | None:
-        tie = self._ties.get(id(key))
-        found: T | None = tie.value if tie is not None and tie() is key else None
+        entry = self._entries.get(id(key))
+        found: T | None = entry.value if entry is not None and entry() is key else None
         return found
 
     def put(self, key: object, value: T) -> None:
-        self._let_go()
-        tie = _Entry(key, self._loose.append)
-        tie.number, tie.value = id(key), value
-        self._ties[tie.number] = tie
+        self._drop_dead()
+        entry = _Entry(key, self._dead.append)
+        entry.number, entry.value = id(key), value
+        self._entries[entry.number] = entry
 
-    def _let_go(self) -> None:
+    def _drop_dead(self) -> None:
         with contextlib.suppress(IndexError):  # another thread may do the same
-            while self._loose:
-                tie = self._loose.pop()
-                if self._ties.get(tie.number) is tie:  # another object may have its id by now
-                    self._ties.pop(tie.number, None)
+            while self._dead:
+                entry = self._dead.pop()
+                if self._entries.get(entry.number) is entry:  # another object may have its id by now
+                    self._entries.pop(entry.number, None)
 
     def clear(self) -> None:
-        self._ties.clear()
+        self._entries.clear()

@@ -8,8 +8,10 @@ from types import CodeType
 from typing import Final
 
 from lawful.sources.python.code_decisions import CodeDecisions
+from lawful.sources.python.instructions import UnknownBytecodeError
 from lawful.sources.python.scope import Scope
-from lawful.sources.python.sites import WATCHABLE, CallMarks, UnknownBytecodeError, loaded_names, probes
+from lawful.sources.python.sites import CallMarks, loaded_names, probes
+from lawful.sources.python.stack_walk import WATCHABLE
 from lawful.sources.python.tracer_protocol import CALLS, FIELDS, NEXTS, Operation, Probe, Want
 from lawful.sources.python.watched_names import FIELD, WatchedName, WatchedNames, overlap, union
 
@@ -23,9 +25,9 @@ IN_PLACE: Final = {f"__i{each}__": f"__{each}__" for each in _BINARY}
 """Special methods of operators such as `+=`, and those that are called where a class has none."""
 
 _COMPARISONS: Final = ("lt", "le", "eq", "ne", "gt", "ge")
-_METHODS: Final = frozenset(method for _, _, method in WATCHABLE.values() if method is not None)
+_METHODS: Final = frozenset(method for _, _, method, _ in WATCHABLE.values() if method is not None)
 _OPERATIONS: Final[dict[str, frozenset[Operation]]] = {
-    **{name: frozenset(each for each, _, method in WATCHABLE.values() if method == name) for name in _METHODS},
+    **{name: frozenset(each for each, _, method, _ in WATCHABLE.values() if method == name) for name in _METHODS},
     "__exit__": CALLS | {Operation.EXIT_RAISED},
     "__aexit__": CALLS | {Operation.EXIT_RAISED},
     "__bool__": frozenset({Operation.UNARY}),

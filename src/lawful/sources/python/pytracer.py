@@ -32,14 +32,14 @@ from lawful.sources.python.callee_events import CalleeEvents
 from lawful.sources.python.caller_events import CallerEvents
 from lawful.sources.python.identity import Identity
 from lawful.sources.python.object_sampling import ObjectSampler
-from lawful.sources.python.tracer_protocol import Deliver, Event, LearnerFeed, WatchPlanner
+from lawful.sources.python.tracer_protocol import Deliver, Event, LearnerFeed, Tracer, WatchPlanner
 from lawful.sources.python.watched_code import PlannerAnswers, WatchedCodes
 
 T = TypeVar("T")
 
 
 class DeliveredError(Exception):
-    """Carries an exception of `deliver` out to the hook, which lets it go on into the program."""
+    """Carries an exception of `deliver` out of the hook and into the program."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -54,18 +54,18 @@ class ThreadState(threading.local):
 
 
 class Hooks(Protocol):
-    """How the tracer is told of what the program does."""
+    """How the interpreter reports what the program does."""
 
     def install(self) -> None: ...
 
     def remove(self) -> None: ...
 
     def rearm(self) -> None:
-        """Starts of all own code are to be told once more."""
+        """Report the start of all own code once more."""
         ...
 
     def after_fork(self) -> None:
-        """This is a child process now: there are no other threads."""
+        """This is a child process now, with one thread."""
         ...
 
 
@@ -75,7 +75,7 @@ _LONGEST = 0.001  # seconds: beyond this something else has run
 
 
 class CallbackTimer:
-    """What callbacks cost, by timing one of 64. What is timed elsewhere is skipped."""
+    """What callbacks cost, by timing one of 64. Deliveries are timed elsewhere."""
 
     def __init__(self) -> None:
         self.spent = 0.0
@@ -103,11 +103,14 @@ class CallbackTimer:
         self._until = _PERIOD - 8 + int(passed * 1e8) % 17
 
 
-class PythonTracer:
-    """Implements `Tracer`."""
+class PythonTracer(Tracer):
+    """`Tracer` says what its methods do."""
 
     name = "python"
     learns = False
+    learner = None
+    lazy_events = False
+    message_cache = None
 
     def __init__(
         self,
@@ -117,9 +120,10 @@ class PythonTracer:
         flush_at: int = 1024,
         synchronous: bool = False,
         gone: bool = False,
+        limit: int = 0,
         learner: LearnerFeed | None = None,
     ) -> None:
-        """`learner` is not used: see `learns`."""
+        """`limit` is not used: the program waits instead. Nor is `learner`: see `learns`."""
         self.fault: BaseException | None = None
         self.dropped = 0
         self.thread = ThreadState()
@@ -133,7 +137,7 @@ class PythonTracer:
         self._process = 0
         self._began: float | None = None
         self._running = False
-        self._over = False  # what comes now comes too late
+        self._over = False  # events that come now come too late
         self._tells_gone = gone
         self._identity = Identity(self._gone)
         self.sampler = ObjectSampler()
@@ -151,19 +155,16 @@ class PythonTracer:
 
     @property
     def pending(self) -> int:
-        """How many events are not delivered yet."""
         return len(self._buffer)
 
     def take_over(self, other: PythonTracer) -> None:
-        """Take over the numbers of objects and threads, and the clock, of a tracer that runs and is to stop."""
         self._identity, other._identity = other._identity, Identity()
-        self._identity.tell(self._gone)
+        self._identity.set_gone(self._gone)
         self._context.identity = self._identity
         self.thread, self._threads = other.thread, other._threads
         self._process, self._began = other._process, other._began
 
     def start(self) -> None:
-        """Watch all threads, those to come included."""
         if self._running:
             return
         if self._began is None:
@@ -176,7 +177,6 @@ class PythonTracer:
             raise
 
     def stop(self) -> None:
-        """Leave the interpreter as it was. What was gathered is delivered."""
         if self._running:
             self._unwatched(self._identity.sweep)
             self._running = False
@@ -188,63 +188,50 @@ class PythonTracer:
         self.sampler.clear()
 
     def flush(self) -> None:
-        """Deliver what was gathered so far."""
         if not self.thread.delivering:
             self._unwatched(self._sweep_and_deliver)
 
     def _sweep_and_deliver(self) -> None:
         self._identity.sweep()
         with self._delivery:
-            self._hand_over()
+            self._deliver_all()
 
     def emit(self, event: Event) -> None:
-        """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
         self._unwatched(lambda: self._add(event.copy()))
 
     def identify(self, value: object) -> int:
-        """The id of an object, which no other object of this run ever has."""
         return self._unwatched(lambda: self._identity.of(value))
 
     @property
     def cost(self) -> float:
-        """Seconds spent for the watching so far: in deliveries, and an estimate for the rest."""
         return self._spent + self.timer.spent
 
     @property
     def callbacks(self) -> int:
-        """How often the interpreter has called, about."""
         return self.timer.calls
 
     def sample(self, group: int, rate: float, budget: int = -1) -> None:
-        """Objects of this group that are born from now on become samples with this probability, so many at most."""
         self._unwatched(lambda: self.sampler.set(group, rate, budget))
 
     def release(self, group: int) -> None:
-        """None of its objects is a sample any more."""
         self.sampler.release(group)
 
     def samples(self, group: int) -> tuple[int, int, int]:
-        """Of a group: born, taken, alive."""
         return self.sampler.samples(group)
 
     def seed(self, number: int) -> None:
-        """The coins of all groups begin anew."""
         self.sampler.seed(number)
 
     def rearm(self) -> None:
-        """`WatchPlanner.on_seen` is to be told again of all own code that starts from now on, once."""
         self._unwatched(self._hooks.rearm)
 
     def suspend(self) -> None:
-        """This thread does Lawful's own work now."""
         self.thread.in_tracer = True
 
     def resume(self) -> None:
-        """It does the program's work again."""
         self.thread.in_tracer = False
 
     def after_fork(self, process: int) -> None:
-        """In a child process, which has this number: what was gathered is the parent's, ids and threads begin anew."""
         self._lock = RLock()
         self._delivery = RLock()
         self._hooks.after_fork()
@@ -253,9 +240,9 @@ class PythonTracer:
         self.sampler.in_child(process)
         self._process = process
         self._threads = 0
-        aside = self.thread.in_tracer
+        suspended = self.thread.in_tracer
         self.thread = ThreadState()
-        self.thread.in_tracer = aside
+        self.thread.in_tracer = suspended
 
     def _unwatched(self, act: Callable[[], T]) -> T:
         """Do something that makes no events. An exception of `deliver` goes on into the program."""
@@ -271,7 +258,7 @@ class PythonTracer:
     # -- for the hooks ---------------------------------------------------------------------------
 
     def failed(self, error: BaseException) -> None:
-        """A fault of the tracer: watching ends, and the program goes on."""
+        """An internal error: watching ends, and the program goes on."""
         if self.fault is None:
             self.fault = error
         self._buffer.clear()
@@ -335,7 +322,7 @@ class PythonTracer:
             with self._delivery:
                 for event in events:
                     self._append(event, number)
-                self._hand_over()
+                self._deliver_all()
             return
         for event in events:
             self._append(event, number)
@@ -357,7 +344,7 @@ class PythonTracer:
             self._buffer.append(event)
 
     def _gone(self, number: int, kind: type) -> None:
-        # Called at any time, also in the middle of the tracer's own work: nothing is delivered from here.
+        # This runs at any time, also in the middle of the tracer's own work: it delivers nothing.
         sampled = self.sampler.gone(number)
         if not self._running or not (sampled or self._tells_gone):
             return
@@ -380,17 +367,17 @@ class PythonTracer:
             free = self._delivery.acquire(timeout=0.1)
         if free:
             try:
-                self._hand_over()
+                self._deliver_all()
             finally:
                 self._delivery.release()
 
     def flush_now(self) -> None:
-        """Deliver what was gathered, from inside a hook."""
+        """Deliver the gathered events, from inside a hook."""
         if not self.thread.delivering:
             with self._delivery:
-                self._hand_over()
+                self._deliver_all()
 
-    def _hand_over(self) -> None:
+    def _deliver_all(self) -> None:
         state = self.thread
         buffer = self._buffer
         state.delivering = True

@@ -31,7 +31,7 @@ _KILL = "kill."
 _HALT = "halt"
 
 # Modes of the first file: it is much quicker to change one than to make another file.
-_RESTS = 0o600
+_IDLE = 0o600
 _BUSY = 0o700
 _LEFT = 0o400
 
@@ -69,7 +69,7 @@ class RunFolder:
         pid = os.getpid()
         path = os.path.join(self.path, f"{_NEW}{pid}")
         _write(path, f"{pid} {_begun(pid)}")
-        # A process may be killed at any moment: what the others see of it is whole.
+        # A process may be killed at any moment: the others must see complete files.
         try:
             for number in count(self._free()):
                 with suppress(FileExistsError):
@@ -80,7 +80,7 @@ class RunFolder:
             os.unlink(path)
 
     def _free(self) -> int:
-        """A number before which there is none that is free, and which may be so itself. They are given without gaps."""
+        """The lowest number that may be free. Numbers are given without gaps."""
         taken, free = 0, 1
         while pristine_os.exists(self.file(free, _PID)):
             taken, free = free, 2 * free
@@ -90,16 +90,16 @@ class RunFolder:
         return free
 
     def leave(self, number: int) -> None:
-        """Say that this process has handed over all it had, and ends."""
+        """Say that this process has delivered all its events, and ends."""
         self._say(number, _LEFT)
 
     def mark_busy(self, number: int) -> None:
-        """Say that this process has something to hand over."""
+        """Say that this process has events that are not delivered."""
         self._say(number, _BUSY)
 
     def mark_idle(self, number: int) -> None:
-        """Say that it has nothing, but goes on."""
-        self._say(number, _RESTS)
+        """Say that it has none, but goes on."""
+        self._say(number, _IDLE)
 
     def _say(self, number: int, mode: int) -> None:
         with suppress(OSError):  # the run may be over
@@ -109,7 +109,7 @@ class RunFolder:
         try:
             return os.stat(self.file(number, _PID)).st_mode & 0o700
         except OSError:
-            return _RESTS
+            return _IDLE
 
     def note_kill(self, pid: int, number: int | None) -> None:
         """Say that this process is about to send a signal, as `os.kill` would do. The signal may be unknown."""
@@ -138,11 +138,11 @@ class RunFolder:
             return False
 
     def listen_for_stop(self, pid: int) -> None:
-        """Say that this process wants to be told if all are to end."""
+        """Say that this process wants a signal if all are to end."""
         self._mark(f"{_HALT}.{pid}")
 
     def request_stop(self) -> list[int]:
-        """Say that all processes of the run are to end. Those that want to be told."""
+        """Say that all processes of the run are to end. Returns those that want a signal."""
         self._mark(_HALT)
         try:
             names = os.listdir(self.path)
@@ -214,7 +214,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _begun(pid: int) -> str:
-    """When the process with this id began, in the system's words; empty if it does not tell."""
+    """When the process with this id began, in the system's words; empty if it is unknown."""
     return "".join(_state(pid).split()[_BEGUN : _BEGUN + 1])
 
 
@@ -228,7 +228,7 @@ def _state(pid: int) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _RESTS)
+    file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _IDLE)
     try:
         os.write(file, text.encode("ascii"))
     finally:

@@ -19,7 +19,7 @@ from lawful.errors import LawfulError
 Access = Literal["public", "private", "dunder"]
 
 STDLIB: Final = "stdlib"
-_MARKS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 _ACCESS: Final = "access:"
 _NAME: Final = re.compile(r"[\w.*?\[\]!<>]+")
@@ -27,18 +27,18 @@ _LAWFUL: Final = str(Path(os.path.realpath(__file__)).parents[2])  # the package
 
 
 def find_project(start: str | os.PathLike[str]) -> Path:
-    """The folder of the project that a file or folder belongs to; if there is none, the folder itself."""
+    """The folder of the project that a file or folder belongs to; without a project, the folder itself."""
     path = Path(os.path.abspath(start))
     folder = path if path.is_dir() else path.parent
     for each in (folder, *folder.parents):
-        if any((each / mark).exists() for mark in _MARKS):
+        if any((each / mark).exists() for mark in _PROJECT_FILES):
             return each
     return folder
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is watched beyond what laws name, and where the program's own code is. Patterns may have `*`, `?`, `[..]`.
+    """The names to watch beyond those in laws, and where the program's own code is. Patterns may have `*`, `?`, `[..]`.
 
     `calls`: packages, modules, classes or functions; calls into them are seen where own code makes them. `stdlib` is
     the standard library with the builtins, `*` all that is not own code.
@@ -54,7 +54,7 @@ class Scope:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     project: Path = field(default_factory=lambda: find_project(os.getcwd()))
-    _sieve: _Sieve = field(init=False, repr=False, compare=False)
+    _compiled: _CompiledScope = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for option in ("calls", "public", "fields", "include", "exclude"):
@@ -63,7 +63,7 @@ class Scope:
                 patterns = (patterns,)
             object.__setattr__(self, option, tuple(_checked(each, option) for each in patterns))
         object.__setattr__(self, "project", Path(os.path.abspath(self.project)))
-        object.__setattr__(self, "_sieve", _Sieve(self))
+        object.__setattr__(self, "_compiled", _CompiledScope(self))
 
     def __reduce__(self) -> tuple[object, ...]:
         return Scope, (self.calls, self.public, self.fields, self.include, self.exclude, self.project)
@@ -72,38 +72,39 @@ class Scope:
 
     def own(self, filename: str) -> bool:
         """Is the code of this file the program's own?"""
-        return self._sieve.own(filename)
+        return self._compiled.own(filename)
 
     def event_file(self, filename: str) -> str:
         """A file as events name it: relative to the project folder, if it lies there."""
-        return self._sieve.event_file(filename)
+        return self._compiled.event_file(filename)
 
     def lawful(self, filename: str) -> bool:
         """Is it code of Lawful itself?"""
-        return self._sieve.lawful(filename)
+        return self._compiled.lawful(filename)
 
     def file_wanted(self, filename: str) -> bool:
         """Do the include and exclude patterns on files let it through?"""
-        return self._sieve.file_wanted(filename)
+        return self._compiled.file_wanted(filename)
 
     # -- names ------------------------------------------------------------------------------------
 
     def called(self, name: str, module: str, *, own: bool) -> bool:
         """Are calls that own code makes of what has this name and module wanted? `own`: it is own code itself."""
-        return self._sieve.called(name, module, own) and self._sieve.name_wanted(name)
+        return self._compiled.called(name, module, own) and self._compiled.name_wanted(name)
 
     def reports(self, names: Sequence[str], filename: str) -> bool:
         """Is this Python function, by one of its names, one of the public ones that report themselves?"""
-        sieve = self._sieve
-        return any(sieve.public(name) and sieve.name_wanted(name) for name in names) and sieve.file_wanted(filename)
+        compiled = self._compiled
+        wanted = any(compiled.public(name) and compiled.name_wanted(name) for name in names)
+        return wanted and compiled.file_wanted(filename)
 
     def has_field(self, class_name: str, name: str) -> bool:
         """Is this attribute of a class of this name wanted?"""
-        return self._sieve.fields(class_name) and self._sieve.name_wanted(f"{class_name}.{name}")
+        return self._compiled.fields(class_name) and self._compiled.name_wanted(f"{class_name}.{name}")
 
 
 def access(name: str) -> Access:
-    """How a qualified name is meant to be used, by its underscores."""
+    """Whether a qualified name is public, private or special, by its underscores."""
     parts = name.split(".")
     if any(part.startswith("_") and not _is_dunder(part) for part in parts):
         return "private"
@@ -149,7 +150,7 @@ _HINTS: Final = {
 }
 
 
-class _Sieve:
+class _CompiledScope:
     """The patterns of a scope, ready for use, and the answers given so far."""
 
     def __init__(self, scope: Scope) -> None:
@@ -175,13 +176,13 @@ class _Sieve:
     # -- files ------------------------------------------------------------------------------------
 
     def _find_paths(self, filename: str) -> tuple[str, ...]:
-        """The file's name made absolute, and with links resolved; none if it is no file."""
+        """The file's name made absolute, and with links resolved; empty if it is not a file."""
         if not filename or filename.startswith("<") or "\0" in filename:
             return ()
         if filename.startswith(self._stdlib) and not any(each in filename for each in _INSTALLED):
             return (filename,)  # there are many of these, and to resolve links takes long
         if _within(filename, _LAWFUL) and ".." not in filename:
-            return (filename,)  # the same: threads of ours would wait for the interpreter's lock at each step
+            return (filename,)  # the same: Lawful's threads would wait for the interpreter's lock at each step
         path = pristine_os.files.normpath(pristine_os.files.join(self._start, filename))
         return tuple(dict.fromkeys((path, pristine_os.real_path(path))))
 

@@ -2,7 +2,7 @@
 
 The profile function sees functions start and end. For a code object with probes it puts a trace function on the frame
 itself, where that sees every instruction and every exception. Whoever else uses `sys.settrace` keeps it: all that a
-frame's trace function needs is that there is one of the thread, and if there is none, one that does nothing will do.
+frame's trace function needs is that the thread has one, too; without another, one that does nothing is enough.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _RESUME = dis.opmap["RESUME"]
 _YIELD_VALUE = dis.opmap["YIELD_VALUE"]
 _RETURN_VALUE = dis.opmap["RETURN_VALUE"]
 _RERAISE = dis.opmap["RERAISE"]
-# Where these meet the end of an iteration, an exception is told of that goes nowhere.
+# Where these meet the end of an iteration, there is an event of an exception that goes nowhere.
 _SWALLOWS = frozenset({dis.opmap["FOR_ITER"], dis.opmap["SEND"]})
-# The profile function is told of an end by an exception as if it gave None away.
-_TOLD_BY_EXCEPTIONS = Want.RAISE | Want.ON_RETURN | Want.YIELD
+# The profile function sees an end by an exception as if the function returned None.
+_NEEDS_EXCEPTIONS = Want.RAISE | Want.ON_RETURN | Want.YIELD
 
 
 class _Seen:
-    """What is known of the code of a frame, beyond its plan."""
+    """The plan of a frame's code, and what its bytecode says of exceptions."""
 
     __slots__ = ("handlers", "known", "raw", "reraises")
 
@@ -48,7 +48,7 @@ class _Seen:
         table = code.co_exceptiontable if known is not None else b""
         self.handlers = [(2 * each.start, 2 * each.end) for each in handlers(table)]
         wants = known.callee.wants if known is not None and known.callee is not None else Want(0)
-        self.reraises = bool(wants & _TOLD_BY_EXCEPTIONS) and _RERAISE in self.raw[::2]
+        self.reraises = bool(wants & _NEEDS_EXCEPTIONS) and _RERAISE in self.raw[::2]
 
     def catches(self, offset: int) -> bool:
         return any(start <= offset < end for start, end in self.handlers)
@@ -63,8 +63,8 @@ class SettraceHooks:
         self.running = False
         self._seen: PerObject[_Seen] = PerObject()
         self._unwinding: dict[int, BaseException] = {}
-        self._alone: dict[int, tuple[bool, bool]] = {}  # frames that have our trace function, and what they had before
-        self._lost: set[int] = set()  # frames whose trace function has raised, and was dropped for it
+        self._only_ours: dict[int, tuple[bool, bool]] = {}  # frames with our trace function alone: what they had before
+        self._dropped: set[int] = set()  # frames whose trace function has raised, and was dropped for it
         read, _ = frames.reader()
         self._top = None if read is None else frames.make_top(read)
         self._before: tuple[Any, Any] = (None, None)
@@ -116,8 +116,8 @@ class SettraceHooks:
         self._seen.clear()
         self._tracer.forget_codes()
         self._unwinding.clear()
-        self._alone.clear()
-        self._lost.clear()
+        self._only_ours.clear()
+        self._dropped.clear()
 
     def _leave_thread(self, profile: Any) -> None:
         if sys.getprofile() is self._profile_function:
@@ -134,7 +134,7 @@ class SettraceHooks:
         if previous is not None:
             previous(frame, event, arg)
         if event not in ("call", "return") and not self._caller.sees_calls_only:
-            lost = event == "c_call" and id(frame) in self._lost
+            lost = event == "c_call" and id(frame) in self._dropped
             if not lost and not (event == "c_return" and arg is sys.settrace):
                 return
         if not self.running:
@@ -151,25 +151,25 @@ class SettraceHooks:
 
     def _on_profile(self, frame: FrameType, event: str, arg: Any) -> None:
         seen, blind = self._look_at(frame), self._caller.sees_calls_only
-        if event == "call" and self._lost:
-            self._find_again(frame.f_back)
-        if event == "c_return" and self._alone and not blind:
+        if event == "call" and self._dropped:
+            self._restore(frame.f_back)
+        if event == "c_return" and self._only_ours and not blind:
             self._join_others(frame)
         if seen.known is None:
             return
         if event == "call":
             self._call(seen, seen.known, frame)
         elif event == "return":
-            self._lost.discard(id(frame))
+            self._dropped.discard(id(frame))
             if seen.known.callee is not None:
                 self._return(seen, seen.known, frame, arg)
             if seen.raw[frame.f_lasti] == _YIELD_VALUE:
                 self._leave_frame(frame)
-            self._alone.pop(id(frame), None)
+            self._only_ours.pop(id(frame), None)
         elif event == "c_call" and blind:
             self._caller.called(seen.known, frame, frame.f_lasti, arg, MISSING)
         elif event == "c_call":
-            self._find_again(frame)
+            self._restore(frame)
         elif event == "c_return" and blind:
             self._caller.ended(seen.known, frame)
         elif event == "c_return":
@@ -198,27 +198,27 @@ class SettraceHooks:
             self._callee.resumed(known, frame)
 
     def _watch_frame(self, seen: _Seen, known: WatchedCode, frame: FrameType) -> None:
-        if not known.probes and (known.callee is None or not known.callee.wants & _TOLD_BY_EXCEPTIONS):
+        if not known.probes and (known.callee is None or not known.callee.wants & _NEEDS_EXCEPTIONS):
             return
         if sys.gettrace() is None:
             sys.settrace(self._trace_function)
         other = frame.f_trace
         if other is None:
-            self._alone[id(frame)] = frame.f_trace_lines, frame.f_trace_opcodes
+            self._only_ours[id(frame)] = frame.f_trace_lines, frame.f_trace_opcodes
             frame.f_trace = self._frame_function
             frame.f_trace_lines = False
-        elif other is not self._frame_function and not isinstance(other, _Both):
+        elif other is not self._frame_function and not isinstance(other, _SharedTrace):
             # The program may have put it in the place of ours: then it did not ask for what we have asked for.
-            lines, opcodes = self._alone.pop(id(frame), (frame.f_trace_lines, frame.f_trace_opcodes))
+            lines, opcodes = self._only_ours.pop(id(frame), (frame.f_trace_lines, frame.f_trace_opcodes))
             frame.f_trace_lines = lines
-            frame.f_trace = _Both(self, other, lines, opcodes)
+            frame.f_trace = _SharedTrace(self, other, lines, opcodes)
         if not self._caller.sees_calls_only and (known.probes or seen.reraises):
             frame.f_trace_opcodes = True
 
     def _join_others(self, frame: FrameType | None) -> None:
         """Debuggers put their trace function on the frames that run, in the place of ours."""
         while frame is not None:
-            if id(frame) in self._alone and frame.f_trace is not None and frame.f_trace is not self._frame_function:
+            if id(frame) in self._only_ours and frame.f_trace is not None and frame.f_trace is not self._frame_function:
                 seen = self._look_at(frame)
                 if seen.known is not None:
                     self._watch_frame(seen, seen.known, frame)
@@ -226,17 +226,17 @@ class SettraceHooks:
 
     def _leave_frame(self, frame: FrameType) -> None:
         """As the program wants it to be: a generator that rests may be traced by others when it goes on."""
-        ours, alone = frame.f_trace, self._alone.pop(id(frame), (True, False))
+        ours, alone = frame.f_trace, self._only_ours.pop(id(frame), (True, False))
         if ours is self._frame_function:
             frame.f_trace, (frame.f_trace_lines, frame.f_trace_opcodes) = None, alone
-        elif isinstance(ours, _Both):
+        elif isinstance(ours, _SharedTrace):
             frame.f_trace, frame.f_trace_lines, frame.f_trace_opcodes = ours.other, ours.lines, ours.opcodes
 
-    def _find_again(self, frame: FrameType | None) -> None:
+    def _restore(self, frame: FrameType | None) -> None:
         """A frame that was lost calls something: what it calls is still on its stack."""
-        if frame is None or id(frame) not in self._lost:
+        if frame is None or id(frame) not in self._dropped:
             return
-        self._lost.discard(id(frame))
+        self._dropped.discard(id(frame))
         seen = self._look_at(frame)
         if seen.known is not None:
             self._watch_frame(seen, seen.known, frame)
@@ -277,7 +277,7 @@ class SettraceHooks:
         try:
             self._tracer.observe(self._on_opcode if event == "opcode" else self._on_exception, frame, arg)
         except BaseException:
-            self._lost.add(id(frame))
+            self._dropped.add(id(frame))
             raise
         return self._frame_function
 
@@ -293,7 +293,7 @@ class SettraceHooks:
         if probe is not None:
             self._caller.before(known, frame, probe)
         if seen.reraises and seen.raw[offset] == _RERAISE and self._top and not seen.catches(offset):
-            # There are no exception events of these.
+            # CPython has no exception events for these.
             self._unwinding[id(frame)] = self._top(frame)
 
     def _on_exception(self, frame: FrameType, arg: tuple[type, BaseException, object]) -> None:
@@ -306,7 +306,7 @@ class SettraceHooks:
             self._caller.raised(frame, arg[1])
 
 
-class _Both:
+class _SharedTrace:
     """Our trace function of a frame that has one already, and the other."""
 
     def __init__(self, tracing: SettraceHooks, other: Any, lines: bool, opcodes: bool) -> None:

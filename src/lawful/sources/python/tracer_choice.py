@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from lawful import core
 from lawful.errors import LawfulError
-from lawful.sources.python.tracer_protocol import Tracer
-
-Factory = Callable[..., Tracer]
+from lawful.sources.python.tracer_protocol import TracerFactory
 
 NAMES = ("monitoring", "python")
 """Best first."""
@@ -20,7 +17,7 @@ class Core(NamedTuple):
     """A core that can be used here, and the better ones that cannot, each with the reason."""
 
     name: str
-    make: Factory
+    make: TracerFactory
     refusals: tuple[tuple[str, str], ...]
 
 
@@ -59,7 +56,7 @@ def describe() -> str:
     return f"watching with python core{sight} ({reasons})"
 
 
-def _try(name: str) -> tuple[Factory | None, str]:
+def _try(name: str) -> tuple[TracerFactory | None, str]:
     if name == "python":
         from lawful.sources.python.pytracer import PythonTracer  # not needed beside the C core
 
@@ -68,4 +65,4 @@ def _try(name: str) -> tuple[Factory | None, str]:
         return None, core.refusal or "not built"
     if core.native_tracer is None:
         return None, f"the C tracer needs CPython 3.12 or 3.13, and this is {platform.python_version()}"
-    return cast(Factory, core.native_tracer.Tracer), ""
+    return cast(TracerFactory, core.native_tracer.Tracer), ""

@@ -94,7 +94,7 @@ class Want(IntFlag):
     RECEIVER = 2048  # the first argument is the receiver, also if it was passed as a plain argument
     EXIT = 4096  # the process ends in this call (`os._exit`): everything must be handed over before it
     SITE = 8192  # file and line
-    # The same events, for the learner. Of what has no id there are none.
+    # The same events, for the learner, of objects that have an id.
     LEARN = 16384  # func_pre
     LEARN_NEW = 131072
     LEARN_READ = 1048576
@@ -121,7 +121,7 @@ class Callee(NamedTuple):
 
     name: str  # as events have it
     wants: Want
-    group: int = 0  # only objects of this group that were taken as samples are told of; 0: everything is told
+    group: int = 0  # report only objects of this group that are samples; 0: report everything
 
 
 class CodePlan(NamedTuple):
@@ -149,7 +149,7 @@ class Sampling(NamedTuple):
 
 
 class WatchPlanner(Protocol):
-    """Decides what is watched. Tracers ask once and remember the answer, so these methods may be slow.
+    """Decides about code and callees. Tracers ask once and remember the answer, so these methods may be slow.
 
     Explicit subclasses inherit defaults for all that follows `class_name`: a planner that has no callees with
     `Want.ON_CALL`, no library filter, and nobody who wants to know which code starts.
@@ -174,7 +174,7 @@ class WatchPlanner(Protocol):
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
         """For a code object whose plan has a callee: the same for this type of first argument.
 
-        A law may name a method by a subclass; a plain function's first argument is no receiver.
+        A law may name a method by a subclass; a plain function's first argument is not a receiver.
         """
         ...
 
@@ -246,25 +246,23 @@ class SampleCounts(NamedTuple):
 
 
 class Tracer(Protocol):
-    """Makes events out of what the program does.
+    """Makes events out of what the program does. `TracerFactory` says how one is made.
 
-    `Tracer(wanted, deliver, flush_at=..., synchronous=..., gone=..., learner=...)`. Events are gathered, and handed to
-    `deliver` in batches, in the order in which they happened: when `flush_at` are there, and on `flush`. If
-    `synchronous`, every event is handed over at once, in the thread it happens on, and an exception that `deliver`
-    raises goes on into the program, in front of the call that is about to happen. Otherwise an exception of `deliver`,
-    like any fault inside the tracer, stops it and is kept in `fault`. If `gone`, there is an event when an object with
-    an id dies. Nothing the tracer or `deliver` does makes events.
+    The tracer gathers events and gives them to `deliver` in batches, in the order in which they happened: when
+    `flush_at` are there, and on `flush`. If `synchronous`, it delivers every event at once, in the thread it happens
+    on, and an exception of `deliver` goes on into the program, in front of the call that is about to happen.
+    Otherwise an exception of `deliver`, like any internal error, stops the tracer and is kept in `fault`. If `gone`,
+    there is an event when an object with an id dies. Nothing the tracer or `deliver` does makes events.
 
-    What `Want.LEARN` and its like ask for goes into the learner's window if the tracer `learns`: if it is one of the C
-    cores, and so is the window. Otherwise `deliver` gets it with the other events.
+    What `Want.LEARN` and its like ask for goes into the learner's window if the tracer `learns`: if both the tracer
+    and the window are in C. Otherwise `deliver` gets it with the other events.
 
     Sampling. The life of an object of a group begins at a callee with `Want.BIRTH`: on the callee side at the start of
     the outermost `__init__`, before anything in it; on the caller side where the result of a call is seen. There the
-    group's coin is flipped, once for each life. Heads: there is an event `born`, and all events of this object are
-    told until `gone`, which is always told of it. Tails: nothing is kept, and nothing told. Of the call of a class or
-    function with a group, `func_pre` and `func_raise` are not told, since there is no object. While a group has no
-    sample alive, its places sleep if the interpreter lets them: they are woken before `born`. With a rate or a budget
-    of 0 its births sleep, too.
+    tracer flips the group's coin, once for each life. Heads: it reports `born`, all events of this object, and `gone`
+    in the end. Tails: it keeps and reports nothing. Of the call of a class or function with a group, it does not
+    report `func_pre` and `func_raise`, since there is no object. While a group has no living sample, its places sleep
+    if the interpreter lets them; they wake before `born`. With a rate or a budget of 0 its births sleep, too.
 
     A coin is a splitmix64 sequence for each group, so that the n-th birth of a group has the same fate on every core.
     """
@@ -273,6 +271,9 @@ class Tracer(Protocol):
     fault: BaseException | None
     dropped: int  # events that found the buffer full, if it is not to be emptied by the program's own threads
     flush_at: int  # how many events are gathered before they are delivered
+    learner: LearnerFeed | None  # who learns, if the tracer `learns`. Set: its window is another one now.
+    lazy_events: bool  # events are delivered as objects that make the dict when it is needed (C tracer only)
+    message_cache: Any  # the C core's `MessageCache` of messages that lie in queues, or None (C tracer only)
 
     @property
     def pending(self) -> int:
@@ -301,7 +302,7 @@ class Tracer(Protocol):
         ...
 
     def release(self, group: int) -> None:
-        """Samples of this group that are alive are none any more: nothing more is told of them, not even `gone`."""
+        """Living samples of this group are not samples any more: there are no more events of them, not even `gone`."""
         ...
 
     def samples(self, group: int) -> tuple[int, int, int]:
@@ -313,14 +314,13 @@ class Tracer(Protocol):
         ...
 
     def rearm(self) -> None:
-        """`WatchPlanner.on_seen` is to be told again of all own code that starts from now on, once."""
+        """Call `WatchPlanner.on_seen` again for all own code that starts from now on, once."""
         ...
 
     def take_over(self, other: Self) -> None:
         """Before the start: take over from a tracer of the same core that runs, and is to stop before this one starts.
 
-        Objects and threads keep their numbers, and time goes on. Calls that are going on have no end in what this one
-        tells.
+        Objects and threads keep their numbers, and time goes on. Open calls have no end in the events of this one.
         """
         ...
 
@@ -329,11 +329,11 @@ class Tracer(Protocol):
         ...
 
     def stop(self) -> None:
-        """Leave the interpreter as it was. What was gathered is delivered."""
+        """Leave the interpreter as it was, and deliver the gathered events."""
         ...
 
     def flush(self) -> None:
-        """Deliver what was gathered so far."""
+        """Deliver the gathered events."""
         ...
 
     def emit(self, event: Event) -> None:
@@ -341,7 +341,7 @@ class Tracer(Protocol):
         ...
 
     def suspend(self) -> None:
-        """This thread does Lawful's own work now: functions that it starts are not the program's doing."""
+        """This thread does Lawful's own work now: do not report the functions that it starts."""
         ...
 
     def resume(self) -> None:
@@ -351,7 +351,7 @@ class Tracer(Protocol):
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: events get a field `process`, ids go on at process * 2**32.
 
-        What the parent had gathered and not delivered is its own business, and forgotten here. Samples that are alive
+        The parent delivers the events it has gathered; the child forgets them. Samples that are alive
         stay samples; `born` and `taken` count from 0, and the coins go on with another seed.
         """
         ...
@@ -362,3 +362,20 @@ class Tracer(Protocol):
 
 
 Deliver = Callable[[list[Event]], None]
+
+
+class TracerFactory(Protocol):
+    """Makes a tracer. With a `limit`, events that find so many others in the buffer are dropped (C tracer only)."""
+
+    def __call__(
+        self,
+        planner: WatchPlanner,
+        deliver: Deliver,
+        /,
+        *,
+        flush_at: int = ...,
+        synchronous: bool = False,
+        gone: bool = False,
+        limit: int = 0,
+        learner: LearnerFeed | None = None,
+    ) -> Tracer: ...

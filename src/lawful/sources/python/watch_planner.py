@@ -17,7 +17,7 @@ from lawful.sources.python.tracer_protocol import LEARNING, Callee, CodePlan, Sa
 from lawful.sources.python.watched_names import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, WatchedNames
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
-"""What is noted of that which only a scope asks for."""
+"""The details of events that only a scope asks for."""
 
 
 class LawWatchPlanner(WatchPlanner):

@@ -33,8 +33,8 @@ class WatchedCode:
         self.may_create = plan.may_create
         self.second_tool = False  # the second tool of `sys.monitoring` gets its starts and ends
         self.second_tool_start = False  # the second tool gets its starts, which say nothing but that it runs
-        self.has_disabled = False  # the interpreter was told to skip something in it
-        self.armed = False  # the interpreter reports what is wanted in it
+        self.has_disabled = False  # the interpreter skips something in it
+        self.armed = False  # the interpreter reports the wanted places in it
         self.callee = _as_events(plan.callee)
         self.file = plan.file
         self.probes = {probe.offset: probe for probe in plan.probes}
@@ -121,7 +121,7 @@ class WatchedCodes:
         return {} if direct is None else {"file": direct.f_code.co_filename, "line": direct.f_lineno or 0}
 
     def stack(self, frame: FrameType | None) -> list[str]:
-        """The innermost places of own code; if there are none, the innermost place."""
+        """The innermost places of own code; without own code, the innermost place."""
         found: list[str] = []
         first = frame
         for _ in range(_DEPTH):

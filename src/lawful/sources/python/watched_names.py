@@ -23,7 +23,7 @@ NOTES: Final = Want.ARGS | Want.RESULT | Want.SITE
 BIRTH: Final = Want.BIRTH | Want.STACK
 _CREATED: Final = Want.NEW | Want.BIRTH
 _BEFORE_OBJECT: Final = Want.PRE | Want.RAISE
-"""What is told of a call before there is the object that it makes."""
+"""Events of a call before the object that it makes is there."""
 
 _KINDS: Final = {
     "func_pre": Want.PRE,
@@ -93,7 +93,7 @@ class WatchedName:
         return overlap(self.wants, _CREATED) and not overlap(self.wants, CALL)
 
     def init_code(self) -> CodeType | None:
-        """The `__init__` that can tell of new objects of a class, if laws want to know nothing else of it."""
+        """The `__init__` that can report new objects of a class, if laws want to know nothing else of it."""
         place = self.place if self.only_new else None
         return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
 
@@ -160,13 +160,13 @@ class WatchedNames:
         self._by_code: dict[int, list[WatchedName]] = {}
         self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
         self._called_class: dict[int, WatchedName] = {}
-        self.library_filter: Any = None  # of the C core, if there is one: is told what code laws name
-        self._told: object = None
+        self.library_filter: Any = None  # of the C core, or None: gets the code that laws name
+        self._watch_given: object = None
 
     def refresh(self) -> int:
         """See what the names stand for now; a number that is another when one of them stands for something else.
 
-        All else that is asked here is told as it was then.
+        All other answers here are as of then.
         """
         changes = self._resolved.refresh()
         if changes != self._version:
@@ -183,9 +183,9 @@ class WatchedNames:
             for watched in self.called:
                 if watched.place is not None and names.is_class(watched.place.entry):
                     self._called_class.setdefault(id(watched.place.entry), watched)
-        if self.library_filter is not None and self._told is not self._resolved.change_watch:
-            self._told = self._resolved.change_watch
-            self.library_filter.set_named({*self._by_code}, self._told)
+        if self.library_filter is not None and self._watch_given is not self._resolved.change_watch:
+            self._watch_given = self._resolved.change_watch
+            self.library_filter.set_named({*self._by_code}, self._watch_given)
         return changes
 
     def means(self, name: str, kind: type) -> bool:

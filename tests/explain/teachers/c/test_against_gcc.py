@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from explain.one_run_words import executions
 from explain.teachers.c.gcc_oracle import RandomProgram, Runs, runs
 from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain.automata import Automaton, words
@@ -59,7 +60,7 @@ def test_one_run_has_the_words_of_the_compiled_program(seed: int, unwind: int, t
     teacher = c_teacher(path)
     assert isinstance(teacher, OneRunTeacher)
     alphabet = teacher.alphabet
-    got = {(one.word, one.failed) for one in teacher.executions(Bounds(unwind, LONGEST), Limits())}
+    got = {(one.word, one.failed) for one in executions(teacher, Bounds(unwind, LONGEST))}
     assert got == {
         (spelled(alphabet, word, failed), failed)
         for failed, found in ((True, want.failing), (False, want.passing))
@@ -97,7 +98,7 @@ def test_three_valued_answers_are_those_of_the_compiled_program(way: str, tmp_pa
     compiled = ExecutionsTeacher(Compiled(runs(path, 2, 5), teacher.alphabet), trap=False)  # type: ignore[arg-type]
     compiled.bound(bounds)
     shuffled = random.Random(1)
-    asked = [(), (teacher.alphabet.error,), *compiled.failures(), *compiled.passes()]
+    asked = [(), (teacher.alphabet.error,), *compiled._known.failures, *compiled.passes()]
     asked = shuffled.sample(asked, min(len(asked), 8))
     for _ in range(12):
         letters = [shuffled.randrange(teacher.alphabet.error) for _ in range(shuffled.randrange(5))]
@@ -117,13 +118,13 @@ def test_without_the_trap_conjectures_are_judged_by_executions_alone(way: str, t
     labels, error = teacher.alphabet.labels, teacher.alphabet.error
     failing = compiled.failing
     everything = Automaton(labels, 0, ((0,) * error + (1,), (1,) * (error + 1)), frozenset({1}))
-    fewer = Automaton.from_words(sorted(compiled.failures())[1:], labels)
-    never = Automaton.from_words([*sorted(compiled.failures()), (0, 0, 0, 0, error)], labels)
+    fewer = Automaton.from_words(sorted(compiled._known.failures)[1:], labels)
+    never = Automaton.from_words([*sorted(compiled._known.failures), (0, 0, 0, 0, error)], labels)
     assert compiled.member((0, 0, 0, 0, error)) is Answer.NEVER
     assert teacher.counterexample(failing) is None
     assert teacher.counterexample(never) is None
     missed = teacher.counterexample(fewer)
-    assert missed is not None and missed.accept and missed.word in compiled.failures()
+    assert missed is not None and missed.accept and missed.word in compiled._known.failures
     denied = teacher.counterexample(everything)
     assert denied is not None and not denied.accept
     assert compiled.member(denied.word) is Answer.NO

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from explain.one_run_words import executions
 from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain import explain
-from lawful.explain.teacher import Bounds, Limits
+from lawful.explain.teacher import Bounds
 from lawful.explain.teachers.c import c_teacher
 from lawful.explain.teachers.c.formula import Formula
 from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
@@ -47,8 +48,8 @@ def test_a_teacher_that_is_closed_can_be_asked_again(file: Path, opened: list[Fo
         assert isinstance(teacher, OneRunTeacher)
         teacher.bound(Bounds(3, 4))
         before = teacher.failing
-        passing = list(teacher.executions(Bounds(3, 4), Limits()))
-        assert passing == list(teacher.executions(Bounds(3, 4), Limits()))  # each time all of them
+        passing = list(executions(teacher, Bounds(3, 4)))
+        assert passing == list(executions(teacher, Bounds(3, 4)))  # each time all of them
         teacher.close()
         assert opened and not any(each.close.alive for each in opened)
         assert teacher.member((0, 1)) is not None and teacher.failing == before

@@ -12,8 +12,9 @@ import pytest
 
 from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain.automata import words
+from lawful.explain.settings import TeacherName
 from lawful.explain.teacher import Bounds
-from lawful.explain.teachers.c import Way, c_teacher
+from lawful.explain.teachers.c import c_teacher
 from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 from lawful.explain.teachers.c.query_teacher import QueryTeacher
 
@@ -73,7 +74,7 @@ def test_lists_are_as_long_as_the_unwinding_and_shown(tmp_path: Path, unwind: in
 
 
 @pytest.mark.parametrize("way", ["one-run", "asking"])
-def test_both_teachers_show_what_is_pointed_to(tmp_path: Path, way: Way) -> None:
+def test_both_teachers_show_what_is_pointed_to(tmp_path: Path, way: TeacherName) -> None:
     path = tmp_path / "program.c"
     path.write_text(LIST)
     teacher = c_teacher(path, "f", way=way)

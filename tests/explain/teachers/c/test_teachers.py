@@ -13,8 +13,9 @@ from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, words
 from lawful.explain.bounds import OutOfTime
 from lawful.explain.lstar.table import TableLearner
+from lawful.explain.settings import TeacherName
 from lawful.explain.teacher import Answer, Basis, Bounds, Limits, Teacher
-from lawful.explain.teachers.c import Way, c_teacher
+from lawful.explain.teachers.c import c_teacher
 
 pytestmark = needs_cbmc
 Write = Callable[[str], Path]
@@ -39,7 +40,7 @@ def failing(teacher: Teacher, unwind: int, length: int) -> set[str]:
 
 
 @both
-def test_figure_2(way: Way, write: Write) -> None:
+def test_figure_2(way: TeacherName, write: Write) -> None:
     """The paper's first program: the hundredth g would fail, but within small bounds g changes nothing."""
     path = write(
         """
@@ -59,7 +60,7 @@ def test_figure_2(way: Way, write: Write) -> None:
 
 
 @both
-def test_a_program_with_libraries_and_pointers(way: Way, write: Write) -> None:
+def test_a_program_with_libraries_and_pointers(way: TeacherName, write: Write) -> None:
     path = write(
         """
         #include <assert.h>
@@ -115,7 +116,7 @@ def test_a_program_with_libraries_and_pointers(way: Way, write: Write) -> None:
 
 
 @both
-def test_inputs_that_lead_there(way: Way, write: Write) -> None:
+def test_inputs_that_lead_there(way: TeacherName, write: Write) -> None:
     """The parameters of a function, of several types, checked by hand."""
     path = write(
         """
@@ -146,7 +147,7 @@ def test_inputs_that_lead_there(way: Way, write: Write) -> None:
 
 
 @both
-def test_inputs_come_in_the_order_in_which_they_are_taken(way: Way, write: Write) -> None:
+def test_inputs_come_in_the_order_in_which_they_are_taken(way: TeacherName, write: Write) -> None:
     """An input of a branch that is not taken is none."""
     path = write(
         """
@@ -171,7 +172,7 @@ def test_inputs_come_in_the_order_in_which_they_are_taken(way: Way, write: Write
 
 
 @both
-def test_ways_to_end(way: Way, write: Write) -> None:
+def test_ways_to_end(way: TeacherName, write: Write) -> None:
     """The end of a program as its error: returns and exits are ends, a failed assertion and an abort are not."""
     path = write(
         """
@@ -195,7 +196,7 @@ def test_ways_to_end(way: Way, write: Write) -> None:
 
 
 @both
-def test_recursion_is_followed_as_far_as_the_bound(way: Way, write: Write) -> None:
+def test_recursion_is_followed_as_far_as_the_bound(way: TeacherName, write: Write) -> None:
     path = write(
         """
         static void down(int n) { if (nondet_bool()) down(n + 1); }
@@ -208,7 +209,7 @@ def test_recursion_is_followed_as_far_as_the_bound(way: Way, write: Write) -> No
 
 
 @both
-def test_branches_and_calls(way: Way, write: Write) -> None:
+def test_branches_and_calls(way: TeacherName, write: Write) -> None:
     path = write(
         """
         void tick(int);
@@ -229,7 +230,7 @@ def test_branches_and_calls(way: Way, write: Write) -> None:
 
 
 @both
-def test_a_conjecture_is_corrected_both_ways(way: Way, write: Write) -> None:
+def test_a_conjecture_is_corrected_both_ways(way: TeacherName, write: Write) -> None:
     path = write(
         """
         int main(void) { if (nondet_bool()) Learn("a"); else Learn("b"); Learn("c"); assert(nondet_bool()); return 0; }
@@ -276,13 +277,13 @@ def test_one_run_is_one_run(write: Write) -> None:
 
 
 @both
-def test_nothing_can_fail(way: Way, write: Write) -> None:
+def test_nothing_can_fail(way: TeacherName, write: Write) -> None:
     teacher = c_teacher(write('int main(void) { Learn("a"); assert(1); return 0; }'), way=way)
     assert failing(teacher, 2, 4) == set()
 
 
 @both
-def test_no_execution_ends(way: Way, write: Write) -> None:
+def test_no_execution_ends(way: TeacherName, write: Write) -> None:
     teacher = c_teacher(write('int main(void) { Learn("a"); __CPROVER_assume(0); assert(0); return 0; }'), way=way)
     assert failing(teacher, 2, 4) == set()
     assert teacher.member((0, 1)) is Answer.NO
@@ -296,7 +297,7 @@ def test_an_assertion_that_the_text_alone_rules_out(write: Write) -> None:
 
 
 @both
-def test_out_of_time(way: Way, write: Write) -> None:
+def test_out_of_time(way: TeacherName, write: Write) -> None:
     teacher = c_teacher(write('int main(void) { Learn("a"); assert(0); }'), way=way, limits=Limits(seconds=0))
     teacher.bound(Bounds(1, 3))
     with pytest.raises(OutOfTime):
@@ -342,7 +343,7 @@ def test_an_unknown_way(write: Write) -> None:
 
 
 @both
-def test_a_program_as_in_verification_competitions(way: Way, write: Write) -> None:
+def test_a_program_as_in_verification_competitions(way: TeacherName, write: Write) -> None:
     path = write(
         """
         extern void abort(void);
@@ -391,7 +392,7 @@ def test_a_program_as_in_verification_competitions(way: Way, write: Write) -> No
 
 
 @both
-def test_functions_that_are_given_to_others(way: Way, write: Write) -> None:
+def test_functions_that_are_given_to_others(way: TeacherName, write: Write) -> None:
     """Calls through pointers, from tables and as arguments, are seen by the control flow and by the model checker."""
     path = write(
         """

@@ -10,8 +10,8 @@ import pytest
 from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Basis, Bounds
-from lawful.explain.teachers.python import python_source
-from lawful.explain.teachers.python.options import Way
+from lawful.explain.teachers.python.execution_source import PythonSource
+from lawful.explain.teachers.python.options import ExplorationWay
 
 TEXT = """
     import asyncio
@@ -98,7 +98,7 @@ def folder(tmp_path: Path) -> Path:
     "name", ["Stack.push", "Stack.make", "Stack.plain", "Stack.later", "waited", "generated", "streamed"]
 )
 def test_functions_of_all_kinds(folder: Path, name: str) -> None:
-    with python_source(f"prog.py:{name}", folder=folder) as source:
+    with PythonSource(f"prog.py:{name}", folder=folder) as source:
         assert brute.spelled(source, 1) == {(("step",), False), (("step", "error"), True)}
         assert source.report.basis is Basis.COMPLETE
 
@@ -121,7 +121,7 @@ def test_functions_of_all_kinds(folder: Path, name: str) -> None:
     ],
 )
 def test_what_is_wrong_is_said(folder: Path, name: str, slug: str, message: str, hint: str) -> None:
-    with pytest.raises(LawfulError) as caught, python_source(f"prog.py:{name}", folder=folder) as source:
+    with pytest.raises(LawfulError) as caught, PythonSource(f"prog.py:{name}", folder=folder) as source:
         list(source.executions(Bounds(1, 9)))
     assert caught.value.slug == slug and message in caught.value.message
     assert caught.value.where is not None and caught.value.where.endswith(f"prog.py:{name}")
@@ -129,11 +129,11 @@ def test_what_is_wrong_is_said(folder: Path, name: str, slug: str, message: str,
 
 
 @pytest.mark.parametrize("way", ["exhaustive", "symbolic", "testing"])
-def test_what_a_class_refuses_is_no_input(folder: Path, way: Way) -> None:
+def test_what_a_class_refuses_is_no_input(folder: Path, way: ExplorationWay) -> None:
     """Nor are the events of its making those of the function."""
     if way == "symbolic":
         pytest.importorskip("z3")
-    with python_source("prog.py:ordered", folder=folder, way=way) as source:
+    with PythonSource("prog.py:ordered", folder=folder, way=way) as source:
         assert brute.spelled(source, 1) == {(("step",), False), (("step", "error"), True)}
         assert source.report.basis is Basis.COMPLETE
         [said] = source.report.warnings

@@ -8,8 +8,8 @@ import pytest
 
 from explain import brute
 from lawful.errors import LawfulError
-from lawful.explain.teachers.python import python_source
-from lawful.explain.teachers.python.options import Way, error_of
+from lawful.explain.teachers.python.execution_source import PythonSource
+from lawful.explain.teachers.python.options import ExplorationWay, error_of
 
 TEXT = """\
 import lawful
@@ -49,7 +49,7 @@ def file(tmp_path: Path) -> Path:
 
 def failing_inputs(file: Path, error: str | None) -> set[int]:
     """The inputs that fail: each has a word of its own, since it is emitted."""
-    with python_source(f"{file}:main", error=error) as source:
+    with PythonSource(f"{file}:main", error=error) as source:
         return {int(word[0].removeprefix("n=")) for word in brute.failing(brute.spelled(source, 3))}
 
 
@@ -72,13 +72,13 @@ def test_what_fails(file: Path, error: str | None, expected: set[int]) -> None:
 
 def test_a_line_of_another_file(file: Path, tmp_path: Path) -> None:
     (tmp_path / "top.py").write_text("import prog\ndef main(n: int):\n    prog.main(n)\n")
-    with python_source("top.py:main", folder=tmp_path, error="prog.py:15", events=["step"]) as source:
+    with PythonSource("top.py:main", folder=tmp_path, error="prog.py:15", events=["step"]) as source:
         assert brute.failing(brute.spelled(source, 3)) == {("step", "prog.py:15")}
         assert source.alphabet.events[-1].line == 15
 
 
 @pytest.mark.parametrize("way", ["exhaustive", "symbolic"])
-def test_labels_say_what_the_error_is(file: Path, way: Way) -> None:
+def test_labels_say_what_the_error_is(file: Path, way: ExplorationWay) -> None:
     for error, label in (
         (None, "error"),
         ("Mine", "Mine"),
@@ -86,13 +86,13 @@ def test_labels_say_what_the_error_is(file: Path, way: Way) -> None:
         (":15", "prog.py:15"),
         ("end", "end"),
     ):
-        with python_source(f"{file}:main", error=error, way=way, events=["step"]) as source:
+        with PythonSource(f"{file}:main", error=error, way=way, events=["step"]) as source:
             assert brute.failing(brute.spelled(source, 3)) == {("step", label)}
 
 
 def test_an_event_called_like_the_error(tmp_path: Path) -> None:
     (tmp_path / "prog.py").write_text("def error(): pass\ndef main(n: bool):\n    error()\n    assert n\n")
-    with python_source("prog.py:main", folder=tmp_path) as source:
+    with PythonSource("prog.py:main", folder=tmp_path) as source:
         assert source.alphabet.labels == ("error", "error (error)")
 
 

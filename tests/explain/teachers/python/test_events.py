@@ -12,7 +12,8 @@ import pytest
 from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Bounds
-from lawful.explain.teachers.python import EventChoice, PythonSource, python_source
+from lawful.explain.teachers.python.execution_source import PythonSource
+from lawful.explain.teachers.python.options import EventChoice
 
 Program = Callable[..., PythonSource]
 
@@ -22,7 +23,7 @@ def program(tmp_path: Path) -> Program:
     def made(text: str, **options: object) -> PythonSource:
         file = tmp_path / "prog.py"
         file.write_text(textwrap.dedent(text))
-        return python_source(f"{file}:main", **options)  # type: ignore[arg-type]
+        return PythonSource(f"{file}:main", **options)  # type: ignore[arg-type]
 
     return made
 
@@ -234,12 +235,12 @@ def test_branches_of_other_own_modules(tmp_path: Path) -> None:
     (tmp_path / "pkg" / "top.py").write_text(
         "from .deep import positive\ndef main(n: int):\n    assert not positive(n)\n"
     )
-    with python_source("pkg.top:main", folder=tmp_path, events=EventChoice(kinds=("branches", "entries"))) as source:
+    with PythonSource("pkg.top:main", folder=tmp_path, events=EventChoice(kinds=("branches", "entries"))) as source:
         assert brute.spelled(source, 1) == {
             (("positive", "positive:2 then", "error"), True),
             (("positive", "positive:2 else"), False),
         }
-    with python_source("pkg/top.py:main", folder=tmp_path) as source:
+    with PythonSource("pkg/top.py:main", folder=tmp_path) as source:
         assert brute.failing(brute.spelled(source, 1)) == {("positive", "error")}
 
 
@@ -265,7 +266,7 @@ def test_the_same_name_twice_is_told_apart(tmp_path: Path) -> None:
     (tmp_path / "prog.py").write_text(
         "import other\ndef step(): pass\ndef main(n: bool):\n    step()\n    other.step()\n"
     )
-    with python_source("prog.py:main", folder=tmp_path) as source:
+    with PythonSource("prog.py:main", folder=tmp_path) as source:
         assert brute.spelled(source, 1) == {(("prog.step", "other.step"), False)}
 
 

@@ -16,7 +16,7 @@ import pytest
 from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Basis, Limits
-from lawful.explain.teachers.python import PythonSource, python_source
+from lawful.explain.teachers.python.execution_source import PythonSource
 
 Program = Callable[..., PythonSource]
 STEPS = "import os, sys, time\ndef odd(): pass\ndef even(): pass\n"
@@ -27,7 +27,7 @@ def program(tmp_path: Path) -> Program:
     def made(text: str, **options: object) -> PythonSource:
         file = tmp_path / "prog.py"
         file.write_text(STEPS + textwrap.dedent(text))
-        return python_source(f"{file}:main", **options)  # type: ignore[arg-type]
+        return PythonSource(f"{file}:main", **options)  # type: ignore[arg-type]
 
     return made
 
@@ -171,9 +171,9 @@ def test_the_program_ends_with_us(tmp_path: Path, how: signal.Signals, where: st
     (tmp_path / "prog.py").write_text(STEPS + text)
     script = (
         "from lawful.explain.teacher import Bounds, Limits\n"
-        "from lawful.explain.teachers.python import python_source\n"
+        "from lawful.explain.teachers.python.execution_source import PythonSource\n"
         "limits = Limits(seconds_per_execution=1000)\n"
-        "list(python_source('prog.py:main', limits=limits).executions(Bounds(1, 9), limits))\n"
+        "list(PythonSource('prog.py:main', limits=limits).executions(Bounds(1, 9), limits))\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path) as process:
         until = time.monotonic() + 60
@@ -208,7 +208,7 @@ def test_modules_of_the_project_that_are_called_like_ours(tmp_path: Path, folder
     mine = ", ".join(f"{name}.MINE" for name in NAMES)
     body = f"    odd()\n    if [{mine}] == {NAMES!r}:\n        assert n\n"
     (tmp_path / folder / "prog.py").write_text(f"{imports}def odd(): pass\ndef main(n: bool):\n{body}")
-    with python_source(f"{folder}/prog.py:main", folder=tmp_path) as source:
+    with PythonSource(f"{folder}/prog.py:main", folder=tmp_path) as source:
         assert brute.spelled(source, 1) == {(("odd",), False), (("odd", "error"), True)}
         assert source.report.basis is Basis.COMPLETE
 
@@ -219,7 +219,7 @@ def test_a_project_with_a_lawful_of_its_own_symbolically(tmp_path: Path) -> None
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "explain.py").write_text("def odd(): pass\ndef main(n: int):\n    odd()\n    assert n != 7777\n")
-    with python_source("src/lawful/explain.py:main", folder=tmp_path, way="symbolic") as source:
+    with PythonSource("src/lawful/explain.py:main", folder=tmp_path, way="symbolic") as source:
         assert brute.spelled(source, 1) == {(("odd",), False), (("odd", "error"), True)}
 
 

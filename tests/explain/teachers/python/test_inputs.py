@@ -10,8 +10,8 @@ import pytest
 from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Basis, Bounds
-from lawful.explain.teachers.python import python_source
-from lawful.explain.teachers.python.options import Way
+from lawful.explain.teachers.python.execution_source import PythonSource
+from lawful.explain.teachers.python.options import ExplorationWay
 
 PROGRAM = """
     import enum, functools
@@ -83,7 +83,7 @@ def files(tmp_path: Path) -> None:
 
 def examples(tmp_path: Path, function: str, bound: int = 1, **options: object) -> tuple[set[str], set[str], Basis]:
     """The inputs given as examples for failing and for passing words, and what that rests on."""
-    with python_source(f"prog.py:{function}", folder=tmp_path, **options) as source:  # type: ignore[arg-type]
+    with PythonSource(f"prog.py:{function}", folder=tmp_path, **options) as source:  # type: ignore[arg-type]
         found = list(source.executions(Bounds(bound, 9)))
         assert {source.alphabet.spelled(each.word) for each in found} <= {("brake",), ("brake", "error")}
         failed = {str(each.example) for each in found if each.failed}
@@ -91,7 +91,7 @@ def examples(tmp_path: Path, function: str, bound: int = 1, **options: object) -
 
 
 @pytest.mark.parametrize("way", ["exhaustive", "symbolic", "testing"])
-def test_methods_and_functions(tmp_path: Path, way: Way) -> None:
+def test_methods_and_functions(tmp_path: Path, way: ExplorationWay) -> None:
     complete = Basis.COMPLETE
     assert examples(tmp_path, "main", way=way) == ({"n=1"}, {"n=0"}, complete)
     assert examples(tmp_path, "Car.stop", way=way) == (
@@ -121,24 +121,24 @@ def given_pairs(bound: int) -> list[tuple[int, int]]:
 def test_strategies_are_samples(tmp_path: Path) -> None:
     failed, passed, basis = examples(tmp_path, "two", inputs="drawn.py:strategy")
     assert len(failed) == len(passed) == 1 and basis is Basis.SAMPLED
-    with python_source("prog.py:two", folder=tmp_path, inputs="drawn.py:strategy", samples=15) as source:
+    with PythonSource("prog.py:two", folder=tmp_path, inputs="drawn.py:strategy", samples=15) as source:
         assert len(brute.spelled(source, 1)) == 2
         assert source.counts.executions == 15 and source.way == "testing"
 
 
 def test_a_scope_that_is_too_large_is_sampled(tmp_path: Path) -> None:
-    with python_source("prog.py:main", folder=tmp_path, way="testing", samples=10) as source:
+    with PythonSource("prog.py:main", folder=tmp_path, way="testing", samples=10) as source:
         assert brute.spelled(source, 1000) == {(("brake",), False), (("brake", "error"), True)}
         assert source.report.basis is Basis.SAMPLED
         assert source.counts.executions <= 10
-    with python_source("prog.py:main", folder=tmp_path) as source:
+    with PythonSource("prog.py:main", folder=tmp_path) as source:
         brute.spelled(source, 100_000)
         assert source.way == "symbolic" and source.report.basis is Basis.COMPLETE
 
 
 def test_the_function_itself_is_a_target() -> None:
     module = brute.load(brute.EXAMPLES / "bubble_sort.py")
-    with python_source(module.main) as source:
+    with PythonSource(module.main) as source:
         assert len(brute.failing(brute.spelled(source, 2))) == 2
 
 

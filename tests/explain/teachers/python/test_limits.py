@@ -12,7 +12,7 @@ import pytest
 
 from explain import brute
 from lawful.explain.teacher import Basis, Bounds, Execution, Limits
-from lawful.explain.teachers.python import PythonSource, python_source
+from lawful.explain.teachers.python.execution_source import PythonSource
 
 Program = Callable[..., PythonSource]
 
@@ -22,7 +22,7 @@ def program(tmp_path: Path) -> Program:
     def made(text: str, **options: object) -> PythonSource:
         file = tmp_path / "prog.py"
         file.write_text(textwrap.dedent(text))
-        return python_source("prog.py:main", folder=tmp_path, **options)  # type: ignore[arg-type]
+        return PythonSource("prog.py:main", folder=tmp_path, **options)  # type: ignore[arg-type]
 
     return made
 

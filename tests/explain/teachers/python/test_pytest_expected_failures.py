@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lawful.explain.teacher import Bounds, Execution
-from lawful.explain.teachers.python import python_source
+from lawful.explain.teachers.python.execution_source import PythonSource
 
 TESTS = """\
 import unittest
@@ -129,7 +129,7 @@ def folder(tmp_path: Path) -> Path:
 
 def found(folder: Path, group: str, error: str | None = None) -> tuple[dict[tuple[str, ...], Execution], list[str]]:
     """Executions by their words, and warnings."""
-    with python_source(f"test_it.py::{group}", folder=folder, error=error) as source:
+    with PythonSource(f"test_it.py::{group}", folder=folder, error=error) as source:
         executions = list(source.executions(Bounds(1, 20)))
         words = {source.alphabet.spelled(each.word): each for each in executions}
         assert len(words) == len(executions)
@@ -175,7 +175,7 @@ def test_an_error_in_a_fixture_is_one_of_the_test(folder: Path) -> None:
     assert [each for each in warnings if "never seen" not in each] == [
         f"test_it.py::TestAround::test_cleared_too_late: teardown failed: test_it.py:{line('raise OSError')}: OSError"
     ]
-    with python_source("test_it.py::TestAround", folder=folder, error="OSError") as source:
+    with PythonSource("test_it.py::TestAround", folder=folder, error="OSError") as source:
         failing = [source.alphabet.spelled(each.word) for each in source.executions(Bounds(1, 20)) if each.failed]
     assert failing == [("cleared", "clearing", "OSError")]
 

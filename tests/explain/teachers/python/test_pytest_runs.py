@@ -11,7 +11,7 @@ import pytest
 from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Basis, Bounds, Limits
-from lawful.explain.teachers.python import PythonSource, python_source
+from lawful.explain.teachers.python.execution_source import PythonSource
 
 Tests = Callable[..., PythonSource]
 
@@ -101,7 +101,7 @@ def tests(tmp_path: Path) -> Tests:
     (tmp_path / "test_drawn.py").write_text(textwrap.dedent(DRAWN))
 
     def made(node: str, file: str = "test_stack.py", **options: object) -> PythonSource:
-        return python_source(f"{file}::{node}", folder=tmp_path, **options)  # type: ignore[arg-type]
+        return PythonSource(f"{file}::{node}", folder=tmp_path, **options)  # type: ignore[arg-type]
 
     return made
 
@@ -181,6 +181,6 @@ def test_a_test_file_that_does_not_load(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:hypothesispytest\n")
     (tmp_path / "test_bad.py").write_text("import nothing_like_this\ndef test_x(): pass\n")
     with pytest.raises(LawfulError) as caught:
-        python_source("test_bad.py::test_x", folder=tmp_path)
+        PythonSource("test_bad.py::test_x", folder=tmp_path)
     assert caught.value.slug == "explain-pytest"
     assert "nothing_like_this" in caught.value.message

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lawful.explain.teachers.python.inputs import BuiltInput, InputScope
+from lawful.explain.teachers.python.inputs import InputScope
 
 pytest.importorskip("z3")
 
@@ -140,12 +140,12 @@ def explored(writer: Writer, *, small: bool) -> tuple[set[Word], bool]:
         tried += 1
         paths.start()
         try:
-            word = word_of(main, events, BuiltInput(scope, lambda: paths).arguments)
+            word = word_of(main, events, scope.built(lambda: paths).arguments)
         except OutOfBounds:
             pass
         else:
             found.add(word)
-            again = BuiltInput(scope, paths.solution().again)
+            again = scope.built(paths.solution().again)
             assert word_of(main, events, again.arguments) == word, writer.text
         going = paths.next()
     notes = paths.notes

@@ -15,7 +15,7 @@ import pytest
 from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Basis, Bounds, Limits
-from lawful.explain.teachers.python import PythonSource, python_source
+from lawful.explain.teachers.python.execution_source import PythonSource
 
 pytest.importorskip("z3")
 
@@ -186,7 +186,7 @@ def program(tmp_path: Path) -> Program:
     def made(text: str, **options: object) -> PythonSource:
         file = tmp_path / "prog.py"
         file.write_text(textwrap.dedent(text))
-        return python_source(f"{file}:main", way="symbolic", **options)  # type: ignore[arg-type]
+        return PythonSource(f"{file}:main", way="symbolic", **options)  # type: ignore[arg-type]
 
     return made
 

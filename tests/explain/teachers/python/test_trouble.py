@@ -18,7 +18,7 @@ import pytest
 from explain import brute
 from lawful.errors import LawfulError
 from lawful.explain.teacher import Basis, Bounds, Limits
-from lawful.explain.teachers.python import PythonSource, python_source
+from lawful.explain.teachers.python.execution_source import PythonSource
 
 Program = Callable[..., PythonSource]
 QUICK = Limits(seconds_per_execution=0.2)
@@ -29,7 +29,7 @@ def program(tmp_path: Path) -> Program:
     def made(text: str, **options: object) -> PythonSource:
         file = tmp_path / "prog.py"
         file.write_text(textwrap.dedent(text))
-        return python_source(f"{file}:main", **options)  # type: ignore[arg-type]
+        return PythonSource(f"{file}:main", **options)  # type: ignore[arg-type]
 
     return made
 
@@ -295,13 +295,13 @@ def test_ctrl_c_ends_the_program_and_gives_what_there_was(tmp_path: Path) -> Non
             """
             import os
             from lawful.explain.teacher import Bounds, Limits
-            from lawful.explain.teachers.python import python_source
-            source = python_source("prog.py:main")
+            from lawful.explain.teachers.python.execution_source import PythonSource
+            source = PythonSource("prog.py:main")
             found = []
             try:
                 for each in source.executions(Bounds(60, 100), Limits(seconds_per_execution=100)):
                     found.append(each)
-                    print("found", source._hosts.get()._process.pid, flush=True)
+                    print("found", source._children.get()._process.pid, flush=True)
             except KeyboardInterrupt:
                 print("interrupted with", len(found), source.report.basis.name, flush=True)
             """

@@ -9,8 +9,8 @@ import pytest
 
 from explain import brute
 from lawful.explain.teacher import Basis, Bounds
-from lawful.explain.teachers.python import python_source
-from lawful.explain.teachers.python.options import Way
+from lawful.explain.teachers.python.execution_source import PythonSource
+from lawful.explain.teachers.python.options import ExplorationWay
 
 BOOLEANS = (False, True)
 
@@ -45,11 +45,11 @@ PROGRAMS: list[tuple[str, tuple[str, ...], int, Any]] = [
 @pytest.mark.parametrize("way", ["exhaustive", "symbolic", "testing"])
 @pytest.mark.parametrize(("name", "functions", "bound", "inputs"), PROGRAMS, ids=[each[0] for each in PROGRAMS])
 def test_words_are_those_of_brute_force(
-    name: str, functions: tuple[str, ...], bound: int, inputs: Any, way: Way
+    name: str, functions: tuple[str, ...], bound: int, inputs: Any, way: ExplorationWay
 ) -> None:
     file = brute.EXAMPLES / f"{name}.py"
     expected = brute.words(file, functions, inputs)
-    with python_source(f"{file}:main", way=way) as source:
+    with PythonSource(f"{file}:main", way=way) as source:
         assert set(source.alphabet.labels) == {*functions, "error"}
         assert brute.spelled(source, bound) == expected
         assert source.way == way
@@ -59,7 +59,7 @@ def test_words_are_those_of_brute_force(
 
 
 def test_examples_give_the_words_they_are_examples_for() -> None:
-    with python_source(f"{brute.EXAMPLES / 'merge_sort.py'}:main") as source:
+    with PythonSource(f"{brute.EXAMPLES / 'merge_sort.py'}:main") as source:
         for each in source.executions(Bounds(3, 60)):
             expected = each.failed
             values = eval(each.example.removeprefix("values="))  # type: ignore[union-attr]
@@ -75,7 +75,7 @@ def test_the_merge_example_says_what_each_version_does() -> None:
         "merged": ("function_a", "function_z", "function_b", "function_c"),
     }
     for name, word in expected.items():
-        with python_source(f"{brute.EXAMPLES / 'merging' / name}.py:main", error="end") as source:
+        with PythonSource(f"{brute.EXAMPLES / 'merging' / name}.py:main", error="end") as source:
             assert brute.spelled(source, 1) == {((*word, "end"), True)}
             assert source.report.basis is Basis.COMPLETE
 
@@ -83,7 +83,7 @@ def test_the_merge_example_says_what_each_version_does() -> None:
 def test_an_execution_says_where_the_error_was_raised() -> None:
     file = brute.EXAMPLES / "bubble_sort.py"
     line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "assert node is None" in text)
-    with python_source(f"{file}:main") as source:
+    with PythonSource(f"{file}:main") as source:
         failed = [each for each in source.executions(Bounds(2, 20)) if each.failed]
         assert failed
         for each in failed:
@@ -95,7 +95,7 @@ def test_an_execution_says_where_the_error_was_raised() -> None:
 
 
 def test_runs_are_kept_for_shorter_words_and_counted_once() -> None:
-    with python_source(f"{brute.EXAMPLES / 'merge_sort.py'}:main") as source:
+    with PythonSource(f"{brute.EXAMPLES / 'merge_sort.py'}:main") as source:
         long = brute.spelled(source, 3, 60)
         ran = source.counts.executions
         assert ran == 40
@@ -107,5 +107,5 @@ def test_runs_are_kept_for_shorter_words_and_counted_once() -> None:
 
 
 def test_the_shortest_failing_word_is_where_a_search_begins() -> None:
-    with python_source(f"{brute.EXAMPLES / 'bubble_sort.py'}:main") as source:
+    with PythonSource(f"{brute.EXAMPLES / 'bubble_sort.py'}:main") as source:
         assert source.shortest() == len(("gl_read", "gl_insert", "inspect", "error"))

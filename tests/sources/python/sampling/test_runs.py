@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from lawful.coin import Coin, threshold
 from lawful.sources.python import tracer_choice
-from lawful.sources.python.object_sampling import Coin
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import Event, Sampling
 from lawful.sources.python.watch_planner import LawWatchPlanner
@@ -204,9 +204,9 @@ def test_what_deliver_raises_at_a_birth_reaches_the_program(make: Make, load: Lo
 
 
 def test_coins_of_both_cores() -> None:
-    coin = Coin(7, 3)
-    assert [coin.flip(0.3) for _ in range(200)] == heads(7, 3, 0.3, 200)
+    coin = Coin.of_group(7, 3)
+    assert [coin.flip(threshold(0.3)) for _ in range(200)] == heads(7, 3, 0.3, 200)
     for rate in (0.5, 1 / 64):
-        coin = Coin(1, 1)
-        share = sum(coin.flip(rate) for _ in range(64_000)) / 64_000
+        coin = Coin.of_group(1, 1)
+        share = sum(coin.flip(threshold(rate)) for _ in range(64_000)) / 64_000
         assert abs(share - rate) < 5 * (rate * (1 - rate) / 64_000) ** 0.5

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from lawful.errors import LawfulError
-from lawful.explain.teacher import Limits
+from lawful.explain.settings import TeacherName
+from lawful.explain.teacher import MOST_EVENTS, Limits
 
 
 def _need(module: str) -> None:
@@ -23,14 +23,11 @@ def _need(module: str) -> None:
 
 _need("pycparser")
 
-from lawful.explain.teachers.c.base_teacher import CTeacher  # noqa: E402
+from lawful.explain.teachers.c.base_teacher import CTeacher  # noqa: E402 - not before there is a parser
 from lawful.explain.teachers.c.cbmc import find_cbmc  # noqa: E402
-from lawful.explain.teachers.c.events import MOST  # noqa: E402 - not before it is known that there is a parser
 from lawful.explain.teachers.c.instrument import instrument  # noqa: E402
 
-__all__ = ["CTeacher", "Way", "c_teacher"]
-
-Way = Literal["one-run", "asking"]
+__all__ = ["CTeacher", "c_teacher"]
 
 
 def c_teacher(
@@ -40,10 +37,10 @@ def c_teacher(
     events: Sequence[str] = (),
     kinds: Sequence[str] = (),
     error: str | int | None = None,
-    way: Way = "one-run",
+    way: TeacherName = "one-run",
     limits: Limits | None = None,
     trap: bool = True,
-    most: int = MOST,
+    most: int = MOST_EVENTS,
     include: Sequence[str | Path] = (),
     define: Sequence[str] = (),
 ) -> CTeacher:

@@ -1,4 +1,4 @@
-"""What both C teachers share: the program, its control flow, what is known whatever the bounds are, and time."""
+"""What both C teachers share: the program, its control flow, answers that hold for all bounds, and time limits."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from pathlib import Path
 from typing import Any, Self
 
 from lawful.errors import LawfulError
-from lawful.explain.automata import Automaton, included
+from lawful.explain.automata import Automaton, included, words
 from lawful.explain.bounds import OutOfTime
+from lawful.explain.lstar.query_cache import well_formed
 from lawful.explain.teacher import (
     Answer,
     Basis,
     Bounds,
-    Conjecture,
     Counterexample,
     Counts,
     Execution,
     Limits,
+    OptionalAnswers,
     Report,
     Word,
 )
 from lawful.explain.teachers.c.cbmc import Cbmc, CbmcTimeout, find_cbmc
-from lawful.explain.teachers.c.flow_words import FlowWords
+from lawful.explain.teachers.c.control_flow import FlowWords
 from lawful.explain.teachers.c.instrument import MAIN, Instrumented
 
 
-class CTeacher(ABC):
+class CTeacher(OptionalAnswers, ABC):
     """A teacher of a C program. What costs something is left to those that derive from it.
 
     With `trap`, an automaton is told of every word within the bounds that it accepts and that is no failure. Without,
@@ -50,6 +51,7 @@ class CTeacher(ABC):
                 hint="control never comes there, as after a return; another assertion is chosen with --error file.c:17",
             )
         self.alphabet = program.alphabet
+        self._well_formed = well_formed(self.alphabet)
         self.counts = Counts()
         self.report = Report(warnings=list(program.warnings))
         self._bounds: Bounds | None = None
@@ -77,7 +79,7 @@ class CTeacher(ABC):
 
     @property
     def bounds(self) -> Bounds:
-        """What is followed now."""
+        """The present bounds."""
         if self._bounds is None:
             raise ValueError("bound() comes before any question")
         return self._bounds
@@ -89,11 +91,11 @@ class CTeacher(ABC):
             return Answer.NEVER
         if word[-1:] == (error,) and len(word) <= length and self._fails(word):
             return Answer.YES
-        # With the trap it need not be told whether a word is denied or free: it is no failure.
+        # With the trap, denied and free words get the same answer: they are not failures.
         return Answer.NO if self.trap or self._denied(word) else Answer.NEVER
 
     def _fails(self, word: Word) -> bool:
-        """Whether a word is a failure: what is known and the control flow are asked first."""
+        """Whether a word is a failure. Known answers and the control flow come first."""
         if word in self._refused:
             return False
         if not self.flow.allows(word):
@@ -120,28 +122,28 @@ class CTeacher(ABC):
         """An execution that has this word and ends well."""
 
     @abstractmethod
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None: ...
+    def counterexample(self, automaton: Automaton) -> Counterexample | None: ...
 
     @abstractmethod
     def example(self, word: Word) -> Execution | None: ...
 
-    def _misspelt(self, conjecture: Automaton) -> Word | None:
-        """A word that is accepted though it does not end with the error, or goes on after it."""
-        error, letters = self.alphabet.error, len(self.alphabet)
-        before = tuple(1 if letter == error else 0 for letter in range(letters))
-        nowhere = (2,) * letters
-        spelling = Automaton(self.alphabet.labels, 0, (before, nowhere, nowhere), frozenset({1}))
-        return included(conjecture, spelling, self.bounds.word_length)
-
-    def _known_wrong(self, automaton: Conjecture) -> Counterexample | None:
+    def _known_wrong(self, automaton: Automaton) -> Counterexample | None:
         """A counterexample that needs no model checker."""
         if not self.trap:
             return None
-        wrong = self._misspelt(self._automaton(automaton)) or self.flow.refused(automaton, self.bounds.word_length)
+        length = self.bounds.word_length
+        wrong = included(automaton, self._well_formed, length) or self.flow.refused(automaton, length)
         return None if wrong is None else Counterexample(wrong, False)
 
-    def _automaton(self, conjecture: Conjecture) -> Automaton:
-        return Automaton(self.alphabet.labels, conjecture.initial, conjecture.transitions, conjecture.accepting)
+    def _wrongly_accepted(self, automaton: Automaton) -> Counterexample | None:
+        """The first accepted word that is not a failure, if there are not too many words to ask for each."""
+        for number, word in enumerate(words(automaton, self.bounds.word_length)):
+            if self.limits.words is not None and number >= self.limits.words:
+                self._reached(f"only {self.limits.words:,} words of a conjecture were checked")
+                break
+            if not self._fails(word):
+                return Counterexample(word, False)
+        return None
 
     def _reached(self, limit: str) -> None:
         self.report.basis = Basis.SAMPLED

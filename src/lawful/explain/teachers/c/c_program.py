@@ -12,6 +12,7 @@ from pycparser import c_ast, c_parser
 
 from lawful.diagnostics import did_you_mean
 from lawful.errors import LawfulError
+from lawful.explain.graph_search import distances
 from lawful.explain.teachers.c.preprocessing import Preprocessed, compiler_complaint, preprocess
 
 CONDITIONS = {"assert": 0, "__VERIFIER_assert": 0, "__CPROVER_assert": 0}
@@ -94,7 +95,7 @@ class Assertion:
 
 @dataclass
 class CProgram:
-    """What is known of a program before anything in it is changed."""
+    """A parsed C program, before instrumentation."""
 
     path: Path
     source: Preprocessed
@@ -109,7 +110,7 @@ class CProgram:
     typedefs: dict[str, c_ast.Node] = field(default_factory=dict)
 
     variables: set[str] = field(default_factory=set)
-    """Whatever is declared somewhere and is no function: a call of it goes through a pointer."""
+    """Names that are declared and are not functions: a call of one goes through a pointer."""
 
     def calls(self, node: c_ast.Node) -> str | None:
         """The function that a node calls, if it says so."""
@@ -128,19 +129,14 @@ class CProgram:
 
     def reachable(self, target: str) -> list[str]:
         """The functions with a body that may run, in the order of the source."""
-        found, waiting = {target}, [target]
+        starts = [target]
         # A function whose address stands in a table outside of any function may be called by anybody.
         for item in self.tree.ext:
             if isinstance(item, c_ast.Decl) and item.init is not None:
                 initial = [item.init, *(child.node for child in below(item.init))]
-                waiting += [str(node.name) for node in initial if isinstance(node, c_ast.ID)]
-        waiting = [name for name in waiting if name in self.functions]
-        found |= set(waiting)
-        while waiting:
-            for name in self.mentioned(waiting.pop()) & self.functions.keys():
-                if name not in found:
-                    found.add(name)
-                    waiting.append(name)
+                starts += [str(node.name) for node in initial if isinstance(node, c_ast.ID)]
+        starts = [name for name in starts if name in self.functions]
+        found = distances(starts, lambda name: self.mentioned(name) & self.functions.keys())
         return [name for name in self.functions if name in found]
 
     def distances(self, start: str, among: Sequence[str]) -> dict[str, int]:
@@ -150,10 +146,7 @@ class CProgram:
             for other in self.mentioned(name) & near.keys():
                 near[name].add(other)
                 near[other].add(name)
-        distance, edge = {start: 0}, [start]
-        while edge:
-            edge = _next(edge, near, distance)
-        return distance
+        return distances([start], lambda name: near.get(name, ()))
 
     def assertions(self, among: Sequence[str]) -> list[Assertion]:
         """The assertions of these functions."""
@@ -168,16 +161,6 @@ class CProgram:
         """Whether a node is an assertion. One with a body of its own is a function like any other."""
         name = called(node)
         return name is not None and (name in CONDITIONS or name in FAILURES) and name not in self.functions
-
-
-def _next(edge: list[str], near: dict[str, set[str]], distance: dict[str, int]) -> list[str]:
-    found = []
-    for name in edge:
-        for other in sorted(near.get(name, ())):
-            if other not in distance:
-                distance[other] = distance[name] + 1
-                found.append(other)
-    return found
 
 
 def read_program(path: str | Path, include: Sequence[str | Path] = (), define: Sequence[str] = ()) -> CProgram:

@@ -81,7 +81,7 @@ def failed(ran: subprocess.CompletedProcess[str], said: object = None) -> Lawful
         if isinstance(message, dict) and message.get("messageType") == "ERROR"
     ]
     texts = texts or [line for line in ran.stderr.splitlines() if line.strip() and "**** WARNING" not in line]
-    # The places are those of a file of ours, which is gone.
+    # The places are in a temporary file, which is gone.
     texts = [
         _PLACE.sub(lambda place: f"in {place[1]}(): " if place[1] else "", " ".join(text.split())) for text in texts
     ]

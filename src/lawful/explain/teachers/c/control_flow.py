@@ -1,4 +1,6 @@
-"""The control-flow graph of a program: functions are copied into their callers, and events are letters on edges."""
+"""The control-flow graph of a program, and the words that it does not rule out.
+
+Functions are copied into their callers, and events are letters on edges."""
 
 from __future__ import annotations
 
@@ -7,6 +9,9 @@ from dataclasses import dataclass, field
 
 from pycparser import c_ast
 
+from lawful.explain.automata import Automaton, sources
+from lawful.explain.graph_search import distances
+from lawful.explain.teacher import Word
 from lawful.explain.teachers.c.c_program import arguments, below, called
 from lawful.explain.teachers.c.instrument import ABORT, CHECK, EXIT, LEARN, OTHER, Instrumented
 
@@ -71,17 +76,12 @@ class ControlFlowGraph:
             self.link(state, self.failed, self.program.alphabet.error)
 
     def leading_to(self, goal: int) -> set[int]:
+        """The places from which control can come there."""
         back: list[list[int]] = [[] for _ in self.edges]
         for state, edges in enumerate(self.edges):
             for _, to in edges:
                 back[to].append(state)
-        found, waiting = {goal}, [goal]
-        while waiting:
-            for before in back[waiting.pop()]:
-                if before not in found:
-                    found.add(before)
-                    waiting.append(before)
-        return found
+        return set(distances([goal], back.__getitem__))
 
     def call(self, name: str, at: int) -> int:
         """A call of a function with a body: a copy of it, or where it calls itself, the one and only."""
@@ -305,3 +305,93 @@ def _nodes(node: c_ast.Node) -> list[c_ast.Node]:
 def _does(node: c_ast.Node) -> bool:
     """Whether an expression calls anything."""
     return any(isinstance(one, c_ast.FuncCall) for one in _nodes(node))
+
+
+class FlowWords:
+    """A_cfg of the paper, projected to the events: no word of an execution is refused, but others may be let through.
+
+    Only words that end with the error are asked for, so states that cannot lead there are left out."""
+
+    def __init__(self, program: Instrumented) -> None:
+        self.error = program.alphabet.error
+        graph = ControlFlowGraph(program)
+        self._failed = graph.failed
+        start = graph.run()
+        alive = graph.leading_to(graph.failed)
+        self._edges = [
+            [(letter, to) for letter, to in edges if to in alive] if state in alive else []
+            for state, edges in enumerate(graph.edges)
+        ]
+        self._sets: dict[frozenset[int], int] = {}
+        self._members: list[frozenset[int]] = []
+        self._steps: list[dict[int, int]] = []
+        self._start = self._number(self._closed({start} & alive))
+
+    @property
+    def empty(self) -> bool:
+        """Whether no way leads to the error."""
+        return not self._members[self._start]
+
+    def shortest(self) -> int:
+        """The length of the shortest word that is not ruled out, the error letter included."""
+
+        def after(state: int) -> list[int]:
+            steps = (self.step(state, letter) for letter in range(self.error))
+            return [to for to in steps if self._members[to]]
+
+        away = distances([self._start], after)
+        return 1 + next((away[state] for state in away if self._members[self.step(state, self.error)]), 0)
+
+    def allows(self, word: Word) -> bool:
+        """Whether a word may end in the error there."""
+        state = self._start
+        for letter in word:
+            state = self.step(state, letter)
+        return self._failed in self._members[state]
+
+    def refused(self, automaton: Automaton, longest: int) -> Word | None:
+        """A shortest word that the automaton accepts and the program's text rules out."""
+        away = distances(automaton.accepting, sources(automaton).__getitem__)
+        first = (automaton.initial, self._start)
+        came: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = {first: None}
+        edge = [first]
+        for length in range(longest + 1):
+            later: list[tuple[int, int]] = []
+            for pair in edge:
+                state, there = pair
+                if state in automaton.accepting and self._failed not in self._members[there]:
+                    return _word(came, pair)
+                for letter, to in enumerate(automaton.transitions[state]):
+                    after = (to, self.step(there, letter))
+                    if after not in came and to in away and length + 1 + away[to] <= longest:
+                        came[after] = (pair, letter)
+                        later.append(after)
+            edge = later
+        return None
+
+    def step(self, state: int, letter: int) -> int:
+        """The set of places after one more letter."""
+        known = self._steps[state].get(letter)
+        if known is None:
+            reached = {to for one in self._members[state] for at, to in self._edges[one] if at == letter}
+            known = self._steps[state][letter] = self._number(self._closed(reached))
+        return known
+
+    def _closed(self, states: set[int]) -> frozenset[int]:
+        """With the places that steps without an event lead to."""
+        return frozenset(distances(states, lambda one: (to for letter, to in self._edges[one] if letter is None)))
+
+    def _number(self, states: frozenset[int]) -> int:
+        if states not in self._sets:
+            self._sets[states] = len(self._members)
+            self._members.append(states)
+            self._steps.append({})
+        return self._sets[states]
+
+
+def _word(came: dict[tuple[int, int], tuple[tuple[int, int], int] | None], at: tuple[int, int]) -> Word:
+    word: list[int] = []
+    while (before := came[at]) is not None:
+        at, letter = before
+        word.append(letter)
+    return tuple(reversed(word))

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from pycparser import c_ast, c_generator
 
 from lawful.errors import LawfulError
+from lawful.explain.teacher import MOST_EVENTS
 from lawful.explain.teachers.c.c_program import (
     ABORTS,
     ASSUMPTIONS,
@@ -26,9 +28,6 @@ from lawful.explain.teachers.c.c_program import (
 
 LEARN = "Learn"
 KINDS = ("learn", "entries", "branches", "calls")
-MOST = 12
-"""How many events are chosen where the user does not say which."""
-
 _LONGEST = 40
 _NOT_BY_ITSELF = {*CONDITIONS, *FAILURES, *ASSUMPTIONS, *EXITS, *ABORTS}
 _NO_CALLS = ("__VERIFIER_", "__CPROVER_", "__builtin_", "nondet_")
@@ -55,7 +54,12 @@ def candidates(program: CProgram, among: Sequence[str]) -> list[EventCandidate]:
             continue
         found.append(
             EventCandidate(
-                "entries", name, name, file_of(definition), line_of(definition.decl), _first(definition.body)
+                "entries",
+                name,
+                name,
+                file_of(definition),
+                line_of(definition.decl),
+                _first(definition.body, "block_items"),
             )
         )
         for child in _running(definition.body):
@@ -100,9 +104,9 @@ def _of(program: CProgram, function: str, child: NodePlace) -> Iterator[EventCan
         label = f"{word} {_text(node.cond)}" if node.cond is not None else word
         yield EventCandidate("branches", label, function, *place, _statement(node, "stmt"))
     elif isinstance(node, c_ast.Case):
-        yield EventCandidate("branches", f"case {_text(node.expr)}", function, *place, _in_case(node))
+        yield EventCandidate("branches", f"case {_text(node.expr)}", function, *place, _first(node, "stmts"))
     elif isinstance(node, c_ast.Default):
-        yield EventCandidate("branches", "default", function, *place, _in_case(node))
+        yield EventCandidate("branches", "default", function, *place, _first(node, "stmts"))
     elif isinstance(node, c_ast.TernaryOp):
         yield EventCandidate("branches", _text(node.cond), function, *place, _expression(node, "iftrue"))
         yield EventCandidate("branches", f"not {_text(node.cond)}", function, *place, _expression(node, "iffalse"))
@@ -132,40 +136,29 @@ def _told_apart(found: list[EventCandidate]) -> list[EventCandidate]:
     return result
 
 
-def _first(body: c_ast.Compound) -> Callable[[c_ast.FuncCall], None]:
-    def insert(call: c_ast.FuncCall) -> None:
-        body.block_items = [call, *(body.block_items or [])]
+def _insert(
+    node: c_ast.Node, slot: str, join: Callable[[c_ast.FuncCall, Any], Any]
+) -> Callable[[c_ast.FuncCall], None]:
+    """Puts a call into a slot of a node; `join` says how it is joined with what is there."""
+    return lambda call: setattr(node, slot, join(call, getattr(node, slot)))
 
-    return insert
+
+def _first(node: c_ast.Node, slot: str) -> Callable[[c_ast.FuncCall], None]:
+    return _insert(node, slot, lambda call, there: [call, *(there or [])])
 
 
 def _before(child: NodePlace) -> Callable[[c_ast.FuncCall], None]:
-    def insert(call: c_ast.FuncCall) -> None:
-        child.replace(c_ast.ExprList([call, child.node], child.node.coord))
-
-    return insert
+    return lambda call: child.replace(c_ast.ExprList([call, child.node], child.node.coord))
 
 
 def _statement(node: c_ast.Node, slot: str) -> Callable[[c_ast.FuncCall], None]:
-    def insert(call: c_ast.FuncCall) -> None:
-        there = getattr(node, slot)
-        setattr(node, slot, c_ast.Compound([call] if there is None else [call, there], node.coord))
-
-    return insert
+    return _insert(
+        node, slot, lambda call, there: c_ast.Compound([call] if there is None else [call, there], node.coord)
+    )
 
 
 def _expression(node: c_ast.Node, slot: str) -> Callable[[c_ast.FuncCall], None]:
-    def insert(call: c_ast.FuncCall) -> None:
-        setattr(node, slot, c_ast.ExprList([call, getattr(node, slot)], node.coord))
-
-    return insert
-
-
-def _in_case(node: c_ast.Case | c_ast.Default) -> Callable[[c_ast.FuncCall], None]:
-    def insert(call: c_ast.FuncCall) -> None:
-        node.stmts = [call, *(node.stmts or [])]
-
-    return insert
+    return _insert(node, slot, lambda call, there: c_ast.ExprList([call, there], node.coord))
 
 
 def choose(
@@ -178,7 +171,7 @@ def choose(
     among: Sequence[str],
     kinds: Sequence[str] = (),
     patterns: Sequence[str] = (),
-    most: int = MOST,
+    most: int = MOST_EVENTS,
 ) -> list[EventCandidate]:
     """The events: of these kinds, matching a pattern; without, the nearest to the error in the graph of calls."""
     unknown = [kind for kind in kinds if kind not in KINDS]
@@ -242,4 +235,4 @@ def _recursive(program: CProgram, function: str) -> bool:
 
 def _possible(found: Sequence[EventCandidate], kinds: Sequence[str]) -> str:
     labels = list(dict.fromkeys(one.label for one in found if not kinds or one.kind in kinds))
-    return f"there are {', '.join(labels[:MOST])}" if labels else "nothing in it can be one"
+    return f"there are {', '.join(labels[:MOST_EVENTS])}" if labels else "nothing in it can be one"

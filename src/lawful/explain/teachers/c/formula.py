@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pysat.solvers import Solver
 
-from lawful.explain.teacher import Conjecture, Word
+from lawful.explain.automata import Automaton
+from lawful.explain.teacher import Word
 
 _SOLVER = "glucose4"
 _PIECE = 5000
@@ -45,7 +46,6 @@ class Formula:
 
     def __init__(self, path: Path, error: int) -> None:
         self.error = error
-        self.solves = 0
         clauses, names, top = _read(path)
         self._top = top
         self.true = self.new()
@@ -96,7 +96,6 @@ class Formula:
         """Whether an execution is as is assumed.
 
         The solver works in pieces: between them the clock is looked at, and Ctrl-C is heard."""
-        self.solves += 1
         ends = None if seconds is None else time.monotonic() + seconds
         while True:
             self._solver.conf_budget(_PIECE)
@@ -110,16 +109,16 @@ class Formula:
         return bool(answer)
 
     def holds(self, literal: int) -> bool:
-        """Whether a literal is true in what was solved last."""
+        """Whether a literal is true in the last model."""
         value = self._model[abs(literal) - 1] > 0
         return value is (literal > 0)
 
     def number(self, bits: Sequence[int]) -> int:
-        """A number in what was solved last."""
+        """A number in the last model."""
         return sum(1 << place for place, bit in enumerate(bits) if self.holds(bit))
 
     def found(self) -> Word:
-        """The word in what was solved last, with its error letter."""
+        """The word in the last model, with its error letter."""
         length, failed = self.number(self.length), self.holds(self.fails)
         word = tuple(self.number(self.letters[place]) for place in range(length - failed))
         return (*word, self.error) if failed else word
@@ -201,7 +200,7 @@ class Formula:
                 self._model = model
             fixed += [bit if self.holds(bit) else -bit for bit in one.value]
 
-    def running(self, automaton: Conjecture, length: int) -> tuple[int, list[list[int]]]:
+    def running(self, automaton: Automaton, length: int) -> tuple[int, list[list[int]]]:
         """Clauses that let an automaton run along the word: a literal that switches them on, and for each place the
         literals of the states. The state that it is in is true; another one may be, but need not."""
         active = self.new()

@@ -1,4 +1,4 @@
-"""Inputs of a C program that are no numbers: code that makes what pointers point to, and how it is read and shown."""
+"""Inputs of a C program that are not numbers: code that makes structures and pointers, and how they are shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST = 16
 """Lists have no more elements, whatever the unwinding is."""
 
 DEEPEST = 4
-"""What branches is no deeper, or there would be too much of it."""
+"""Branching structures are at most so deep: there would be too many of them."""
 
 _ELEMENTS = 8
 _ROUNDS = 100
@@ -63,35 +63,21 @@ class PointerShape:
         if value(PRESENT, given[at][1]) != "1":
             return "NULL", at + 1
         text, after = self.to.read(given, at + 1, deep - 1)
-        return text if isinstance(self.to, StructShape | ArrayShape) else f"&{text}", after
+        return text if isinstance(self.to, CompoundShape) else f"&{text}", after
 
 
 @dataclass
-class StructShape:
-    """The members of a structure. Those that are not listed may be anything."""
+class CompoundShape:
+    """The members of a structure by their names, or the elements of an array. Unlisted members may be anything."""
 
-    members: list[tuple[str, InputShape]] = field(default_factory=list)
-
-    def read(self, given: TakenInputs, at: int, deep: int) -> tuple[str, int]:
-        parts = []
-        for name, shape in self.members:
-            text, at = shape.read(given, at, deep)
-            parts.append(f"{name} = {text}")
-        return f"{{{', '.join(parts)}}}", at
-
-
-@dataclass
-class ArrayShape:
-    """The elements of an array."""
-
-    elements: list[InputShape]
+    parts: list[tuple[str | None, InputShape]] = field(default_factory=list)
 
     def read(self, given: TakenInputs, at: int, deep: int) -> tuple[str, int]:
-        parts = []
-        for shape in self.elements:
+        texts = []
+        for name, shape in self.parts:
             text, at = shape.read(given, at, deep)
-            parts.append(text)
-        return f"{{{', '.join(parts)}}}", at
+            texts.append(text if name is None else f"{name} = {text}")
+        return f"{{{', '.join(texts)}}}", at
 
 
 @dataclass(frozen=True)
@@ -146,10 +132,10 @@ class InputObjectWriter:
         name, shape = self._pointer_to(node.type, many)
         return name, shape, self._deepest(node.type)
 
-    def record(self, node: c_ast.Node, name: str) -> tuple[list[str], StructShape, int] | None:
+    def record(self, node: c_ast.Node, name: str) -> tuple[list[str], CompoundShape, int] | None:
         """For a structure: the statements that fill the variable of this name."""
         self._made = {}
-        shape = StructShape()
+        shape = CompoundShape()
         struct = self._struct(node)
         if struct is None:
             return None
@@ -179,18 +165,14 @@ class InputObjectWriter:
             "        return 0;",
             f"    made = __CPROVER_allocate({size}, 0);",
         ]
+        inside: list[str] = []
         if opaque:
-            shape.to = StructShape()
+            shape.to = CompoundShape()
         elif many is None:
             inside, shape.to = self._value(node, "(*made)", "deep - 1")
-            lines += [f"    {line}" for line in inside]
         else:
-            row = ArrayShape([])
-            for at in range(many):
-                inside, one = self._value(node, f"made[{at}]", "deep - 1")
-                row.elements.append(one)
-                lines += [f"    {line}" for line in inside]
-            shape.to = row
+            inside, shape.to = self._elements(node, "made", many, "deep - 1")
+        lines += [f"    {line}" for line in inside]
         self.functions.append("\n".join([*lines, "    return made;", "}"]))
         return name, shape
 
@@ -203,7 +185,7 @@ class InputObjectWriter:
             return [f"{where} = {given}();"], ScalarShape(which, number)
         struct = self._struct(node)
         if struct is not None:
-            record = StructShape()
+            record = CompoundShape()
             return self._members(struct, at, record, deep), record
         resolved = self._resolved(node)
         if isinstance(resolved, c_ast.PtrDecl) and self._speakable(resolved.type):
@@ -211,15 +193,19 @@ class InputObjectWriter:
             where = f"*(void **)&{at}" if "const" in (resolved.quals or []) else at
             return [f"{where} = {name}({deep});"], shape
         many = self._dimension(resolved) if isinstance(resolved, c_ast.ArrayDecl) else None
-        row = ArrayShape([])
-        lines: list[str] = []
-        for place in range(many or 0):
-            inside, one = self._value(resolved.type, f"{at}[{place}]", deep)
-            lines += inside
-            row.elements.append(one)
-        return lines, row
+        return self._elements(resolved.type, at, many, deep) if many else ([], CompoundShape())
 
-    def _members(self, struct: c_ast.Struct, at: str, record: StructShape, deep: str) -> list[str]:
+    def _elements(self, node: c_ast.Node, at: str, many: int, deep: str) -> tuple[list[str], CompoundShape]:
+        """Statements that fill the elements of an array, and how they are read."""
+        lines: list[str] = []
+        shape = CompoundShape()
+        for place in range(many):
+            inside, one = self._value(node, f"{at}[{place}]", deep)
+            lines += inside
+            shape.parts.append((None, one))
+        return lines, shape
+
+    def _members(self, struct: c_ast.Struct, at: str, record: CompoundShape, deep: str) -> list[str]:
         lines: list[str] = []
         for member in struct.decls or []:
             if not isinstance(member, c_ast.Decl) or member.name is None or member.bitsize is not None:
@@ -227,7 +213,7 @@ class InputObjectWriter:
             inside, shape = self._value(member.type, f"{at}.{member.name}", deep)
             if inside:
                 lines += inside
-                record.members.append((str(member.name), shape))
+                record.parts.append((str(member.name), shape))
         return lines
 
     def _deepest(self, node: c_ast.Node) -> int:

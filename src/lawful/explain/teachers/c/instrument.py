@@ -9,7 +9,7 @@ from pathlib import Path
 from pycparser import c_ast, c_generator
 
 from lawful.errors import LawfulError
-from lawful.explain.teacher import Alphabet, Event
+from lawful.explain.teacher import MOST_EVENTS, Alphabet, Event
 from lawful.explain.teachers.c import events
 from lawful.explain.teachers.c.c_program import (
     ABORTS,
@@ -27,7 +27,7 @@ from lawful.explain.teachers.c.c_program import (
     target_of,
 )
 from lawful.explain.teachers.c.c_types import Scalar, by_name, scalar, spelled
-from lawful.explain.teachers.c.input_objects import InputObjectWriter, ObjectInput, structures
+from lawful.explain.teachers.c.input_objects import InputObjectWriter, ObjectInput, TakenInputs, structures, value
 
 LEARN = "__lawful_learn"
 CHECK = "__lawful_check"
@@ -39,14 +39,14 @@ MAIN = "__lawful_main"
 INPUT = "__lawful_input_"
 
 END = "end"
-"""The error that is no error: the end of the program."""
+"""Explains executions that come to the program's end, in place of an error."""
 
 ABORTED = "abort"
 """The error that is a call of abort()."""
 
 _PREFIX = "__VERIFIER_"
 _LIBRARY_INPUTS = {"rand": "value >= 0", "random": "value >= 0", "getchar": "value >= -1 && value <= 255"}
-"""Functions of the library that give what the program cannot know, and what can be said of it."""
+"""Library functions that give inputs, and the condition that their values meet."""
 
 _PROTOTYPES = f"""
 void {LEARN}(unsigned int letter);
@@ -85,6 +85,23 @@ class Instrumented:
     wholes: dict[int, ObjectInput] = field(default_factory=dict)
     """Inputs that are several numbers, by the first of these."""
 
+    def describe(self, inputs: TakenInputs) -> str | None:
+        """Inputs for a reader: `n = 3, list = {value = 0, next = NULL}, choose() = 1`."""
+        parts = []
+        at = 0
+        while at < len(inputs):
+            number, bits = inputs[at]
+            whole = self.wholes.get(number)
+            if whole is None:
+                one = self.inputs[number]
+                parts.append(f"{one.label} = {value(one.type, bits)}")
+                at += 1
+            else:
+                text, after = whole.shape.read(inputs, at, whole.deep)
+                parts.append(f"{whole.label} = {text}")
+                at = max(after, at + 1)
+        return ", ".join(parts) or None
+
 
 def instrument(
     path: str | Path,
@@ -93,7 +110,7 @@ def instrument(
     patterns: Sequence[str] = (),
     kinds: Sequence[str] = (),
     error: str | int | None = None,
-    most: int = events.MOST,
+    most: int = MOST_EVENTS,
     include: Sequence[str | Path] = (),
     define: Sequence[str] = (),
 ) -> Instrumented:
@@ -269,7 +286,7 @@ class _Writer:
         return f"{head} {{ return {self.new_input(f'{name}()', kind)}(); }}"
 
     def main(self) -> str:
-        """The function that everything starts with. Parameters that are no numbers are left to the model checker."""
+        """The function that everything starts with. Parameters that are not numbers are left to the model checker."""
         declared = self.program.functions[self.target].decl.type
         outer, inner, given = [], [], []
         parameters = declared.args.params if declared.args is not None else []
@@ -300,7 +317,7 @@ class _Writer:
         )
 
     def made(self, parameter: c_ast.Decl, name: str) -> list[str]:
-        """Statements that make a parameter which is no number; none where it is left to the model checker."""
+        """Statements that make a parameter which is not a number; none where the model checker chooses it."""
         label, first = str(parameter.name), len(self.inputs)
         pointer = self.maker.pointer(parameter.type)
         if pointer is not None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
-from lawful.explain.automata import Automaton, equivalent, included, words
-from lawful.explain.teacher import Bounds, Conjecture, Counterexample, Execution, Limits, Word
+from lawful.explain.automata import Automaton, equivalent, included
+from lawful.explain.teacher import Bounds, Counterexample, Execution, Limits, Word
 from lawful.explain.teachers.c import queries
 from lawful.explain.teachers.c.base_teacher import CTeacher
 from lawful.explain.teachers.c.cbmc import Cbmc, failed
-from lawful.explain.teachers.c.cbmc_traces import described
 from lawful.explain.teachers.c.formula import Formula, SolverTimeout, differs
 from lawful.explain.teachers.c.instrument import Instrumented
 
@@ -21,7 +17,7 @@ _ROUND = 8
 
 
 class _Unwound:
-    """What is known with one unwinding."""
+    """The formula and the known failures of one unwinding."""
 
     def __init__(self, formula: Formula | None, room: int) -> None:
         self.formula = formula
@@ -36,6 +32,8 @@ class _Unwound:
 class OneRunTeacher(CTeacher):
     """Enumerates the failures once and answers from that. Where there are too many, the solver is asked each time."""
 
+    lists_failures = True
+
     def __init__(self, program: Instrumented, limits: Limits, *, trap: bool = True, cbmc: Cbmc | None = None) -> None:
         super().__init__(program, limits, trap=trap, cbmc=cbmc)
         self._unwindings: dict[int, _Unwound] = {}
@@ -49,7 +47,7 @@ class OneRunTeacher(CTeacher):
         self._unwindings.clear()
 
     def _now(self) -> _Unwound:
-        """What is known with the present unwinding, for words as long as the present bound."""
+        """The formula of the present unwinding, with room for words as long as the present bound."""
         unwind, length = self.bounds.unwind, self.bounds.word_length
         known = self._unwindings.get(unwind)
         if known is None or known.room < length:
@@ -60,7 +58,7 @@ class OneRunTeacher(CTeacher):
         return known
 
     def _export(self, room: int) -> Formula | None:
-        """Has CBMC write the formula. There is none where it sees by itself that no execution ends."""
+        """Has CBMC write the formula. CBMC writes none if it finds that no execution ends."""
 
         def ask(arguments: list[str]) -> Formula | None:
             cnf = Path(arguments[0]).with_suffix(".cnf")
@@ -84,7 +82,7 @@ class OneRunTeacher(CTeacher):
             raise
 
     def _known(self) -> _Unwound:
-        """What is known, once all failures within the bounds were enumerated, unless there are too many."""
+        """The same, after all failures within the bounds were enumerated, unless there are too many."""
         known, length = self._now(), self.bounds.word_length
         if known.all_up_to >= length or known.too_many:
             return known
@@ -144,29 +142,28 @@ class OneRunTeacher(CTeacher):
     def _passes(self, word: Word) -> Execution | None:
         return self._execution(word) if len(word) <= self.bounds.word_length else None
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self.counts.conjectures += 1
         known = self._known()
         if known.too_many:
             return self._by_clauses(known, automaton)
         self.counts.conjectures_worked += 1
-        failing, conjecture = self.failing, self._automaton(automaton)
+        failing = self.failing
         if self.trap:
-            wrong = equivalent(conjecture, failing, self.bounds.word_length)
+            wrong = equivalent(automaton, failing, self.bounds.word_length)
             return None if wrong is None else Counterexample(wrong, wrong in known.failing)
-        missed = included(failing, conjecture)
+        missed = included(failing, automaton)
         return Counterexample(missed, True) if missed is not None else self._said_no(known, automaton)
 
     @property
     def failing(self) -> Automaton:
-        """The smallest automaton of the failures within the bounds and no others, where they could be enumerated."""
         if self.bounds not in self._automata:
             known, length = self._known(), self.bounds.word_length
             within = sorted(word for word in known.failing if len(word) <= length)
             self._automata[self.bounds] = Automaton.from_words(within, self.alphabet.labels)
         return self._automata[self.bounds]
 
-    def _by_clauses(self, known: _Unwound, automaton: Conjecture) -> Counterexample | None:
+    def _by_clauses(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
         """Without all failures at hand: the automaton runs along the word inside of the formula."""
         wrong = self._known_wrong(automaton)
         if wrong is not None:
@@ -176,15 +173,9 @@ class OneRunTeacher(CTeacher):
             return Counterexample(missed, True)
         if not self.trap:
             return self._said_no(known, automaton)
-        for number, word in enumerate(words(self._automaton(automaton), self.bounds.word_length)):
-            if self.limits.words is not None and number >= self.limits.words:
-                self._reached(f"only {self.limits.words:,} words of a conjecture were checked")
-                break
-            if not self._fails(word):
-                return Counterexample(word, False)
-        return None
+        return self._wrongly_accepted(automaton)
 
-    def _missed(self, known: _Unwound, automaton: Conjecture) -> Word | None:
+    def _missed(self, known: _Unwound, automaton: Automaton) -> Word | None:
         """A failure that the automaton does not accept."""
         formula = known.formula
         if formula is None or not formula.length:
@@ -204,7 +195,7 @@ class OneRunTeacher(CTeacher):
         known.failing.add(word)
         return word
 
-    def _said_no(self, known: _Unwound, automaton: Conjecture) -> Counterexample | None:
+    def _said_no(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
         """An accepted word that an execution begins with and does not fail after."""
         formula = known.formula
         if formula is None or not formula.length:
@@ -254,11 +245,11 @@ class OneRunTeacher(CTeacher):
         assumptions = formula.exactly(word) if formula is not None else None
         if formula is None or assumptions is None or not self._solve(formula, assumptions):
             return None
-        inputs = described(formula.inputs(assumptions), self.program)
+        inputs = self.program.describe(formula.inputs(assumptions))
         return Execution(word, word[-1:] == (self.alphabet.error,), inputs)
 
-    def spared(self, automaton: Conjecture) -> frozenset[int]:
-        """The states of an automaton that executions come through which do not fail. The others are doomed.
+    def spared(self, automaton: Automaton) -> frozenset[int]:
+        """The states of an automaton that executions come through which do not fail.
 
         Not all executions are listed: each one that is found comes through a state that none came through before."""
         formula = self._now().formula
@@ -283,23 +274,3 @@ class OneRunTeacher(CTeacher):
                     formula.add([-active, -chosen, -row[state]])
         formula.add([-active])
         return frozenset(seen)
-
-    def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
-        """Each word once for the executions that fail and once for those that end well, as a source of executions."""
-        self.bound(bounds)
-        ends = None if limits.seconds is None else time.monotonic() + limits.seconds
-        for word in chain(sorted(self._known().failing), self._passing()):
-            if ends is not None and time.monotonic() > ends:
-                self._reached(f"stopped after {limits.seconds:g} seconds")
-                return
-            if len(word) <= bounds.word_length:
-                yield Execution(word, word[-1:] == (self.alphabet.error,))
-
-    def _passing(self) -> Iterator[Word]:
-        """The words of executions that end well. What is enumerated is blocked: the formula is one of its own."""
-        formula = self._export(self._now().room)
-        if formula is not None:
-            try:
-                yield from formula.enumerated(False, self.bounds.word_length)
-            finally:
-                formula.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lawful.explain.teacher import Conjecture, Word
+from lawful.explain.automata import Automaton
+from lawful.explain.teacher import Word
 
 FAIL = "__lawful_fail.assertion.1"
 END = "__lawful_end.assertion.1"
@@ -22,63 +23,56 @@ def _table(name: str, values: Sequence[object]) -> str:
     return f"const unsigned int {name}[{len(filled)}] = {{{', '.join(map(str, filled))}}};"
 
 
-def membership(word: Word) -> str:
-    """Fig. 4: paths that are not compatible with a word, which ends with the error, are blocked."""
+_HOLDS = '__CPROVER_assert(1, "");'  # a property that cannot be broken
+
+
+def _following(word: Word, assumed: str, fail: str, end: str) -> str:
+    """Code that follows a word: what is assumed of each letter, and what is asserted where the program stops."""
     return f"""
-{_table("__lawful_word", word[:-1])}
+{_table("__lawful_word", word)}
 unsigned int __lawful_index = 0;
 unsigned int {EVENT};
 void __lawful_learn(unsigned int letter)
 {{
-    __CPROVER_assume(__lawful_index < {len(word) - 1}u && __lawful_word[__lawful_index] == letter);
+    {assumed}
     {EVENT} = letter;
     __lawful_index = __lawful_index + 1;
 }}
-void __lawful_fail(void) {{ __CPROVER_assert(__lawful_index != {len(word) - 1}u, "the word ends in the error"); }}
-void __lawful_end(void) {{ __CPROVER_assert(1, ""); }}
+void __lawful_fail(void) {{ {fail} }}
+void __lawful_end(void) {{ {end} }}
 """
+
+
+def _just(word: Word) -> str:
+    return f"__CPROVER_assume(__lawful_index < {len(word)}u && __lawful_word[__lawful_index] == letter);"
+
+
+def membership(word: Word) -> str:
+    """Fig. 4: paths that are not compatible with a word, which ends with the error, are blocked."""
+    events = word[:-1]
+    fails = f'__CPROVER_assert(__lawful_index != {len(events)}u, "the word ends in the error");'
+    return _following(events, _just(events), fails, _HOLDS)
 
 
 def passing(word: Word) -> str:
     """Whether an execution has just these events and does not fail."""
-    return f"""
-{_table("__lawful_word", word)}
-unsigned int __lawful_index = 0;
-unsigned int {EVENT};
-void __lawful_learn(unsigned int letter)
-{{
-    __CPROVER_assume(__lawful_index < {len(word)}u && __lawful_word[__lawful_index] == letter);
-    {EVENT} = letter;
-    __lawful_index = __lawful_index + 1;
-}}
-void __lawful_fail(void) {{ __CPROVER_assert(1, ""); }}
-void __lawful_end(void) {{ __CPROVER_assert(__lawful_index != {len(word)}u, "the word ends well"); }}
-"""
+    ends = f'__CPROVER_assert(__lawful_index != {len(word)}u, "the word ends well");'
+    return _following(word, _just(word), _HOLDS, ends)
 
 
 def beginning(word: Word, longest: int) -> str:
     """Whether an execution begins with these events, ends, and has no longer a word than this."""
-    return f"""
-{_table("__lawful_word", word)}
-unsigned int __lawful_index = 0;
-unsigned int {EVENT};
-void __lawful_learn(unsigned int letter)
-{{
-    __CPROVER_assume(__lawful_index < {longest}u);
-    if (__lawful_index < {len(word)}u)
-        __CPROVER_assume(__lawful_word[__lawful_index] == letter);
-    {EVENT} = letter;
-    __lawful_index = __lawful_index + 1;
-}}
-void __lawful_fail(void)
-{{
-    __CPROVER_assert(!(__lawful_index >= {len(word)}u && __lawful_index < {longest}u), "it fails later");
-}}
-void __lawful_end(void) {{ __CPROVER_assert(__lawful_index < {len(word)}u, "it ends well later"); }}
-"""
+    size = len(word)
+    return _following(
+        word,
+        f"__CPROVER_assume(__lawful_index < {longest}u);"
+        f" if (__lawful_index < {size}u) __CPROVER_assume(__lawful_word[__lawful_index] == letter);",
+        f'__CPROVER_assert(!(__lawful_index >= {size}u && __lawful_index < {longest}u), "it fails later");',
+        f'__CPROVER_assert(__lawful_index < {size}u, "it ends well later");',
+    )
 
 
-def _automaton(automaton: Conjecture) -> str:
+def _automaton(automaton: Automaton) -> str:
     letters = len(automaton.transitions[0])
     rows = [to for row in automaton.transitions for to in row]
     accepting = [int(state in automaton.accepting) for state in range(len(automaton.transitions))]
@@ -97,7 +91,7 @@ void __lawful_step(unsigned int letter)
 """
 
 
-def conjecture(automaton: Conjecture, longest: int, error: int) -> str:
+def conjecture(automaton: Automaton, longest: int, error: int) -> str:
     """Fig. 5, positive feedback. The state is followed along the path, in place of being computed at its end."""
     return f"""{_automaton(automaton)}
 void __lawful_learn(unsigned int letter)
@@ -115,18 +109,15 @@ void __lawful_end(void) {{ __CPROVER_assert(1, ""); }}
 """
 
 
-def trap(automaton: Conjecture, longest: int, error: int, known: Iterable[Word]) -> str:
+def trap(automaton: Automaton, longest: int, error: int, known: Iterable[Word]) -> str:
     """Fig. 6, negative feedback: from where the program ended, any letters that lead to an accepting state.
 
-    Words that are known to be failures are blocked. They are told by their number: a trie of them is followed, too."""
-    trie, marked = _trie(known, error + 1)
+    Known failures are blocked: the code also follows a trie of them."""
     letters = error + 1
     # No loop: the bound on the program's loops would cut it.
     guessed = "\n".join("    __lawful_guess();" for _ in range(longest))
     return f"""{_automaton(automaton)}
-{_table("__lawful_trie", [to for row in trie for to in row])}
-{_table("__lawful_known", marked)}
-unsigned int __lawful_node = 1;
+{_trie(known, letters)}
 _Bool __lawful_done = 0;
 void __lawful_learn(unsigned int letter)
 {{
@@ -153,14 +144,11 @@ void __lawful_end(void)
 """
 
 
-def denied(automaton: Conjecture, longest: int, error: int, known: Iterable[Word]) -> str:
+def denied(automaton: Automaton, longest: int, error: int, known: Iterable[Word]) -> str:
     """Negative feedback of executions alone: one does the events of an accepted word, ends, and did not fail there."""
-    trie, marked = _trie(known, error + 1)
     letters = error + 1
     return f"""{_automaton(automaton)}
-{_table("__lawful_trie", [to for row in trie for to in row])}
-{_table("__lawful_known", marked)}
-unsigned int __lawful_node = 1;
+{_trie(known, letters)}
 _Bool __lawful_chosen = 0;
 void __lawful_choose(void)
 {{
@@ -194,8 +182,8 @@ void __lawful_end(void)
 """
 
 
-def _trie(words: Iterable[Word], letters: int) -> tuple[list[list[int]], list[int]]:
-    """A table of the words: node 0 is nowhere, node 1 the empty word; and which nodes are words."""
+def _trie(words: Iterable[Word], letters: int) -> str:
+    """Tables of the words as a trie: node 0 is nowhere, node 1 the empty word; and which nodes are words."""
     rows, marked = [[0] * letters, [0] * letters], [0, 0]
     for word in words:
         node = 1
@@ -206,7 +194,9 @@ def _trie(words: Iterable[Word], letters: int) -> tuple[list[list[int]], list[in
                 rows[node][letter] = len(rows) - 1
             node = rows[node][letter]
         marked[node] = 1
-    return rows, marked
+    return f"""{_table("__lawful_trie", [to for row in rows for to in row])}
+{_table("__lawful_known", marked)}
+unsigned int __lawful_node = 1;"""
 
 
 def open_word(longest: int, error: int) -> str:

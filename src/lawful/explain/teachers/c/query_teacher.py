@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from lawful.explain.automata import words
-from lawful.explain.teacher import Bounds, Conjecture, Counterexample, Execution, Limits, Word
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lawful.explain.automata import Automaton
+from lawful.explain.teacher import Bounds, Counterexample, Execution, Limits, Word
 from lawful.explain.teachers.c import queries
 from lawful.explain.teachers.c.base_teacher import CTeacher
 from lawful.explain.teachers.c.cbmc import Cbmc
-from lawful.explain.teachers.c.cbmc_traces import BrokenProperty, described, found_in
-from lawful.explain.teachers.c.instrument import Instrumented
+from lawful.explain.teachers.c.instrument import INPUT, Instrumented
 
 
 class QueryTeacher(CTeacher):
@@ -30,7 +34,7 @@ class QueryTeacher(CTeacher):
     def _check(self, definitions: str) -> list[BrokenProperty]:
         more = ["--property", queries.FAIL, "--property", queries.END, "--trace"]
         left = self._left()
-        return found_in(self._run(definitions, lambda arguments: self.cbmc.asked(arguments, left), more))
+        return _broken_properties(self._run(definitions, lambda arguments: self.cbmc.asked(arguments, left), more))
 
     def _fails(self, word: Word) -> bool:
         return self._still(word) or super()._fails(word)
@@ -51,7 +55,7 @@ class QueryTeacher(CTeacher):
 
     def _keep(self, found: BrokenProperty) -> None:
         """Remembers a failure, whatever showed it."""
-        self._failures[found.word] = Execution(found.word, True, described(found.inputs, self.program))
+        self._failures[found.word] = Execution(found.word, True, self.program.describe(found.inputs))
         self._unwound[found.word] = min(self._unwound.get(found.word, self.bounds.unwind), self.bounds.unwind)
 
     def _begins(self, word: Word) -> bool:
@@ -68,9 +72,9 @@ class QueryTeacher(CTeacher):
             return None
         self.counts.membership_worked += 1
         found = self._check(queries.passing(word))
-        return Execution(word, False, described(found[0].inputs, self.program)) if found else None
+        return Execution(word, False, self.program.describe(found[0].inputs)) if found else None
 
-    def counterexample(self, automaton: Conjecture) -> Counterexample | None:
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self.counts.conjectures += 1
         known = self._known_wrong(automaton)
         if known is not None:
@@ -89,7 +93,7 @@ class QueryTeacher(CTeacher):
         """The failures within the bounds that are known already."""
         return [word for word in self._failures if len(word) <= self.bounds.word_length and self._still(word)]
 
-    def _trapped(self, automaton: Conjecture) -> Counterexample | None:
+    def _trapped(self, automaton: Automaton) -> Counterexample | None:
         """The trap, and then a membership query for every accepted word that is not confirmed yet.
 
         The trap takes a word for wrong that may only not be known: it is asked before it is given as feedback."""
@@ -100,15 +104,9 @@ class QueryTeacher(CTeacher):
                 break
             if not self._fails(found[0].word):
                 return Counterexample(found[0].word, False)
-        for number, word in enumerate(words(self._automaton(automaton), length)):
-            if self.limits.words is not None and number >= self.limits.words:
-                self._reached(f"only {self.limits.words:,} words of a conjecture were checked")
-                break
-            if not self._fails(word):
-                return Counterexample(word, False)
-        return None
+        return self._wrongly_accepted(automaton)
 
-    def _said_no(self, automaton: Conjecture) -> Counterexample | None:
+    def _said_no(self, automaton: Automaton) -> Counterexample | None:
         length, error = self.bounds.word_length, self.alphabet.error
         while True:
             found = self._check(queries.denied(automaton, length, error, self._within()))
@@ -125,3 +123,43 @@ class QueryTeacher(CTeacher):
         if error in word[:-1] or len(word) > self.bounds.word_length or not self._fails(word):
             return None
         return self._failures[word]
+
+
+@dataclass(frozen=True)
+class BrokenProperty:
+    """A way to break a property."""
+
+    property: str
+    word: Word
+    inputs: tuple[tuple[int, str], ...]
+    """Which input was taken, and what it was, in this order."""
+
+
+def _broken_properties(said: Sequence[Mapping[str, Any]]) -> list[BrokenProperty]:
+    """The properties that can be broken, each with its way."""
+    broken: list[BrokenProperty] = []
+    for part in said:
+        for result in part.get("result", ()):
+            if result.get("status") == "FAILURE":
+                broken.append(_broken_property(result["property"], result.get("trace", ())))
+    return broken
+
+
+def _broken_property(name: str, trace: Iterable[Mapping[str, Any]]) -> BrokenProperty:
+    word: list[int] = []
+    inputs: list[tuple[int, str]] = []
+    waiting: str | None = None
+    for step in trace:
+        if step.get("stepType") != "assignment":
+            continue
+        lhs, value = step.get("lhs"), step.get("value", {})
+        function = str(step.get("sourceLocation", {}).get("function", ""))
+        if lhs == queries.EVENT and function.startswith("__lawful_"):
+            word.append(int(re.sub(r"\D", "", str(value.get("data", "0")))))
+        elif function.startswith(INPUT):
+            if lhs == "value":
+                waiting = str(value.get("binary", ""))
+            elif lhs == "__lawful_taken" and waiting is not None:
+                inputs.append((int(function.removeprefix(INPUT)), waiting))
+                waiting = None
+    return BrokenProperty(name, tuple(word), tuple(inputs))

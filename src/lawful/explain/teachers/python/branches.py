@@ -1,4 +1,4 @@
-"""Branches as events: own modules are compiled, in the child process alone, so that each arm tells that it is taken.
+"""Branches as events: the child process compiles own modules so that each arm records that it is taken.
 
 Bytecode has branches too, but other ones in each version of CPython; arms of the source are the same everywhere."""
 
@@ -49,7 +49,7 @@ class Branches:
         self._letters = [self._recorder.letters.get(arm.key) for arm in self.arms]
 
     def compile(self, source: bytes | str | ast.Module, file: str) -> CodeType:
-        """Code of a module whose arms tell of themselves."""
+        """Code of a module in which each arm records that it is taken."""
         tree = source if isinstance(source, ast.Module) else ast.parse(source, file)
         made = ast.fix_missing_locations(_Instrument(self.arms, file).visit(tree))
         code: CodeType = compile(made, file, "exec", dont_inherit=True)

@@ -22,7 +22,7 @@ _TICK = 0.001
 
 def guard(requests: int, answers: int, beats: int) -> None:
     """Goes on in a process of its own; this one waits for its end, and returns never. A thread in the program's process
-    would be seen by it, and what the system offers ends with the thread of ours that began it."""
+    would be visible to it, and the system's own means end with the thread of the parent that began it."""
     worker = os.fork()
     if worker == 0:
         return
@@ -43,7 +43,7 @@ def _adopt() -> None:
 
 
 def _end(worker: int) -> None:
-    """Ends the worker, and all that it has begun: who loses its parent becomes a child of ours."""
+    """Ends the worker, and all that it has begun: a process that loses its parent becomes our child."""
     until = time.monotonic() + _PATIENCE
     ending = {worker}
     while ending and time.monotonic() < until:

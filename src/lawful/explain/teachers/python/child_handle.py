@@ -1,10 +1,13 @@
-"""The child process as its parent sees it: requests, reports, what it prints, and how it ends."""
+"""The child processes as their parent sees them: configuration, requests, reports, output, and how they end."""
 
 from __future__ import annotations
 
+import base64
+import inspect
 import json
 import mmap
 import os
+import pickle
 import selectors
 import signal
 import struct
@@ -15,14 +18,18 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import lawful
 from lawful.errors import LawfulError
+from lawful.explain.targets import PytestTarget, PythonTarget
 from lawful.explain.teachers.python.child_guard import SIZE
+from lawful.explain.teachers.python.options import ErrorChoice
 
 # The project may have modules that are called like ours, or like those of the standard library: its folder, which is
-# the current one, is no place to import from until we have all that we need.
+# the current one, must not be imported from until Lawful has imported all it needs.
 _START = """
 import sys
 sys.path[:] = [each for each in sys.path if each]
@@ -233,3 +240,92 @@ def _close(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, f
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+class ChildPool:
+    """Those of one program, by number."""
+
+    def __init__(self, config: dict[str, Any], seed: int, seconds: float | None) -> None:
+        """`config` may be changed as long as none runs."""
+        self._config, self._seed, self._seconds = config, seed, seconds
+        self._running: dict[int, ChildHandle] = {}
+        self._starting: dict[int, ChildHandle] = {}
+        self.described: dict[str, Any] = {}
+        """What the program is, as a process has found out that has loaded it."""
+
+    def get(self, number: int = 0) -> ChildHandle:
+        """The process with this number, which has loaded the program."""
+        host = self._running.get(number)
+        if host is None:
+            self.start(number)
+            host = self._running[number] = self._starting.pop(number)
+            self.described = host.loaded()
+        return host
+
+    def start(self, number: int) -> None:
+        """Lets a process load the program while we do something else."""
+        if number not in self._running and number not in self._starting:
+            self._starting[number] = ChildHandle(self._config, self._seed + number, self._seconds)
+
+    def run(self, request: Mapping[str, Any], number: int = 0) -> Iterator[dict[str, Any]]:
+        """The reports on a request. The last one has `end`, or, if the process died, how as `died`."""
+        try:
+            yield from self.get(number).run(request)
+        except ChildDied as died:
+            self._running.pop(number).close()
+            yield {"died": died}
+
+    @property
+    def output(self) -> str:
+        """The end of what the program printed while it ran."""
+        return "".join(host.output for host in self._running.values())
+
+    def close(self) -> None:
+        """Ends them all. They start again when they are needed."""
+        for host in (*self._running.values(), *self._starting.values()):
+            host.close()
+        self._running.clear()
+        self._starting.clear()
+
+
+def child_config(
+    target: PythonTarget | PytestTarget, error: ErrorChoice, inputs: object, folder: Path, *, branches: bool
+) -> dict[str, Any]:
+    """What a process needs to know before it loads the target."""
+    path = [str(folder), *([str(folder / "src")] if (folder / "src").is_dir() else [])]
+    path += [os.path.abspath(each) for each in sys.path if each and each not in path]
+    config: dict[str, Any] = {
+        "name": str(target),
+        "folder": str(folder),
+        "path": path,
+        "error": asdict(error),
+        "branches": branches,
+    }
+    if isinstance(target, PytestTarget):
+        if inputs is not None:
+            raise LawfulError("explain-inputs", "a test brings its own inputs", where=str(target))
+        config |= {"node": str(target), "file": str(target.file)}
+    else:
+        config |= {"file": target.file and str(target.file), "module": target.module, "function": target.function}
+        config["inputs"] = _sent(inputs)
+    return config
+
+
+def _sent(inputs: object) -> dict[str, str] | None:
+    """Inputs for another process: by name, or as they are."""
+    if inputs is None:
+        return None
+    if isinstance(inputs, str):
+        return {"name": inputs}
+    name = getattr(inputs, "__qualname__", "")
+    if callable(inputs) and name.isidentifier():
+        file = inspect.getsourcefile(inspect.unwrap(inputs))
+        if file is not None:
+            return {"name": f"{os.path.abspath(file)}:{name}"}
+    try:
+        given = list(inputs) if isinstance(inputs, Iterator) else inputs
+        return {"name": "the inputs", "pickled": base64.b64encode(pickle.dumps(given)).decode()}
+    except Exception as error:
+        hint = "name a file, as in inputs.py:name"
+        message = f"the inputs cannot be sent to another process: {error}"
+        raise LawfulError("explain-inputs", message, hint=hint) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 import importlib.util
+import json
 import mmap
 import os
 import pickle
@@ -13,30 +14,31 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python import event_candidates
 from lawful.explain.teachers.python.branches import Branches
-from lawful.explain.teachers.python.channel import Channel
 from lawful.explain.teachers.python.child_guard import SIZE
-from lawful.explain.teachers.python.execution_watch import ExecutionWatch
-from lawful.explain.teachers.python.inputs import GivenInputs, Inputs, InputSample, InputScope, takes_several
-from lawful.explain.teachers.python.loading import LoadedFunction, load_function, load_value
-from lawful.explain.teachers.python.module_shadowing import forget_shadowed, our_module, root_of
+from lawful.explain.teachers.python.inputs import GivenInputs, Inputs, InputSample, InputScope
+from lawful.explain.teachers.python.loading import (
+    LoadedFunction,
+    forget_shadowed,
+    load_function,
+    load_value,
+    our_module,
+    root_of,
+)
 from lawful.explain.teachers.python.options import EventChoice
-from lawful.explain.teachers.python.recorder import Key, Recorder
 from lawful.explain.teachers.python.request_runs import (
-    RunLimits,
     RunTally,
     outcomes,
     repeated,
     run_inputs,
     run_strategy,
 )
-from lawful.explain.teachers.python.runner import FailureJudge, Runner
+from lawful.explain.teachers.python.runner import Runner
 from lawful.explain.teachers.python.symbolic_runs import run_paths
 from lawful.sources.python.scope import Scope as Project
 from lawful.sources.python.scope import find_project
@@ -47,29 +49,68 @@ _ALL = 100_000
 _PYTESTING = "lawful.explain.teachers.python.pytest_runs"
 
 
+class Channel:
+    """Requests and answers. The program may close the pipes, or fork: a process without them has nothing to say."""
+
+    def __init__(self, requests: int, answers: int) -> None:
+        self._requests, self._answers = requests, answers
+        for each in (requests, answers):
+            os.set_inheritable(each, False)
+        self._known = {each: _identity(each) for each in (requests, answers)}
+        self._incoming = os.fdopen(requests, "rb", closefd=False)
+        self.adopt()
+
+    def adopt(self) -> None:
+        """This process, a fork, is now the one that answers."""
+        self._owner = os.getpid()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Answers."""
+        self._check(self._answers)
+        data = json.dumps(message).encode()
+        data = struct.pack("I", len(data)) + data
+        try:
+            while data:
+                data = data[os.write(self._answers, data) :]
+        except OSError:
+            os._exit(1)
+
+    def wait(self) -> dict[str, Any] | None:
+        """The next request, if there are more."""
+        self._check(self._requests)
+        line = self._incoming.readline()
+        return json.loads(line) if line else None
+
+    def _check(self, file: int) -> None:
+        if os.getpid() != self._owner:
+            os._exit(0)  # a fork that the program made while it was loaded
+        if _identity(file) != self._known[file]:
+            os._exit(1)  # closed, and perhaps another file of the program by now
+
+
+def _identity(file: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class ChildProcess:
     """The program, loaded, and how it is watched."""
 
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        beats: mmap.mmap,
-        channel: Channel,
-    ) -> None:
+    def __init__(self, config: Mapping[str, Any], beats: mmap.mmap, channel: Channel) -> None:
         self.config, self._channel = config, channel
         self.send, self.wait = channel.send, channel.wait
         self._beats = beats
         self._count = 0
         self.node: str | None = config.get("node")
-        file = config.get("file")
-        self.project = Project(project=Path(config["project"]) if config.get("project") else find_project(file or "."))
-        self.recorder = Recorder()
+        self.project = Project(project=find_project(config.get("file") or "."))
+        self.runner = Runner(config["error"], self.project)
         self.branches: Branches | None = None
         if config["branches"]:
-            self.branches = Branches(self.recorder)
+            self.branches = Branches(self.runner.recorder)
             self.branches.install(self.project.own)
-        self.watch = ExecutionWatch(self.recorder, self.project)
-        self.runner = Runner(self.recorder, self.watch, FailureJudge(config["error"], self.project), self.project)
         self.loaded: LoadedFunction | None = None
         self._given: Any = None
 
@@ -154,40 +195,27 @@ class ChildProcess:
         assert self.loaded is not None
         function, bound = self.loaded.function, request["bound"]
         way, inputs = self._inputs(request)
-        if request.get("again") is not None:
-            assert not isinstance(inputs, _Strategy)
-            isolated = request["isolated"]
-            found = outcomes(function, inputs, self.runner, request["again"], self.beat, isolated=isolated)
-            self.send({"end": True, "again": found})
-            return
-        if request.get("texts") is not None:
-            met: list[list[Any]] = []
-            if not isinstance(inputs, _Strategy):
-                isolated = request["isolated"]
-                met = repeated(function, inputs, self.runner, request["texts"], self.beat, isolated=isolated)
-            self.send({"end": True, "repeated": met})
-            return
-        if isinstance(inputs, _Strategy):
+        isolated = request["isolated"]
+        if inputs is None:
             size, seed = request["samples"], request["seed"]
-            several = takes_several(function)
-            end = run_strategy(function, inputs.strategy, several, tally, self.beat, size=size, seed=seed)
+            end = run_strategy(function, self._given, tally, size=size, seed=seed)
+        elif "again" in request:
+            self.send({"end": True, "again": outcomes(function, inputs, tally, request["again"], isolated)})
+            return
+        elif "texts" in request:
+            self.send({"end": True, "repeated": repeated(function, inputs, tally, request["texts"], isolated)})
+            return
         elif way == "symbolic":
             assert isinstance(inputs, InputScope)
-            end = run_paths(function, inputs, bound, tally, self.beat)
+            end = run_paths(function, inputs, bound, tally)
         else:
-            numbers, start, isolated = request.get("numbers"), request["start"], request["isolated"]
-            end = run_inputs(
-                function, inputs, tally, self.beat, numbers=numbers, start=start, isolated=isolated
-            )  # fmt: skip
+            numbers, start = request.get("numbers"), request["start"]
+            end = run_inputs(function, inputs, tally, numbers=numbers, start=start, isolated=isolated)
         self._finish(end, way)
 
     def _tested(self, begin: Callable[[list[Any]], RunTally | None]) -> None:
-        pytesting = our_module(_PYTESTING)
-
-        node, folder = str(self.node), self.config["folder"]
-
         def test() -> None:
-            end = pytesting.run(node, folder, begin, self.beat)
+            end = our_module(_PYTESTING).run(self.node, self.config["folder"], begin)
             if end is not None:
                 self._finish(end, "testing")
 
@@ -196,26 +224,27 @@ class ChildProcess:
     def _tally(self, request: Mapping[str, Any]) -> RunTally:
         """Begins to watch as the request says, and to count."""
         self._begin(request)
-        return RunTally(self.send, RunLimits(request["paths"], request["words"], request["seconds"]), self.runner)
+        limits = (request[name] for name in ("paths", "words", "seconds"))
+        return RunTally(self.send, self.beat, self.runner, *limits)
 
     def _finish(self, end: dict[str, Any], way: str) -> None:
-        self.send({**end, "way": way, "discovered": self.recorder.discovered})
+        self.send({**end, "way": way, "discovered": self.runner.recorder.discovered})
 
     def _begin(self, request: Mapping[str, Any]) -> None:
-        keys: list[Key] = [tuple(key) for key in request["keys"]]
+        keys: list[tuple[Any, ...]] = [tuple(key) for key in request["keys"]]
         kinds = {key[0] for key in keys}
         look = request.get("discover")
-        self.recorder.watch(keys, None if look is None else _discovering(look))
+        self.runner.recorder.watch(keys, None if look is None else _discovering(look))
         if self.branches is not None:
             self.branches.begin()
         calls = "calls" in kinds or (look is not None and "calls" in look["kinds"])
-        self.watch.begin(entries="entries" in kinds, calls=calls)
+        self.runner.watch.begin(entries="entries" in kinds, calls=calls)
         self.runner.seconds = request["seconds_per_execution"]
         self.runner.most = request["most"]
         self.runner.memory.allow(request["megabytes"])
 
-    def _inputs(self, request: Mapping[str, Any]) -> tuple[str, Inputs | _Strategy]:
-        """The way, if it was left open, and the inputs that it goes through."""
+    def _inputs(self, request: Mapping[str, Any]) -> tuple[str, Inputs | None]:
+        """The way, if it was left open, and the inputs that it goes through; none, if Hypothesis draws them."""
         loaded, way, bound = self.loaded, request["way"], request["bound"]
         assert loaded is not None
         if self._given is not None:
@@ -223,7 +252,7 @@ class ChildProcess:
                 message = "with inputs of your own there is nothing to explore symbolically"
                 raise LawfulError("explain-way", message, hint="leave out the inputs, or choose another way")
             if _is_strategy(self._given):
-                return "testing", _Strategy(self._given)
+                return "testing", None
             name = (self.config.get("inputs") or {}).get("name", "the inputs")
             return "exhaustive", GivenInputs(self._given, name, loaded.function, bound)
         scope = InputScope(loaded.function, loaded.name, bound, loaded.owner)
@@ -259,11 +288,6 @@ class ChildProcess:
             os._exit(1)  # the parent finds out, as if this process had died itself
 
 
-class _Strategy:
-    def __init__(self, strategy: Any) -> None:
-        self.strategy = strategy
-
-
 def _functions(target: Any) -> list[FunctionType]:
     """The functions of a target: a test or a function, and what a decorator or Hypothesis has wrapped."""
     found = []
@@ -279,7 +303,7 @@ def _functions(target: Any) -> list[FunctionType]:
     return found
 
 
-def _discovering(look: Mapping[str, Any]) -> Callable[[Key, str], bool]:
+def _discovering(look: Mapping[str, Any]) -> Callable[[tuple[Any, ...], str], bool]:
     events = EventChoice(tuple(look["patterns"]))
     kinds = frozenset(look["kinds"])
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from lawful.explain.graph_search import distances
 from lawful.sources.python import emitting, names
 from lawful.sources.python.scope import Scope
 
@@ -73,13 +74,7 @@ def own_functions(scope: Scope, more: Iterable[FunctionType] = ()) -> list[OwnFu
 
 def reachable(functions: list[OwnFunction], start: int) -> set[int]:
     """The functions that a call of this one may lead to, and itself."""
-    seen, pending = {start}, [start]
-    while pending:
-        for other in functions[pending.pop()].calls:
-            if other not in seen:
-                seen.add(other)
-                pending.append(other)
-    return seen
+    return set(distances([start], lambda number: functions[number].calls))
 
 
 def find(functions: list[OwnFunction], code: CodeType) -> int | None:
@@ -91,7 +86,7 @@ def find(functions: list[OwnFunction], code: CodeType) -> int | None:
 
 
 def labels(functions: list[OwnFunction]) -> list[str]:
-    """What the functions are called: as short as can be told apart."""
+    """The shortest distinct names of the functions."""
     qualnames = [function.qualname for function in functions]
     return [
         name if qualnames.count(name) == 1 else f"{function.module}.{name}"
@@ -143,7 +138,7 @@ def _add_class(kind: type, module: ModuleType, found: dict[Any, OwnFunction], cl
 
 
 def _add(value: object, module: ModuleType, found: dict[Any, OwnFunction]) -> list[tuple[str, str]]:
-    function = names.wrapped(value)
+    function = names.unwrapped(value)
     if type(function) is not FunctionType or names.module_of(function) != module.__name__:
         return []
     added = []
@@ -205,7 +200,7 @@ class _Index:
         for each in _nested(function.code):
             called |= self._of(each)
         for name in _used(function.code):
-            value = names.wrapped(function.space.get(name))
+            value = names.unwrapped(function.space.get(name))
             if type(value) is FunctionType:
                 called |= self._of(value.__code__)
             elif names.is_class(value):

@@ -4,98 +4,89 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.targets import CTarget, PytestTarget, PythonTarget, Target, target_of
-from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Execution, Limits, Report
-from lawful.explain.teachers.python.child_config import child_config
-from lawful.explain.teachers.python.child_handle import ChildDied
-from lawful.explain.teachers.python.child_pool import ChildPool
+from lawful.explain.teacher import (
+    Alphabet,
+    Basis,
+    Bounds,
+    Counts,
+    EventKeys,
+    Execution,
+    Limits,
+    OptionalSourceParts,
+    Report,
+)
+from lawful.explain.teachers.python.child_handle import ChildDied, ChildPool, child_config
 from lawful.explain.teachers.python.determinism import DeterminismCheck
 from lawful.explain.teachers.python.letter_choice import Letter, LetterChooser, TrialRun, alphabet_of
-from lawful.explain.teachers.python.options import WAYS, ErrorChoice, EventChoice, Way, error_of, events_of
+from lawful.explain.teachers.python.options import (
+    EXPLORATION_WAYS,
+    ErrorChoice,
+    EventChoice,
+    ExplorationWay,
+    error_of,
+    events_of,
+)
 from lawful.explain.teachers.python.run_results import BoundRun, RunTotals, reached
 
 _LONGEST = 200  # events of an execution that are recorded at least
 _DEATHS = 3
-_PILOT = {"paths": 400, "words": 400, "seconds": 2.0}
+_PILOT: dict[str, Any] = {"paths": 400, "words": 400, "seconds": 2.0}
 _PILOT_BOUND = 3
 _SMALLEST = 2
 
 
-def python_source(
-    target: str | Target | Callable[..., Any],
-    *,
-    inputs: object = None,
-    events: EventChoice | Sequence[str] | None = None,
-    error: str | ErrorChoice | None = None,
-    way: Way = "auto",
-    limits: Limits | None = None,
-    seed: int = 0,
-    samples: int = 2000,
-    folder: str | os.PathLike[str] | None = None,
-) -> PythonSource:
-    """A Python function or test as a source of executions.
+class PythonSource(OptionalSourceParts):
+    """The executions of a Python function or test.
 
     `target`: `file.py:function`, `package.module:function`, `tests/test_file.py::test`, or the function itself.
     `inputs`: `file.py:name` of an iterable, a function of the bound, or a Hypothesis strategy; or such a thing itself.
     `error`: None (whatever escapes), an exception's name, `file.py:17`, or `end`.
     `folder`: where files and modules are looked for."""
-    return PythonSource(
-        target,
-        inputs=inputs,
-        events=events_of(events),
-        error=error,
-        way=way,
-        limits=limits or Limits(),
-        seed=seed,
-        samples=samples,
-        folder=folder,
-    )
-
-
-class PythonSource:
-    """The executions of a Python program. Made by `python_source`."""
 
     def __init__(
         self,
         target: str | Target | Callable[..., Any],
         *,
-        inputs: object,
-        events: EventChoice,
-        error: str | ErrorChoice | None,
-        way: Way,
-        limits: Limits,
-        seed: int,
-        samples: int,
-        folder: str | os.PathLike[str] | None,
+        inputs: object = None,
+        events: EventChoice | Sequence[str] | None = None,
+        error: str | ErrorChoice | None = None,
+        way: ExplorationWay = "auto",
+        limits: Limits | None = None,
+        seed: int = 0,
+        samples: int = 2000,
+        folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        if way not in WAYS:
-            raise LawfulError("explain-way", f"there is no way {way!r}", hint=", ".join(WAYS))
+        if way not in EXPLORATION_WAYS:
+            raise LawfulError("explain-way", f"there is no way {way!r}", hint=", ".join(EXPLORATION_WAYS))
         found = target_of(target, folder)
         if isinstance(found, CTarget):
             raise LawfulError("explain-target", f"{found} is no Python", hint="C programs have a teacher of their own")
         self.target: PythonTarget | PytestTarget = found
-        self.limits = limits
+        self.limits = limits = limits or Limits()
         self.way: str = way
         """How inputs are found; once executions ran, what `auto` came to."""
 
         self._asked_way = way
         self._seed, self._samples = seed, samples
         self.error = error if isinstance(error, ErrorChoice) else error_of(error, folder, found.file)
+        events = events_of(events)
         branches = "branches" in (events.kinds or ())
         self._config = child_config(found, self.error, inputs, Path(folder or ".").absolute(), branches=branches)
-        self._hosts = ChildPool(self._config, seed, limits.seconds)
+        self._children = ChildPool(self._config, seed, limits.seconds)
         self.counts = Counts()
         self.report = Report()
         self._runs: dict[int, BoundRun] = {}
         self._changing: str | None = None  # an execution that is not what it is alone, after others
         self._letters, self.alphabet = self._choose(events)
         if self._numbers_fixed or isinstance(self.target, PytestTarget):
-            self._hosts.start(1)
+            self._children.start(1)
 
     # -- what an ExecutionSource has --------------------------------------------------------------
 
@@ -111,15 +102,14 @@ class PythonSource:
     def executions(self, bounds: Bounds, limits: Limits | None = None) -> Iterator[Execution]:
         """Each execution once per word and outcome, as they are found. Whoever leaves early stops the program."""
         limits = limits or self.limits
-        size = (
-            0 if isinstance(self.target, PytestTarget) else bounds.unwind
-        )  # a test has the same inputs for all bounds
+        # A test has the same inputs for all bounds.
+        size = 0 if isinstance(self.target, PytestTarget) else bounds.unwind
         run = self._runs.get(size)
         if run is not None and run.finished and run.limits == limits and run.most >= bounds.word_length:
             self.report = run.report(bounds, self.alphabet)
             yield from (each for each in run.executions.values() if len(each.word) <= bounds.word_length)
             return
-        run = BoundRun(limits, max(_LONGEST, 2 * bounds.word_length))
+        run = BoundRun(limits=limits, most=max(_LONGEST, 2 * bounds.word_length))
         self.report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True, begun=((),))
         try:
             for each in self._explored(size, run):
@@ -138,27 +128,22 @@ class PythonSource:
         if not isinstance(self.target, PythonTarget) or self._drawn or not texts:
             return {}
         way = "exhaustive" if self._asked_way in ("symbolic", "auto") and self.way != "testing" else "testing"
-        limits = {"paths": None, "words": None, "seconds": None}
-        request = self._request(bound, _LONGEST, limits, keys=self._keys, texts=list(texts), way=way)
+        request = self._request(bound, _LONGEST, _unlimited(self.limits), texts=list(texts), way=way)
         found = {}
-        try:
-            for message in self._hosts.get().run(request):
-                for text, letters, failed, raised, end in message.get("repeated", ()):
-                    word = (*letters, self.alphabet.error) if failed else tuple(letters)
-                    if end in ("done", "error", "died"):
-                        found[text] = Execution(word, failed, text, None, raised or None)
-        except ChildDied:
-            self._hosts.drop()
+        for message in self._children.run(request):
+            for text, letters, failed, raised, end in message.get("repeated", ()):
+                word = (*letters, self.alphabet.error) if failed else tuple(letters)
+                if end in ("done", "error", "died"):
+                    found[text] = Execution(word, failed, text, None, raised or None)
         return found
 
     @property
     def output(self) -> str:
         """The end of what the program printed while it ran."""
-        return self._hosts.output
+        return self._children.output
 
     def close(self) -> None:
-        """Ends the processes of the program. They start again when they are needed."""
-        self._hosts.close()
+        self._children.close()
 
     def __enter__(self) -> PythonSource:
         return self
@@ -167,11 +152,11 @@ class PythonSource:
         self.close()
 
     @property
-    def letters(self) -> tuple[tuple[str, tuple[Any, ...], str], ...]:
-        """What another version may be asked to see too: the kind, key and label of each event."""
+    def letters(self) -> EventKeys:
         return tuple((each.kind, each.key, each.label) for each in self._letters)
 
-    def _request(self, bound: int, most: int, limits: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    def _request(self, bound: int, most: int, limits: Limits, **more: Any) -> dict[str, Any]:
+        """What a child is asked to run: inputs of this bound, with words that are recorded up to `most` events."""
         return {
             "bound": bound,
             "most": most,
@@ -180,25 +165,24 @@ class PythonSource:
             "seed": self._seed,
             "start": 0,
             "isolated": self._changing is not None,
-            "seconds_per_execution": self.limits.seconds_per_execution,
-            "megabytes": self.limits.megabytes,
-            **limits,
+            **asdict(limits),
+            **({} if "keys" in more else {"keys": [each.key for each in self._letters]}),
             **more,
         }
 
     # -- letters ----------------------------------------------------------------------------------
 
     def _choose(self, events: EventChoice) -> tuple[list[Letter], Alphabet]:
-        self._hosts.get()
-        chooser = LetterChooser(events, self._hosts.described)
+        self._children.get()
+        chooser = LetterChooser(events, self._children.described)
         found = chooser.candidates()
         discover = chooser.discoveries()
         if not found and discover is None and not events.patterns and events.kinds is None:
             # It enters no functions: then its branches tell what it does.
             self.close()
             self._config["branches"] = True
-            self._hosts.get()
-            chooser = LetterChooser(EventChoice((), ("branches",), events.most), self._hosts.described)
+            self._children.get()
+            chooser = LetterChooser(EventChoice((), ("branches",), events.most), self._children.described)
             found = chooser.candidates()
         pilot = TrialRun()
         if discover is not None or (not events.patterns and len(found) > events.most):
@@ -215,93 +199,85 @@ class PythonSource:
         """Runs the program on a few small inputs, to see what happens and where errors are raised."""
         pilot = TrialRun()
         keys = [each.key for each in letters]
-        request = self._request(_PILOT_BOUND, _LONGEST, _PILOT, keys=keys, discover=discover)
+        request = self._request(_PILOT_BOUND, _LONGEST, replace(self.limits, **_PILOT), keys=keys, discover=discover)
         if request["way"] == "auto":
             request["way"] = "testing" if self._config.get("inputs") is None else "auto"
-        try:
-            for message in self._hosts.get().run(request):
-                for word, failed, _, _, (_, file, line), *_ in message.get("new", ()):
-                    pilot.seen.update(keys[letter] for letter in word if letter < len(keys))
-                    if failed and file is not None:
-                        pilot.places.add((file, line))
-                for key, label, file, line in message.get("discovered", ()):
-                    kind = key[0]
-                    pilot.discovered.append(Letter(kind, tuple(key), label, file, line))
-                    pilot.seen.add(tuple(key))
-                self.counts.executions += message["ran"] if message.get("end") else 0
-        except ChildDied:
-            self.close()
+        for message in self._children.run(request):
+            for word, failed, _, _, (_, file, line), *_ in message.get("new", ()):
+                pilot.seen.update(keys[letter] for letter in word if letter < len(keys))
+                if failed and file is not None:
+                    pilot.places.add((file, line))
+            for key, label, file, line in message.get("discovered", ()):
+                pilot.discovered.append(Letter(key[0], tuple(key), label, file, line))
+                pilot.seen.add(tuple(key))
+            self.counts.executions += message["ran"] if message.get("end") else 0
         return pilot
 
     # -- executions -------------------------------------------------------------------------------
 
     def _explored(self, bound: int, run: BoundRun) -> Iterator[Execution]:
-        self._hosts.get()
-        ask = partial(self._asked, run.limits)
-        check = DeterminismCheck(ask, self.close, isolated=self._changing is not None)
+        self._children.get()
+        check = DeterminismCheck(partial(self._asked, run.limits), self.close, isolated=self._changing is not None)
         if self._numbers_fixed and self._changing is None:
             self._changing = check.before(bound, run.warnings)
-        limits = {"paths": run.limits.paths, "words": run.limits.words, "seconds": run.limits.seconds}
-        tally = RunTotals()
-        finish: dict[str, Any] | None = None
+        totals = RunTotals()
+        finish: Mapping[str, Any] | None = None
         request: dict[str, Any] = {}
         start, isolated = 0, self._changing is not None
         while finish is None:
-            request = self._request(bound, run.most, limits, keys=self._keys, start=start, isolated=isolated)
-            request["seconds_per_execution"] = run.limits.seconds_per_execution
-            request["megabytes"] = run.limits.megabytes
-            if limits["paths"] is not None:
-                request["paths"] = max(1, limits["paths"] - tally.ran)
-            told: dict[str, Any] | None = None
-            try:
-                for message in self._hosts.get().run(request):
-                    yield from self._new(message, run, check)
-                    told = message.get("so far", told)
-                    if message.get("end"):
-                        finish = message
-                        tally.add(message)
-            except ChildDied as died:
-                self._hosts.drop()
-                if not self._numbers_fixed or self._asked_way == "symbolic":
-                    run.left_out = True
-                    run.warnings.append(f"the program ended its process ({_ended(died)}); what would follow is missing")
-                    self._finished(run, {"complete": False, "stopped": None, "died": 0}, tally, check, bound)
-                    return
-                at = max(start, died.number)
-                if told is not None:
-                    tally.add({**told, "ran": 0})
-                tally.ran += at - start
-                tally.deaths += 1
-                again = {**request, "numbers": [at], "start": 0, "isolated": True, "paths": None}
-                try:
-                    for message in self._hosts.get().run(again):
-                        yield from self._new(message, run, check)
-                        if message.get("end"):
-                            tally.add(message)
-                except ChildDied:  # not even the process beside it was left alone
-                    self._hosts.drop()
-                    tally.ran += 1
-                    tally.counts["lost"] += 1
-                start = at + 1
-                isolated = isolated or tally.deaths >= _DEATHS
+            request = self._request(bound, run.most, run.limits, start=start, isolated=isolated)
+            if run.limits.paths is not None:
+                request["paths"] = max(1, run.limits.paths - totals.ran)
+            so_far: Mapping[str, Any] | None = None
+            died: ChildDied | None = None
+            for message in self._children.run(request):
+                yield from self._new(message, run, check)
+                so_far, died = message.get("so far", so_far), message.get("died")
+                if message.get("end"):
+                    finish = message
+                    totals.add(message)
+            if died is None:
+                continue
+            if not self._numbers_fixed or self._asked_way == "symbolic":
+                run.left_out = True
+                run.warnings.append(f"the program ended its process ({_ended(died)}); what would follow is missing")
+                return self._finished(run, {"complete": False, "stopped": None}, totals, check, bound)
+            at = max(start, died.number)
+            if so_far is not None:
+                totals.add({**so_far, "ran": 0})
+            totals.ran += at - start
+            totals.deaths += 1
+            yield from self._alone(at, request, run, totals, check)
+            start = at + 1
+            isolated = isolated or totals.deaths >= _DEATHS
         if finish.get("unfollowed") and finish["stopped"] is None:
-            yield from self._sampled(request, run, tally, check)
+            yield from self._sampled(request, run, totals, check)
         if isinstance(self.target, PytestTarget) and not _cut(finish) and not finish["drawn"]:
             self._repeated_test(request, run)
-        self._finished(run, finish, tally, check, bound)
+        self._finished(run, finish, totals, check, bound)
+
+    def _alone(
+        self, number: int, request: Mapping[str, Any], run: BoundRun, totals: RunTotals, check: DeterminismCheck
+    ) -> Iterator[Execution]:
+        """Runs an input that has ended its process in one of its own."""
+        again = {**request, "numbers": [number], "start": 0, "isolated": True, "paths": None}
+        for message in self._children.run(again):
+            yield from self._new(message, run, check)
+            if message.get("end"):
+                totals.add(message)
+            elif "died" in message:  # not even the process beside it was left alone
+                totals.ran += 1
+                totals.counts["lost"] += 1
 
     def _repeated_test(self, request: Mapping[str, Any], run: BoundRun) -> None:
         """Runs a test once more, with another order of sets: what it does then must be what it did."""
-        other = BoundRun(run.limits, run.most)
-        end: Mapping[str, Any] | None = None
-        try:
-            for message in self._hosts.get(1).run(request):
-                for _ in self._new(message, other, None):
-                    pass
-                end = message if message.get("end") else end
-        except ChildDied:
-            self._hosts.drop(1)
-        if end is None or _cut(end):
+        other = BoundRun(limits=run.limits, most=run.most)
+        end: Mapping[str, Any] = {}
+        for message in self._children.run(request, 1):
+            for _ in self._new(message, other, None):
+                pass
+            end = message
+        if "end" not in end or _cut(end):
             return
         # Not by its line: that of a recursion which is too deep depends on who calls it.
         first, second = ({key[:3]: each for key, each in found.executions.items()} for found in (run, other))
@@ -311,25 +287,18 @@ class PythonSource:
             run.warnings.append(f"not deterministic: run twice, the test did different things, e.g. {found.example}")
 
     def _sampled(
-        self, request: Mapping[str, Any], run: BoundRun, tally: RunTotals, check: DeterminismCheck
+        self, request: Mapping[str, Any], run: BoundRun, totals: RunTotals, check: DeterminismCheck
     ) -> Iterator[Execution]:
         """What could not be followed symbolically is tried on samples, too."""
-        before = tally.ran
-        try:
-            for message in self._hosts.get().run({**request, "way": "testing"}):
-                yield from self._new(message, run, check)
-                if message.get("end"):
-                    tally.add(message)
-        except ChildDied:
-            self._hosts.drop()
-            run.left_out = True
+        before = totals.ran
+        for message in self._children.run({**request, "way": "testing"}):
+            yield from self._new(message, run, check)
+            run.left_out |= "died" in message
+            if message.get("end"):
+                totals.add(message)
         run.warnings.append(
-            f"not all could be followed symbolically: {tally.ran - before:,} inputs were run beside that"
+            f"not all could be followed symbolically: {totals.ran - before:,} inputs were run beside that"
         )
-
-    @property
-    def _keys(self) -> list[tuple[Any, ...]]:
-        return [each.key for each in self._letters]
 
     @property
     def _numbers_fixed(self) -> bool:
@@ -338,26 +307,18 @@ class PythonSource:
 
     @property
     def _drawn(self) -> bool:
-        return bool(self._hosts.described.get("strategy"))
+        return bool(self._children.described.get("strategy"))
 
     def _asked(self, allowed: Limits, host: int, bound: int, numbers: list[int], isolated: bool) -> list[list[Any]]:
         """What becomes of inputs in a process: number, text, word, whether it failed, how it ended."""
         way = "exhaustive" if self._asked_way in ("symbolic", "auto") else self._asked_way
-        limits = {"paths": None, "words": None, "seconds": None}
-        request = self._request(bound, _LONGEST, limits, keys=self._keys, again=numbers, way=way, isolated=isolated)
-        request |= {"seconds_per_execution": allowed.seconds_per_execution, "megabytes": allowed.megabytes}
-        try:
-            for message in self._hosts.get(host).run(request):
-                if message.get("end"):
-                    found: list[list[Any]] = message["again"]
-                    return found
-        except ChildDied:
-            self._hosts.drop(host)
-        return []
+        limits = _unlimited(allowed)
+        request = self._request(bound, _LONGEST, limits, again=numbers, way=way, isolated=isolated)
+        return next((message["again"] for message in self._children.run(request, host) if "again" in message), [])
 
     def _new(self, message: Mapping[str, Any], run: BoundRun, check: DeterminismCheck | None) -> Iterator[Execution]:
         error = self.alphabet.error
-        for letters, failed, text, lines, (raised, *place), number, _, end in message.get("new", ()):
+        for letters, failed, text, lines, (raised, *place), number, end in message.get("new", ()):
             if check is not None:
                 check.note(number, text, letters, failed, end)
             word = (*letters, error) if failed else tuple(letters)
@@ -370,17 +331,17 @@ class PythonSource:
                 yield execution
 
     def _finished(
-        self, run: BoundRun, finish: Mapping[str, Any], tally: RunTotals, check: DeterminismCheck, bound: int
+        self, run: BoundRun, finish: Mapping[str, Any], totals: RunTotals, check: DeterminismCheck, bound: int
     ) -> None:
-        """The program was run through: what is said of it."""
-        self.counts.executions += tally.ran
-        self.counts.solver_calls += tally.solver
+        """All executions were run: fills in the run's report."""
+        self.counts.executions += totals.ran
+        self.counts.solver_calls += totals.solver
         self.way = str(finish.get("way", self.way))
-        complete = bool(finish["complete"]) and tally.whole
+        complete = bool(finish["complete"]) and totals.whole
         given_up = self.way == "symbolic" and not finish["complete"]
-        run.slow, run.begun = tally.counts["slow"], tally.begun
-        if run.left_out or tally.counts["lost"] or given_up:
-            run.begun.add(())
+        run.slow = totals.counts["slow"]
+        unknown = {()} if run.left_out or totals.counts["lost"] or given_up else set()
+        run.begun = tuple(sorted(totals.begun | unknown))
         run.left_out |= bool(run.begun)
         if self._numbers_fixed and self.way != "symbolic":
             check.after(bound, run.warnings)
@@ -391,21 +352,26 @@ class PythonSource:
                 run.basis, remedy = Basis.SAMPLED, "--way exhaustive can run each in a process of its own"
             run.warnings.append(f"executions change what later ones do, e.g. that of {self._changing}: {remedy}")
         limits = run.limits
-        run.reached += reached(finish["stopped"], limits, tally)
-        run.warnings += tally.warnings(limits)
+        run.reached += reached(finish["stopped"], limits, totals)
+        run.warnings += totals.warnings(limits)
         run.warnings += finish.get("notes", ())
         for text in finish.get("differs", ())[:1]:
             run.warnings.append(f"not deterministic: run twice with {text}, it did different things")
-        run.long, run.long_example = tally.counts["long"], tally.examples.get("long", "")
+        run.long, run.long_example = totals.counts["long"], totals.examples.get("long", "")
         run.finished = True
 
 
 def _cut(end: Mapping[str, Any]) -> bool:
     """Was anything of a run left out?"""
-    return end["stopped"] is not None or any(end[name] for name in ("slow", "long", "memory", "lost"))
+    return end["stopped"] is not None or any(end["counts"].get(name) for name in ("slow", "long", "memory", "lost"))
 
 
 def _ended(died: ChildDied) -> str:
     from lawful.explain.teachers.python.forked_run import exit_text
 
     return "no sign of life" if died.hung else exit_text(died.status)
+
+
+def _unlimited(limits: Limits) -> Limits:
+    """Only with the limits of each execution."""
+    return replace(limits, paths=None, words=None, seconds=None)

@@ -18,7 +18,7 @@ _RESUME = dis.opmap.get("RESUME")
 
 
 class ExecutionWatch:
-    """Tells a recorder of what happens. It is made once in a process, and told again when the letters change."""
+    """Reports events to a recorder. It is made once in a process; `begin` is called when the letters change."""
 
     def __init__(self, recorder: Recorder, scope: Scope) -> None:
         self._recorder = recorder
@@ -40,7 +40,7 @@ class ExecutionWatch:
     def start(self) -> None:
         """An execution begins."""
         if not _MONITORED:
-            if self._wants_calls:  # a profile function is told of C functions too
+            if self._wants_calls:  # a profile function sees C functions too
                 sys.setprofile(self._profiled)
                 threading.setprofile(self._profiled)
             elif self._wants_entries:
@@ -71,7 +71,7 @@ class ExecutionWatch:
     _events = 0
 
     def _tool(self) -> int | None:
-        """The tool that we are, if one can be had."""
+        """Our tool id of `sys.monitoring`, if one is free."""
         if sys.version_info >= (3, 12) and (self._chosen is None or sys.monitoring.get_tool(self._chosen) != _NAME):
             free = [tool for tool in range(6) if sys.monitoring.get_tool(tool) is None]
             self._chosen = free[-1] if free else None

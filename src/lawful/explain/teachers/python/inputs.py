@@ -82,15 +82,11 @@ class InputScope:
         return ((number, self.call(number)) for number in wanted)
 
     def call(self, number: int) -> InputCall:
-        return _Numbered(self, number)
+        return ScopeInput(self, lambda: self._product.at(number), f"input {number}")
 
-    def at(self, number: int) -> list[Any]:
-        found: list[Any] = self._product.at(number)
-        return found
-
-    def build(self, leaves: LeafChooser) -> list[Any]:
-        found: list[Any] = self._product.build(leaves)
-        return found
+    def built(self, leaves: Callable[[], LeafChooser]) -> InputCall:
+        """An input that is built leaf by leaf, as often as wanted."""
+        return ScopeInput(self, lambda: self._product.build(leaves()), "an input")
 
 
 class InputSample:
@@ -111,35 +107,22 @@ class InputSample:
         return ((number, self._scope.call(self._chosen[number])) for number in wanted)
 
 
-class _Numbered:
-    __slots__ = ("_number", "_scope")
+class ScopeInput:
+    """An input of a scope, whose values are made anew each time. `name` is for one that a class refuses to make."""
 
-    def __init__(self, scope: InputScope, number: int) -> None:
-        self._scope = scope
-        self._number = number
+    __slots__ = ("_name", "_names", "_values")
+
+    def __init__(self, scope: InputScope, values: Callable[[], list[Any]], name: str) -> None:
+        self._names, self._values, self._name = scope.names, values, name
 
     def arguments(self) -> Arguments:
-        return arguments(self._scope.names, self._scope.at(self._number))
+        return arguments(self._names, self._values())
 
     def text(self) -> str:
         try:
-            return input_text(self._scope.names, self._scope.at(self._number))
-        except Exception:  # a class refuses it
-            return f"input {self._number}"
-
-
-class BuiltInput:
-    """An input that was built leaf by leaf, and can be built again."""
-
-    def __init__(self, scope: InputScope, leaves: Callable[[], LeafChooser]) -> None:
-        self._scope = scope
-        self._leaves = leaves
-
-    def arguments(self) -> Arguments:
-        return arguments(self._scope.names, self._scope.build(self._leaves()))
-
-    def text(self) -> str:
-        return input_text(self._scope.names, self._scope.build(self._leaves()))
+            return input_text(self._names, self._values())
+        except Exception:
+            return self._name
 
 
 class GivenInputs:

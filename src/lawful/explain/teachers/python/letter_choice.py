@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from lawful.errors import LawfulError
+from lawful.explain.graph_search import distances
 from lawful.explain.teacher import Alphabet, Event
-from lawful.explain.teachers.python.options import ErrorChoice, EventChoice, Kind
+from lawful.explain.teachers.python.options import ErrorChoice, EventChoice, EventKind
 
 
 @dataclass(frozen=True)
 class Letter:
     """An event that could be a letter. `function`: the number of the own function that it belongs to."""
 
-    kind: Kind
+    kind: EventKind
     key: tuple[Any, ...]
     label: str
     file: str | None = None
@@ -43,7 +43,7 @@ class LetterChooser:
         self._reachable = set(described["reachable"])
         self.kinds = self._kinds()
 
-    def _kinds(self) -> tuple[Kind, ...]:
+    def _kinds(self) -> tuple[EventKind, ...]:
         events, emits = self.events, self._described["emits"]
         if events.kinds is not None:
             return events.kinds
@@ -59,7 +59,7 @@ class LetterChooser:
         return {"kinds": kinds, "patterns": list(self.events.patterns)} if kinds else None
 
     def candidates(self) -> list[Letter]:
-        """The events that the program's text tells of."""
+        """The events that can be read off the program's text."""
         found: list[Letter] = []
         if "entries" in self.kinds:
             found += self._entries()
@@ -91,7 +91,8 @@ class LetterChooser:
         return chosen
 
     def _recursive(self, number: int) -> bool:
-        return number in _distances(self._calls(), self._functions[number]["calls"])
+        calls = self._calls()
+        return number in distances(calls[number], calls.__getitem__)
 
     def _branches(self) -> list[Letter]:
         by_name = {(each["key"][1], each["names"][0]): number for number, each in enumerate(self._functions)}
@@ -166,21 +167,7 @@ class LetterChooser:
             for number, each in enumerate(self._functions)
             if any(each["file"] == file and each["line"] <= line <= each["last"] for file, line in places)
         ]
-        found: dict[int | None, int] = {}
-        found.update(_distances([sorted(each) for each in around], centre or self._described["targets"]).items())
-        return found
-
-
-def _distances(edges: list[list[int]], starts: Iterable[int]) -> dict[int, int]:
-    found = dict.fromkeys(starts, 0)
-    pending = deque(found)
-    while pending:
-        now = pending.popleft()
-        for other in edges[now]:
-            if other not in found:
-                found[other] = found[now] + 1
-                pending.append(other)
-    return found
+        return {**distances(centre or self._described["targets"], around.__getitem__)}
 
 
 def _distinct(letters: list[Letter]) -> list[Letter]:

@@ -13,13 +13,10 @@ from typing import Any, Literal, get_args
 
 from lawful.errors import LawfulError
 
-Way = Literal["auto", "exhaustive", "symbolic", "testing"]
-Kind = Literal["entries", "branches", "calls", "emits"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-WAYS: tuple[Way, ...] = get_args(Way)
-
-MOST_EVENTS = 12
-"""So many letters a picture can have that somebody reads."""
+ExplorationWay = Literal["auto", "exhaustive", "symbolic", "testing"]
+EventKind = Literal["entries", "branches", "calls", "emits"]
+EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
+EXPLORATION_WAYS: tuple[ExplorationWay, ...] = get_args(ExplorationWay)
 
 
 @dataclass(frozen=True)
@@ -32,21 +29,17 @@ class EventChoice:
     the error first, `most` of them."""
 
     patterns: tuple[str, ...] = ()
-    kinds: tuple[Kind, ...] | None = None
-    most: int = MOST_EVENTS
+    kinds: tuple[EventKind, ...] | None = None
+    most: int = 12  # as `teacher.MOST_EVENTS`, which the child process does not import
     also: tuple[tuple[str, tuple[Any, ...], str], ...] = ()
     """Events of other versions of the program, which are letters in this one too: the kind, key and label of each."""
 
     def __post_init__(self) -> None:
         for kind in self.kinds or ():
-            if kind not in KINDS:
-                raise LawfulError("explain-events", f"there are no events of kind {kind!r}", hint=", ".join(KINDS))
-
-    def wants(self, kind: Kind) -> bool:
-        """Is this kind asked for?"""
-        if self.kinds is not None:
-            return kind in self.kinds
-        return kind in ("entries", "emits") or (kind == "calls" and bool(self.patterns))
+            if kind not in EVENT_KINDS:
+                raise LawfulError(
+                    "explain-events", f"there are no events of kind {kind!r}", hint=", ".join(EVENT_KINDS)
+                )
 
     def matches(self, *names: str) -> bool:
         """Does a pattern name one of these? Without patterns all are meant."""
@@ -70,9 +63,6 @@ class ErrorChoice:
     file: str = ""
     first: int = 0
     last: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        return dict(self.__dict__)
 
 
 def error_of(text: str | None, folder: str | os.PathLike[str] | None = None, file: Path | None = None) -> ErrorChoice:

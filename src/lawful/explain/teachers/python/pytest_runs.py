@@ -17,19 +17,17 @@ from lawful.explain.teachers.python.recorder import ExecutionCut
 from lawful.explain.teachers.python.request_runs import RunTally
 from lawful.explain.teachers.python.runner import ExecutionResult, run_to_end
 
-# What fails is told by us, and must not keep pytest from the other tests.
+# Lawful reports failures itself. They must not keep pytest from running the other tests.
 _QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--maxfail=0"]
 _UNEXPECTED = "XPASS(strict)"
 
 _Hook = Generator[None, Any, None]
 
 
-def run(
-    node: str, folder: str, begin: Callable[[list[Any]], RunTally | None], beat: Callable[[int], None]
-) -> dict[str, Any] | None:
-    """Lets pytest find the test and run it with all that belongs to it. `begin` is told of the functions that were
-    found, while their modules are loaded, and says how to go on; if it does not, nothing is run."""
-    plugin = _Runs(begin, beat)
+def run(node: str, folder: str, begin: Callable[[list[Any]], RunTally | None]) -> dict[str, Any] | None:
+    """Lets pytest find and run the test with its fixtures. `begin` gets the test functions once their modules are
+    loaded, and returns the tally for the run; None: nothing is run."""
+    plugin = _Runs(begin)
     code = _main([*_QUIET, "--rootdir", folder, node], plugin)
     if not plugin.found:
         reason = "; ".join(plugin.reasons) or f"pytest ended with exit code {code}"
@@ -50,9 +48,8 @@ class _Runs:
     """Watches tests. An execution is the call of a test. What pytest makes of it counts: a failure that the test
     expects is none. An error in a fixture is one of the test, with the events of the fixture."""
 
-    def __init__(self, begin: Callable[[list[Any]], RunTally | None], beat: Callable[[int], None]) -> None:
+    def __init__(self, begin: Callable[[list[Any]], RunTally | None]) -> None:
         self._begin = begin
-        self._beat = beat
         self.tally: RunTally | None = None
         self.found = False
         self.notes: list[str] = []
@@ -78,7 +75,7 @@ class _Runs:
     def pytest_runtest_protocol(self, item: Any) -> bool | None:
         """Begins a test, or leaves it out when a limit is reached."""
         self._held, self._drawn = [], False
-        self._beat(self._now.ran)
+        self._now.beat(self._now.ran)
         return True if self._now.full() else None
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -113,7 +110,7 @@ class _Runs:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> _Hook:
-        """What pytest says of each part of a test. Towards it, what was recorded did not fail: so all is run."""
+        """Takes pytest's report on each part of a test. Recorded failures become passes, so that all is run."""
         outcome = yield
         report = outcome.get_result()
         raised = None if call.excinfo is None else call.excinfo.value
@@ -206,7 +203,7 @@ class _Runs:
     def _execute(self, body: Callable[[], object], name: str) -> None:
         """Runs a test, and lets pytest know how it ended."""
         tally = self._now
-        self._beat(tally.ran)
+        tally.beat(tally.ran)
         raised: list[BaseException] = []
 
         def watched() -> None:
@@ -233,7 +230,7 @@ def _parameters(item: Any) -> str:
 
 
 def _passed(result: ExecutionResult) -> ExecutionResult:
-    """The same execution, but its error is none."""
+    """The same execution, but it counts as passed."""
     return replace(result, end="done", failed=False, error="", place=None) if result.end == "error" else result
 
 
@@ -245,6 +242,6 @@ def _ending(result: ExecutionResult, error: ExecutionResult) -> ExecutionResult:
 
 
 def _is_control(error: BaseException) -> bool:
-    """Is it how pytest or Hypothesis say that this is no execution: skipped, or an example that was not wanted?"""
+    """Does pytest or Hypothesis signal by this that there was no execution: skipped, or a rejected example?"""
     skipped = (pytest.skip.Exception, pytest.exit.Exception, unittest.SkipTest)
     return isinstance(error, skipped) or type(error).__module__.startswith("hypothesis")

@@ -27,7 +27,7 @@ class TooSlow(ExecutionCut):
 
 
 class InputRefused(ExecutionCut):
-    """There is no execution: its input could not be made, since a class refuses what it was given."""
+    """There was no execution: a class refused the arguments of its input."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
@@ -63,7 +63,7 @@ class Recorder:
 
     @contextmanager
     def unseen(self) -> Iterator[None]:
-        """Meanwhile an input is made. What happens then is no event; if it cannot be, there is no execution."""
+        """Pauses recording while an input is made. If that fails, there is no execution."""
         self.on = False
         try:
             yield
@@ -74,7 +74,7 @@ class Recorder:
         self.on = True
 
     def _forked(self) -> None:
-        self.on = False  # what a process does that the program has begun is no event of this execution
+        self.on = False  # a process that the program forks has no part in this execution
 
     def letter(self, key: Key, label: str, file: str | None = None, line: int | None = None) -> int | None:
         """The letter of an event, if it is one; a new one if such events are being looked for."""

@@ -1,4 +1,4 @@
-"""What the executions of one bound have shown, and what is said of them."""
+"""The executions of one bound, and the report on them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawful.explain.teacher import Alphabet, Basis, Bounds, Execution, Limits, Report, Word
-
-_COUNTED = ("slow", "long", "memory", "lost", "unjoined")
+from lawful.explain.teacher import Alphabet, Bounds, Execution, Limits, Report, Word
 
 
-@dataclass
-class BoundRun:
-    """What is known of one bound."""
+@dataclass(kw_only=True)
+class BoundRun(Report):
+    """The executions of one bound, and what is known about them as a whole."""
 
     limits: Limits
     most: int
@@ -22,29 +20,13 @@ class BoundRun:
     """One for each word and for each way in which it ended."""
 
     finished: bool = False
-    basis: Basis = Basis.SAMPLED
-    reached: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    left_out: bool = False
-    slow: int = 0
-    begun: set[Word] = field(default_factory=set)
-    """How the words begin of executions that did not end; the empty word: nothing is known of some."""
-
-    long: int = 0
     long_example: str = ""
 
     def report(self, bounds: Bounds, alphabet: Alphabet) -> Report:
-        """What is said of it, for words up to a length."""
-        begun = {()} if self.reached or () in self.begun else self.begun
-        report = Report(
-            self.basis,
-            list(self.reached),
-            list(self.warnings),
-            self.left_out,
-            slow=self.slow,
-            long=self.long,
-            begun=tuple(sorted(begun)),
-        )
+        """The report on them, for words up to a length."""
+        begun: tuple[Word, ...] = ((),) if self.reached or () in self.begun else self.begun
+        copies = list(self.reached), list(self.warnings)
+        report = Report(self.basis, *copies, self.left_out, slow=self.slow, long=self.long, begun=begun)
         longer = list(
             {each.word: each for each in self.executions.values() if len(each.word) > bounds.word_length}.values()
         )
@@ -85,7 +67,7 @@ class RunTotals:
     def add(self, end: Mapping[str, Any]) -> None:
         self.ran += end["ran"]
         self.solver += end.get("solver", 0)
-        self.counts.update({name: end[name] for name in _COUNTED})
+        self.counts.update(end["counts"])
         self.examples = {**end["examples"], **self.examples}
         self.died = {**end["deaths"], **self.died}
         self.begun |= {tuple(each) for each in end["begun"]}

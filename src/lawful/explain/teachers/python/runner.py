@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import os
+import resource
 import signal
 import sys
 import threading
@@ -16,12 +18,20 @@ from typing import Any, NoReturn
 
 from lawful.explain.teachers.python.execution_watch import ExecutionWatch
 from lawful.explain.teachers.python.inputs import InputCall
-from lawful.explain.teachers.python.memory_limit import MemoryLimit
-from lawful.explain.teachers.python.module_shadowing import our_module
-from lawful.explain.teachers.python.recorder import ExecutionCut, InputRefused, Recorder, TooLong, TooSlow, line_of
+from lawful.explain.teachers.python.loading import our_module
+from lawful.explain.teachers.python.recorder import (
+    ExecutionCut,
+    InputRefused,
+    Recorder,
+    TooLong,
+    TooSlow,
+    line_of,
+    opcode_at,
+)
 from lawful.sources.python.scope import Scope
 
-_AGAIN = 0.1  # a program that catches everything is told again
+_RAISING = ("RAISE_VARARGS", "RERAISE")
+_AGAIN = 0.1  # seconds until the alarm comes again, for a program that catches everything
 
 
 @dataclass
@@ -44,7 +54,7 @@ class ExecutionResult:
         return tuple(self.word), self.end, self.failed, self.error
 
     def kind(self) -> tuple[Any, ...]:
-        """What is reported once: a word, and how and where it ended."""
+        """The key by which an execution is reported once: its word, and how and where it ended."""
         return *self.outcome(), self.place
 
 
@@ -108,11 +118,69 @@ def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
+class MemoryLimit:
+    """Limits the memory of this process while an execution runs. Outside of executions there is no limit: Lawful's
+    own work must not fail."""
+
+    def __init__(self) -> None:
+        self._most: int | None = None
+        self._megabytes: int | None = None
+        self._filled = False  # an execution has come to the limit, and may have left something behind
+        self._usual = resource.getrlimit(resource.RLIMIT_AS)
+
+    def allow(self, megabytes: int | None) -> None:
+        """From now on an execution may take so much more."""
+        self._megabytes, self._filled = megabytes, False
+        now = _taken()
+        self._usual = resource.getrlimit(resource.RLIMIT_AS)
+        self._most = None if megabytes is None or now is None else now + megabytes * 2**20
+        if self._most is not None and self._usual[0] != resource.RLIM_INFINITY:
+            self._most = min(self._most, self._usual[0])
+
+    def begin(self) -> None:
+        """An execution begins."""
+        if self._filled:
+            gc.collect()
+            self.allow(self._megabytes)
+        if self._most is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (self._most, self._usual[1]))
+
+    def end(self) -> None:
+        """It has ended."""
+        if self._most is not None:
+            resource.setrlimit(resource.RLIMIT_AS, self._usual)
+
+    def reached(self, error: BaseException) -> bool:
+        """Was it the limit that raised this? The program may raise the same for reasons of its own."""
+        if self._most is None or not isinstance(error, MemoryError) or _by_statement(error.__traceback__):
+            return False
+        self._filled = True
+        return True
+
+
+def _taken() -> int | None:
+    """The bytes that this process has, where the system tells."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+def _by_statement(trace: TracebackType | None) -> bool:
+    """Does a traceback end at a `raise`?"""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and opcode_at(trace.tb_frame.f_code, trace.tb_lasti) in _RAISING
+
+
 class Runner:
     """Runs one execution after the other, and cuts off those that do not end."""
 
-    def __init__(self, recorder: Recorder, watch: ExecutionWatch, judge: FailureJudge, scope: Scope) -> None:
-        self.recorder, self.watch, self.judge = recorder, watch, judge
+    def __init__(self, error: Mapping[str, Any], scope: Scope) -> None:
+        self.recorder = Recorder()
+        self.watch = ExecutionWatch(self.recorder, scope)
+        self.judge = FailureJudge(error, scope)
         self.scope = scope
         self.seconds = 2.0
         self.memory = MemoryLimit()

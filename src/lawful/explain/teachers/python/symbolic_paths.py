@@ -30,7 +30,7 @@ class Diverged(ExecutionCut):
 
 @dataclass
 class Decision:
-    """A fork: what was asked, what was chosen, and the choices still to be tried, with a model for each."""
+    """A fork: the question, the choice, and the choices still to be tried, with a model for each."""
 
     asked: Any
     chosen: Any
@@ -54,7 +54,6 @@ class SymbolicPaths:
         self.bound = bound
         self.notes = PathNotes()
         self.checks = 0
-        self.beyond = 0
         self._small = small  # numbers are kept within the bound
         self._deepest = deepest
         self._beat = beat
@@ -81,7 +80,7 @@ class SymbolicPaths:
             self._check()
 
     def next(self) -> bool:
-        """Goes back to the last decision with another choice. False: there is none, all paths were tried."""
+        """Goes back to the last decision with another choice. False: all paths were tried."""
         while self._decisions:
             last = self._decisions[-1]
             if last.constrained:
@@ -216,7 +215,6 @@ class SymbolicPaths:
             raise TooManyForks
         found = choices()
         if not found:
-            self.beyond += 1
             raise OutOfBounds
         (chosen, model), *rest = found
         constrained = constrained and z3.is_expr(asked)

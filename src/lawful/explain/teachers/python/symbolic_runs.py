@@ -6,45 +6,44 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lawful.explain.teachers.python.inputs import BuiltInput, InputScope, NamedInput
-from lawful.explain.teachers.python.module_shadowing import our_module
+from lawful.explain.teachers.python.inputs import InputScope, NamedInput
+from lawful.explain.teachers.python.loading import our_module
 from lawful.explain.teachers.python.recorder import InputRefused, TooSlow
-from lawful.explain.teachers.python.request_runs import CHECKED, RunTally
+from lawful.explain.teachers.python.request_runs import RunTally
 from lawful.explain.teachers.python.runner import run_to_end
 
 _FORKS = {False: 100, True: 400}  # of a path: with any numbers, and with small ones
 
 
-def run_paths(
-    function: Callable[..., Any], scope: InputScope, bound: int, tally: RunTally, beat: Callable[[int], None]
-) -> dict[str, Any]:
+def run_paths(function: Callable[..., Any], scope: InputScope, bound: int, tally: RunTally) -> dict[str, Any]:
     """Runs the function along all its paths. Where some do not end, numbers are kept within the bound after all."""
     exploration = our_module("lawful.explain.teachers.python.symbolic_paths")
 
-    checks = beyond = 0
+    checks = 0
     notes: list[str] = []
     complete = False
     for small in (False, True):
-        paths = exploration.SymbolicPaths(bound, small=small, deepest=_FORKS[small], beat=lambda: beat(tally.ran))
-        deep, slow = 0, tally.slow
+        paths = exploration.SymbolicPaths(bound, small=small, deepest=_FORKS[small], beat=lambda: tally.beat(tally.ran))
+        deep, slow = 0, tally.counts["slow"]
         problems = _Problems()
         going = True
         while going and not tally.full():
-            beat(tally.ran)
+            tally.beat(tally.ran)
             deep += _one_path(function, scope, paths, tally, problems)
             going = paths.next()
-            if not small and (deep or tally.slow > slow):
+            if not small and (deep or tally.counts["slow"] > slow):
                 break
-        checks, beyond = checks + paths.checks, beyond + paths.beyond
+        checks += paths.checks
         notes = problems.named(paths.notes)
-        complete = not going and not deep and tally.slow == slow and not tally.memory and not tally.lost and not notes
-        if (not deep and tally.slow == slow) or small or tally.stopped not in (None, "slow"):
+        cut = tally.counts["slow"] > slow or tally.counts["memory"] or tally.counts["lost"]
+        complete = not (going or deep or cut or notes)
+        if (not deep and tally.counts["slow"] == slow) or small or tally.stopped not in (None, "slow"):
             if deep:
                 notes.append(f"{deep} paths were given up after {_FORKS[small]} forks")
             break
-        tally.slow, tally.stopped, tally.begun = 0, None, []
+        tally.counts["slow"], tally.stopped, tally.begun = 0, None, []
         tally.examples.pop("slow", None)
-    return tally.end(complete=complete, solver=checks, notes=notes, unfollowed=bool(notes), small=small)
+    return tally.end(complete=complete, solver=checks, notes=notes, unfollowed=bool(notes))
 
 
 @dataclass
@@ -79,7 +78,7 @@ def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally
         try:
             paths.start()
             with runner.recorder.unseen():
-                positional, keywords = BuiltInput(scope, lambda: paths).arguments()
+                positional, keywords = scope.built(lambda: paths).arguments()
             run_to_end(function(*positional, **keywords))
         except (exploration.OutOfBounds, exploration.TooManyForks, exploration.Diverged, TooSlow, InputRefused) as cut:
             ended.append(cut)
@@ -93,7 +92,7 @@ def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally
     if isinstance(cut, exploration.OutOfBounds):
         return 0
     if isinstance(cut, InputRefused):
-        tally.add(symbolic, NamedInput(""), CHECKED)
+        tally.add(symbolic, NamedInput(""), tally.ran)
         return 0
     if isinstance(cut, exploration.Diverged):
         problems.diverged += 1
@@ -101,12 +100,12 @@ def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally
     if isinstance(cut, exploration.TooManyForks):
         return 1
     solution = paths.solution()
-    call = BuiltInput(scope, solution.again)
+    call = scope.built(solution.again)
     # With an input of real numbers the same must happen, or else the program looked behind the symbolic ones.
-    if tally.add(symbolic, call, CHECKED):
+    if tally.add(symbolic, call, tally.ran):
         real = runner.call(function, call)
         if real.outcome() != symbolic.outcome():
             problems.differs = call.text()
             tally.forget(symbolic)
-            tally.add(real, call, CHECKED)
+            tally.add(real, call, tally.ran)
     return 0

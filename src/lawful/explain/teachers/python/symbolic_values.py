@@ -22,7 +22,7 @@ def _literal(value: int) -> Any:
 
 
 def _term(value: Any) -> Any:
-    """The term of an operand, or None if it is no integer."""
+    """The term of an operand, or None if it is not an integer."""
     kind = type(value)
     if kind is SymbolicInt:
         return value.term
@@ -34,7 +34,7 @@ def _term(value: Any) -> Any:
 def _arithmetic(
     operation: Callable[[Any, Any, SymbolicPaths], Any], name: str
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A binary operator and its reflected form. With an operand that is no integer, a real number takes over."""
+    """A binary operator and its reflected form. With another operand than an integer, a concrete number takes over."""
 
     def forward(self: Any, other: Any) -> Any:
         term = _term(other)

@@ -1,4 +1,4 @@
-"""All small values of a type: how many there are, each by its number, and how one is built leaf by leaf."""
+"""All small values of a type: how many there are, each by its number, and how to build one leaf by leaf."""
 
 from __future__ import annotations
 

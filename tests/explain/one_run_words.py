@@ -1,0 +1,23 @@
+"""All words of a C program, enumerated from the formula of the one-run teacher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lawful.explain.teacher import Bounds, Execution
+from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
+
+
+def executions(teacher: OneRunTeacher, bounds: Bounds) -> Iterator[Execution]:
+    """Each word once for the executions that fail and once for those that end well."""
+    teacher.bound(bounds)
+    for word in sorted(teacher._known().failing):
+        if len(word) <= bounds.word_length:
+            yield Execution(word, True)
+    # What is enumerated is blocked: the formula is one of its own.
+    formula = teacher._export(teacher._now().room)
+    if formula is not None:
+        try:
+            yield from (Execution(word, False) for word in formula.enumerated(False, bounds.word_length))
+        finally:
+            formula.close()

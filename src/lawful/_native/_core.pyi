@@ -223,16 +223,10 @@ class MessageCache:
     def __init__(
         self,
         specs: dict[str, tuple[Any, ...]],
-        readers: dict[int, tuple[Any, QueueReader]],
-        parties: dict[int, tuple[Any, Any]],
-        types: dict[int, tuple[Any, bool]],
-        shapes: dict[int, tuple[Any, tuple[str, tuple[str, ...]]]],
+        tables: tuple[dict[int, tuple[Any, Any]], ...],
         keys: tuple[str, ...],
-        ungrouped: dict[int, tuple[Any, type | tuple[type] | None]],
         matches: tuple[Callable[[str], Any], ...],
         plain_names: bool,
-        callers: dict[int, tuple[Any, Any]],
-        entry_points: dict[int, tuple[Any, Any]],
     ) -> None: ...
 
 class GrammarTables:

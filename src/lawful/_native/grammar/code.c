@@ -1,6 +1,10 @@
-/* The code of a transition: attributes are loaded, values computed, assertions checked.
-   What is common is done here. Whatever is not, as a division, a list compared with a list or a value that is missing,
-   is left to the Python twin, instruction by instruction: so both mean the same. */
+/* Runs the code of a transition: loads attributes, computes values, checks assertions.
+
+   Does the common operations. Python does the others (a division, two lists compared, a missing value), instruction by
+   instruction, by the functions of its own machine.
+   Called by: machine.c, for each step.
+   Must match: laws/grammar/evaluation.py.
+   Compared by: tests/laws/grammar/test_machines.py. */
 #include "grammar/grammar.h"
 
 static PyObject *s_args, *s_arg_ids, *s_res, *s_result_id;

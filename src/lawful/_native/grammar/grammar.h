@@ -1,4 +1,4 @@
-/* Views and grammars: tables, groups and the machine. The Python twin is lawful/laws/grammar/machine.py. */
+/* Views and grammars: tables, groups and the machine. */
 #ifndef LAWFUL_GRAMMAR_H
 #define LAWFUL_GRAMMAR_H
 

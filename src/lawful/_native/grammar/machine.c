@@ -1,4 +1,8 @@
-/* The machine of grammars: one stack for each group, and the step that a message takes on it. */
+/* The machine of a grammar: one stack for each group, and the step that a message takes on it.
+
+   Called by: laws/grammar/native.py for events; messages/inline_check.c for messages without an event.
+   Must match: laws/grammar/machine.py and steps.py.
+   Compared by: tests/laws/grammar/test_machines.py. */
 #include "grammar/grammar.h"
 #include <structmember.h>
 

@@ -1,4 +1,8 @@
-/* Stacks of frames: the state of a group. */
+/* Stacks of frames: the state of a group.
+
+   Called by: machine.c.
+   Must match: `Cell` in laws/grammar/steps.py.
+   Compared by: tests/laws/grammar/test_machines.py. */
 #include "grammar/grammar.h"
 
 static int grow(void **array, int *capacity, int wanted, size_t size) {

@@ -1,4 +1,8 @@
-/* The tables of a grammar, as Python has made them. */
+/* The tables of a compiled grammar, copied from Python's once for each law.
+
+   Called by: laws/grammar/native.py (`tables`).
+   Must match: the numbers and the layout in laws/grammar/native.py, for laws/grammar/compiled_grammar.py.
+   Compared by: tests/laws/grammar/test_machines.py. */
 #include "grammar/grammar.h"
 
 static int *numbers(Arena *arena, PyObject *sequence, int *count) {

@@ -1,7 +1,13 @@
-/* Messages that are judged where they are sent. As long as a view has nothing to say against a message, nobody wants to see
-   its event: so the machine of the grammar takes its step from the values themselves. What an event would have said is kept
-   as a letter, which is opened if a violation is to be explained. The event of everything else is made, and is judged as all
-   events are: lawful/engine/run.py. Nothing here runs code of Python. */
+/* Checks messages where they are sent, before any event is made.
+
+   The machine of each law takes its step from the values of the message. If no law is broken, no event is needed: the message
+   is kept as a deferred event, in case a finding has to show it. Otherwise the steps are undone, and the event is made and
+   judged like any other. Nothing here runs Python code.
+   Called by: messages.c and group_calls.c; engine/inline_messages.py enables it and takes the deferred events.
+   Must match: judging the same events by engine/run.py.
+   Compared by: tests/sources/actors/test_inline_check.py.
+   Measured on benchmarks/grammar_live.py (CPU time without it, divided by with it): 1.5 for the service with 400 B texts and
+   1.06 with 20 KB texts when violations raise; 1.05 and 1.01 when they are only reported. */
 #include "messages/inline_check.h"
 
 #include "grammar/grammar.h"
@@ -19,7 +25,7 @@ static int setup(void) {
     return (text_group = PyUnicode_InternFromString("groupId")) == NULL ? -1 : 0;
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------------- */
 
 void inline_steps_free(InlineStep *steps, int count) {
     for (int i = 0; i < count; i++) {
@@ -32,7 +38,7 @@ void inline_steps_free(InlineStep *steps, int count) {
 static int inline_step_fill(InlineStep *step, PyObject *given, PyObject *headers) {
     PyObject *machine;
     if (!PyTuple_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "a turn is a tuple");
+        PyErr_SetString(PyExc_TypeError, "a step is a tuple");
         return -1;
     }
     if (!PyArg_ParseTuple(given, "iO!i", &step->event, &GrammarMachineType, &machine, &step->terminal)) return -1;
@@ -40,7 +46,7 @@ static int inline_step_fill(InlineStep *step, PyObject *given, PyObject *headers
                 step->terminal < ((GMachine *)machine)->tables->columns - 1;
     step->key = fits ? PyDict_GetItemWithError(PyTuple_GET_ITEM(headers, step->event), text_group) : NULL;
     if (step->key == NULL || !(PyLong_CheckExact(step->key) || PyUnicode_CheckExact(step->key))) {
-        PyErr_SetString(PyExc_ValueError, "no turn of this message");
+        PyErr_SetString(PyExc_ValueError, "no step of this message");
         return -1;
     }
     step->machine = Py_NewRef(machine);
@@ -53,7 +59,7 @@ int inline_steps_new(PyObject *given, PyObject *headers, InlineStep **steps) {
     if (setup() < 0) return -1;
     Py_ssize_t count = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : 0;
     if (count < 1 || count > MAX_STEPS) {
-        PyErr_Format(PyExc_ValueError, "turns are a tuple of 1 to %d", MAX_STEPS);
+        PyErr_Format(PyExc_ValueError, "steps are a tuple of 1 to %d", MAX_STEPS);
         return -1;
     }
     InlineStep *made = PyMem_Calloc((size_t)count, sizeof(InlineStep));
@@ -71,14 +77,14 @@ int inline_steps_new(PyObject *given, PyObject *headers, InlineStep **steps) {
     return (int)count;
 }
 
-/* ---- letters ------------------------------------------------------------------------------------------------------------ */
+/* ---- deferred events ---------------------------------------------------------------------------------------------------- */
 
-/* What a letter is made of. There are many more of these. */
+/* A checked message, until somebody takes the deferred events. */
 typedef struct DeferredData {
     MessageData message;
-    PyObject *key; /* of the group; the event's beginning keeps it alive */
-    int event;     /* -1: it is thrown away */
-    int number;    /* among those that came, from 0 */
+    PyObject *key; /* of the group; the header keeps it alive */
+    int event;     /* which of the message's events; -1: dropped */
+    int number;    /* of the event since the last `take`, from 0 */
 } DeferredData;
 
 typedef struct {
@@ -92,7 +98,7 @@ static void deferred_data_drop(DeferredData *data) {
     Py_DECREF(data->message.file);
 }
 
-/* Takes the note over, also where it fails. */
+/* Steals the data, also on failure. */
 static PyObject *deferred_event_new(DeferredData *data) {
     DeferredEvent *self = PyObject_New(DeferredEvent, &DeferredEventType);
     if (self == NULL) deferred_data_drop(data);
@@ -134,7 +140,7 @@ PyObject *message_event(const MessageData *message, int event) {
         PyDict_SetItem(made, text_file, message->file) < 0 ||
         set_taken(made, text_line, PyLong_FromLong(message->line)) < 0)
         Py_CLEAR(made);
-    else if (PyObject_GC_IsTracked(made)) PyObject_GC_UnTrack(made); /* nothing in an event leads back to it */
+    else if (PyObject_GC_IsTracked(made)) PyObject_GC_UnTrack(made); /* it is in no reference cycle */
     return made;
 }
 
@@ -158,22 +164,22 @@ PyTypeObject DeferredEventType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.DeferredEvent",
     .tp_basicsize = sizeof(DeferredEvent),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_doc = "A message that was judged without an event.",
+    .tp_doc = "A message that was checked without an event.",
     .tp_dealloc = (destructor)deferred_event_dealloc,
     .tp_methods = deferred_event_methods,
 };
 
-/* ---- the court ---------------------------------------------------------------------------------------------------------- */
+/* ---- the check ---------------------------------------------------------------------------------------------------------- */
 
-#define GROUP_SLOTS 256 /* groups that are told apart when letters are sorted out: a power of two */
+#define GROUP_SLOTS 256 /* groups that are counted apart when pruning: a power of two */
 
-/* How many letters of a group were met. */
+/* How many deferred events there are of each group. */
 typedef struct {
     const PyObject *key[GROUP_SLOTS];
     int count[GROUP_SLOTS];
 } GroupCounts;
 
-/* 0: it is the first one. What finds no place is taken for one of a new group. */
+/* How many were counted before. If there is no slot left, 0. */
 static int count_group(GroupCounts *seen, const PyObject *key) {
     size_t home = ((uintptr_t)key >> 4) * 0x9E3779B1u;
     for (size_t i = 0; i < 8; i++) {
@@ -236,7 +242,7 @@ int inline_check_message(InlineCheck *inline_check, InlineStep *steps, int count
     }
     while (taken)
         if (grammar_take_back((GMachine *)steps[--taken].machine) < 0) result = -1;
-    if (result < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a message could not be taken back");
+    if (result < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "the step of a message could not be undone");
     return result;
 }
 
@@ -258,7 +264,7 @@ static void inline_check_dealloc(InlineCheck *inline_check) {
     Py_TYPE(inline_check)->tp_free((PyObject *)inline_check);
 }
 
-static PyObject *entry_of(long long number, DeferredData *data) { /* takes the note over */
+static PyObject *entry_of(long long number, DeferredData *data) { /* steals the data */
     PyObject *self = deferred_event_new(data), *entry = PyTuple_New(2), *at = PyLong_FromLongLong(number);
     if (self == NULL || entry == NULL || at == NULL) {
         Py_XDECREF(self);
@@ -268,11 +274,11 @@ static PyObject *entry_of(long long number, DeferredData *data) { /* takes the n
     }
     PyTuple_SET_ITEM(entry, 0, at);
     PyTuple_SET_ITEM(entry, 1, self);
-    PyObject_GC_UnTrack(entry); /* nothing leads back to it, and many are kept for long */
+    PyObject_GC_UnTrack(entry); /* it is in no reference cycle, and many are kept for long */
     return entry;
 }
 
-/* Others may be judged while the letters are made: so there are other notes then. */
+/* Messages may be checked while this allocates: they go into another array. */
 static PyObject *inline_check_take(InlineCheck *inline_check, PyObject *argument) {
     long long first = PyLong_AsLongLong(argument);
     if (first == -1 && PyErr_Occurred()) return NULL;
@@ -302,13 +308,13 @@ static PyMethodDef inline_check_methods[] = {
 };
 
 static PyMemberDef inline_check_members[] = {
-    {"enabled", T_BOOL, offsetof(InlineCheck, enabled), 0, "May messages be judged here now?"},
+    {"enabled", T_BOOL, offsetof(InlineCheck, enabled), 0, "May messages be checked now?"},
     {"version", T_ULONG, offsetof(InlineCheck, version), 0, "Of the laws."},
-    {"count", T_INT, offsetof(InlineCheck, count), READONLY, "Of messages that nobody has taken yet."},
-    {"thread", T_INT, offsetof(InlineCheck, thread), READONLY, "The highest number of a thread that has sent something."},
-    {"max_per_group", T_INT, offsetof(InlineCheck, max_per_group), 0, "How many of the last messages of a group may be asked for."},
-    {"max_overall", T_INT, offsetof(InlineCheck, max_overall), 0, "The same, of all groups together."},
-    {"seconds", T_DOUBLE, offsetof(InlineCheck, seconds), 0, "Seconds that judging took."},
+    {"count", T_INT, offsetof(InlineCheck, count), READONLY, "Checked messages since the last `take`."},
+    {"thread", T_INT, offsetof(InlineCheck, thread), READONLY, "The highest number of a thread that has sent one."},
+    {"max_per_group", T_INT, offsetof(InlineCheck, max_per_group), 0, "How many of the last messages of each group to keep."},
+    {"max_overall", T_INT, offsetof(InlineCheck, max_overall), 0, "How many of the last messages of all groups to keep."},
+    {"seconds", T_DOUBLE, offsetof(InlineCheck, seconds), 0, "Seconds that the checks took, estimated."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -316,7 +322,7 @@ PyTypeObject InlineCheckType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.InlineCheck",
     .tp_basicsize = sizeof(InlineCheck),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "InlineCheck()\n--\n\nJudges messages where they are sent, without an event.",
+    .tp_doc = "InlineCheck()\n--\n\nChecks messages where they are sent, without an event.",
     .tp_new = inline_check_new,
     .tp_dealloc = (destructor)inline_check_dealloc,
     .tp_methods = inline_check_methods,

@@ -1,4 +1,4 @@
-/* Messages that are judged where they are sent, without an event. See inline_check.c. */
+/* Messages that are checked where they are sent, without an event (inline_check.c). */
 #ifndef LAWFUL_INLINE_CHECK_H
 #define LAWFUL_INLINE_CHECK_H
 
@@ -7,51 +7,51 @@
 #include <stdint.h>
 
 #define MAX_EVENTS 8     /* of one message */
-#define MAX_STEPS 16     /* steps of laws that one message is */
-#define MAX_DEFERRED 4096   /* that wait until somebody asks for them */
-#define PRUNE_AT 512    /* so many are sorted out: what lies in few places stays near at hand */
-#define MAX_MARKED 64    /* arguments of a message with objects among them */
+#define MAX_STEPS 16     /* of all laws, for one message */
+#define MAX_DEFERRED 4096 /* deferred events that are kept */
+#define PRUNE_AT 512     /* at so many they are pruned: little memory stays in the processor's cache */
+#define MAX_MARKED 64    /* most arguments of a message that has objects among them */
 
 /* A law's step for one of a message's events. */
 typedef struct {
     PyObject *machine;
     int terminal, event;
-    PyObject *key;   /* of the group; the event's beginning keeps it alive */
-    PyObject *group; /* where it stands, as far as that is known, or NULL */
+    PyObject *key;   /* of the group; the header keeps it alive */
+    PyObject *group; /* the group's state in the machine, or NULL: not known yet */
 } InlineStep;
 
-/* What is judged, and what is kept of it in case that somebody asks. */
+/* A message: what laws check, and what its events say. */
 typedef struct {
-    PyObject *headers;          /* a tuple of dicts: how the events begin */
-    PyObject *values;         /* a tuple: behind the first ones, the arguments; of objects their ids */
+    PyObject *headers;        /* a tuple of dicts: the first keys of each event */
+    PyObject *values;         /* a tuple: from `first` on, the arguments; objects are ids */
     Py_ssize_t first;
     uint64_t objects;         /* which arguments are objects, as a mask */
     PyObject *file;
     int line, thread, process;
-    unsigned long long task;  /* 0: there is none */
+    unsigned long long task;  /* 0: not in a task */
     double time;
 } MessageData;
 
 typedef struct {
     PyObject_HEAD
-    char enabled;                /* may messages be judged here now? */
-    unsigned long version;    /* of the laws: what was found out before it changed holds no more */
-    struct DeferredData *deferred;       /* what letters are made of, if they may be asked for */
-    struct DeferredData *spare;       /* room for as many, or NULL */
-    int used, prune_at;        /* how many there are, and at how many they are sorted out */
-    int count;                /* of all that came since somebody has asked */
-    int max_per_group, max_overall;         /* how many of each group, and of all, may be asked for */
-    int thread;               /* the highest number so far */
-    double seconds;             /* seconds of judging, nearly */
+    char enabled;             /* may messages be checked now? */
+    unsigned long version;    /* of the laws: steps of another version are invalid */
+    struct DeferredData *deferred;
+    struct DeferredData *spare; /* another array of the same size, or NULL */
+    int used, prune_at;       /* entries of `deferred`, and at how many they are pruned next */
+    int count;                /* of checked messages since the last `take` */
+    int max_per_group, max_overall; /* how many of the last ones to keep */
+    int thread;               /* the highest number of a sending thread */
+    double seconds;           /* that the checks took, estimated */
 } InlineCheck;
 
 extern PyTypeObject InlineCheckType, DeferredEventType;
 
-/* The turns of a message, or NULL with an error; 0 of them for None. */
+/* How many steps a message has, -1 on error; None has 0. */
 int inline_steps_new(PyObject *given, PyObject *headers, InlineStep **steps);
 void inline_steps_free(InlineStep *steps, int count);
 
-/* 1: judged, and nothing to be said against it; 0: an event must be made, and nothing has changed; -1: error */
+/* 1: no law is broken; 0: the events must be made, and nothing has changed; -1: error. */
 int inline_check_message(InlineCheck *inline_check, InlineStep *steps, int count, const MessageData *message);
 
 /* One of the events of a message, without thread and time; a new reference. Keys are in the order that all events have. */

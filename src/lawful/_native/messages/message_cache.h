@@ -1,71 +1,72 @@
-/* What is known of messages, as far as the C core sees to them itself (messages.c, group_calls.c). */
+/* The message cache (message_cache.c), and what messages.c and group_calls.c share. */
 #ifndef LAWFUL_MESSAGE_CACHE_H
 #define LAWFUL_MESSAGE_CACHE_H
 
 #include "messages/messages.h"
 #include "messages/routes.h"
 
-#define RECENT 256       /* entries of a table that were met last, by the addresses of their objects: a power of two */
-#define HITS 256         /* ways that were found last: a power of two */
-#define RECENT_NAMES 64  /* names of messages that were met last: a power of two */
-#define RECENT_IDS 16    /* ids of objects whose methods tasks run, as numbers of Python: a power of two */
+#define RECENT 256       /* recently used entries of each table, by address: a power of two */
+#define HITS 256         /* recently used routes: a power of two */
+#define RECENT_NAMES 64  /* recently used names of messages: a power of two */
+#define RECENT_IDS 16    /* recently used ids of tasks' objects, as Python integers: a power of two */
 
 enum { PUT, GET, TAKE, NONE_OF_THEM }; /* functions of asyncio's queues */
 
-/* Dicts as tables.py has them: */
+/* Tables of the cache, in the order in which Python passes them: */
 enum {
-    READERS,             /* of queues; */
-    PARTIES,             /* of tasks; */
-    CLASSES,             /* of classes whose objects stand in events by their ids; */
-    SHAPES,              /* of classes whose objects are messages: a tuple of a name and the names of fields */
+    READERS,             /* of queues */
+    PARTIES,             /* of tasks */
+    CLASSES,             /* of classes: do events show their objects by ids? */
+    SHAPES,              /* of classes whose objects are messages: (name, names of fields) */
     UNGROUPED_CODE,           /* of code whose tasks are in no group, unless by their names: the class of whose method it is; if it is
                             nobody's, None, or a tuple of the class of its first argument, on which that depends */
-    CALLER_ROLES,              /* of code: a table of classes, of whose objects it is a method, perhaps (group_calls.c); */
-    ENTRY_POINTS,               /* of code that is called with messages */
+    CALLER_ROLES,        /* of code: a table from the class of its object to a role (group_calls.c) */
+    ENTRY_POINTS,        /* of functions of the program whose calls are messages */
     TABLES
 };
 
-/* What each message asks for lies together, in front. */
+/* The fields that every message needs come first. */
 struct MessageCache {
     PyObject_HEAD
-    PyObject *put, *get, *take; /* code of asyncio's queues, or None */
-    PyObject *inline_check;     /* where messages are judged without events, or None */
-    char disabled;          /* Python must look at everything */
-    char has_entries;        /* some code of the program's own is told of as messages: what it puts may have been told already */
-    char has_shared_queues;        /* several read from a queue */
-    char has_group_calls;          /* there are doors */
-    char plain_names;    /* do none of the names that asyncio gives put a task into a group? */
-    unsigned judged, missed; /* there; and not there, only because events were waiting */
-    unsigned patience;   /* how many of these there may be */
-    unsigned flushed_at;   /* how many were judged when there were too many last */
+    PyObject *put, *get, *take; /* code objects of asyncio's queues, or None */
+    PyObject *inline_check; /* or None */
+    char disabled;       /* ask Python always */
+    char has_entries;    /* there are entry points: a method that puts a message may be reported as that message */
+    char has_shared_queues; /* several tasks read from one queue */
+    char has_group_calls; /* calls of entry points may be handled here */
+    char plain_names;    /* names that asyncio gives put no task into a group */
+    unsigned judged, missed; /* messages that were checked inline; and that were not, because events were waiting */
+    unsigned patience;   /* how many may be missed before the events are delivered */
+    unsigned flushed_at; /* `judged` when that happened last */
     struct {
         PyTypeObject *type; /* of queues, only compared */
         unsigned deaths;
-    } plain[3];          /* where nothing else is wanted of `put`, `get` and `take` */
+    } plain[3];          /* classes of queues where nobody else watches `put`, `get` and `take` */
     struct {
         unsigned version; /* of the class of queues; 0: none yet */
         int index;
-    } bound;             /* where queues of this class keep how much they hold at most */
+    } bound;             /* where queues of this class keep `_maxsize` */
     struct {
-        PyObject *name, *specs; /* strong references; what it may be */
+        PyObject *name, *specs; /* strong references: a name, and what messages of it may be */
     } names[RECENT_NAMES];
     struct {
         PyObject *routes, *name, *party; /* strong references, only compared: the dict of dicts, and its keys */
         Route *route;
     } hits[HITS];
     struct {
-        PyObject *weak, *value; /* strong references: what an entry of the table has */
+        PyObject *weak, *value; /* strong references: the entry */
     } recent[TABLES][RECENT];
     PyObject *ids[RECENT_IDS]; /* or NULL */
     PyObject *tables[TABLES];
-    struct GroupCalls *group_calls; /* calls that were met last, or NULL */
-    PyObject *specs;     /* a dict: what messages of a name may be; (): nothing */
-    PyObject *keys;      /* a tuple: by which of these a dict has the name of a message */
-    PyObject *matches;   /* a tuple: what tells whether the name of a task puts it into a group */
+    struct GroupCalls *group_calls; /* recently used roles and routes of calls, or NULL */
+    PyObject *specs;     /* a dict: what messages of a name may be; (): no view names it */
+    PyObject *keys;      /* a tuple: keys under which a dict has the name of its message */
+    PyObject *matches;   /* a tuple of functions: does the name of a task put it into a group? */
 };
 
-/* What a table has of an object; borrowed; NULL: nothing. */
+/* The value that a table has for an object; borrowed; NULL: nothing. */
 PyObject *cache_lookup(MessageCache *cache, int table, PyObject *key);
+int messages_setup(void); /* makes the constants of messages.c; -1: error */
 /* Is this the entry of an object? */
 static inline bool is_entry_of(PyObject *entry, const void *key) {
     PyObject *weak = PyTuple_GET_ITEM(entry, 0);
@@ -76,23 +77,23 @@ static inline bool is_entry_of(PyObject *entry, const void *key) {
 bool message_fill(Tracer *tracer, MessageCache *cache, MessageData *message, const Route *route, uint32_t place, bool spreads);
 /* 1: checked, and no law is broken; 0: the message needs its events; -1: an internal error. */
 int message_check_inline(Tracer *tracer, MessageCache *cache, Route *route, MessageData *message);
-/* Deliver the events that keep others from being judged without: soon, if that is seldom so. Passes an answer on. */
+/* Deliver the waiting events that prevent inline checks, if too many were missed. Passes an answer on. */
 int message_flush_soon(Tracer *tracer, MessageCache *cache, int answer);
-uint32_t message_place(Tracer *tracer, RunFrame *frame); /* as function_place, which is slow */
-int message_fault(Tracer *tracer);                       /* something of ours failed */
-bool cache_is_outdated(MessageCache *cache, unsigned long version);  /* have laws come or gone since? Then Python finds out anew */
+uint32_t message_place(Tracer *tracer, RunFrame *frame); /* where the program is; a fast function_place */
+int message_fault(Tracer *tracer);                       /* an internal error */
+bool cache_is_outdated(MessageCache *cache, unsigned long version); /* have laws changed since? */
 
 static inline bool cache_is_plain(const MessageCache *cache, int which, const PyTypeObject *type) {
     return cache->plain[which].type == type && cache->plain[which].deaths == plan_deaths;
 }
 
-/* Does asyncio itself call `take`, for who waits? That was looked at when it began. */
+/* Does `get` call `take`? Then the read was handled when `get` began. */
 static inline bool cache_is_called_by_get(const MessageCache *cache, RunFrame *frame) {
     RunFrame *caller = frame_caller(frame);
     return caller != NULL && (PyObject *)frame_code(caller) == cache->get;
 }
 
-/* Is nothing to be seen where this code starts? Only what it takes to say yes in the most frequent case. */
+/* Can the start of this code be ignored? Tests only the most frequent case. */
 static inline bool message_is_ignored(Tracer *tracer, const PyObject *code) {
     const MessageCache *cache = tracer->message_cache;
     if (code != cache->take || cache->has_shared_queues || cache->disabled || !tracer->running || tracer->broken) return false;
@@ -101,7 +102,7 @@ static inline bool message_is_ignored(Tracer *tracer, const PyObject *code) {
     return queue != NULL && cache_is_plain(cache, TAKE, Py_TYPE(queue)) && cache_is_called_by_get(cache, frame) && !is_suspended(tracer);
 }
 
-/* A function of the program's own starts that may be a message. As post_start. */
+/* An entry point of the program starts. Answers as message_start. */
 int group_call_start(Tracer *tracer, MessageCache *cache, CodeInfo *info, RunFrame *frame);
 void group_calls_clear(MessageCache *cache);
 

@@ -1,7 +1,9 @@
-/* Messages that tasks put into asyncio's queues, as far as nothing new is to be found out about them: who reads from the
-   queue, who sends, and what a message of this name is between the two, Python has found out before. It sees to all else.
+/* Messages that asyncio tasks put into queues and take out of them.
 
-   The specification is lawful/sources/actors/tasks.py: what is told here is told there in the same words. */
+   Handles a message if its queue, its sender and its name are in the message cache. Otherwise it asks Python.
+   Called by: tracer/function.c and tracer/monitoring.c, where a watched function starts.
+   Must match: sources/actors/tasks.py, which handles every message; the events are the same.
+   Compared by: tests/sources/actors/test_message_cache.py. */
 #include "messages/messages.h"
 
 #include "messages/message_cache.h"
@@ -12,156 +14,14 @@
 
 static PyObject *text_args, *text_kwargs, *text_alias, *text_maxsize, *text_queue, *zero;
 
-static int setup(void) {
+int messages_setup(void) {
     if (text_queue != NULL) return 0;
-    if ((zero = PyLong_FromLong(0)) == NULL) return -1; /* there is only one */
+    if ((zero = PyLong_FromLong(0)) == NULL) return -1; /* a singleton of the interpreter */
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
     TEXT(args) TEXT(kwargs) TEXT(alias)
 #undef TEXT
     if ((text_maxsize = PyUnicode_InternFromString("_maxsize")) == NULL) return -1;
     return (text_queue = PyUnicode_InternFromString("_queue")) == NULL ? -1 : 0;
-}
-
-/* ---- the post ------------------------------------------------------------------------------------------------------------ */
-
-static PyObject *message_cache_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"specs", "readers", "parties", "types", "shapes", "keys", "ungrouped", "matches", "plain_names",
-                            "callers", "entry_points", NULL};
-    PyObject *specs, *readers, *parties, *types, *shapes, *keys, *ungrouped, *matches, *callers, *entry_points;
-    int plain_names;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!O!O!O!O!pO!O!:MessageCache", names, &PyDict_Type, &specs, &PyDict_Type,
-                                     &readers, &PyDict_Type, &parties, &PyDict_Type, &types, &PyDict_Type, &shapes,
-                                     &PyTuple_Type, &keys, &PyDict_Type, &ungrouped, &PyTuple_Type, &matches,
-                                     &plain_names, &PyDict_Type, &callers, &PyDict_Type, &entry_points) || setup() < 0)
-        return NULL;
-    MessageCache *self = (MessageCache *)type->tp_alloc(type, 0);
-    if (self == NULL) return NULL;
-    self->specs = Py_NewRef(specs);
-    self->tables[READERS] = Py_NewRef(readers);
-    self->tables[PARTIES] = Py_NewRef(parties);
-    self->tables[CLASSES] = Py_NewRef(types);
-    self->tables[SHAPES] = Py_NewRef(shapes);
-    self->tables[UNGROUPED_CODE] = Py_NewRef(ungrouped);
-    self->tables[CALLER_ROLES] = Py_NewRef(callers);
-    self->tables[ENTRY_POINTS] = Py_NewRef(entry_points);
-    self->keys = Py_NewRef(keys);
-    self->matches = Py_NewRef(matches);
-    self->plain_names = plain_names;
-    self->put = Py_NewRef(Py_None);
-    self->get = Py_NewRef(Py_None);
-    self->take = Py_NewRef(Py_None);
-    self->inline_check = Py_NewRef(Py_None);
-    self->patience = 1;
-    return (PyObject *)self;
-}
-
-static int message_cache_traverse(MessageCache *self, visitproc visit, void *arg) {
-    Py_VISIT(self->specs);
-    Py_VISIT(self->keys);
-    Py_VISIT(self->matches);
-    for (int table = 0; table < TABLES; table++) {
-        Py_VISIT(self->tables[table]);
-        for (int i = 0; i < RECENT; i++) {
-            Py_VISIT(self->recent[table][i].weak);
-            Py_VISIT(self->recent[table][i].value);
-        }
-    }
-    for (int i = 0; i < RECENT_NAMES; i++) Py_VISIT(self->names[i].specs);
-    for (int i = 0; i < HITS; i++) {
-        Py_VISIT(self->hits[i].routes);
-        Py_VISIT(self->hits[i].party);
-    }
-    return 0;
-}
-
-static int message_cache_clear(MessageCache *self) {
-    Py_CLEAR(self->specs);
-    Py_CLEAR(self->keys);
-    Py_CLEAR(self->matches);
-    for (int table = 0; table < TABLES; table++) {
-        Py_CLEAR(self->tables[table]);
-        for (int i = 0; i < RECENT; i++) {
-            Py_CLEAR(self->recent[table][i].weak);
-            Py_CLEAR(self->recent[table][i].value);
-        }
-    }
-    for (int i = 0; i < RECENT_NAMES; i++) {
-        Py_CLEAR(self->names[i].name);
-        Py_CLEAR(self->names[i].specs);
-    }
-    for (int i = 0; i < RECENT_IDS; i++) Py_CLEAR(self->ids[i]);
-    for (int i = 0; i < HITS; i++) {
-        Py_CLEAR(self->hits[i].routes);
-        Py_CLEAR(self->hits[i].name);
-        Py_CLEAR(self->hits[i].party);
-        Py_CLEAR(self->hits[i].route);
-    }
-    group_calls_clear(self);
-    return 0;
-}
-
-static void message_cache_dealloc(MessageCache *self) {
-    PyObject_GC_UnTrack(self);
-    message_cache_clear(self);
-    Py_XDECREF(self->put);
-    Py_XDECREF(self->get);
-    Py_XDECREF(self->take);
-    Py_XDECREF(self->inline_check);
-    Py_TYPE(self)->tp_free((PyObject *)self);
-}
-
-static PyMemberDef cache_members[] = {
-    {"put", T_OBJECT_EX, offsetof(MessageCache, put), 0, "The code of `Queue.put_nowait`, or None."},
-    {"get", T_OBJECT_EX, offsetof(MessageCache, get), 0, "The code of `Queue.get`, or None."},
-    {"take", T_OBJECT_EX, offsetof(MessageCache, take), 0, "The code of `Queue.get_nowait`, or None."},
-    {"disabled", T_BOOL, offsetof(MessageCache, disabled), 0, "Must Python look at everything? (To compare.)"},
-    {"has_entries", T_BOOL, offsetof(MessageCache, has_entries), 0, "Is some code of the program's own told of as messages?"},
-    {"has_group_calls", T_BOOL, offsetof(MessageCache, has_group_calls), 0, "Are there doors?"},
-    {"has_shared_queues", T_BOOL, offsetof(MessageCache, has_shared_queues), 0, "Do several read from a queue?"},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyObject *get_inline_check(MessageCache *self, void *unused) { return Py_NewRef(self->inline_check); }
-
-static int set_inline_check(MessageCache *self, PyObject *inline_check, void *unused) {
-    if (inline_check == NULL || (inline_check != Py_None && !Py_IS_TYPE(inline_check, &InlineCheckType))) {
-        PyErr_SetString(PyExc_TypeError, "a court, or None");
-        return -1;
-    }
-    Py_SETREF(self->inline_check, Py_NewRef(inline_check));
-    return 0;
-}
-
-static PyGetSetDef cache_getset[] = {
-    {"inline_check", (getter)get_inline_check, (setter)set_inline_check, "Where messages are judged without events, or None.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-PyTypeObject MessageCacheType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.MessageCache",
-    .tp_basicsize = sizeof(MessageCache),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "MessageCache(specs, readers, parties, types, shapes, keys, ungrouped, matches, plain_names, callers, entry_points)\n--\n\nWhat is known of messages in queues.",
-    .tp_new = message_cache_new,
-    .tp_dealloc = (destructor)message_cache_dealloc,
-    .tp_traverse = (traverseproc)message_cache_traverse,
-    .tp_clear = (inquiry)message_cache_clear,
-    .tp_members = cache_members,
-    .tp_getset = cache_getset,
-};
-
-/* What a table has of an object; borrowed; NULL: nothing. An entry stays as it is as long as its object lives. */
-PyObject *cache_lookup(MessageCache *cache, int table, PyObject *key) {
-    size_t home = identity_slot(key, RECENT - 1);
-    PyObject *weak = cache->recent[table][home].weak;
-    if (weak != NULL && ((PyWeakReference *)weak)->wr_object == key) return cache->recent[table][home].value;
-    PyObject *number = PyLong_FromVoidPtr(key), *entry = number ? PyDict_GetItemWithError(cache->tables[table], number) : NULL;
-    Py_XDECREF(number);
-    if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2 || !is_entry_of(entry, key)) return NULL;
-    PyObject *value = PyTuple_GET_ITEM(entry, 1);
-    Py_XSETREF(cache->recent[table][home].weak, Py_NewRef(PyTuple_GET_ITEM(entry, 0)));
-    Py_XSETREF(cache->recent[table][home].value, Py_NewRef(value));
-    return value;
 }
 
 static bool has_surrogates(PyObject *text) {
@@ -173,7 +33,7 @@ static bool has_surrogates(PyObject *text) {
     return false;
 }
 
-/* Does a value stand in events as it is? */
+/* Do events show a value as it is? */
 static bool is_plain(PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == &PyLong_Type) {
@@ -187,7 +47,7 @@ static bool is_plain(PyObject *value) {
     return value == Py_None || type == &PyBool_Type;
 }
 
-#define DEEPEST_DATA 8 /* as values.py has it */
+#define DEEPEST_DATA 8 /* as in sources/actors/values.py */
 
 static PyObject *as_data(PyObject *value, int depth);
 
@@ -202,7 +62,7 @@ static PyObject *mapping_as_data(PyObject *mapping, int depth) {
     return data;
 }
 
-/* A value in JSON's types, which nobody else can change: a new reference; NULL: Python must see to it. It has only data in it. */
+/* A copy of a value in JSON's types, if it has only data in it; a new reference; NULL: ask Python. */
 static PyObject *as_data(PyObject *value, int depth) {
     if (!identity_needed(value)) return is_plain(value) ? Py_NewRef(value) : NULL;
     if (depth > DEEPEST_DATA) return NULL;
@@ -227,13 +87,13 @@ static PyObject *copy_as_data(Tracer *tracer, MessageCache *cache, PyObject *con
             Id id = identity_of(tracer, values[i]);
             value = id ? PyLong_FromUnsignedLongLong(id) : NULL;
             *objects |= UINT64_C(1) << i;
-        } else if (!spreads || !PyTuple_CheckExact(values[i])) { /* a tuple of arguments is no argument */
+        } else if (!spreads || !PyTuple_CheckExact(values[i])) { /* a tuple holds the arguments */
             value = as_data(values[i], 0);
         }
         if (value == NULL) Py_CLEAR(tuple);
         else PyTuple_SET_ITEM(tuple, i, value);
     }
-    if (tuple != NULL && PyObject_GC_IsTracked(tuple)) PyObject_GC_UnTrack(tuple); /* nothing in it leads back to it */
+    if (tuple != NULL && PyObject_GC_IsTracked(tuple)) PyObject_GC_UnTrack(tuple); /* it is in no reference cycle */
     return tuple;
 }
 
@@ -270,22 +130,22 @@ static int report(Tracer *tracer, const MessageData *message) {
     return message_fault(tracer);
 }
 
-/* ---- without an event ---------------------------------------------------------------------------------------------------- */
+/* ---- inline checks -------------------------------------------------------------------------------------------------------- */
 
-#define MAX_PATIENCE 256 /* messages that go by events because others have, at most, until these are delivered */
-#define CALM_AFTER 1000    /* messages that need no event, until it is taken for granted that few will */
-#define TIMED 64     /* one message of so many is timed */
+#define MAX_PATIENCE 256 /* most missed messages before waiting events are delivered */
+#define CALM_AFTER 1000  /* after so many inline checks without a flush, patience is reset */
+#define TIMED 64         /* one message of so many is timed */
 
 static double seconds(Tracer *tracer, int64_t tick) {
     double passed = (double)tracer->first_time + (double)(tick - tracer->first_tick) * tracer->tick;
-    if (passed > tracer->last_time) tracer->last_time = passed; /* as of events */
+    if (passed > tracer->last_time) tracer->last_time = passed; /* as for events */
     return tracer->last_time * 1e-9;
 }
 
 int message_check_inline(Tracer *tracer, MessageCache *cache, Route *route, MessageData *message) {
     InlineCheck *inline_check = (InlineCheck *)cache->inline_check;
     if (route->steps == NULL || !inline_check->enabled || tracer->deliverer) return 0;
-    if (tracer->count) { /* what came before is judged before */
+    if (tracer->count) { /* waiting events are judged first */
         if (cache->judged - cache->flushed_at >= CALM_AFTER) cache->patience = 1;
         cache->missed++;
         return 0;
@@ -303,7 +163,6 @@ int message_check_inline(Tracer *tracer, MessageCache *cache, Route *route, Mess
     return result;
 }
 
-/* Deliver the events that keep others from being judged without: soon, if that is seldom so. */
 int message_flush_soon(Tracer *tracer, MessageCache *cache, int answer) {
     if (answer != 1 || cache->missed < cache->patience || tracer->synchronous) return answer;
     if (cache->patience < MAX_PATIENCE) cache->patience *= 2;
@@ -312,9 +171,9 @@ int message_flush_soon(Tracer *tracer, MessageCache *cache, int answer) {
     return record_flush(tracer, false) < 0 ? -1 : 1;
 }
 
-/* ---- what is seen --------------------------------------------------------------------------------------------------------- */
+/* ---- queues and tasks ------------------------------------------------------------------------------------------------------ */
 
-/* Is it clear at first sight that a queue takes whatever comes? */
+/* Is it known that a queue has no limit? */
 static bool is_boundless(MessageCache *cache, PyObject *queue) {
     PyTypeObject *type = Py_TYPE(queue);
     if (cache->bound.version == 0 || cache->bound.version != type->tp_version_tag) return false;
@@ -322,7 +181,7 @@ static bool is_boundless(MessageCache *cache, PyObject *queue) {
     return most == zero;
 }
 
-/* From now on that can be seen of queues of this class. */
+/* Remember where queues of this class keep their limit. */
 static void learn_bound(MessageCache *cache, QueueReader *reader, PyTypeObject *type) {
     int index = reader->standard && _PyType_Lookup(type, text_maxsize) == NULL ? object_field_index(type, text_maxsize) : -1;
     if (index < 0) return;
@@ -330,7 +189,7 @@ static void learn_bound(MessageCache *cache, QueueReader *reader, PyTypeObject *
     cache->bound.index = index;
 }
 
-/* Is a queue full? -1: Python must look. */
+/* Is a queue full? -1: ask Python. */
 static NOT_INLINE int is_full_slowly(MessageCache *cache, QueueReader *reader, PyObject *queue) {
     learn_bound(cache, reader, Py_TYPE(queue));
     PyObject *size = PyObject_GetAttr(queue, text_maxsize), *inside = NULL;
@@ -352,7 +211,7 @@ static int is_full(MessageCache *cache, QueueReader *reader, PyObject *queue) {
     return is_boundless(cache, queue) ? 0 : is_full_slowly(cache, reader, queue);
 }
 
-/* Is a message put by a method of its own receiver? Then its place is elsewhere. */
+/* Does a method of the receiver put the message? Then Python has to find the place of the caller. */
 static bool passes_on(Tracer *tracer, RunFrame *frame, const void *target) {
     if (target == NULL) return false;
     for (frame = frame_caller(frame); frame != NULL; frame = frame_caller(frame)) {
@@ -377,7 +236,7 @@ static bool is_given(PyObject *name) {
     return true;
 }
 
-/* Does the name of a task put it into a group, perhaps? */
+/* May the name of a task put it into a group? */
 static bool has_telling_name(MessageCache *cache, PyObject *task) {
     PyObject *name = tasks_name(task);
     bool given = name == Py_None || (name != NULL && PyUnicode_CheckExact(name) && is_given(name));
@@ -413,7 +272,7 @@ static PyObject *id_number(MessageCache *cache, Id id) {
 
 /* By what the ways of a task are known that was not met before, if it is in no group: None, or the id of the object whose
    method it runs. A new reference; NULL: Python must look at it. */
-static PyObject *stranger(Tracer *tracer, MessageCache *cache, PyObject *task) {
+static PyObject *ungrouped_alias(Tracer *tracer, MessageCache *cache, PyObject *task) {
     PyObject *coroutine = tasks_coroutine(task), *kind = NULL, *alias = NULL;
     if (coroutine != NULL && PyCoro_CheckExact(coroutine)) {
         PyCodeObject *code = coroutine_code(coroutine);
@@ -439,7 +298,7 @@ bool cache_is_outdated(MessageCache *cache, unsigned long version) {
     return cache->inline_check != Py_None && ((InlineCheck *)cache->inline_check)->version != version;
 }
 
-/* The way of a message of this name, from a dict of dicts of ways; a new reference, or NULL. */
+/* The route of a message of this name, from a dict of dicts; a new reference, or NULL. */
 static Route *find_route(MessageCache *cache, QueueReader *reader, PyObject *all, PyObject *name, PyObject *party) {
     size_t home = ((uintptr_t)all >> 5 ^ (uintptr_t)name >> 4 ^ (uintptr_t)party >> 4 ^ (uintptr_t)party >> 10) & (HITS - 1);
     if (cache->hits[home].routes == all && cache->hits[home].name == name && cache->hits[home].party == party &&
@@ -464,7 +323,7 @@ static Route *find_route(MessageCache *cache, QueueReader *reader, PyObject *all
 static Route *route_of(Tracer *tracer, MessageCache *cache, QueueReader *reader, PyObject *name, PyObject *task) {
     PyObject *sender = cache_lookup(cache, PARTIES, task);
     if (sender != NULL) return sender == reader->party && !reader->shared ? NULL : find_route(cache, reader, reader->routes, name, sender);
-    PyObject *alias = stranger(tracer, cache, task);
+    PyObject *alias = ungrouped_alias(tracer, cache, task);
     Route *route = alias == NULL ? NULL : find_route(cache, reader, reader->routes, name, alias);
     Py_XDECREF(alias);
     return route;
@@ -477,7 +336,7 @@ static QueueReader *reader_of(MessageCache *cache, PyObject *queue) {
 
 /* ---- what a message says ------------------------------------------------------------------------------------------------- */
 
-/* The name of a message, borrowed; NULL: Python must look. Of a dict the key that says it, of an object its fields. */
+/* The name of a message, borrowed; NULL: ask Python. Of a dict the key that says it, of an object its fields. */
 static PyObject *name_of(MessageCache *cache, PyObject *item, PyObject **name_source) {
     PyObject *name = NULL;
     *name_source = NULL;
@@ -505,7 +364,7 @@ static bool is_no_future(MessageCache *cache, PyObject *value) {
            cache_lookup(cache, CLASSES, (PyObject *)Py_TYPE(value)) == Py_True;
 }
 
-/* By the names of the view's parameters, if it has all of them; a new reference; NULL: Python must look. */
+/* By the names of the view's parameters, if it has all of them; a new reference; NULL: ask Python. */
 static PyObject *values_of_dict(MessageCache *cache, PyObject *item, PyObject *name_source, PyObject *parameters) {
     PyObject *key, *value;
     Py_ssize_t place = 0, others = 0;
@@ -560,7 +419,7 @@ static PyObject *values_of_object(MessageCache *cache, PyObject *item, PyObject 
     return values;
 }
 
-/* A tuple with the arguments, from its place `first` on; a new reference; NULL: Python must look. */
+/* A tuple with the arguments, from its place `first` on; a new reference; NULL: ask Python. */
 static PyObject *values_of(MessageCache *cache, PyObject *item, PyObject *name_source, Route *route, Py_ssize_t *first) {
     *first = 0;
     if (PyUnicode_CheckExact(item)) return PyTuple_New(0);
@@ -570,7 +429,6 @@ static PyObject *values_of(MessageCache *cache, PyObject *item, PyObject *name_s
     return Py_NewRef(item);
 }
 
-/* The place that its events have: as function_place, which is slow. */
 uint32_t message_place(Tracer *tracer, RunFrame *frame) {
     RunFrame *caller = frame_caller(frame);
     for (int i = 0; caller != NULL && i < 10; caller = frame_caller(caller), i++) {
@@ -582,9 +440,9 @@ uint32_t message_place(Tracer *tracer, RunFrame *frame) {
     return function_place(tracer, frame);
 }
 
-#define NEAR 6 /* frames, as messages.py has it */
+#define NEAR 6 /* frames, as in sources/actors/messages.py */
 
-/* May it be that a method which puts this was told of as the same message? */
+/* May the call of a method that puts this have been reported as the same message? */
 static bool may_be_reported(Tracer *tracer, RunFrame *frame) {
     for (int i = 1; i < NEAR && (frame = frame_caller(frame)) != NULL; i++) {
         const CodeInfo *info = plan_find(tracer, frame_code(frame));
@@ -593,7 +451,7 @@ static bool may_be_reported(Tracer *tracer, RunFrame *frame) {
     return false;
 }
 
-/* Tells of a message that takes this way. `late`: it is on its way already, so nobody can have something against it. */
+/* Check or report a message on a route. `late`: it was sent already, so it cannot be prevented any more. */
 static int send(Tracer *tracer, MessageCache *cache, RunFrame *frame, Route *route, PyObject *item, PyObject *name_source, PyObject *task, bool late) {
     MessageData message = {0};
     message.values = values_of(cache, item, name_source, route, &message.first);
@@ -615,7 +473,7 @@ static Py_hash_t text_hash(PyObject *text) {
     return hash == -1 ? PyObject_Hash(text) : hash;
 }
 
-/* What messages of this name may be; borrowed; NULL: Python must look. That never changes. Texts that say the same are one from here
+/* What messages of this name may be; borrowed; NULL: ask Python. That never changes. Texts that say the same are one from here
    on, however many of them a program makes. */
 static PyObject *specs_of(MessageCache *cache, PyObject **name) {
     if (*name == NULL) return NULL;
@@ -633,11 +491,11 @@ static PyObject *specs_of(MessageCache *cache, PyObject **name) {
     return specs;
 }
 
-/* A message that a view speaks of. */
+/* A message that a view names. */
 static NOT_INLINE int put_known(Tracer *tracer, MessageCache *cache, RunFrame *frame, PyObject *queue, PyObject *item, PyObject *name, PyObject *name_source) {
     QueueReader *reader = reader_of(cache, queue);
     int full = reader == NULL || !tracer->tasks ? -1 : is_full(cache, reader, queue);
-    if (full) return full < 0 ? ASK_PYTHON : 1; /* it will not get in */
+    if (full) return full < 0 ? ASK_PYTHON : 1; /* the put will fail */
     if (cache->has_entries && may_be_reported(tracer, frame)) return ASK_PYTHON;
     PyObject *task = tasks_current(tracer);
     Route *route = task == NULL ? NULL : route_of(tracer, cache, reader, name, task);
@@ -650,14 +508,14 @@ static NOT_INLINE int put_known(Tracer *tracer, MessageCache *cache, RunFrame *f
 static int on_put(Tracer *tracer, MessageCache *cache, RunFrame *frame, PyObject *queue, PyObject *item) {
     PyObject *name_source, *name = item == NULL ? NULL : name_of(cache, item, &name_source), *specs = specs_of(cache, &name);
     if (specs == NULL) return ASK_PYTHON;
-    if (PyTuple_GET_SIZE(specs) == 0) return 1; /* no view speaks of it */
+    if (PyTuple_GET_SIZE(specs) == 0) return 1; /* no view names it */
     Py_INCREF(name);
     int answer = put_known(tracer, cache, frame, queue, item, name, name_source);
     Py_DECREF(name);
     return answer;
 }
 
-/* What is taken next, a new reference; NULL: nothing, or Python must look. */
+/* The next message in a queue, a new reference; NULL: none, or ask Python. */
 static PyObject *next_of(QueueReader *reader, PyObject *queue) {
     PyObject *inside = reader->next == UNKNOWN_NEXT ? NULL : PyObject_GetAttr(queue, text_queue);
     PyObject *item = inside == NULL ? NULL : PySequence_GetItem(inside, reader->next == FIRST ? 0 : -1);
@@ -687,7 +545,7 @@ static NOT_INLINE int on_shared_take(Tracer *tracer, MessageCache *cache, RunFra
     return answer;
 }
 
-/* Somebody takes a message, or waits for one. Is it who always does? */
+/* A task takes a message, or waits for one. Is it the known reader? */
 static int on_take(Tracer *tracer, MessageCache *cache, RunFrame *frame, PyObject *queue, bool waits) {
     bool by_get = !waits && cache_is_called_by_get(cache, frame);
     if (by_get && !cache->has_shared_queues) return 1;
@@ -707,13 +565,13 @@ static int which_of(const MessageCache *cache, const PyCodeObject *code) {
     return known == cache->put ? PUT : known == cache->get ? GET : known == cache->take ? TAKE : NONE_OF_THEM;
 }
 
-/* 1: nothing else is wanted of this function with such a queue; 0: Python must look; -1: a fault */
+/* 1: nobody else watches this function on such queues; 0: ask Python; -1: internal error. */
 static int is_plain_function(Tracer *tracer, MessageCache *cache, int which, CodeInfo *info, PyTypeObject *type) {
     if (cache_is_plain(cache, which, type)) return 1;
     Callee *callee = plan_receiver(tracer, info, type);
     if (callee == NULL) return -1;
     if (callee->name == NULL || callee->wants & NOTHING_ELSE || callee->group != NULL) return 0;
-    if (info->own) return 1; /* that it starts is of interest in itself */
+    if (info->own) return 1; /* its start is watched in itself */
     cache->plain[which].type = type;
     cache->plain[which].deaths = plan_deaths;
     return 1;
@@ -722,7 +580,7 @@ static int is_plain_function(Tracer *tracer, MessageCache *cache, int which, Cod
 static NOT_INLINE int see(Tracer *tracer, MessageCache *cache, int which, RunFrame *frame, PyObject *queue) {
     int answer = which == PUT ? on_put(tracer, cache, frame, queue, frame->localsplus[1])
                               : on_take(tracer, cache, frame, queue, which == GET);
-    if (answer == ASK_PYTHON && PyErr_Occurred()) PyErr_Clear(); /* whatever it was, Python meets it again */
+    if (answer == ASK_PYTHON && PyErr_Occurred()) PyErr_Clear(); /* Python will meet the same error */
     return answer;
 }
 
@@ -735,7 +593,7 @@ static int look_at(Tracer *tracer, int which, CodeInfo *info, RunFrame *frame) {
     return see(tracer, cache, which, frame, queue);
 }
 
-/* Python may want to know what was taken. Nobody was told of ends until now: hardly anybody asks. */
+/* Python needs the result of `take`. Ends are watched from the first time that is needed. */
 static int see_ends(Tracer *tracer, CodeInfo *info, PyObject *queue) {
     if (info->callee->wants & WANT_ON_RETURN) return ASK_PYTHON;
     Callee *callee = queue == NULL ? NULL : plan_receiver(tracer, info, Py_TYPE(queue));
@@ -754,7 +612,7 @@ int message_start(Tracer *tracer, CodeInfo *info, RunFrame *frame) {
     return answer == ASK_PYTHON && which == TAKE ? see_ends(tracer, info, frame->localsplus[0]) : answer;
 }
 
-/* It was seen, and Python must look. */
+/* A message function that Python has to handle. */
 static NOT_INLINE int begin_slowly(Tracer *tracer, PyCodeObject *code, int which, RunFrame *frame) {
     CodeInfo *info = plan_find(tracer, code);
     if (info == NULL) return NOT_A_MESSAGE;

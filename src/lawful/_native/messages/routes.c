@@ -1,11 +1,14 @@
-/* What Python has found out about messages in queues, once for many: who reads from a queue, and what messages of a name are
-   between one sender and one reader. */
+/* Two types that Python fills in: who reads from a queue, and the route of a message from one sender to one reader.
+
+   Called by: sources/actors/tasks.py makes them; messages.c and group_calls.c use them.
+   Must match: QueueReader has the attributes of `_Reader` in sources/actors/tasks.py.
+   Compared by: tests/sources/actors/test_message_cache.py. */
 #include "messages/messages.h"
 #include "messages/routes.h"
 
 #include <structmember.h>
 
-/* ---- who reads from a queue -------------------------------------------------------------------------------------------- */
+/* ---- readers of queues -------------------------------------------------------------------------------------------------- */
 
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     QueueReader *self = (QueueReader *)type->tp_alloc(type, 0);
@@ -50,16 +53,16 @@ static void reader_dealloc(QueueReader *self) {
 }
 
 static PyMemberDef reader_members[] = {
-    {"task", T_OBJECT_EX, offsetof(QueueReader, task), 0, "A weak reference to the task that read last, or None."},
-    {"party", T_OBJECT_EX, offsetof(QueueReader, party), 0, "Who that is; None: nobody has read yet."},
-    {"shared", T_BOOL, offsetof(QueueReader, shared), 0, "Do several read?"},
-    {"standard", T_BOOL, offsetof(QueueReader, standard), 0, "Is what is in the queue where asyncio has it?"},
-    {"next", T_BYTE, offsetof(QueueReader, next), 0, "Which is taken next: 1, the first; 2, the last; 0: nobody knows."},
-    {"early_senders", T_OBJECT_EX, offsetof(QueueReader, early_senders), READONLY, "Who sent what lies there, as long as nobody reads it."},
-    {"specs_by_name", T_OBJECT_EX, offsetof(QueueReader, specs_by_name), READONLY, "What a message of a name may be."},
-    {"reported", T_OBJECT_EX, offsetof(QueueReader, reported), READONLY, "What lay there when a second reader came."},
-    {"routes", T_OBJECT_EX, offsetof(QueueReader, routes), READONLY, "What messages are, by their names and their senders."},
-    {"shared_routes", T_OBJECT_EX, offsetof(QueueReader, shared_routes), READONLY, "The same where several read, by their names and who takes them."},
+    {"task", T_OBJECT_EX, offsetof(QueueReader, task), 0, "A weak reference to the last reader, or None."},
+    {"party", T_OBJECT_EX, offsetof(QueueReader, party), 0, "The group of the reader; None: nobody has read yet."},
+    {"shared", T_BOOL, offsetof(QueueReader, shared), 0, "Do several tasks read?"},
+    {"standard", T_BOOL, offsetof(QueueReader, standard), 0, "Is it a queue of asyncio's own classes?"},
+    {"next", T_BYTE, offsetof(QueueReader, next), 0, "Which message is taken next: 1, the first; 2, the last; 0: unknown."},
+    {"early_senders", T_OBJECT_EX, offsetof(QueueReader, early_senders), READONLY, "The senders of messages that wait for a first reader."},
+    {"specs_by_name", T_OBJECT_EX, offsetof(QueueReader, specs_by_name), READONLY, "What messages of a name may be."},
+    {"reported", T_OBJECT_EX, offsetof(QueueReader, reported), READONLY, "Messages that were in the queue when a second reader came."},
+    {"routes", T_OBJECT_EX, offsetof(QueueReader, routes), READONLY, "Routes, by names of messages and senders."},
+    {"shared_routes", T_OBJECT_EX, offsetof(QueueReader, shared_routes), READONLY, "Routes for several readers, by names of messages and readers."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -75,7 +78,7 @@ PyTypeObject QueueReaderType = {
     .tp_members = reader_members,
 };
 
-/* ---- what a message is, from one sender to one reader ------------------------------------------------------------------- */
+/* ---- routes ------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *route_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     static char *names[] = {"headers", "target", "parameters", "steps", "version", NULL};
@@ -111,7 +114,7 @@ PyTypeObject RouteType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lawful._native._core.Route",
     .tp_basicsize = sizeof(Route),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Route(headers, target, parameters, steps=None, version=0)\n--\n\nHow the events of messages begin that one sends to another.",
+    .tp_doc = "Route(headers, target, parameters, steps=None, version=0)\n--\n\nThe headers of a message's events from one sender to one reader, and the steps of laws.",
     .tp_new = route_new,
     .tp_dealloc = (destructor)route_dealloc,
 };

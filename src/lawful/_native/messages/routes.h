@@ -1,4 +1,4 @@
-/* What is known of messages in queues: who reads, and what a message is between two (routes.c). */
+/* Readers of queues, and routes of messages (routes.c). */
 #ifndef LAWFUL_ROUTES_H
 #define LAWFUL_ROUTES_H
 
@@ -7,13 +7,13 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *task;     /* that read last: a weak reference, or None */
-    PyObject *party;    /* or None: nobody has read yet */
-    PyObject *early_senders, *specs_by_name, *reported; /* Python's */
-    PyObject *routes;     /* a dict of dicts of ways, by names of messages and by senders */
-    PyObject *shared_routes;    /* the same, by who takes them, if it is shared */
+    PyObject *task;     /* the last reader: a weak reference, or None */
+    PyObject *party;    /* the group of the reader; None: nobody has read yet */
+    PyObject *early_senders, *specs_by_name, *reported; /* only Python uses these */
+    PyObject *routes;   /* a dict of dicts of routes, by names of messages and by senders */
+    PyObject *shared_routes; /* the same for several readers, by names and by readers */
     char shared;
-    char standard;      /* is a queue as asyncio makes them? */
+    char standard;      /* is it a queue of asyncio's own classes? */
     signed char next;   /* which message is taken next: FIRST, LAST, or UNKNOWN_NEXT */
 } QueueReader;
 
@@ -21,12 +21,12 @@ enum { UNKNOWN_NEXT, FIRST, LAST };
 
 typedef struct {
     PyObject_HEAD
-    PyObject *headers;       /* a tuple of dicts: how the events begin */
-    PyObject *parameters;  /* a tuple: how the view calls the arguments */
-    const void *target;    /* the address of who is called, only compared; NULL: nobody knows */
-    InlineStep *steps;           /* what laws make of it, if it can be judged without an event */
+    PyObject *headers;     /* a tuple of dicts: the first keys of each event */
+    PyObject *parameters;  /* a tuple: the names of the arguments in the view */
+    const void *target;    /* the address of the called object, only compared; NULL: not known */
+    InlineStep *steps;     /* of the laws, or NULL: the message needs its events */
     int step_count;
-    char shared;           /* several read from the queue that it leads to */
+    char shared;           /* several tasks read from its queue */
     unsigned long version; /* of the laws */
 } Route;
 

@@ -91,19 +91,17 @@ class TaskQueues:
         if not messages.groups_of.walks:
             self._new_route = native.Route
         groups = messages.groups_of
-        return native.MessageCache(
-            messages.specs.by_name,
-            self._readers.entries,
-            groups.parties.entries,
-            self._types.entries,
-            self._shapes.entries,
-            NAMES,
-            self._ungrouped.entries,
-            groups.matches,
-            groups.plain_names,
-            messages.group_calls.callers.entries,
-            messages.group_calls.entry_points.entries,
+        tables = (  # in the order of message_cache.h
+            self._readers,
+            groups.parties,
+            self._types,
+            self._shapes,
+            self._ungrouped,
+            messages.group_calls.callers,
+            messages.group_calls.entry_points,
         )
+        entries = tuple(each.entries for each in tables)
+        return native.MessageCache(messages.specs.by_name, entries, NAMES, groups.matches, groups.plain_names)
 
     def _reader(self, queue: Any) -> _Reader:
         reader = self._readers.get(queue)

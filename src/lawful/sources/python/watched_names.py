@@ -119,7 +119,7 @@ def _of_objects(watched: WatchedName) -> bool:
 class WatchedNames:
     """All that some laws name. `main`: the name they may use for the main module, beside `__main__`."""
 
-    def __init__(self, laws: Iterable[Law], main: str | None, more: Want, sampling: Sampling | None = None) -> None:
+    def __init__(self, laws: Iterable[Law], main: str | None, sampling: Sampling | None = None) -> None:
         self.main = main
         self._resolved = ResolvedNames(main)
         self._sampling = sampling
@@ -132,7 +132,7 @@ class WatchedNames:
         others = False  # is there a law about any event that is not content with samples?
         for law in laws:
             sampled = sampling is not None and (sampling.laws is None or any(law is each for each in sampling.laws))
-            if self._add(law, (more & NOTES) | Want.SITE, sampled):
+            if self._add(law, sampled):
                 self.unnamed.append(law)
                 others = others or not sampled
         self.makers: dict[str, int] = {}
@@ -294,7 +294,7 @@ class WatchedNames:
             if self._kind(name) is None:
                 yield group
 
-    def _add(self, law: Law, details: Want, sampled: bool) -> bool:
+    def _add(self, law: Law, sampled: bool) -> bool:
         """Is the law about events of any name?"""
         unnamed = law.watches is None
         for watch in law.watches or ():
@@ -303,7 +303,7 @@ class WatchedNames:
                 continue  # besides what it names, it lets other events pass
             kinds: Iterable[object] = (*_KINDS, _GONE) if keys.get("event") is None else keys["event"] or ()
             wants = union(each for kind, each in _KINDS.items() if kind in kinds)
-            notes = union(each for key, each in _DETAILS.items() if key in keys) | details
+            notes = union(each for key, each in _DETAILS.items() if key in keys) | Want.SITE
             self.gone = self.gone or _GONE in kinds
             self.class_names.update(each for each in keys.get("class") or () if isinstance(each, str))
             every = wants | notes

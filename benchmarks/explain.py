@@ -72,7 +72,7 @@ def measured(program: str, unwind: int, way: str) -> Result:
     """One measurement: the search through all bounds up to an unwinding."""
     from lawful.explain.automata import words
     from lawful.explain.bounds import Range
-    from lawful.explain.learning_run import learn_from
+    from lawful.explain.learning_run import SearchSettings, learn_from
     from lawful.explain.postprocess import picture
     from lawful.explain.settings import ExplainSettings
     from lawful.explain.teacher_setup import teacher_of_target
@@ -83,7 +83,7 @@ def measured(program: str, unwind: int, way: str) -> Result:
     began = spent()
     with ExitStack() as stack:
         teacher, _ = teacher_of_target(file, settings, None, stack, str)
-        done = learn_from(teacher, learner=learner, within=Range(max_unwind=unwind, every=True))  # type: ignore[arg-type]
+        done = learn_from(teacher, SearchSettings(learner=learner, within=Range(max_unwind=unwind, every=True)))  # type: ignore[arg-type]
     seconds = spent() - began
     alphabet, length = teacher.alphabet, done.bounds.word_length
     drawn = picture(done.automaton, alphabet, length=length)

@@ -11,11 +11,11 @@ from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 def executions(teacher: OneRunTeacher, bounds: Bounds) -> Iterator[Execution]:
     """Each word once for the executions that fail and once for those that end well."""
     teacher.bound(bounds)
-    for word in sorted(teacher._known().failing):
+    for word in sorted(teacher._enumerated().failing):
         if len(word) <= bounds.word_length:
             yield Execution(word, True)
     # What is enumerated is blocked: the formula is one of its own.
-    formula = teacher._export(teacher._now().room)
+    formula = teacher._export(teacher._unwinding().room)
     if formula is not None:
         try:
             yield from (Execution(word, False) for word in formula.enumerated(False, bounds.word_length))

@@ -14,7 +14,14 @@ from lawful.explain import postprocess
 from lawful.explain.automata import Automaton, minimise
 from lawful.explain.bounds import OutOfTime, Range
 from lawful.explain.explanation import Explanation
-from lawful.explain.learning_run import LearnerName, explanation, found_nothing, learn_from, nothing_failed_error
+from lawful.explain.learning_run import (
+    LearnerName,
+    SearchSettings,
+    explanation,
+    found_nothing,
+    learn_from,
+    nothing_failed_error,
+)
 from lawful.explain.teacher import (
     Alphabet,
     Answer,
@@ -77,7 +84,9 @@ class Asking(OptionalAnswers):
 
 def explained(learner: LearnerName = "auto", within: Range = Range(), ends: bool = False) -> Explanation:  # noqa: B008
     return explanation(
-        learn_from(ExecutionsTeacher(Toy("abc", sorting)), learner=learner, within=within), "toy", ends=ends
+        learn_from(ExecutionsTeacher(Toy("abc", sorting)), SearchSettings(learner=learner, within=within)),
+        "toy",
+        ends=ends,
     )
 
 
@@ -125,7 +134,8 @@ def test_random_programs_with_every_learner(seed: int, learner: LearnerName) -> 
     runs.append(((0,), True))
     bounds = Range(unwind=1, word_length=6)
     found = explanation(
-        learn_from(ExecutionsTeacher(Toy("ab", lambda unwind: runs)), learner=learner, within=bounds), "toy"
+        learn_from(ExecutionsTeacher(Toy("ab", lambda unwind: runs)), SearchSettings(learner=learner, within=bounds)),
+        "toy",
     )
     failing = {(*word, 2) for word, failed in runs if failed}
     for word, failed in runs:
@@ -150,7 +160,8 @@ def test_every_search_ends_with_all_failures_within_its_bounds(seed: int) -> Non
     bounds = set()
     for learner in learners:
         done = learn_from(
-            ExecutionsTeacher(Toy("abc", program)), learner=learner, within=Range(max_unwind=3, max_word_length=14)
+            ExecutionsTeacher(Toy("abc", program)),
+            SearchSettings(learner=learner, within=Range(max_unwind=3, max_word_length=14)),
         )
         if found_nothing(done):
             bounds.add(None)
@@ -175,7 +186,7 @@ def test_a_teacher_that_only_answers() -> None:
 class Sparing(Asking):
     """One that lists no executions, but knows where those come through that do not fail."""
 
-    def spared(self, automaton: Automaton) -> frozenset[int]:
+    def passing_states(self, automaton: Automaton) -> frozenset[int]:
         passing = Automaton.from_words(self._knowing.passes(), self.alphabet.labels)
         return frozenset(postprocess.visited(automaton, passing))
 
@@ -193,7 +204,7 @@ def test_learners_that_there_are_not() -> None:
 
 def test_words_need_a_teacher_that_knows_them() -> None:
     with pytest.raises(LawfulError) as caught:
-        learn_from(Asking(Toy("abc", sorting)), learner="words")
+        learn_from(Asking(Toy("abc", sorting)), SearchSettings(learner="words"))
     assert caught.value.slug == "explain-learner"
 
 
@@ -247,7 +258,7 @@ def test_limits_that_were_reached_are_named() -> None:
 
 def test_nothing_fails() -> None:
     within = Range(max_unwind=2, max_word_length=9)
-    done = learn_from(ExecutionsTeacher(Toy("ab", lambda unwind: [((0,), False)])), within=within)
+    done = learn_from(ExecutionsTeacher(Toy("ab", lambda unwind: [((0,), False)])), SearchSettings(within=within))
     assert found_nothing(done)
     error = nothing_failed_error(done, within, "toy")
     assert error.slug == "explain-unreachable"
@@ -256,7 +267,7 @@ def test_nothing_fails() -> None:
 
 def test_nothing_failed_before_a_limit() -> None:
     teacher = ExecutionsTeacher(Toy("ab", lambda unwind: [((0,), False), ((1,), True)]), Limits(paths=1))
-    done = learn_from(teacher, within=Range(unwind=1))
+    done = learn_from(teacher, SearchSettings(within=Range(unwind=1)))
     error = nothing_failed_error(done, Range(unwind=1), "toy")
     assert error.message.count("stopped after 1 paths") == 1 and "--max-paths" in str(error.hint)
 
@@ -287,9 +298,11 @@ def test_the_watcher_hears_how_it_goes() -> None:
     heard: list[tuple[Bounds, int, int]] = []
     learn_from(
         ExecutionsTeacher(Toy("abc", sorting)),
-        learner="table",
-        within=Range(unwind=1, word_length=3),
-        watcher=lambda bounds, states, asked: heard.append((bounds, states, asked)),
+        SearchSettings(
+            learner="table",
+            within=Range(unwind=1, word_length=3),
+            watcher=lambda bounds, states, asked: heard.append((bounds, states, asked)),
+        ),
     )
     assert [bounds for bounds, _, _ in heard] == [Bounds(1, 3)] * 2
     assert heard[0][1:] == (0, 0) and heard[1][1] == 5 and heard[1][2] > 0
@@ -308,11 +321,11 @@ class Leaving(Toy):
 
 
 def test_executions_that_were_left_out_may_save_any_state() -> None:
-    seen = explanation(learn_from(ExecutionsTeacher(Leaving(False)), within=Range(unwind=2)), "toy")
+    seen = explanation(learn_from(ExecutionsTeacher(Leaving(False)), SearchSettings(within=Range(unwind=2))), "toy")
     assert seen.picture.doomed_reading == seen.to_json()["doomed_reading"] == "program"
     assert set(seen.picture.doomed) > set(seen.picture.accepting)
     left = Leaving(True, "1 execution did not end", "never seen: c")
-    less = explanation(learn_from(ExecutionsTeacher(left), within=Range(unwind=2)), "toy")
+    less = explanation(learn_from(ExecutionsTeacher(left), SearchSettings(within=Range(unwind=2))), "toy")
     assert less.picture.doomed_reading == less.to_json()["doomed_reading"] == "paper"
     assert less.picture.doomed == less.picture.accepting
     assert less.warnings[0] == "1 execution did not end" and not any("never seen" in each for each in less.warnings)
@@ -320,12 +333,12 @@ def test_executions_that_were_left_out_may_save_any_state() -> None:
 
 def test_a_limit_leaves_executions_out() -> None:
     teacher = ExecutionsTeacher(Toy("abc", sorting), Limits(words=3))
-    found = explanation(learn_from(teacher, within=Range(unwind=2)), "toy")
+    found = explanation(learn_from(teacher, SearchSettings(within=Range(unwind=2))), "toy")
     assert found.reached and found.picture.doomed_reading == "paper"
 
 
 def test_who_only_answers_reads_as_the_paper_does() -> None:
-    found = explanation(learn_from(Asking(Toy("abc", sorting)), within=Range(unwind=2)), "toy")
+    found = explanation(learn_from(Asking(Toy("abc", sorting)), SearchSettings(within=Range(unwind=2))), "toy")
     assert found.picture.doomed_reading == "paper" and found.picture.doomed == found.picture.accepting
 
 
@@ -335,7 +348,9 @@ def test_failures_are_told_by_exception_and_line() -> None:
             for word, error, line in (((0, 2), "KeyError", 3), ((1, 2), "KeyError", 5), ((0, 1, 2), "ValueError", 5)):
                 yield Execution(word, True, f"f({line})", (*[None] * (len(word) - 1), ("toy.py", line)), error)
 
-    found = explanation(learn_from(ExecutionsTeacher(Raising("ab", sorting)), within=Range(unwind=1)), "toy")
+    found = explanation(
+        learn_from(ExecutionsTeacher(Raising("ab", sorting)), SearchSettings(within=Range(unwind=1))), "toy"
+    )
     told = {(each.error, each.line, each.words) for each in found.failures}
     assert told == {("KeyError", 3, 1), ("KeyError", 5, 1), ("ValueError", 5, 1)}
     assert {each["error"] for each in found.to_json()["failures"]} == {"KeyError", "ValueError"}

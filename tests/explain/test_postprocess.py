@@ -62,8 +62,8 @@ def test_doomed_states_are_met_by_no_passing_execution(seed: int) -> None:
         prefixes = [word[:n] for word in passing for n in range(len(word) + 1)]
         if not any(automaton.state(prefix) == state for prefix in prefixes):
             expected.add(state)
-    spared = postprocess.visited(automaton, Automaton.from_words(passing, "abe"))
-    assert postprocess.doomed(automaton, spared) == expected
+    passing_states = postprocess.visited(automaton, Automaton.from_words(passing, "abe"))
+    assert postprocess.doomed(automaton, passing_states) == expected
 
 
 @pytest.mark.parametrize("seed", range(80))

@@ -18,7 +18,7 @@ from explain.teachers.c.requirements import needs_cbmc
 from explain.toys import Toy
 from lawful.explain.automata import words
 from lawful.explain.bounds import Range
-from lawful.explain.learning_run import explanation, learn_from
+from lawful.explain.learning_run import SearchSettings, explanation, learn_from
 from lawful.explain.teacher import Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
@@ -277,7 +277,7 @@ def test_ctrl_c_in_the_very_first_run_gives_what_was_seen_by_then(learner: str) 
         raise KeyboardInterrupt
 
     teacher = ExecutionsTeacher(Toy("ab", program))
-    done = learn_from(teacher, learner=learner, within=Range(unwind=2))  # type: ignore[arg-type]
+    done = learn_from(teacher, SearchSettings(learner=learner, within=Range(unwind=2)))  # type: ignore[arg-type]
     assert list(words(done.automaton, 9)) == [(0, 1, 2)]
     found = explanation(done, "toy")
     assert found.interrupted and not found.complete and not found.converged

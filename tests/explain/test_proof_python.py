@@ -21,7 +21,7 @@ from lawful.explain.lstar import TableLearner, ThreeValuedLearner, TreeLearner
 from lawful.explain.teacher import Alphabet, Basis, Bounds
 from lawful.explain.teachers.executions import ExecutionsTeacher
 from lawful.explain.teachers.python.execution_source import PythonSource
-from lawful.explain.teachers.python.options import WordExample as Exploring
+from lawful.explain.teachers.python.options import ExplorationWay as Exploring
 
 Inputs = Callable[[int, dict[str, Any]], Iterable[tuple[Any, ...]]]
 

@@ -50,7 +50,7 @@ def test_a_revision_is_written_elsewhere(project: Path) -> None:
     (project / "untracked.txt").write_text("x")
     git(project, "add", "untracked.txt")
     before = snapshot(project)
-    with revisions.opened("HEAD~1", str(project)) as old, revisions.opened("HEAD", str(project)) as new:
+    with revisions.open_version("HEAD~1", str(project)) as old, revisions.open_version("HEAD", str(project)) as new:
         assert (Path(old.folder) / "sub" / "a.py").read_text() == "old = 1\n"
         assert (Path(new.folder) / "sub" / "a.py").read_text() == "new = 2\n"
         assert (Path(old.folder) / "secret.txt").exists(), "what is left out of archives is part of the program"
@@ -63,12 +63,12 @@ def test_a_revision_is_written_elsewhere(project: Path) -> None:
 
 
 def test_the_folder_one_is_in_is_kept(project: Path) -> None:
-    with revisions.opened("HEAD~1", str(project / "sub")) as old:
+    with revisions.open_version("HEAD~1", str(project / "sub")) as old:
         assert sorted(os.listdir(old.folder)) == ["a.py"]
 
 
 def test_a_folder_that_a_revision_does_not_have(project: Path) -> None:
-    with pytest.raises(LawfulError) as caught, revisions.opened("HEAD~1", str(project / "later")):
+    with pytest.raises(LawfulError) as caught, revisions.open_version("HEAD~1", str(project / "later")):
         pass
     assert caught.value.slug == "revision-not-found" and "later" in caught.value.message
 
@@ -76,24 +76,24 @@ def test_a_folder_that_a_revision_does_not_have(project: Path) -> None:
 def test_settings_of_a_hook_do_not_lead_astray(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", str(project / "nowhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(project / "index"))
-    with revisions.opened("HEAD~1", str(project)) as old:
+    with revisions.open_version("HEAD~1", str(project)) as old:
         assert (Path(old.folder) / "sub" / "a.py").read_text() == "old = 1\n"
     assert not (project / "index").exists()
 
 
 def test_a_folder_is_taken_as_it_is(project: Path) -> None:
     (project / "sub" / "a.py").write_text("changed = 3\n")
-    with revisions.opened(".", str(project / "sub")) as now:
+    with revisions.open_version(".", str(project / "sub")) as now:
         assert (Path(now.folder) / "a.py").read_text() == "changed = 3\n"
         assert now.shown(f"{now.folder}/a.py") == f"{now.folder}/a.py"
-    with revisions.opened(str(project / "later"), str(project)) as other:
+    with revisions.open_version(str(project / "later"), str(project)) as other:
         assert other.folder == str(project / "later")
     assert (project / "sub" / "a.py").exists() and (project / "later").exists()
 
 
 @pytest.mark.parametrize("name", ["nowhere", "", "--help", "-x", "HEAD~99", "HEAD:sub", "a\0b"])
 def test_what_is_neither(project: Path, name: str) -> None:
-    with pytest.raises(LawfulError) as caught, revisions.opened(name, str(project)):
+    with pytest.raises(LawfulError) as caught, revisions.open_version(name, str(project)):
         pass
     assert caught.value.slug == "revision-not-found"
 
@@ -101,52 +101,52 @@ def test_what_is_neither(project: Path, name: str) -> None:
 def test_a_folder_outside_of_any_repository(tmp_path: Path) -> None:
     (tmp_path / "v1").mkdir()
     assert not revisions.is_revision("v1", str(tmp_path))
-    with revisions.opened("v1", str(tmp_path)) as version:
+    with revisions.open_version("v1", str(tmp_path)) as version:
         assert version.folder == str(tmp_path / "v1")
 
 
 def test_without_git_folders_still_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "v1").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with revisions.opened("v1", str(tmp_path)) as version:
+    with revisions.open_version("v1", str(tmp_path)) as version:
         assert version.folder == str(tmp_path / "v1")
-    with pytest.raises(LawfulError) as caught, revisions.opened("HEAD", str(tmp_path)):
+    with pytest.raises(LawfulError) as caught, revisions.open_version("HEAD", str(tmp_path)):
         pass
     assert caught.value.slug == "revision-not-found" and "git" in str(caught.value.hint)
 
 
 def test_outside_of_a_repository_git_says_so(tmp_path: Path) -> None:
-    with pytest.raises(LawfulError) as caught, revisions.opened("HEAD", str(tmp_path)):
+    with pytest.raises(LawfulError) as caught, revisions.open_version("HEAD", str(tmp_path)):
         pass
     assert "not a git repository" in str(caught.value.hint)
 
 
 def test_a_whole_path_is_found_in_each_version(project: Path) -> None:
-    with revisions.opened("HEAD~1", str(project)) as old, revisions.opened(".", str(project)) as new:
+    with revisions.open_version("HEAD~1", str(project)) as old, revisions.open_version(".", str(project)) as new:
         target = f"{project}/sub/a.py:f"
-        assert revisions.in_versions(target, [old, new], str(project)) == "sub/a.py:f"
-        assert revisions.in_versions(f"{project}/sub/a.py::f", [old, new], str(project)) == "sub/a.py::f"
-        assert revisions.in_versions(f"{project}/sub/a.c", [old, new], str(project)) == "sub/a.c"
+        assert revisions.relative_target(target, [old, new], str(project)) == "sub/a.py:f"
+        assert revisions.relative_target(f"{project}/sub/a.py::f", [old, new], str(project)) == "sub/a.py::f"
+        assert revisions.relative_target(f"{project}/sub/a.c", [old, new], str(project)) == "sub/a.c"
         for same in ("sub/a.py:f", "sub.a:f", "sub/a.py::f"):
-            assert revisions.in_versions(same, [old, new], str(project)) == same
-            revisions.look_for(same, [old, new])
+            assert revisions.relative_target(same, [old, new], str(project)) == same
+            revisions.check_target_exists(same, [old, new])
         with pytest.raises(LawfulError) as caught:
-            revisions.in_versions(f"{project.parent}/x.py:f", [old, new], str(project))
+            revisions.relative_target(f"{project.parent}/x.py:f", [old, new], str(project))
         assert caught.value.slug == "explain-target" and "outside" in caught.value.message
 
 
 def test_a_whole_path_from_a_folder_below(project: Path) -> None:
     below = project / "sub"
-    with revisions.opened("HEAD~1", str(below)) as old, revisions.opened("HEAD", str(below)) as new:
-        target = revisions.in_versions(f"{project}/.gitattributes.py:f", [old, new], str(below))
+    with revisions.open_version("HEAD~1", str(below)) as old, revisions.open_version("HEAD", str(below)) as new:
+        target = revisions.relative_target(f"{project}/.gitattributes.py:f", [old, new], str(below))
         assert target == "../.gitattributes.py:f"
 
 
 def test_what_a_version_has_not(project: Path) -> None:
-    with revisions.opened("HEAD~1", str(project)) as old, revisions.opened("HEAD", str(project)) as new:
+    with revisions.open_version("HEAD~1", str(project)) as old, revisions.open_version("HEAD", str(project)) as new:
         for target in ("later/b.py:f", "later.b:f"):
             with pytest.raises(LawfulError) as caught:
-                revisions.look_for(target, [old, new])
+                revisions.check_target_exists(target, [old, new])
             assert caught.value.slug == "explain-target" and "HEAD~1" in caught.value.message
 
 
@@ -155,11 +155,11 @@ def test_a_file_that_versions_share(project: Path) -> None:
     (project / "linked.py").symlink_to(project / "common.py")
     git(project, "add", ".")
     git(project, "commit", "--quiet", "-m", "three")
-    with revisions.opened("HEAD", str(project)) as old, revisions.opened(".", str(project)) as new:
+    with revisions.open_version("HEAD", str(project)) as old, revisions.open_version(".", str(project)) as new:
         with pytest.raises(LawfulError) as caught:
-            revisions.look_for("linked.py:f", [old, new])
+            revisions.check_target_exists("linked.py:f", [old, new])
         assert "outside of HEAD" in caught.value.message
-    with revisions.opened("sub", str(project)) as one, revisions.opened("later", str(project)) as other:
+    with revisions.open_version("sub", str(project)) as one, revisions.open_version("later", str(project)) as other:
         with pytest.raises(LawfulError) as caught:
-            revisions.look_for("../common.py:f", [one, other])
+            revisions.check_target_exists("../common.py:f", [one, other])
         assert "the same" in caught.value.message

@@ -14,10 +14,10 @@ from lawful.explain.automata import words
 from lawful.explain.bounds import Range
 from lawful.explain.compared_program import ComparedProgram, FixedEndings, ObservedEndings
 from lawful.explain.comparison import Comparison, Side
-from lawful.explain.learning_run import LearnerName, relative_to_cwd
+from lawful.explain.learning_run import LearnerName, SearchSettings, relative_to_cwd
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Event, Execution, Limits, Report, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
-from lawful.explain.version_comparison import ComparisonSettings, diff, merge
+from lawful.explain.version_comparison import diff, merge
 
 
 def always(*runs: str) -> ToyRuns:
@@ -51,7 +51,7 @@ def compared(
     learner: LearnerName = "auto",
 ) -> Comparison:
     teachers = [shown(Toy(letters, old), "old/"), shown(Toy(new_letters or letters, new), "new/")]
-    return diff(("OLD", "NEW"), teachers, target="f", how=ComparisonSettings(learner=learner))
+    return diff(("OLD", "NEW"), teachers, target="f", how=SearchSettings(learner=learner))
 
 
 def test_both_sides_of_a_difference() -> None:
@@ -129,7 +129,7 @@ def test_where_nothing_differs_all_bounds_were_tried() -> None:
 def test_every_bound_is_tried_if_asked() -> None:
     teachers = [shown(Toy("a", turns(1))), shown(Toy("a", turns(2)))]
     assert diff(("OLD", "NEW"), teachers).bounds.unwind == 1
-    found = diff(("OLD", "NEW"), teachers, how=ComparisonSettings(within=Range(max_unwind=3, every=True)))
+    found = diff(("OLD", "NEW"), teachers, how=SearchSettings(within=Range(max_unwind=3, every=True)))
     assert found.bounds.unwind == 3 and spelled(found, found.side("only_old")) == {"a!"}
 
 
@@ -148,7 +148,7 @@ def test_out_of_time_after_some_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     teachers = [shown(Toy("a", slow)), shown(Toy("a", always("a!")))]
-    found = diff(("OLD", "NEW"), teachers, how=ComparisonSettings(seconds=15))
+    found = diff(("OLD", "NEW"), teachers, how=SearchSettings(seconds=15))
     assert found.same and not found.complete and found.bounds.unwind == 1
     assert found.reached == ("stopped after 15 seconds, before unwinding 2 could be compared",)
 
@@ -164,7 +164,7 @@ def test_random_versions_by_their_words(seed: int, learner: LearnerName) -> None
 
     old, new = some(), some()
     teachers = [shown(Toy("ab", always(*runs))) for runs in (old, new)]
-    how = ComparisonSettings(learner=learner, within=Range(unwind=1, word_length=6))
+    how = SearchSettings(learner=learner, within=Range(unwind=1, word_length=6))
     found = diff(("OLD", "NEW"), teachers, how=how)
     fails_old, fails_new = ({run for run in runs if run.endswith("!")} for runs in (old, new))
     assert spelled(found, found.side("only_old")) == fails_old - fails_new
@@ -208,7 +208,7 @@ def test_a_merge_that_brings_back_what_was_removed() -> None:
 def test_out_of_time_cannot_be_compared() -> None:
     teachers = [shown(Toy("ab", always("a!"))) for _ in range(2)]
     with pytest.raises(LawfulError) as caught:
-        diff(("OLD", "NEW"), teachers, how=ComparisonSettings(seconds=0))
+        diff(("OLD", "NEW"), teachers, how=SearchSettings(seconds=0))
     assert caught.value.slug == "explain-time"
 
 
@@ -331,7 +331,7 @@ def test_random_versions_by_their_words_and_ends(seed: int, learner: LearnerName
 
     old, new = some(), some()
     new = old[::-1] if seed % 5 == 0 else new
-    how = ComparisonSettings(learner=learner, within=Range(unwind=1))
+    how = SearchSettings(learner=learner, within=Range(unwind=1))
     found = diff(("OLD", "NEW"), [ending(old), ending(new)], how=how)
     assert ended(found, "only_old") == set(old) - set(new)
     assert ended(found, "only_new") == set(new) - set(old)
@@ -339,7 +339,7 @@ def test_random_versions_by_their_words_and_ends(seed: int, learner: LearnerName
 
 
 def test_a_word_that_is_too_long_with_its_end_is_told() -> None:
-    how = ComparisonSettings(within=Range(unwind=1, word_length=2))
+    how = SearchSettings(within=Range(unwind=1, word_length=2))
     found = diff(("OLD", "NEW"), [ending(["a", "ab"]), ending(["a", "b", "ba!K"])], how=how)
     assert ended(found, "only_new") == {"b"} and found.side("only_old").empty
     assert "OLD: words that end well after 2 events are left out, e.g. that of f(ab)" in found.warnings
@@ -376,9 +376,9 @@ def test_a_version_that_ends_nowhere() -> None:
 
 
 def test_one_version_is_slow_and_the_other_is_not() -> None:
-    found = diff(("OLD", "NEW"), [ending(["a"]), cut(["a"], (0,))], how=ComparisonSettings(within=Range(unwind=1)))
+    found = diff(("OLD", "NEW"), [ending(["a"]), cut(["a"], (0,))], how=SearchSettings(within=Range(unwind=1)))
     assert found.same and found.verdict == "undecided" and "did not end in their time" in found.doubts[0]
-    both = diff(("OLD", "NEW"), [cut(["a"], (0,)), cut(["a"], (0,))], how=ComparisonSettings(within=Range(unwind=1)))
+    both = diff(("OLD", "NEW"), [cut(["a"], (0,)), cut(["a"], (0,))], how=SearchSettings(within=Range(unwind=1)))
     assert both.verdict == "same" and not both.complete
 
 
@@ -397,7 +397,7 @@ def test_certain_differences_hold_whatever_was_cut_off(seed: int) -> None:
         begun = [tuple("ab".index(letter) for letter in run[: chance.randrange(len(run) + 1)]) for run in gone]
         left = [run for run in runs if run not in gone]
         versions.append(cut(left, *sorted(set(begun)), slow=len(gone)) if gone else ending(runs))
-    found = diff(("OLD", "NEW"), versions, how=ComparisonSettings(within=Range(unwind=1)))
+    found = diff(("OLD", "NEW"), versions, how=SearchSettings(within=Range(unwind=1)))
     old, new = whole
     for key, has, lacks in (("only_old", old, new), ("only_new", new, old)):
         for way in found.side(key).ways:

@@ -1,4 +1,4 @@
-"""Messages of processes that see only a part of them: the first process, which sees all, judges them before they go."""
+"""Processes that see only some messages have the first process, which sees all, judge these before they go out."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _UNJUDGED = "messages of other processes went out without being judged: the firs
 
 
 class RemoteJudge:
-    """In a process that sees a part: raises what the first process has against a message."""
+    """In a process that sees some messages: asks the first process, and raises what it finds."""
 
     def __init__(self, live: LawRun, folder: Callable[[], str]) -> None:
         self._live = live
         self._folder = folder
-        self._stopped: set[int] = set()  # threads that were told so
+        self._stopped: set[int] = set()  # threads in which `Stop` was raised
 
     def ask(self, batch: list[Event]) -> list[Event]:
         """Have the messages among these events judged; the rest of them."""
@@ -37,7 +37,7 @@ class RemoteJudge:
             if self._live.on_violation == "raise":
                 raise Violation(finding)
             me = get_ident()
-            if me not in self._stopped:  # it may have to send something on its way out
+            if me not in self._stopped:  # it may have to send messages while it ends
                 self._stopped.add(me)
                 raise Stop(finding)
         return [event for event in batch if not _is_message(event)]
@@ -61,9 +61,9 @@ class RemoteJudgeServer:
             return broken.finding.to_json()
         except Stop as broken:
             self._stopping = broken.finding
-        except Exception as error:  # the thread must go on: others wait for it
+        except Exception as error:  # the thread must go on: other clients wait
             self._live.fail(error)
-        # `deliver` says it to each thread once, and here it is always the same one.
+        # `deliver` raises it once in each thread, and this is always the same thread.
         return None if self._stopping is None else self._stopping.to_json()
 
 

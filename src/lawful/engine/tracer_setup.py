@@ -86,7 +86,7 @@ class Lookout:
             at_once=settings.at_once,
             judged=settings.judge or settings.refers,
         )
-        messages.passport, messages.serve = passport, serve
+        messages.join_token, messages.serve = passport, serve
         return messages
 
     def recorder(self, write: Callable[[list[Event]], None]) -> Tracer:

@@ -17,6 +17,7 @@ from lawful.explain.comparison import Comparison
 from lawful.explain.explanation import Explanation
 from lawful.explain.learning_run import (
     LearningRun,
+    SearchSettings,
     SearchWatcher,
     explanation,
     found_nothing,
@@ -26,7 +27,7 @@ from lawful.explain.learning_run import (
 )
 from lawful.explain.settings import ExplainSettings, with_changes
 from lawful.explain.targets import Function
-from lawful.explain.version_comparison import ComparisonSettings, errors_name_version
+from lawful.explain.version_comparison import errors_name_version
 
 _MANY_EVENTS = 1000  # in a comparison no event is left out for the sake of a picture: it would be missed in one version
 
@@ -50,7 +51,7 @@ def explain(
     settings = with_changes(settings, changes)
     name = _name(target, traces)
     with ExitStack() as stack:
-        stack.enter_context(_files_as_known())
+        stack.enter_context(_errors_name_known_files())
         if target is not None:
             teacher, naming = teacher_setup.teacher_of_target(target, settings, folder, stack, relative_to_cwd)
         elif len(traces) == 2:
@@ -58,18 +59,11 @@ def explain(
         else:
             hint = "a target, or a failing and a passing trace: --traces FAILING PASSING"
             raise LawfulError("usage", "there is no target", hint=hint)
-        done = learn_from(
-            teacher,
-            learner=settings.learner,
-            within=settings.within,
-            seconds=settings.limits.seconds,
-            watcher=watcher,
-            naming=naming,
-        )
+        done = learn_from(teacher, _search_settings(settings, watcher), naming)
         if found_nothing(done):
             raise nothing_failed_error(done, settings.within, name)
         found = explanation(done, name, ends=settings.ends)
-        return replace(found, warnings=(*_about_events(done, found, settings.events), *found.warnings))
+        return replace(found, warnings=(*_event_warnings(done, found, settings.events), *found.warnings))
 
 
 def diff(
@@ -116,7 +110,7 @@ def _compare(
     settings: ExplainSettings,
 ) -> Comparison:
     settings = replace(settings, most_events=settings.most_events or _MANY_EVENTS)
-    how = ComparisonSettings(settings.learner, settings.within, settings.limits.seconds, watcher)
+    how = _search_settings(settings, watcher)
     with ExitStack() as stack:
         programs, warnings = _versions(stack, versions, target, settings, folder)
         names = [_name(version, ()) for version in versions]
@@ -124,7 +118,11 @@ def _compare(
         return replace(found, warnings=(*warnings, *found.warnings))
 
 
-def _about_events(done: LearningRun, found: Explanation, patterns: Sequence[str]) -> tuple[str, ...]:
+def _search_settings(settings: ExplainSettings, watcher: SearchWatcher) -> SearchSettings:
+    return SearchSettings(settings.learner, settings.within, settings.limits.seconds, watcher)
+
+
+def _event_warnings(done: LearningRun, found: Explanation, patterns: Sequence[str]) -> tuple[str, ...]:
     """What is to be said where the picture shows nothing but the error, since it has no events."""
     own = found.alphabet.events[:-1]
     if not own:
@@ -154,32 +152,32 @@ def _versions(
     folder: str | None,
 ) -> tuple[list[ComparedProgram], list[str]]:
     """The versions, as programs, and what is to be said of them."""
-    known = stack.enter_context(_files_as_known())
+    known = stack.enter_context(_errors_name_known_files())
     shown = [_name(name, ()) for name in names]
     open_program = partial(teacher_setup.compared_program, stack=stack)
     if target is None:
-        targets = [_checked(name, folder) for name in names]
+        targets = [_refuse_bare_revision(name, folder) for name in names]
         ways = [partial(open_program, each, folder=folder, shown=relative_to_cwd) for each in targets]
-        return _opened_alike(ways, shown, settings), []
+        return _open_with_same_events(ways, shown, settings), []
     versions = []
     for name in names:
         if not isinstance(name, str):
             raise LawfulError("usage", "with a target, versions are git revisions or folders")
-        versions.append(stack.enter_context(revisions.opened(name, folder)))
+        versions.append(stack.enter_context(revisions.open_version(name, folder)))
         if versions[-1].taken_out:
             known[versions[-1].folder] = f"{name}:"
-    target = revisions.in_versions(target, versions, folder)
-    revisions.look_for(target, versions)
+    target = revisions.relative_target(target, versions, folder)
+    revisions.check_target_exists(target, versions)
     if settings.error is not None and _LINE.search(settings.error):
-        settings = replace(settings, error=revisions.in_versions(settings.error, versions, folder))
+        settings = replace(settings, error=revisions.relative_target(settings.error, versions, folder))
     if isinstance(settings.inputs, str):
         settings = replace(settings, inputs=_inputs_here(settings.inputs, folder))
     changed = revisions.not_committed(versions, folder)
     ways = [partial(open_program, target, folder=each.folder, shown=each.shown) for each in versions]
-    return _opened_alike(ways, shown, settings), [] if changed is None else [changed]
+    return _open_with_same_events(ways, shown, settings), [] if changed is None else [changed]
 
 
-def _opened_alike(
+def _open_with_same_events(
     ways: Sequence[Callable[..., ComparedProgram]], names: Sequence[str], settings: ExplainSettings
 ) -> list[ComparedProgram]:
     """Opens versions so that an event of one version is an event in each. Otherwise it would seem to be missing.
@@ -214,7 +212,7 @@ def _inputs_here(inputs: str, folder: str | None) -> str:
 
 
 @contextmanager
-def _files_as_known() -> Iterator[dict[str, str]]:
+def _errors_name_known_files() -> Iterator[dict[str, str]]:
     """Errors name files as the user does: from the current folder, or as files of a revision, whose copy will be gone.
 
     More folders can be added, each with what stands for it."""
@@ -232,7 +230,7 @@ def _files_as_known() -> Iterator[dict[str, str]]:
         raise
 
 
-def _checked(name: str | Function, folder: str | None) -> str | Function:
+def _refuse_bare_revision(name: str | Function, folder: str | None) -> str | Function:
     """Refuses revisions without a target."""
     if isinstance(name, str) and ":" not in name and revisions.is_revision(name, folder):
         raise LawfulError(

@@ -29,6 +29,16 @@ SearchWatcher = Callable[[Bounds, int, int], None]
 """Called with the bounds being learned with, the states of the last automaton, and the questions asked so far."""
 
 
+@dataclass(frozen=True)
+class SearchSettings:
+    """How automata are learned: with which learner, within which bounds, and for how long."""
+
+    learner: LearnerName = "auto"
+    within: Range = Range()  # noqa: RUF009 - it cannot be changed
+    seconds: float | None = None
+    watcher: SearchWatcher = lambda bounds, states, asked: None
+
+
 Naming = Callable[[str], str]
 """How a file is called in a report."""
 
@@ -84,14 +94,14 @@ class LearningRun:
         self.teacher.bound(bounds)
         return self.teacher
 
-    def spared(self, step: Step) -> AbstractSet[int] | None:
+    def passing_states(self, step: Step) -> AbstractSet[int] | None:
         """The states of a step's automaton that executions come through which do not fail, where that is known.
 
         It is not where executions were cut off or left out: one of them may come through any state and not fail.
         Executions as long as any that were looked at count: a longer one through a state saves it from its doom."""
         if step.report.partial:
             return None
-        return self.at(Bounds(step.bounds.unwind, self.search.last_length)).spared(step.automaton)
+        return self.at(Bounds(step.bounds.unwind, self.search.last_length)).passing_states(step.automaton)
 
     def find(self, word: Word, bounds: Bounds | None = None) -> Execution | None:
         """An execution with this word, within the bounds of the result or others."""
@@ -104,25 +114,21 @@ class LearningRun:
 
 def learn_from(
     teacher: Teacher,
-    *,
-    learner: LearnerName = "auto",
-    within: Range = Range(),  # noqa: B008 - it cannot be changed
-    seconds: float | None = None,
-    watcher: SearchWatcher = lambda bounds, states, asked: None,
+    how: SearchSettings = SearchSettings(),  # noqa: B008 - it cannot be changed
     naming: Naming = relative_to_cwd,
 ) -> LearningRun:
     """Learns from a teacher, with the bounds that are given or found. `naming` is how files are shown."""
     started = time.monotonic()
-    chosen = _learner_name(learner, teacher)
+    chosen = _learner_name(how.learner, teacher)
     algorithm = None if chosen == "words" else _make_learner(chosen)
     if chosen == "dont-care":
         teacher.trap = False  # words that no execution has are free
     states = 0
 
-    def told(bounds: Bounds, automaton: Automaton | None) -> None:
+    def on_progress(bounds: Bounds, automaton: Automaton | None) -> None:
         nonlocal states
         states = states if automaton is None else len(automaton)
-        watcher(bounds, states, _asked(teacher, algorithm).membership)
+        how.watcher(bounds, states, _asked(teacher, algorithm).membership)
 
     def learn(teacher: Teacher) -> Automaton:
         nonlocal chosen, algorithm
@@ -136,16 +142,16 @@ def learn_from(
         return algorithm.learn(teacher, progress=conjectured)
 
     def conjectured(automaton: Automaton, counts: Counts) -> None:
-        if seconds is not None and time.monotonic() - started > seconds:
+        if how.seconds is not None and time.monotonic() - started > how.seconds:
             raise OutOfTime
 
     search = learn_up_to_bound(
         teacher,
         learn,
-        within,
+        how.within,
         best=lambda: (None if algorithm is None else algorithm.best) or teacher.so_far(),
-        seconds=seconds,
-        progress=told,
+        seconds=how.seconds,
+        progress=on_progress,
     )
     return LearningRun(teacher, search, _asked(teacher, algorithm), chosen, time.monotonic() - started, naming)
 
@@ -229,7 +235,7 @@ def nothing_failed_error(run: LearningRun, within: Range, target: str) -> Lawful
     """Nothing failed: that is an answer, but nothing that could be drawn."""
     report = run.teacher.report
     unwind, length = within.unwinds()[-1], within.lengths(1)[-1]
-    told = dict.fromkeys((*report.reached, *run.search.reached, *report.shown_warnings()))
+    reasons = dict.fromkeys((*report.reached, *run.search.reached, *report.shown_warnings()))
     hint = "larger bounds: --max-unwind, --max-word-length; another error: --error; all it does: --explain-end"
     if report.slow:
         hint = "executions were cut off before they failed: allow each more time with --execution-seconds"
@@ -241,7 +247,7 @@ def nothing_failed_error(run: LearningRun, within: Range, target: str) -> Lawful
     return LawfulError(
         "explain-unreachable",
         f"no execution within the bounds ends in {run.teacher.alphabet.labels[-1]!r}: unwinding up to {unwind}, "
-        f"words up to {length} events" + "".join(f"; {each}" for each in told),
+        f"words up to {length} events" + "".join(f"; {each}" for each in reasons),
         where=target,
         hint=hint,
     )
@@ -283,12 +289,14 @@ def _asked(teacher: Teacher, algorithm: AutomatonLearner | None) -> Counts:
 
 def _drawn(run: LearningRun, step: Step, ends: bool) -> Picture:
     """The picture with an execution for each edge."""
-    spared = None if ends else run.spared(step)
+    passing_states = None if ends else run.passing_states(step)
 
     def find(word: Word) -> Execution | None:
         return run.find(word, step.bounds)
 
-    return picture(step.automaton, run.alphabet, length=step.bounds.word_length, find=find, spared=spared)
+    return picture(
+        step.automaton, run.alphabet, length=step.bounds.word_length, find=find, passing_states=passing_states
+    )
 
 
 def _plain(run: LearningRun, step: Step) -> Picture:

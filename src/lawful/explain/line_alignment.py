@@ -29,7 +29,7 @@ def aligned_labels(
         labels = {event.label: event.label for event in events}
         taken = {label for other in found for label in other.values()}
         for event in events:
-            if number == 0 or event.file is None or event.line is None or not _by_line(event):
+            if number == 0 or event.file is None or event.line is None or not _line_in_label(event):
                 continue
             for earlier in range(number):
                 label = _counterpart(event, events, versions[earlier], lines[number], lines[earlier])
@@ -43,7 +43,7 @@ def aligned_labels(
     return list(found)
 
 
-def _by_line(event: Event) -> re.Match[str] | None:
+def _line_in_label(event: Event) -> re.Match[str] | None:
     """Where a label has the line of its event."""
     return re.search(rf"(?<=:){event.line}(?=[ .])|(?<=\(line ){event.line}(?=\))", event.label)
 
@@ -56,8 +56,8 @@ def _counterpart(
     file = _same_file(event.file, events, others)
     if file is None:
         return None
-    line = _moved(tuple(other_lines(file)), tuple(lines(event.file))).get(event.line)
-    place = _by_line(event)
+    line = _old_lines(tuple(other_lines(file)), tuple(lines(event.file))).get(event.line)
+    place = _line_in_label(event)
     assert place is not None
     label = f"{event.label[: place.start()]}{line}{event.label[place.end() :]}"
     return label if any(each.label == label and each.line == line for each in others) else None
@@ -65,15 +65,15 @@ def _counterpart(
 
 def _same_file(file: str, events: Sequence[Event], others: Sequence[Event]) -> str | None:
     """The file of another version that a file corresponds to: one of the same name, or the only one."""
-    theirs = {each.file for each in others if each.file is not None and _by_line(each)}
-    ours = {each.file for each in events if each.file is not None and _by_line(each)}
+    theirs = {each.file for each in others if each.file is not None and _line_in_label(each)}
+    ours = {each.file for each in events if each.file is not None and _line_in_label(each)}
     if file in theirs:
         return file
     return next(iter(theirs)) if len(theirs) == len(ours) == 1 else None
 
 
 @cache
-def _moved(before: tuple[str, ...], after: tuple[str, ...]) -> dict[int, int]:
+def _old_lines(before: tuple[str, ...], after: tuple[str, ...]) -> dict[int, int]:
     """Which line each line was before, counted from 1."""
     found = {}
     for tag, first, last, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -81,12 +81,12 @@ def _moved(before: tuple[str, ...], after: tuple[str, ...]) -> dict[int, int]:
             found.update({start + at + 1: first + at + 1 for at in range(end - start)})
         elif tag == "replace":
             found.update(
-                {start + new + 1: first + old + 1 for old, new in _alike(before[first:last], after[start:end])}
+                {start + new + 1: first + old + 1 for old, new in _similar_pairs(before[first:last], after[start:end])}
             )
     return found
 
 
-def _alike(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
+def _similar_pairs(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
     """The pairs of lines that are most alike, in the same order in both."""
     if len(before) * len(after) > _MANY:
         return []

@@ -45,15 +45,15 @@ def dominating(automaton: Automaton) -> tuple[int, ...]:
     )
 
 
-def doomed(automaton: Automaton, spared: AbstractSet[int] | None = None) -> frozenset[int]:
+def doomed(automaton: Automaton, passing_states: AbstractSet[int] | None = None) -> frozenset[int]:
     """The live states from which acceptance is inevitable.
 
-    Without `spared`, whichever letters follow: that is the paper's reading, and with a sink it leaves little more than
-    the accepting states. With the states that executions come through which do not fail, the program's reading: a state
-    is doomed if each execution that comes there fails."""
+    Without `passing_states`, whichever letters follow: that is the paper's reading, and with a sink it leaves little
+    more than the accepting states. With the states on the paths of executions that do not fail, the program's reading:
+    a state is doomed if each execution that comes there fails."""
     alive = live(automaton)
-    if spared is not None:
-        return alive - spared
+    if passing_states is not None:
+        return alive - passing_states
     found = automaton.accepting & alive
     while True:
         more = {state for state in alive - found if all(target in found for target in automaton.transitions[state])}
@@ -166,7 +166,7 @@ def picture(
     *,
     length: int | None = None,
     find: Finder | None = None,
-    spared: AbstractSet[int] | None = None,
+    passing_states: AbstractSet[int] | None = None,
 ) -> Picture:
     """The automaton without its sink, with everything marked.
 
@@ -187,15 +187,15 @@ def picture(
         for letter, target in enumerate(automaton.transitions[state])
         if target in alive
     ]
-    taken = _taken(automaton, arrows, length, find)
+    taken = _words_through_edges(automaton, arrows, length, find)
     bold = dominating(automaton)
     return Picture(
         states=len(order),
         accepting=tuple(sorted(order[state] for state in automaton.accepting & alive)),
         edges=tuple(_edge(order, automaton, arrow, alphabet, arrow[1] in bold, taken.get(arrow)) for arrow in arrows),
         dominating=bold,
-        doomed=tuple(sorted(order[state] for state in doomed(automaton, spared))),
-        doomed_reading="paper" if spared is None else "program",
+        doomed=tuple(sorted(order[state] for state in doomed(automaton, passing_states))),
+        doomed_reading="paper" if passing_states is None else "program",
         story=story(automaton),
     )
 
@@ -203,7 +203,9 @@ def picture(
 _Use = tuple[Word, Execution | None, int]  # a word, an execution that has it, and where in it an edge is taken
 
 
-def _taken(automaton: Automaton, arrows: Iterable[Arrow], length: int | None, find: Finder | None) -> dict[Arrow, _Use]:
+def _words_through_edges(
+    automaton: Automaton, arrows: Iterable[Arrow], length: int | None, find: Finder | None
+) -> dict[Arrow, _Use]:
     """For each edge a word that takes it. One execution serves all edges on its way: to find another may be dear."""
     found: dict[Arrow, _Use] = {}
     routes = EdgeWords(automaton)

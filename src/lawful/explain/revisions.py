@@ -45,12 +45,12 @@ class Version:
         return file if inside is None else f"{self.name}:{inside}"
 
 
-def in_versions(target: str, versions: Sequence[Version], start: str | None = None) -> str:
+def relative_target(target: str, versions: Sequence[Version], start: str | None = None) -> str:
     """The target as it is to be looked for in each version: its file by the path from the version's folder.
 
     A whole path leads to one version, whichever is meant. It is taken for the file at the same place in each, if it
     lies in the folder of one of them, or in the project that the user is in."""
-    file, rest = _parted(target)
+    file, rest = _split_target(target)
     if not os.path.isabs(file):
         return target
     here = os.path.abspath(start or os.getcwd())
@@ -58,7 +58,7 @@ def in_versions(target: str, versions: Sequence[Version], start: str | None = No
     for folder in sorted(folders, key=len, reverse=True):  # the innermost
         if (inside := below(folder, file)) is not None:
             return inside + rest
-    top = _top(here) if any(version.taken_out for version in versions) else None
+    top = _toplevel(here) if any(version.taken_out for version in versions) else None
     if top is not None and below(top, file) is not None:
         return os.path.relpath(os.path.realpath(file), os.path.realpath(here)) + rest
     raise LawfulError(
@@ -69,9 +69,9 @@ def in_versions(target: str, versions: Sequence[Version], start: str | None = No
     )
 
 
-def look_for(target: str, versions: Sequence[Version]) -> None:
+def check_target_exists(target: str, versions: Sequence[Version]) -> None:
     """Whether each version has the target's own file or module: else something else would be compared."""
-    file, rest = _parted(target)
+    file, rest = _split_target(target)
     if not rest and not file.endswith(_FILES):
         return  # it names nothing, and is refused as such
     found: dict[str, Version] = {}
@@ -94,7 +94,7 @@ def look_for(target: str, versions: Sequence[Version]) -> None:
             )
 
 
-def _parted(target: str) -> tuple[str, str]:
+def _split_target(target: str) -> tuple[str, str]:
     """A target's file or module, and the rest, with its colons."""
     if "::" in target:
         file, colons, rest = target.partition("::")
@@ -119,7 +119,7 @@ def _has_module(folder: str, name: str) -> bool:
     return False
 
 
-def _top(folder: str) -> str | None:
+def _toplevel(folder: str) -> str | None:
     try:
         return _git(folder, "rev-parse", "--show-toplevel")
     except LawfulError:
@@ -127,7 +127,7 @@ def _top(folder: str) -> str | None:
 
 
 @contextmanager
-def opened(name: str, start: str | None = None) -> Iterator[Version]:
+def open_version(name: str, start: str | None = None) -> Iterator[Version]:
     """A git revision of the project around `start` (else the current folder), or else a folder of that name.
 
     The revision is written into a temporary folder by way of an index of its own: neither the user's files nor the

@@ -131,7 +131,7 @@ class SharedAlphabet:
 
         return find
 
-    def placed(self, having: Sequence[int]) -> Alphabet:
+    def with_places(self, having: Sequence[int]) -> Alphabet:
         """The alphabet, with the places where its events stand in these versions."""
         events = list(self.alphabet.events)
         known = {event.label: letter for letter, event in enumerate(events[: -self.alphabet.ends])}

@@ -238,7 +238,7 @@ class OptionalAnswers(Protocol):
         """The failing words that were seen before an interruption; none where nothing was seen to fail."""
         return None
 
-    def spared(self, automaton: Automaton) -> AbstractSet[int] | None:
+    def passing_states(self, automaton: Automaton) -> AbstractSet[int] | None:
         """The states of an automaton that executions come through which do not fail, where that is known."""
         return None
 

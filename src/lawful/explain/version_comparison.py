@@ -14,7 +14,7 @@ from lawful.explain.automata import Automaton, count, difference, intersection, 
 from lawful.explain.bounds import Range
 from lawful.explain.compared_program import ComparedProgram
 from lawful.explain.comparison import Comparison, OtherVersion, Side, Witness
-from lawful.explain.learning_run import LearnerName, LearningRun, Naming, SearchWatcher, found_nothing, learn_from
+from lawful.explain.learning_run import LearningRun, Naming, SearchSettings, found_nothing, learn_from
 from lawful.explain.lstar import LearningInterrupted
 from lawful.explain.postprocess import picture
 from lawful.explain.shared_alphabet import RunsByEnding, SharedAlphabet
@@ -23,16 +23,6 @@ from lawful.explain.teacher import UNSEEN, Basis, Bounds, Execution, Report, Tea
 _SHOWN_WAYS = 50
 _SHOWN_ENDS = 3  # ways with each kind of end, at least
 _OFTEN_CUT = "not all executions were seen: what one version seems to lack, it may only not have shown"
-
-
-@dataclass(frozen=True)
-class ComparisonSettings:
-    """How versions are learned."""
-
-    learner: LearnerName = "auto"
-    within: Range = Range()  # noqa: RUF009 - it cannot be changed
-    seconds: float | None = None
-    watcher: SearchWatcher = lambda bounds, states, asked: None
 
 
 @dataclass(frozen=True)
@@ -59,7 +49,7 @@ def compare_versions(
     *,
     target: str | None = None,
     narrowed: bool = False,
-    how: ComparisonSettings = ComparisonSettings(),  # noqa: B008 - it cannot be changed
+    how: SearchSettings = SearchSettings(),  # noqa: B008 - it cannot be changed
 ) -> Comparison:
     """Compares versions with the same bounds: those of the first unwinding that shows a difference, else of the last.
 
@@ -88,7 +78,7 @@ def errors_name_version(version: str) -> Iterator[None]:
 
 
 def _search_bounds(
-    programs: Sequence[ComparedProgram], versions: Mapping[str, str], sides: Sides, how: ComparisonSettings
+    programs: Sequence[ComparedProgram], versions: Mapping[str, str], sides: Sides, how: SearchSettings
 ) -> tuple[SharedAlphabet, bool, list[str]]:
     """All versions with the same bounds, whether Ctrl-C has ended the search, and what limit has."""
     began = time.monotonic()
@@ -131,7 +121,7 @@ def _search_bounds(
 
 
 def _interrupted(
-    programs: Sequence[ComparedProgram], how: ComparisonSettings, unwind: int, longest: int
+    programs: Sequence[ComparedProgram], how: SearchSettings, unwind: int, longest: int
 ) -> list[RunsByEnding]:
     """What there was when the user pressed Ctrl-C, if all versions were looked at."""
     kinds = []
@@ -144,14 +134,12 @@ def _interrupted(
 
 
 def _learned_runs(
-    programs: Sequence[ComparedProgram], kinds: Sequence[Mapping[str, Teacher]], how: ComparisonSettings, unwind: int
+    programs: Sequence[ComparedProgram], kinds: Sequence[Mapping[str, Teacher]], how: SearchSettings, unwind: int
 ) -> list[RunsByEnding]:
     """Learns from each teacher, in the end with words of the same length: or else that would be the difference."""
 
     def learned(teacher: Teacher, naming: Naming, within: Range) -> LearningRun:
-        done = learn_from(
-            teacher, learner=how.learner, within=within, seconds=how.seconds, watcher=how.watcher, naming=naming
-        )
+        done = learn_from(teacher, replace(how, within=within), naming)
         if done.search.interrupted:
             raise KeyboardInterrupt
         if done.search.reached:
@@ -191,7 +179,7 @@ class _Comparing:
         shown = self._sides(shared.has, shared.has)
         drawn = tuple(self._drawn(side, sure.automaton) for side, sure in zip(shown, certain, strict=True))
         complete = all(report.basis is Basis.COMPLETE and not report.limits_reached() for report in reports)
-        warnings = _named(self._versions, [_of_use(report) for report in reports])
+        warnings = _with_version_names(self._versions, [_useful_warnings(report) for report in reports])
         if not all(side.empty for side in drawn) and (not complete or any(report.begun for report in reports)):
             warnings += (_OFTEN_CUT,)
         return Comparison(
@@ -205,7 +193,7 @@ class _Comparing:
             narrowed=narrowed,
             basis=Basis.COMPLETE if complete else Basis.SAMPLED,
             interrupted=self._interrupted,
-            reached=_named(self._versions, [report.limits_reached() for report in reports]),
+            reached=_with_version_names(self._versions, [report.limits_reached() for report in reports]),
             warnings=warnings,
             doubts=tuple(self._doubts()),
             seconds=time.monotonic() - shared.began,
@@ -242,7 +230,7 @@ class _Comparing:
         for each in parted.values():  # an end that only longer words have must not be overlooked
             shown.update(islice(words(each, length), _SHOWN_ENDS))
         first = sorted(shown, key=lambda word: (len(word), word))
-        alphabet = shared.placed(side.having)
+        alphabet = shared.with_places(side.having)
         elsewhere: Mapping[Word, tuple[OtherVersion, ...]] = {}
         drawn = None
         if not self._interrupted:
@@ -250,7 +238,9 @@ class _Comparing:
                 drawn = picture(side.automaton, alphabet, length=length, find=find)
                 for word in first if cheap else ():
                     find(word)
-                elsewhere = self._elsewhere(side, {word: seen[word].example for word in first if word in seen}, first)
+                elsewhere = self._other_versions(
+                    side, {word: seen[word].example for word in first if word in seen}, first
+                )
             except KeyboardInterrupt:
                 self._interrupted = True
         # No state is marked as doomed: that the words of one version end is nothing to be afraid of.
@@ -278,7 +268,7 @@ class _Comparing:
             ends={end: number for end, number in counted.items() if number},
         )
 
-    def _elsewhere(
+    def _other_versions(
         self, side: UndrawnSide, inputs: Mapping[Word, str | None], shown: Sequence[Word]
     ) -> dict[Word, tuple[OtherVersion, ...]]:
         """What the versions that lack the words of a side do in their place."""
@@ -288,8 +278,8 @@ class _Comparing:
         for number in side.lacking:
             repeated = shared.programs[number].repeated(texts, shared.bounds.unwind) if texts else {}
             for word in shown:
-                told = repeated.get(inputs.get(word) or "")
-                spelled = None if told is None else shared.spelled(number, told.events, told.kind)
+                ran = repeated.get(inputs.get(word) or "")
+                spelled = None if ran is None else shared.spelled(number, ran.events, ran.kind)
                 by: Literal["input", "events"] = "input"
                 instead: tuple[Word, ...] = ()
                 if spelled is not None:
@@ -303,20 +293,20 @@ class _Comparing:
         return found
 
 
-def _of_use(report: Report) -> tuple[str, ...]:
+def _useful_warnings(report: Report) -> tuple[str, ...]:
     """What a reader must know of a version. An event that it never shows is a difference, or is missing in all."""
     seen = replace(report, warnings=[text for text in report.warnings if not text.startswith(UNSEEN)])
     return seen.shown_warnings()
 
 
-def _named(versions: Mapping[str, str], texts: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _with_version_names(versions: Mapping[str, str], texts: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Sentences, each with the version it is about, or once if it is about all."""
     found = dict.fromkeys(each for per_version in texts for each in per_version)
-    told = []
+    sentences = []
     for each in found:
         about = [name for name, per_version in zip(versions.values(), texts, strict=True) if each in per_version]
-        told.append(each if len(about) == len(texts) else f"{', '.join(about)}: {each}")
-    return tuple(told)
+        sentences.append(each if len(about) == len(texts) else f"{', '.join(about)}: {each}")
+    return tuple(sentences)
 
 
 def diff(names: Sequence[str], programs: Sequence[ComparedProgram], **options: Any) -> Comparison:

@@ -39,20 +39,21 @@ def drawing(explained: Explanation | Comparison) -> Drawing:
 def drawings(explained: Explanation | Comparison, *, empty: bool = True) -> list[Drawing]:
     """The picture of an explanation, or one for each side of a comparison; without `empty`, for those with words."""
     if isinstance(explained, Explanation):
-        name, role = title(explained), end_role(explained, explained.picture)
-        return [picture_drawing(explained.picture, explained.alphabet, name, role=role, ends=explained.ends)]
+        pictures = [(explained.picture, title(explained))]
+    else:
+        pictures = [(side.picture, side_title(side)) for side in explained.sides if empty or not side.empty]
+    ends, failing = ends_are_shown(explained), distinct_failures(explained)
     return [
         picture_drawing(
-            side.picture,
-            explained.alphabet,
-            side_title(side),
-            role=end_role(explained, side.picture),
-            ends=True,
-            failing=distinct_failures(explained),
+            picture, explained.alphabet, name, role=end_role(explained, picture), ends=ends, failing=failing
         )
-        for side in explained.sides
-        if empty or not side.empty
+        for picture, name in pictures
     ]
+
+
+def ends_are_shown(explained: Explanation | Comparison) -> bool:
+    """Whether words may end in something other than the error."""
+    return explained.ends or not isinstance(explained, Explanation)
 
 
 def end_role(explained: Explanation | Comparison, picture: Picture) -> Role:

@@ -43,9 +43,9 @@ def _explanation_lines(explanation: Explanation, source: SourceLines, width: int
     else:
         yield from labelled("picture", sizes(picture), width)
         if picture.story:
-            yield from labelled("story", _spelled(alphabet, picture.story), width)
+            yield from labelled("story", " > ".join(_names(alphabet, picture.story)), width)
         if picture.dominating:
-            yield from labelled("always", _spelled(alphabet, picture.dominating, " ", sort=True), width)
+            yield from labelled("always", ", ".join(_names(alphabet, sorted(picture.dominating))), width)
         if picture.doomed:
             yield from labelled("doomed", doomed(picture, explanation), width)
         if len(explanation.failures) > 1:
@@ -87,11 +87,9 @@ def facts(explained: Explanation | Comparison) -> Iterator[tuple[str, str]]:
     yield "bounds", bounds(explained.bounds)
     for reached in explained.reached:
         yield "limit", flat(reached)
-    for warning in explained.warnings:
+    doubts = () if isinstance(explained, Explanation) else explained.doubts
+    for warning in (*explained.warnings, *doubts):
         yield "warning", flat(warning)
-    if not isinstance(explained, Explanation):
-        for doubt in explained.doubts:
-            yield "warning", flat(doubt)
     if isinstance(explained, Explanation):
         yield "cost", cost(explained.counts, explained.iterations, explained.seconds)
     else:
@@ -218,12 +216,11 @@ def fails_at(failure: Failure, source: SourceLines, width: int) -> str:
 
 def spelled(alphabet: Alphabet, word: Iterable[int]) -> str:
     """A word as a reader says it."""
-    return _spelled(alphabet, word) or "(nothing happens)"
+    return " > ".join(_names(alphabet, word)) or "(nothing happens)"
 
 
-def _spelled(alphabet: Alphabet, word: Iterable[int], between: str = " > ", *, sort: bool = False) -> str:
-    names = [shown(alphabet.labels[letter]) for letter in (sorted(word) if sort else word)]
-    return (", " if between == " " else between).join(names)
+def _names(alphabet: Alphabet, letters: Iterable[int]) -> list[str]:
+    return [shown(alphabet.labels[letter]) for letter in letters]
 
 
 def _of_each_end(ways: Sequence[Witness]) -> list[Witness]:

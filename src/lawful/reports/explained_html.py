@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from lawful import __version__
@@ -19,6 +19,7 @@ from lawful.reports.automaton_drawing import (
     doomed_note,
     drawings,
     end_role,
+    ends_are_shown,
     flat,
     place,
     shown,
@@ -154,7 +155,7 @@ def _panel(
     picture, ways = part.picture, part.ways[:_MOST_WAYS]
     labels = [shown(label) for label in subject.alphabet.labels]
     left = (len(part.ways) if part.total is None else part.total) - len(ways)
-    doomed = doomed_note(picture, ends=subject.ends or not isinstance(subject, Explanation))
+    doomed = doomed_note(picture, ends=ends_are_shown(subject))
     return {
         "title": part.title,
         "ends": part.ends,
@@ -211,7 +212,7 @@ def _panel_data(part: _Part, subject: Explanation | Comparison, source: SourceLi
     places: dict[Picture, int] = {}
     for each in part.snapshots:
         places.setdefault(each.picture, len(places))
-    ends = subject.ends or not isinstance(subject, Explanation)
+    ends = ends_are_shown(subject)
     return {
         "title": part.title,
         "role": end_role(subject, part.picture),
@@ -222,27 +223,15 @@ def _panel_data(part: _Part, subject: Explanation | Comparison, source: SourceLi
             }
             for each in places
         ],
-        "snapshots": [
-            {
-                "unwind": each.bounds.unwind,
-                "word_length": each.bounds.word_length,
-                "picture": places[each.picture],
-            }
-            for each in part.snapshots
-        ],
+        "snapshots": [{**asdict(each.bounds), "picture": places[each.picture]} for each in part.snapshots],
         "chosen": part.chosen,
     }
 
 
 def _picture(picture: Picture, alphabet: Alphabet, source: SourceLines) -> dict[str, Any]:
-    return {
-        "states": picture.states,
-        "accepting": picture.accepting,
-        "doomed": picture.doomed,
-        "dominating": picture.dominating,
-        "story": picture.story,
-        "edges": [_edge(edge, alphabet, source) for edge in picture.edges],
-    }
+    same = ("states", "accepting", "doomed", "dominating", "story")
+    edges = [_edge(edge, alphabet, source) for edge in picture.edges]
+    return {**{name: getattr(picture, name) for name in same}, "edges": edges}
 
 
 def _edge(edge: PictureEdge, alphabet: Alphabet, source: SourceLines) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_words_longer_than_the_bound_are_not_there() -> None:
     teacher = ExecutionsTeacher(source)
     teacher.bound(Bounds(1, 3))
     assert teacher.member((0, 2, 3, 3, 4)) is teacher.member((0, 2, 3, 4)) is Answer.NEVER
-    assert set(teacher._known.failures) == {(0, 2, 4)} and set(teacher.passes()) == {(0, 1), (0, 2)}
+    assert set(teacher._current.failures) == {(0, 2, 4)} and set(teacher.passes()) == {(0, 1), (0, 2)}
     teacher.bound(Bounds(1, 5))
     assert teacher.member((0, 2, 3, 3, 4)) is Answer.YES
     teacher.bound(Bounds(1, 4))
@@ -61,7 +61,7 @@ def test_longer_words_serve_shorter_bounds() -> None:
     teacher = ExecutionsTeacher(source)
     for length in (5, 3, 4, 6):
         teacher.bound(Bounds(1, length))
-        assert set(teacher._known.failures) == {
+        assert set(teacher._current.failures) == {
             each.word for each in EXECUTIONS if each.failed and len(each.word) <= length
         }
     assert source.runs == [Bounds(1, 5), Bounds(1, 6)]
@@ -123,7 +123,7 @@ def test_the_first_execution_of_a_word_is_its_example() -> None:
 def test_limits_are_named(limits: Limits, reached: list[str]) -> None:
     teacher = ExecutionsTeacher(Listed(4, EXECUTIONS), limits)
     teacher.bound(Bounds(1, 9))
-    seen = len(teacher._known.failures) + len(teacher.passes())
+    seen = len(teacher._current.failures) + len(teacher.passes())
     assert teacher.report.reached == reached
     assert teacher.report.basis is (Basis.SAMPLED if reached else Basis.COMPLETE)
     assert seen == {"stopped after 2 words": 2, "stopped after 3 paths": 3, "stopped after 0 seconds": 1}.get(

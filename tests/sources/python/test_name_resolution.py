@@ -51,14 +51,14 @@ def test_it_is_what_looking_anew_finds(seed: int, core_used: str, monkeypatch: p
     for _ in range(150):
         change(chance, monkeypatch)
         before, after = resolved.changes, resolved.refresh()
-        assert {name: resolved.place(name) for name in NAMES} == {name: resolve(name, "script") for name in NAMES}
+        assert {name: resolved.resolution(name) for name in NAMES} == {name: resolve(name, "script") for name in NAMES}
         now = entries(resolved)
         assert (after != before) == any(now[name] is not seen[name] for name in NAMES)
         seen = now
 
 
 def entries(resolved: ResolvedNames) -> dict[str, object]:
-    places = {name: resolved.place(name) for name in NAMES}
+    places = {name: resolved.resolution(name) for name in NAMES}
     return {name: place and place.entry for name, place in places.items()}
 
 
@@ -111,8 +111,8 @@ def test_a_name_is_looked_up_again_only_when_something_on_its_way_changed(
         looked.append(name)
         return real(name, *rest)
 
-    real: Any = sys.modules[ResolvedNames.__module__].follow
-    monkeypatch.setattr(sys.modules[ResolvedNames.__module__], "follow", follow)
+    real: Any = sys.modules[ResolvedNames.__module__].resolve_with_steps
+    monkeypatch.setattr(sys.modules[ResolvedNames.__module__], "resolve_with_steps", follow)
     for name in MODULES:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     resolved = ResolvedNames(None)
@@ -142,7 +142,7 @@ def test_a_class_that_changes_very_often(core_used: str, monkeypatch: pytest.Mon
     for number in range(3000):
         kind.buy = function = eval(f"lambda: {number}")
         resolved.refresh()
-        place = resolved.place("shopa.Till.buy")
+        place = resolved.resolution("shopa.Till.buy")
         assert place is not None
         assert place.entry is function
 

@@ -79,13 +79,6 @@ def test_what_is_no_call_needs_no_function(kind: str) -> None:
     assert reported(watched(f"{{event: '{kind}', name: '{PROG}.plain'}}"), plain) is None
 
 
-def test_more_can_be_noted() -> None:
-    match = f"{{event: 'func_pre', name: '{PROG}.plain'}}"
-    found = plan(watched(match, more=Want.ARGS | Want.RESULT | Want.POST), plain)
-    assert found is not None
-    assert found.callee == Callee(f"{PROG}.plain", Want.PRE | Want.ARGS | Want.RESULT | Want.SITE)
-
-
 def test_methods() -> None:
     wanted = watched(f"{PROG}.Base.method")
     for kind in (Base, Sub, Leaf):

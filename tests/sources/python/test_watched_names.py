@@ -9,7 +9,6 @@ from types import CodeType, FunctionType, ModuleType
 import pytest
 
 from lawful.laws.rml import compile
-from lawful.sources.python.tracer_protocol import Want
 from lawful.sources.python.watched_names import WatchedName, WatchedNames
 
 NAMES = [f"shop{module}.{owner}{name}" for module in "ab" for owner in ("", "Till.") for name in ("buy", "sell")]
@@ -32,7 +31,7 @@ def functions() -> list[FunctionType]:
 @pytest.mark.parametrize("seed", range(20))
 def test_functions_are_found_under_whatever_name_they_have_now(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    watched = WatchedNames([compile(LAW)], None, Want(0))
+    watched = WatchedNames([compile(LAW)], None)
     known = functions()
     for _ in range(60):
         module = chance.choice(("shopa", "shopb"))

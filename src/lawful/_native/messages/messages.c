@@ -7,7 +7,7 @@
 #include "messages/messages.h"
 
 #include "messages/message_cache.h"
-#include "tracer/fast_plain.h"
+#include "tracer/fast_path.h"
 #include "tracer/tasks.h"
 
 #include <structmember.h>

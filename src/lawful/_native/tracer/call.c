@@ -1,5 +1,5 @@
 /* What happens before a probed call: who is called, on whom, with what. */
-#include "tracer/fast_plain.h"
+#include "tracer/probe.h"
 
 static PyObject *text_call;
 

@@ -5,6 +5,23 @@
 static PyObject *text_callee, *text_receiver_callee, *text_operation, *text_field, *text_class_name;
 static char class_names; /* its address is a key */
 
+/* What the fast path must know of it. */
+static uint16_t fast_flags(int wants, const Group *group) {
+    if (group != NULL) return 0;
+    if ((wants & (WANT_TOLD | WANT_CALLEE_SIDE | LEARN(WANT_PRE | WANT_NEW))) == LEARN(WANT_PRE)) return FAST_LEARNED;
+    if (wants & (WANT_ON_CALL | WANT_ON_RETURN | WANT_LEARN | WANT_BIRTH | WANT_EXIT)) return 0;
+    uint16_t fast = 0;
+    bool begins_or_ends = wants & (WANT_PRE | WANT_END);
+    if (begins_or_ends && !(wants & WANT_CALLEE_SIDE)) fast |= FAST_CALLER;
+    if (begins_or_ends || !(wants & WANT_ARGS)) fast |= FAST_CALLEE;
+    if (wants & WANT_ARGS) fast |= FAST_VALUES;
+    if (wants & WANT_PRE) fast |= FAST_PRE;
+    if (wants & WANT_RECEIVER) fast |= FAST_RECEIVER;
+    if (wants & (WANT_END | WANT_YIELD)) fast |= FAST_END;
+    if ((wants & (WANT_POST | WANT_NEW | WANT_RESULT)) == WANT_POST) fast |= FAST_END_PLAIN;
+    return fast;
+}
+
 static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int wants, Group *group) {
     Callee **bucket = &tracer->callees[(size_t)PyObject_Hash(name) % CALLEE_BUCKETS];
     for (Callee *callee = *bucket; callee != NULL; callee = callee->next)
@@ -25,23 +42,7 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     callee->class_name = Py_XNewRef(class_name);
     callee->wants = wants;
     callee->group = group;
-    bool plain = group == NULL && !(wants & (WANT_ON_CALL | WANT_ON_RETURN | WANT_LEARN | WANT_BIRTH | WANT_EXIT));
-    bool called_names = wants & WANT_PRE && !(wants & (WANT_END | WANT_CALLEE_SIDE | WANT_ARGS));
-    if (plain && !called_names && wants & (WANT_PRE | WANT_END) && !(wants & WANT_CALLEE_SIDE)) {
-        callee->fast = FAST_CALLER_ARGS;
-        if (wants & WANT_RECEIVER) callee->fast |= FAST_WANTS_RECEIVER;
-    }
-    if (plain && wants & WANT_ARGS && wants & (WANT_PRE | WANT_END)) callee->fast |= FAST_CALLEE_ARGS;
-    if (plain && !(wants & WANT_ARGS)) {
-        callee->fast |= FAST_CALLEE_PLAIN;
-        if (called_names) callee->fast |= FAST_CALLER_PLAIN;
-        if ((wants & (WANT_END | WANT_RESULT)) == WANT_POST) callee->fast |= FAST_END_PLAIN;
-        if (wants & WANT_PRE) callee->fast |= FAST_WANTS_PRE;
-        if (wants & (WANT_END | WANT_YIELD)) callee->fast |= FAST_WANTS_END;
-        if (wants & WANT_RECEIVER) callee->fast |= FAST_WANTS_RECEIVER;
-    }
-    if (group == NULL && (wants & (WANT_TOLD | WANT_CALLEE_SIDE | LEARN(WANT_PRE | WANT_NEW))) == LEARN(WANT_PRE))
-        callee->fast |= FAST_LEARNED;
+    callee->fast = fast_flags(wants, group);
     callee->next = *bucket;
     *bucket = callee;
     return callee;
@@ -134,10 +135,9 @@ static inline const CachedCallee *find_cached(const Tracer *tracer, CachedCallee
     if (slot == NULL) return NULL;
     uint16_t fast = slot->callee->fast;
     bool primitive = type != NULL && is_primitive(type);
-    /* Where a class is called upon, the answer is for itself, not for its own class: fast_plain.h need not find that out. */
+    /* Where a class is called upon, the answer is for itself, not for its own class: the fast path need not find that out. */
     if ((type != NULL && PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS)) || slot->callee->number >> CALLEE_BITS) fast = 0;
-    /* A start that tells of a value tells more than numbers. */
-    if (primitive && fast & FAST_WANTS_RECEIVER) fast &= ~FAST_CALLEE_PLAIN;
+    if (primitive && fast & FAST_RECEIVER) fast |= FAST_VALUES;
     CachedCallee *cached_callee = cache_slot(cached_callees, count, key, type);
     *cached_callee = (CachedCallee){key, type, qualname, slot->callee, plan_deaths, slot->callee->number, fast, primitive};
     return cached_callee;

@@ -12,18 +12,16 @@ struct Callee {
     uint32_t number;        /* from 1 */
     uint32_t words[4];      /* the learner's numbers of its events, from 1; see learner_feed.h */
     Group *group;           /* whose samples alone are told of; NULL: all is told */
-    uint16_t fast;       /* when its numbers are all there is to tell (fast_plain.h) */
+    uint16_t fast;          /* whether the fast path may report it, and what it must know for that */
 };
 
 enum {
-    FAST_CALLEE_PLAIN = 1,
-    FAST_CALLER_PLAIN = 2,     /* and nothing is told at its end */
-    FAST_END_PLAIN = 4,
-    /* And what is wanted then: */
-    FAST_WANTS_PRE = 8, FAST_WANTS_END = 16, FAST_WANTS_RECEIVER = 32,
-    FAST_CALLER_ARGS = 64,    /* its numbers and values are all there is to tell of a call (fast_args_caller.c) */
-    FAST_CALLEE_ARGS = 256,    /* the same of a function that reports itself (fast_args_callee.c) */
-    FAST_LEARNED = 128   /* the learner alone wants to know that it is called, and nothing else */
+    FAST_CALLER = 1, FAST_CALLEE = 2,  /* it may be reported where it is called, or where it starts */
+    FAST_VALUES = 4,                   /* with arguments, or with a receiver that has no id */
+    FAST_PRE = 8, FAST_END = 16,       /* what is wanted: its beginning, its end */
+    FAST_END_PLAIN = 32,               /* the end has no result and makes no object */
+    FAST_RECEIVER = 64,
+    FAST_LEARNED = 128                 /* the learner alone wants it, and nothing but its beginning */
 };
 
 /* An answer of the hash table, good until something dies that is in it. What is asked of the callee most often is here,
@@ -35,7 +33,7 @@ typedef struct {
     Callee *callee;
     unsigned deaths;
     uint32_t number;        /* of the callee */
-    uint16_t fast;       /* as the callee's, as far as that is so with this type */
+    uint16_t fast;          /* as the callee's, for this type */
     bool primitive;         /* the type is one of values that have no ids */
 } CachedCallee;
 
@@ -65,8 +63,8 @@ typedef struct {
     bool learner_only;             /* it is left alone if it calls nothing that is wanted for a while */
     bool matched;              /* it has called something that is wanted */
     uint8_t unmatched;           /* how often it called something else */
-    bool plain;             /* a call, and no samples */
-    bool has_values;            /* of something that is called here more is told than numbers (fast_args_caller.c) */
+    bool fast;              /* a call, and no samples: the fast path may report it */
+    bool has_values;        /* more than numbers was wanted of something that was called here */
     bool bears;             /* objects of its groups may be told of here when they are new */
     bool by_global;         /* its name is no attribute's */
     bool steps;             /* a field makes steps, of which its object may tell by itself */
@@ -81,7 +79,7 @@ struct CodeInfo {
     struct CodeInfo *other;         /* of the same code, for another tracer */
     uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
     uint64_t all_groups;            /* and its probes */
-    bool plain;                     /* it reports itself; whatever it is called on is in its first variable */
+    bool fast;                      /* the fast path may report it; what it is called on is in its first variable */
     bool special_first;                       /* and one of these: */
     bool in_cell;                   /* that is in a cell */
     bool is_generator;                     /* it is a generator */

@@ -22,13 +22,6 @@ static PyObject *wake(PyObject *generator_payloads, RunFrame *frame) {
     return value;
 }
 
-static PyObject *local(RunFrame *frame, int index) {
-    PyCodeObject *code = frame_code(frame);
-    PyObject *value = frame->localsplus[index];
-    bool in_cell = PyBytes_AS_STRING(code->co_localspluskinds)[index] & CELL_KIND;
-    return value != NULL && in_cell && PyCell_Check(value) ? PyCell_GET(value) : value;
-}
-
 /* The place that events of a function have: the nearest caller that is own code, or the caller. */
 static PyCodeObject *place(Tracer *tracer, RunFrame *frame, int *offset) {
     RunFrame *caller = frame_caller(frame), *nearest = caller;
@@ -55,16 +48,16 @@ static PyObject *parameters(Tracer *tracer, RunFrame *frame, bool receiver) {
     PyCodeObject *code = frame_code(frame);
     int plain = code->co_argcount, named = code->co_kwonlyargcount;
     bool starred = code->co_flags & CO_VARARGS;
-    PyObject *rest = starred ? local(frame, plain + named) : NULL;
-    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? local(frame, plain + named + starred) : NULL;
+    PyObject *rest = starred ? frame_local(frame, code, plain + named) : NULL;
+    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? frame_local(frame, code, plain + named + starred) : NULL;
     Py_ssize_t further = rest && PyTuple_CheckExact(rest) ? PyTuple_GET_SIZE(rest) : 0, at = 0;
     PyObject *payload = PyDict_New(), *keywords = named ? PyTuple_New(named) : NULL;
     PyObject **args = PyMem_Malloc((plain + further + named + 1) * sizeof(PyObject *));
     if (payload == NULL || (named && keywords == NULL) || args == NULL) goto failed;
-    for (int i = receiver && plain ? 1 : 0; i < plain; i++) args[at++] = local(frame, i);
+    for (int i = receiver && plain ? 1 : 0; i < plain; i++) args[at++] = frame_local(frame, code, i);
     for (Py_ssize_t i = receiver && !plain ? 1 : 0; i < further; i++) args[at++] = PyTuple_GET_ITEM(rest, i);
     for (int i = 0; i < named; i++) {
-        args[at++] = local(frame, plain + i);
+        args[at++] = frame_local(frame, code, plain + i);
         PyTuple_SET_ITEM(keywords, i, Py_NewRef(PyTuple_GET_ITEM(code->co_localsplusnames, plain + i)));
     }
     if (encode_arguments(tracer, payload, args, at, keywords) < 0) goto failed;
@@ -85,13 +78,13 @@ static PyObject *frame_arguments(RunFrame *frame, PyObject **keywords) {
     PyCodeObject *code = frame_code(frame);
     int plain = code->co_argcount, named = code->co_kwonlyargcount;
     bool starred = code->co_flags & CO_VARARGS;
-    PyObject *rest = starred ? local(frame, plain + named) : NULL;
-    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? local(frame, plain + named + starred) : NULL;
+    PyObject *rest = starred ? frame_local(frame, code, plain + named) : NULL;
+    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? frame_local(frame, code, plain + named + starred) : NULL;
     Py_ssize_t further = rest && PyTuple_CheckExact(rest) ? PyTuple_GET_SIZE(rest) : 0;
     PyObject *arguments = PyTuple_New(plain + further);
     if (arguments == NULL) return NULL;
     for (int i = 0; i < plain; i++) {
-        PyObject *value = local(frame, i);
+        PyObject *value = frame_local(frame, code, i);
         PyTuple_SET_ITEM(arguments, i, Py_NewRef(value ? value : Py_None));
     }
     for (Py_ssize_t i = 0; i < further; i++) PyTuple_SET_ITEM(arguments, plain + i, Py_NewRef(PyTuple_GET_ITEM(rest, i)));
@@ -99,7 +92,7 @@ static PyObject *frame_arguments(RunFrame *frame, PyObject **keywords) {
     if (!named && !mapped) return arguments;
     *keywords = mapped ? PyDict_Copy(mapping) : PyDict_New();
     for (int i = 0; *keywords != NULL && i < named; i++) {
-        PyObject *value = local(frame, plain + i);
+        PyObject *value = frame_local(frame, code, plain + i);
         if (value && PyDict_SetItem(*keywords, PyTuple_GET_ITEM(code->co_localsplusnames, plain + i), value) < 0)
             Py_CLEAR(*keywords);
     }
@@ -110,9 +103,9 @@ static PyObject *frame_arguments(RunFrame *frame, PyObject **keywords) {
 /* The first argument, which may be the receiver. */
 static PyObject *first_argument(RunFrame *frame) {
     PyCodeObject *code = frame_code(frame);
-    if (code->co_argcount) return local(frame, 0);
+    if (code->co_argcount) return frame_local(frame, code, 0);
     if (!(code->co_flags & CO_VARARGS)) return NULL;
-    PyObject *rest = local(frame, code->co_kwonlyargcount);
+    PyObject *rest = frame_local(frame, code, code->co_kwonlyargcount);
     return rest && PyTuple_CheckExact(rest) && PyTuple_GET_SIZE(rest) ? PyTuple_GET_ITEM(rest, 0) : NULL;
 }
 

@@ -13,7 +13,7 @@ typedef struct {
     PyObject *names;  /* a set: functions with such names may report themselves */
     PyObject *loads;  /* a set: code that uses one of these names may be of interest for what it calls */
     PyObject *prefixes;   /* a tuple: modules that Python is asked about, by how their names begin */
-    PyObject *codes;  /* a set: ids of code that laws name, whatever it calls itself; true as long as the vigil says so */
+    PyObject *codes;  /* a set: ids of code that laws name, whatever it calls itself; valid until the change watch reports a change */
     PyObject *change_watch;  /* or NULL */
     uintptr_t serial; /* what is noted of code that was dismissed */
 } LibraryFilter;

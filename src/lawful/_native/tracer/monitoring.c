@@ -5,7 +5,7 @@
    not help with starts, which are asked for everywhere. So functions whose starts sleep now and then tell them to a
    second tool, which asks for nothing else. */
 #include "messages/message_cache.h"
-#include "tracer/fast_plain.h"
+#include "tracer/fast_path.h"
 
 enum {
     EVENT_PY_START = 1 << 0, EVENT_PY_RESUME = 1 << 1, EVENT_PY_RETURN = 1 << 2, EVENT_PY_YIELD = 1 << 3,
@@ -53,8 +53,8 @@ static PyObject *new_callback(Tracer *tracer, vectorcallfunc function) {
 #define CALLBACK(name) static PyObject *name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords)
 #define TRACER (((Callback *)self)->tracer)
 
-/* One that is timed now and then. What is most frequent is told apart, and calls nothing: see fast_plain.h. */
-#define TIMED_CALLBACK(name, quickly) \
+/* One that is timed now and then. The fast path comes first, and calls nothing: see fast_path.h. */
+#define TIMED_CALLBACK(name, fast) \
     static PyObject *other_##name(PyObject *self, PyObject *const *args); \
     static NOT_INLINE PyObject *timed_##name(PyObject *self, PyObject *const *args) { \
         Tracer *tracer = TRACER; \
@@ -62,14 +62,14 @@ static PyObject *new_callback(Tracer *tracer, vectorcallfunc function) {
         Py_INCREF(tracer); \
         unsigned measurements = tracer->measurements; \
         int64_t began = cost_begin(tracer); \
-        PyObject *answer = quickly(tracer, args) ? Py_NewRef(Py_None) : other_##name(self, args); \
+        PyObject *answer = fast(tracer, args) ? Py_NewRef(Py_None) : other_##name(self, args); \
         cost_end(tracer, began, measurements); \
         Py_DECREF(tracer); \
         return answer; \
     } \
     CALLBACK(name) { \
         Tracer *tracer = TRACER; \
-        if (--tracer->until_timed && quickly(tracer, args)) Py_RETURN_NONE; \
+        if (--tracer->until_timed && fast(tracer, args)) Py_RETURN_NONE; \
         return timed_##name(self, args); \
     } \
     static PyObject *other_##name(PyObject *self, PyObject *const *args)
@@ -124,9 +124,7 @@ static PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, boo
     if (!tracer->running || tracer->broken) return keep(0);
     if (is_suspended(tracer)) return keep(1);
     CodeInfo *info = plan_find(tracer, code);
-    if (info != NULL && info->plain && !info->report_start && !second && fast_prepared(tracer) &&
-        (fast_start_lookup(tracer, info, frame, true) || fast_args_start(tracer, info, frame)))
-        Py_RETURN_NONE;
+    if (info != NULL && !info->report_start && !second && fast_start_again(tracer, info, frame, true)) Py_RETURN_NONE;
     /* By far the most frequent case where objects are sampled: this one is none. */
     if (info != NULL && info->groups & tracer->alive && info->first_is_receiver && !info->report_start && frame->localsplus[0] != NULL &&
         !sample_of(tracer, frame->localsplus[0]))
@@ -139,18 +137,14 @@ static PyObject *posts(Tracer *tracer, PyCodeObject *code, RunFrame *frame) {
     return posted != NOT_A_MESSAGE ? keep(posted) : begins(tracer, code, frame, false);
 }
 
-static ALWAYS_INLINE bool start_noted(Tracer *tracer, PyObject *const *args, bool tasks) {
+static ALWAYS_INLINE bool starts_fast(Tracer *tracer, PyObject *const *args) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (tracer->message_cache != NULL || info == NULL || !info->plain || info->report_start || !fast_ready_unsuspended(tracer, tasks) || !ticks_counted)
-        return false;
-    return fast_start_cached(tracer, info, frame_here(tracer), true, processor_ticks(), tasks);
+    if (tracer->message_cache != NULL || info == NULL || !info->fast || info->report_start || !fast_ready_to_start(tracer)) return false;
+    return ticks_counted && fast_start(tracer, info, frame_here(tracer), true, processor_ticks());
 }
 
-static ALWAYS_INLINE bool starts_quickly(Tracer *tracer, PyObject *const *args) { return start_noted(tracer, args, false); }
-
-TIMED_CALLBACK(on_start, starts_quickly) {
+TIMED_CALLBACK(on_start, starts_fast) {
     Tracer *tracer = TRACER;
-    if (start_noted(tracer, args, true)) Py_RETURN_NONE;
     PyCodeObject *code = (PyCodeObject *)args[0];
     RunFrame *frame = frame_here(tracer);
     if (tracer->message_cache == NULL) return begins(tracer, code, frame, false);
@@ -175,43 +169,42 @@ static int run_waiting_signals(int answer) {
     return failed ? -1 : answer;
 }
 
-/* Where a call ends and another one begins. */
-static NOT_INLINE bool quickly(Tracer *tracer, Probe *probe, RunFrame *frame) { return fast_event(tracer, probe, frame); }
+/* A call is about to begin, and was not found in the caches of the fast path. */
+static inline bool call_again(Tracer *tracer, Probe *probe, RunFrame *frame) {
+    return tracer->window != NULL ? fast_learn(tracer, probe, frame) : fast_call_again(tracer, probe, frame);
+}
 
-/* An instruction that fast_plain.h has nothing to say of. Apart, so that what it needs is not made ready for the others. */
+/* An instruction that is not on the fast path. A function of its own, so that the others need not save registers for it. */
 static NOT_INLINE PyObject *other_instruction(Tracer *tracer, CodeInfo *info, RunFrame *frame, int before, int after) {
     int answer = 0;
     if (after) {
         Probe *probe = &info->probes[after - 1];
-        answer = fast_args_result(tracer, probe, frame) ? 1 : probe_result(tracer, info, probe, frame);
+        answer = fast_result(tracer, probe, frame) ? 1 : probe_result(tracer, info, probe, frame);
     }
     if (before && answer >= 0) {
         Probe *probe = &info->probes[before - 1];
         tracer->slow_callbacks += !probe->early;
-        int other = after && quickly(tracer, probe, frame) ? 1 : probe_before(tracer, info, probe, frame);
+        int other = after && call_again(tracer, probe, frame) ? 1 : probe_before(tracer, info, probe, frame);
         answer = other < 0 ? -1 : answer | other;
     }
     return keep(run_waiting_signals(answer));
 }
 
-static ALWAYS_INLINE bool call_noted(Tracer *tracer, PyObject *const *args, bool tasks) {
-    if (!fast_ready(tracer, tasks) || tracer->window != NULL || !ticks_counted || signals_waited) return false;
+static ALWAYS_INLINE bool calls_fast(Tracer *tracer, PyObject *const *args) {
+    if (!fast_ready(tracer) || tracer->window != NULL || !ticks_counted || signals_waited) return false;
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
     unsigned long unit = (unsigned long)small_offset(args[1]) / 2;
     if (info == NULL || info->n_probes == 0 || unit >= (unsigned long)info->units) return false;
     int before = info->at[unit].probe;
     if (!before || info->at[unit].result || info->at[unit].owner >= 0) return false;
     const Probe *probe = &info->probes[before - 1];
-    if (!fast_call_cached(tracer, probe, frame_here(tracer), processor_ticks(), tasks)) return false;
+    if (!fast_call(tracer, probe, frame_here(tracer), processor_ticks())) return false;
     tracer->slow_callbacks += !probe->early;
     return true;
 }
 
-static ALWAYS_INLINE bool calls_quickly(Tracer *tracer, PyObject *const *args) { return call_noted(tracer, args, false); }
-
-TIMED_CALLBACK(on_instruction, calls_quickly) {
+TIMED_CALLBACK(on_instruction, calls_fast) {
     Tracer *tracer = TRACER;
-    if (call_noted(tracer, args, true)) Py_RETURN_NONE;
     if (!tracer->running || tracer->broken) return keep(0);
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
     if (info == NULL || info->n_probes == 0) return keep(0);
@@ -224,7 +217,7 @@ TIMED_CALLBACK(on_instruction, calls_quickly) {
     if (owner >= 0 && frame->localsplus[owner] != NULL && !sample_of(tracer, frame->localsplus[owner]) &&
         info->probes[before - 1].groups & tracer->alive && !probe_asleep(tracer, &info->probes[before - 1]))
         Py_RETURN_NONE;
-    if (before && !after && fast_event(tracer, &info->probes[before - 1], frame)) {
+    if (before && !after && call_again(tracer, &info->probes[before - 1], frame)) {
         tracer->slow_callbacks += !info->probes[before - 1].early;
         if (!signals_waited) Py_RETURN_NONE;
         return keep(run_waiting_signals(1));
@@ -239,37 +232,34 @@ TIMED_CALLBACK(on_instruction, calls_quickly) {
     if (info == NULL) Py_RETURN_NONE; \
     RunFrame *frame = frame_here(tracer);
 
-static ALWAYS_INLINE bool end_noted(Tracer *tracer, bool tasks) {
-    return fast_ready(tracer, tasks) && ticks_counted && fast_end(tracer, frame_here(tracer), processor_ticks(), false, tasks);
+static ALWAYS_INLINE bool ends_fast(Tracer *tracer, PyObject *const *args) {
+    return fast_ready(tracer) && ticks_counted && fast_return(tracer, frame_here(tracer), processor_ticks());
 }
 
-static ALWAYS_INLINE bool ends_quickly(Tracer *tracer, PyObject *const *args) { return end_noted(tracer, false); }
-
-TIMED_CALLBACK(on_return, ends_quickly) {
-    if (end_noted(TRACER, true)) Py_RETURN_NONE;
+TIMED_CALLBACK(on_return, ends_fast) {
     WITH_INFO
-    if (fast_prepared(tracer) && (fast_end(tracer, frame, ticks(), true, tracer->tasks) || fast_args_return(tracer, frame, args[2]))) Py_RETURN_NONE;
+    if (fast_return_again(tracer, frame, args[2])) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2])))
 }
 
-static ALWAYS_INLINE bool yields_quickly(Tracer *tracer, PyObject *const *args) {
-    return fast_ready(tracer, tracer->tasks) && fast_yield(tracer, frame_here(tracer));
+static ALWAYS_INLINE bool yields_fast(Tracer *tracer, PyObject *const *args) {
+    return fast_ready(tracer) && fast_yield(tracer, frame_here(tracer));
 }
 
-TIMED_CALLBACK(on_yield, yields_quickly) {
+TIMED_CALLBACK(on_yield, yields_fast) {
     WITH_INFO
     HELD(keep(info->callee == NULL ? 1 : function_yield(tracer, info, frame, args[2])))
 }
 
-static ALWAYS_INLINE bool resumes_quickly(Tracer *tracer, PyObject *const *args) {
+static ALWAYS_INLINE bool resumes_fast(Tracer *tracer, PyObject *const *args) {
     CodeInfo *info = plan_find(tracer, (PyCodeObject *)args[0]);
-    if (info == NULL || !info->plain || tracer->message_cache != NULL || !fast_ready(tracer, tracer->tasks)) return false;
-    return fast_start_cached(tracer, info, frame_here(tracer), false, 0, tracer->tasks);
+    if (info == NULL || !info->fast || tracer->message_cache != NULL || !fast_ready(tracer)) return false;
+    return fast_start(tracer, info, frame_here(tracer), false, 0);
 }
 
-TIMED_CALLBACK(on_resume, resumes_quickly) {
+TIMED_CALLBACK(on_resume, resumes_fast) {
     WITH_INFO
-    if (info->plain && fast_ready(tracer, tracer->tasks) && fast_start_lookup(tracer, info, frame, false)) Py_RETURN_NONE;
+    if (fast_start_again(tracer, info, frame, false)) Py_RETURN_NONE;
     HELD(keep(info->callee == NULL ? 1 : function_resume(tracer, info, frame)))
 }
 

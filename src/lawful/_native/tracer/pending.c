@@ -50,7 +50,7 @@ void thread_forget_task(ThreadData *thread) {
 }
 
 void pending_release(Tracer *tracer, Pending *pending) {
-    if (pending->has_values) values_release(pending->values);
+    values_release(pending->values);
     Py_XDECREF(pending->payload);
     Py_XDECREF(pending->token);
     if (pending->gone == NULL) return;
@@ -60,13 +60,13 @@ void pending_release(Tracer *tracer, Pending *pending) {
 
 /* What is to end in the long way has its values as that wants them. */
 static void expand_values(Tracer *tracer, Pending *pending) {
-    if (!pending->has_values) return;
+    if (pending->values[0] == 0) return;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* it may end by an exception */
     pending->payload = values_payload(pending->values, NULL);
     if (pending->payload == NULL && PyErr_Occurred()) tracer_fault(tracer);
     values_release(pending->values);
-    pending->has_values = false;
+    pending->values[0] = 0;
     PyErr_Restore(type, value, trace);
 }
 

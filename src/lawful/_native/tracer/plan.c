@@ -138,7 +138,7 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
         Probe *probe = &info->probes[i];
         if (read_probe(info->tracer, PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
         info->n_probes++;
-        probe->plain = probe->operation <= OP_CALL_EX && !probe->groups;
+        probe->fast = probe->operation <= OP_CALL_EX && !probe->groups;
         info->all_groups |= probe->groups;
         probe->base += info->code->co_nlocalsplus;
         probe->value += info->code->co_nlocalsplus;
@@ -265,9 +265,9 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     info->all_groups = info->groups;
     info->first_is_receiver = !bears && code->co_argcount && !(PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND);
     if (callee != Py_None && (info->callee = callee_read(tracer, callee, NULL)) == NULL) goto failed;
-    info->plain = info->callee != NULL && !info->groups && code->co_argcount &&
+    info->fast = info->callee != NULL && !info->groups && code->co_argcount &&
                   !(code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR));
-    info->in_cell = info->plain && PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND;
+    info->in_cell = info->fast && PyBytes_AS_STRING(code->co_localspluskinds)[0] & CELL_KIND;
     info->is_generator = code->co_flags & CO_GENERATOR;
     info->special_first = info->in_cell || info->is_generator;
     if (read_probes(info, probes) < 0) goto failed;

@@ -43,6 +43,12 @@ extern PyObject *text_exception;
 /* Without a pending call: of an object that has an id. */
 PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *pending, PyObject *result);
 
+static inline PyObject *frame_local(RunFrame *frame, const PyCodeObject *code, int index) {
+    PyObject *value = frame->localsplus[index];
+    bool in_cell = PyBytes_AS_STRING(code->co_localspluskinds)[index] & CELL_KIND;
+    return value != NULL && in_cell && PyCell_Check(value) ? PyCell_GET(value) : value;
+}
+
 /* Of a class, itself: class methods belong to it, and not to its metaclass. */
 static inline PyTypeObject *receiver_type(PyObject *receiver) {
     return PyType_Check(receiver) ? (PyTypeObject *)receiver : Py_TYPE(receiver);

@@ -210,7 +210,7 @@ int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group) {
         if (pending->target != id || pending->gone != NULL) continue;
         pending->gone = Py_NewRef(class_name);
         pending->gone_group = group;
-        pending->plain = false;
+        if (pending->fast == PENDING_PLAIN) pending->fast = PENDING_GENERAL;
         return 0;
     }
     push(tracer, KIND_GONE, 0, id, Py_NewRef(class_name), 0);

@@ -282,7 +282,7 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     self->limit = limit;
     self->synchronous = synchronous;
     self->gone = gone;
-    self->plain = !synchronous && !limit;
+    self->buffers = !synchronous && !limit;
     self->slot = self->previous_slot = self->tool = self->second_tool = -1;
     self->timing_period = self->until_timed = 64;
     self->steps_off = synchronous;

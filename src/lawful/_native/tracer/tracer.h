@@ -1,23 +1,18 @@
-/* The C tracer: what its files share. The Python twin is lawful/sources/python/pytracer.py; the two behave alike.
+/* The C tracer: what its files share. It must behave as lawful/sources/python/pytracer.py does; most tests in
+   tests/sources/python/test_tracer_*.py run on both.
 
    identity.h   ids of objects, and their deaths
    encode.c     values as parts of events
-   record.h     how compact records lie in memory
-   record.c     the buffer of them, and events made from them
-   learner_feed.c       events as numbers, for the learner
-   sampling/samples.h     which objects are told of, and what sleeps meanwhile
-   sampling/field_counts.c      counts that samples keep, told by themselves
+   record.c     the buffer of compact records (events/record.h), and events made from them
+   learner_feed.c  events as numbers, for the learner
+   sampling/    which objects are reported, and what is switched off meanwhile
+   messages/    messages in queues, as far as Python has nothing to decide about them
    code.h       what is known about code objects, callees and places
    plan.h       the same, as it is asked of Python once
    probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
    function.c   starts and ends of functions that report themselves
-   fast_plain.h      the same, of what is most frequent
-   record_values.h     values in records
-   fast_args_caller.c     calls with values, as far as they are frequent
-   fast_args_callee.c      functions that report themselves with values
-   monitoring.c delivery by sys.monitoring (3.12 and newer)
-   messages/messages.c   messages in queues, as far as nothing new is to be found out about them
-   messages/routes.c       what Python has found out about these, once for many
+   fast_path.h  both of these, for most events
+   monitoring.c what sys.monitoring calls
    tasks.c      asyncio's tasks
    tracer.c     the Python type */
 #ifndef LAWFUL_TRACER_H
@@ -135,6 +130,12 @@ extern PyObject *text_res, *text_resultId, *text_target;
 
 #define CALL_WORDS 12 /* words, for those of one call */
 
+enum {
+    PENDING_GENERAL,       /* the general path ends it */
+    PENDING_PLAIN,         /* its numbers are all that its end has; not if the receiver has died */
+    PENDING_VALUES         /* its numbers and values are, unless the receiver dies */
+};
+
 typedef struct {
     Callee *callee;
     RunFrame *frame;
@@ -148,9 +149,8 @@ typedef struct {
     uint32_t place;        /* that callee-side events have */
     int offset;            /* of the probe; callee side: -1 */
     bool asks_type;             /* it makes no object, though a class is called */
-    bool plain;            /* its numbers are all there is to tell at its end; not if the receiver has died */
-    bool has_values;           /* its numbers and values are all there is to tell, unless the receiver dies */
-    uint64_t values[CALL_WORDS]; /* if it is valued: what its beginning had, in place of the payload */
+    uint8_t fast;          /* which path began it, and may end it */
+    uint64_t values[CALL_WORDS]; /* what its beginning had, in place of the payload (record_values.h); the first is 0: nothing */
 } Pending;
 
 /* One that has nothing but this. Each field by itself: a compiler zeroes the whole by an instruction that takes longer. */
@@ -160,7 +160,9 @@ static inline void pending_clear(Pending *pending, Callee *callee, RunFrame *fra
     pending->payload = pending->token = pending->gone = NULL;
     pending->type = NULL;
     pending->gone_group = NULL;
-    pending->asks_type = pending->plain = pending->has_values = false;
+    pending->asks_type = false;
+    pending->fast = PENDING_GENERAL;
+    pending->values[0] = 0;
     pending->target = target;
     pending->begun = 0;
     pending->place = 0;
@@ -226,7 +228,7 @@ struct Tracer {
     PyObject_HEAD
     /* What each callback asks for comes first. */
     bool running, broken;
-    bool plain;                /* records are kept until there are enough of them, however many that is */
+    bool buffers;              /* records are kept until there are enough, however many that is */
     bool tasks;                /* a coroutine was seen */
     int32_t suspended_threads;            /* threads that do Lawful's own work */
     int slot;                  /* among the running tracers, -1 if it does not run */
@@ -276,7 +278,7 @@ struct Tracer {
     struct {
         const void *at;        /* an address in own code, or NULL */
         uint32_t place;
-    } callers[CALLERS];        /* what fast_plain.h found out last */
+    } callers[CALLERS];        /* what the fast path found last */
     Callee unwanted;           /* stands for all that is not */
     PyObject *learner;         /* or NULL */
     struct Window *window;     /* of the learner */

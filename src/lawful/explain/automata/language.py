@@ -36,7 +36,7 @@ def is_empty(automaton: Automaton) -> bool:
 
 def longest_word(automaton: Automaton) -> int | None:
     """The length of the longest word; None if the language is empty or infinite."""
-    order = _order(automaton)
+    order = _topological_order(automaton)
     if not order:
         return None
     alive, length = set(order), dict.fromkeys(order, 0)
@@ -46,7 +46,7 @@ def longest_word(automaton: Automaton) -> int | None:
     return length[automaton.initial]
 
 
-def _order(automaton: Automaton) -> list[int] | None:
+def _topological_order(automaton: Automaton) -> list[int] | None:
     """Live states, each before those it leads to; None if they go round."""
     alive = live(automaton)
     incoming = dict.fromkeys(alive, 0)
@@ -79,7 +79,7 @@ def words(automaton: Automaton, max_length: int | None = None, limit: int | None
     length = given = 0
     while max_length is None or length <= max_length:
         if automaton.initial in ahead:
-            for word in _spelt(automaton.initial, ways):
+            for word in _words_of_length(automaton.initial, ways):
                 if given == limit:
                     return
                 given += 1
@@ -95,7 +95,7 @@ def words(automaton: Automaton, max_length: int | None = None, limit: int | None
             return
 
 
-def _spelt(initial: int, ways: list[dict[int, list[tuple[int, int]]]]) -> Iterator[tuple[int, ...]]:
+def _words_of_length(initial: int, ways: list[dict[int, list[tuple[int, int]]]]) -> Iterator[tuple[int, ...]]:
     """All words of the length for which there are ways, without recursion."""
     word: list[int] = []
     stack = [iter([(-1, initial)])]

@@ -80,7 +80,7 @@ def python_search(left: Tables, right: Tables, taken: int, longest: int | None =
         if longest is not None and length > longest:
             return None
         if taken >> (2 * (one in yes) + (other in also)) & 1:
-            return _way(came, place)
+            return _word_to(came, place)
         for letter, pair in enumerate(zip(ours[one], theirs[other], strict=True)):
             if pair not in met:
                 met.add(pair)
@@ -89,7 +89,7 @@ def python_search(left: Tables, right: Tables, taken: int, longest: int | None =
     return None
 
 
-def _way(came: list[tuple[int, int]], place: int) -> tuple[int, ...]:
+def _word_to(came: list[tuple[int, int]], place: int) -> tuple[int, ...]:
     word = []
     while place:
         place, letter = came[place]

@@ -19,7 +19,7 @@ class CachedQueries:
         self._error = teacher.alphabet.error
         self._well_formed = well_formed(teacher.alphabet)
         self._answers: dict[Word, Answer] = {}
-        self._told: dict[Word, bool] = {}
+        self._counterexamples: dict[Word, bool] = {}
         self.revisions = 0
         """How often a counterexample contradicted an earlier answer. States built from that answer are void."""
 
@@ -51,7 +51,7 @@ class CachedQueries:
         if found is None:
             return None
         self._check(found, automaton)
-        self._told[found.word] = found.accept
+        self._counterexamples[found.word] = found.accept
         # A teacher that only samples can find an execution for a conjecture that it did not find for the word alone.
         if self.accepts(found.word) is not found.accept:
             self.revisions += 1
@@ -63,7 +63,7 @@ class CachedQueries:
             raise ValueError(f"the teacher's counterexample is none, the automaton takes it rightly: {found!r}")
         if found.accept and not self._well_formed.accepts(found.word):
             raise ValueError(f"the teacher wants a word accepted that does not end in its only error letter: {found!r}")
-        if self._told.get(found.word, found.accept) is not found.accept:
+        if self._counterexamples.get(found.word, found.accept) is not found.accept:
             raise ValueError(f"the teacher's counterexamples contradict each other: {found!r}")
 
 

@@ -67,14 +67,14 @@ def breaking_point(
     for letter in word:
         states.append(automaton.transitions[states[-1]][letter])
 
-    def told(place: int) -> bool:
+    def accepts_from(place: int) -> bool:
         return accepts(access[states[place]] + word[place:])
 
     low, high = 0, len(word)
-    first = told(0)
+    first = accepts_from(0)
     while high - low > 1:
         middle = (low + high) // 2
-        if told(middle) == first:
+        if accepts_from(middle) == first:
             low = middle
         else:
             high = middle

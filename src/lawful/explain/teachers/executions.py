@@ -30,7 +30,7 @@ class ExecutionsTeacher(OptionalAnswers):
 
     A word is taken for a failure just if an execution with it fails. An execution that does the same events and goes
     on, or ends well, says no; that no execution does these events at all leaves the word free. With `trap`, as the
-    paper calls it, an automaton that accepts such a free word within the bounds is told so.
+    paper calls it, an automaton that accepts such a free word within the bounds is wrong.
 
     The source is run through once for each pair of bounds, and not again for shorter words."""
 
@@ -42,7 +42,7 @@ class ExecutionsTeacher(OptionalAnswers):
         self.trap = trap
         self._counts = Counts()
         self._bounds: Bounds | None = None
-        self._seen: dict[Bounds, _Seen] = {}
+        self._seen: dict[Bounds, _ExecutionsByWord] = {}
 
     @property
     def alphabet(self) -> Alphabet:
@@ -78,13 +78,13 @@ class ExecutionsTeacher(OptionalAnswers):
 
     def member(self, word: Word) -> Answer:
         self._counts.membership += 1
-        return self._known.answer(word)
+        return self._current.answer(word)
 
     def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self._counts.conjectures += 1
-        known = self._known
+        known = self._current
         if self.trap:
-            wrong = equivalent(automaton, known.failing, self._now.word_length)
+            wrong = equivalent(automaton, known.failing, self._current_bounds.word_length)
             return None if wrong is None else Counterexample(wrong, wrong in known.failures)
         missed = included(known.failing, automaton)
         if missed is not None:
@@ -93,48 +93,48 @@ class ExecutionsTeacher(OptionalAnswers):
         return None if taken is None else Counterexample(taken, False)
 
     def example(self, word: Word) -> Execution | None:
-        known = self._known
+        known = self._current
         return known.failures.get(word) or known.passes.get(word)
 
     def endings(self) -> dict[Word, list[Execution]]:
-        return {word: list(found) for word, found in self._known.endings.items()}
+        return {word: list(found) for word, found in self._current.endings.items()}
 
     def passes(self) -> dict[Word, Execution]:
-        return dict(self._known.passes)
+        return dict(self._current.passes)
 
-    def spared(self, automaton: Automaton) -> AbstractSet[int]:
-        return visited(automaton, self._known.passing)
+    def passing_states(self, automaton: Automaton) -> AbstractSet[int]:
+        return visited(automaton, self._current.passing)
 
     @property
     def failing(self) -> Automaton:
-        return self._known.failing
+        return self._current.failing
 
     def so_far(self) -> Automaton | None:
-        seen = self._seen.get(self._now)
+        seen = self._seen.get(self._current_bounds)
         return None if seen is None or not seen.failures else seen.failing
 
     @property
-    def _now(self) -> Bounds:
+    def _current_bounds(self) -> Bounds:
         if self._bounds is None:
             raise ValueError("bound() comes before any question")
         return self._bounds
 
     @property
-    def _known(self) -> _Seen:
-        found = self._seen.get(self._now)
+    def _current(self) -> _ExecutionsByWord:
+        found = self._seen.get(self._current_bounds)
         if found is None:
-            found = self._seen[self._now] = self._bounded(self._now)
+            found = self._seen[self._current_bounds] = self._bounded(self._current_bounds)
         return found
 
-    def _bounded(self, bounds: Bounds) -> _Seen:
+    def _bounded(self, bounds: Bounds) -> _ExecutionsByWord:
         for other, seen in self._seen.items():
             if other.unwind == bounds.unwind and other.word_length >= bounds.word_length:
                 return seen.shortened(bounds.word_length)
         return self._run(bounds)
 
-    def _run(self, bounds: Bounds) -> _Seen:
+    def _run(self, bounds: Bounds) -> _ExecutionsByWord:
         """Runs all executions. Those before an interruption are kept, and marked as interrupted."""
-        found = _Seen(self.alphabet)
+        found = _ExecutionsByWord(self.alphabet)
         try:
             self._collect(bounds, found)
         except KeyboardInterrupt:
@@ -143,7 +143,7 @@ class ExecutionsTeacher(OptionalAnswers):
             raise
         return found
 
-    def _collect(self, bounds: Bounds, found: _Seen) -> None:
+    def _collect(self, bounds: Bounds, found: _ExecutionsByWord) -> None:
         limits = self.limits
         ends = None if limits.seconds is None else time.monotonic() + limits.seconds
         for number, execution in enumerate(self.source.executions(bounds, limits)):
@@ -158,7 +158,7 @@ class ExecutionsTeacher(OptionalAnswers):
                 return found.reached.append(f"stopped after {limits.seconds:g} seconds")
 
 
-class _Seen:
+class _ExecutionsByWord:
     """The executions within one pair of bounds, by word."""
 
     def __init__(self, alphabet: Alphabet) -> None:
@@ -182,9 +182,9 @@ class _Seen:
         if execution.failed:
             self.endings.setdefault(word, []).append(execution)
 
-    def shortened(self, length: int) -> _Seen:
+    def shortened(self, length: int) -> _ExecutionsByWord:
         """Those whose words are not longer."""
-        less = _Seen(self.alphabet)
+        less = _ExecutionsByWord(self.alphabet)
         less.reached = self.reached
         less.failures = {word: one for word, one in self.failures.items() if len(word) <= length}
         less.endings = {word: found for word, found in self.endings.items() if len(word) <= length}

@@ -92,7 +92,7 @@ class TraceSource(OptionalSourceParts):
         self._recorded = recorded
         self._keys = list(recorded.names)  # they are numbered in this order
         self._chosen = self._choose(patterns, most)
-        labels = _labels([self._shown[number] for number in self._chosen])
+        labels = _labels([self._labels_by_number[number] for number in self._chosen])
         error = "error"
         while error in labels:
             error = f"{error} (error)"
@@ -133,7 +133,7 @@ class TraceSource(OptionalSourceParts):
     # -- letters ----------------------------------------------------------------------------------
 
     @property
-    def _shown(self) -> dict[int, str]:
+    def _labels_by_number(self) -> dict[int, str]:
         """What events are called: calls by their name, others by what they are, too."""
         return {
             number: name if kind == "func_pre" and name else f"{kind} {name}".strip()
@@ -146,7 +146,7 @@ class TraceSource(OptionalSourceParts):
             found = [n for (kind, name), n in names.items() if any(_matches(each, kind, name) for each in patterns)]
             found = [number for number in found if not self._is_end(number)] or found
             if not found:
-                known = ", ".join(list(dict.fromkeys(self._shown.values()))[:12])
+                known = ", ".join(list(dict.fromkeys(self._labels_by_number.values()))[:12])
                 message = f"no event of the traces matches {', '.join(patterns)}"
                 raise LawfulError("explain-events", message, hint=f"there are {known}" if known else None)
             return found

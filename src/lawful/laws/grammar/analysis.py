@@ -23,7 +23,7 @@ class Analysis:
         self.nullable = [False] * count
         self.firsts: list[set[int]] = [set() for _ in range(count)]
         self.follows: list[set[int]] = [set() for _ in range(count)]
-        self.shortest: list[tuple[int, ...] | None] = [None] * count  # what is derived with the fewest messages
+        self.shortest: list[tuple[int, ...] | None] = [None] * count  # the shortest derived sequence of messages
         self._fix(self._grow_nullable)
         self._fix(self._grow_firsts)
         self.follows[grammar.start].add(self.end)
@@ -45,7 +45,7 @@ class Analysis:
 
     def _grow_nullable(self) -> bool:
         grown = False
-        for rule in reversed(self.rules):  # what is defined later is mostly needed earlier
+        for rule in reversed(self.rules):  # later definitions are mostly needed first
             if not self.nullable[rule.head] and self.is_nullable(rule.symbols):
                 self.nullable[rule.head] = grown = True
         return grown

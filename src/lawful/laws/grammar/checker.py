@@ -43,7 +43,7 @@ def check(
 
 
 class Checker:
-    """What is known of the whole grammar while it is checked."""
+    """The state of checking a whole grammar."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class Checker:
         for start in self.starts:
             for definition in start.definitions:
                 self._kind(definition.owner.text, definition, GIVEN)
-        # `S ::= a S (S.n = S.n + 1;)` can be read both ways; what is said elsewhere decides.
+        # `S ::= a S (S.n = S.n + 1;)` can be read both ways; other definitions decide.
         for owner, definition in unclear:
             self.kinds.setdefault((owner, definition.attribute.text), GIVEN)
 

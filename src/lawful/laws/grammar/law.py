@@ -28,7 +28,7 @@ _MOST_EXPECTED = 8
 
 
 class GrammarLaw(LawBase):
-    """A compiled view with its grammar. It can be pickled; so can its monitors."""
+    """A compiled view with its grammar. It and its monitors can be pickled."""
 
     language: Language = "view"
     tracks_objects = False
@@ -111,7 +111,7 @@ class GrammarLaw(LawBase):
 
     @property
     def every(self) -> None:
-        """Time is told by events only."""
+        """Only events carry the time."""
         return None
 
     @property
@@ -130,7 +130,7 @@ class GroupSubjects:
     """
 
     classes: tuple[str, ...] = ()
-    """Groups are told by their messages; no class of Python's is looked at."""
+    """Messages name their groups; Python classes play no part."""
 
     binding: str | None = "groupId"
     """By this name an expectation says of which group it is; its other bindings are data."""
@@ -199,7 +199,7 @@ class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]
                     "which is not in the view: is one of them misspelled?"
                 )
 
-    # -- what is known now ------------------------------------------------------------------------
+    # -- the present state -----------------------------------------------------------------------
 
     @property
     def _accepts_all(self) -> bool:
@@ -263,7 +263,7 @@ class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]
             self.doomed_at = None if self.doomed_at == number else self.doomed_at
 
     def forget(self, object_id: int | str) -> bool:
-        return False  # what a group that ended here still lacks is told at the end
+        return False  # what is missing in a group is reported at the end
 
     # -- out and in -------------------------------------------------------------------------------
 

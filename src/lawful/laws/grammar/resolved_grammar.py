@@ -25,7 +25,7 @@ BUILT_IN: Mapping[str, str] = {
 
 OF_REPLIES: Mapping[str, str] = {"of": "callId", "exception": "exception"}
 RESULT = "result"
-"""Of a reply: `resultId`, or if the result is no object, `res`."""
+"""Of a reply: `resultId` of an object, otherwise `res`."""
 
 
 class Ref(NamedTuple):

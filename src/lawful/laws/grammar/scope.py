@@ -47,7 +47,7 @@ _MOST_NAMES = 8
 
 
 class Refused(Exception):
-    """What was asked for has an error, which has been told."""
+    """The error of what was asked for is reported already."""
 
 
 def listed(names: Iterable[str]) -> str:
@@ -113,7 +113,7 @@ class Scope:
                 "view-attribute-kind", message, definition.span, "define an attribute of a nonterminal"
             )
         if symbol not in checker.nonterminals:
-            raise Refused  # told where it stands
+            raise Refused  # reported where it stands
         term = self.term(definition.value)
         if checker.kinds.get((symbol, attribute)) == CHILD and owner.text == self.head:
             if attribute in draft.results:
@@ -123,7 +123,7 @@ class Scope:
             draft.results[attribute] = term
             return
         if owner.text not in self.places:
-            raise Refused  # it is of two kinds, which was told
+            raise Refused  # it is of two kinds, which is reported
         position = self._position(owner)
         ref = Ref(GIVEN, position, attribute)
         if ref in draft.given:
@@ -157,7 +157,7 @@ class Scope:
     # -- expressions ------------------------------------------------------------------------------
 
     def term(self, expression: Expression) -> Term:
-        """An expression with its names resolved; all errors in it are told."""
+        """An expression with its names resolved; all errors in it are reported."""
         checker = self.checker
         match expression:
             case Literal_(value=value):
@@ -230,7 +230,7 @@ class Scope:
                 raise self._unknown(owner, attribute, known)
             return Ref(MESSAGE, self._position(owner), attribute.text)
         if symbol not in checker.nonterminals:
-            raise Refused  # told where it stands
+            raise Refused  # reported where it stands
         kind = checker.kinds.get((symbol, attribute.text))
         if kind is None:
             raise self._unknown(owner, attribute, [name for of, name in checker.kinds if of == symbol])

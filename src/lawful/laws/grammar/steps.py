@@ -33,7 +33,7 @@ class Failure(NamedTuple):
     error: Failed
     cell: Cell  # the frame in whose rule it stands
     results: tuple[Any, ...]  # what the symbol that has just ended gave to it
-    known: dict[str, Any]  # what was computed since then
+    known: dict[str, Any]  # values computed since then
 
 
 class _Transition(NamedTuple):
@@ -125,7 +125,7 @@ class Steps:
         return None
 
     def ends(self, stack: Stack) -> bool:
-        """May the trace end here? (What an assertion of an end that does not come lacks is no warning.)"""
+        """May the trace end here? (Values that an end lacks cause no warning, because the trace may go on.)"""
         if stack is None or stack.ending == Ending.ALWAYS:
             return True
         if stack.ending == Ending.NEVER:

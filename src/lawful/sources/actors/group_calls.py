@@ -1,4 +1,4 @@
-"""Calls from one group to another that are like earlier ones: what the C core must know to see to them by itself."""
+"""Calls from one group to another: what the C core needs to handle calls that are like earlier ones."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ if TYPE_CHECKING:
     from lawful.sources.actors.messages import MessageSource
 
 CallerRole = tuple[int, tuple[str, ...], Any, bool] | None
-"""Who is at work in a frame: a kind, the groups, the id of the group if it is a module, and is there an object?"""
+"""The role of the caller in a frame: a kind, the groups, the id of a module's group, and is there an object?"""
 
 _SOMEBODY, _OBJECT, _OUTSIDE, _MODULE = range(4)  # as in group_calls.c
 _OF_CALLER, _OF_TARGET, _OF_ALL = range(3)
 _DEEPEST: Final = 200  # frames
-_EAGER_LIMIT: Final = (
-    200  # times that something may be learned from a call of a method; then of one in so many, because
-)
-_LATER_RATE: Final = 64  # there must be something about it that cannot be learned
+_EAGER_LIMIT: Final = 200  # calls of a method from which to learn; later one in `_LATER_RATE`, because
+_LATER_RATE: Final = 64  # something about it cannot be learned
 _MAX_EVENTS: Final = 8
 
 Pattern = tuple[tuple[tuple[Event, int], ...], Any, int]
 
 
 class GroupCalls:
-    """What Python has found out about calls."""
+    """What Python has found out about calls, for the C core."""
 
     def __init__(self, messages: MessageSource) -> None:
         self._messages = messages
@@ -41,7 +39,7 @@ class GroupCalls:
         )  # of code: methods? by sides and classes
         self._types: WeakTable[WeakTable[CallerRole]] = WeakTable()
         self._patterns: WeakTable[dict[CallerRole, WeakTable[Pattern]]] = WeakTable()
-        self.asked: Counter[int] = Counter()  # by the ids of code objects
+        self.asked: Counter[int] = Counter()  # how often `learn` was called, by the ids of code objects
 
     def add_entry_point(self, code: CodeType, *, method: bool) -> None:
         """Calls of this code may be messages."""
@@ -54,7 +52,7 @@ class GroupCalls:
     def learn(
         self, code: CodeType, specs: tuple[MessageSpec, ...], sender: Party, receiver: Party, target: Any, args: Any
     ) -> None:
-        """From now on the C core sees to such calls."""
+        """Let the C core handle such calls from now on."""
         entry_point, inline_judge = self.entry_points.get(code), self._messages.inline_judge
         self.asked[id(code)] += 1
         asked = self.asked[id(code)]
@@ -83,7 +81,7 @@ class GroupCalls:
         patterns[role].put(type(target), (given, inline_steps, version))
 
     def _with_specs(self, headers: list[Event], specs: tuple[MessageSpec, ...]) -> list[tuple[Event, MessageSpec]]:
-        """Each with the message of a view that it is: they are in the same order."""
+        """Each header with its message of a view: both are in the same order."""
         found, rest = [], iter(specs)
         for header in headers:
             for spec in rest:
@@ -102,7 +100,7 @@ class GroupCalls:
         return begin | {"groupId": header["groupId"]}, _OF_ALL
 
     def _filled(self, given: tuple[Event, int], sender: Party, target: Any) -> Event:
-        """What the C core will make of it."""
+        """The header that the C core will make of a template."""
         begin, whose = given
         event = dict(begin)
         caller = None if sender.object is None else self._messages.events.identity(sender.object)
@@ -115,10 +113,10 @@ class GroupCalls:
             event["callerId"] = caller
         return event
 
-    # -- who calls --------------------------------------------------------------------------------
+    # -- the caller -------------------------------------------------------------------------------
 
     def _caller(self, callee: CodeType) -> tuple[bool, CallerRole]:
-        """The side of who calls, if it may be known by what is on the stack; those of all frames on the way."""
+        """The role of the caller on the stack. The roles of all frames on the way are remembered."""
         frame = program_frame()
         if frame is not None and frame.f_code is callee:
             frame = frame.f_back
@@ -158,7 +156,7 @@ class GroupCalls:
 
 
 def _candidate(frame: FrameType) -> Any:
-    """Whose method it may be, as the C core sees it."""
+    """The object whose method a frame may be, as the C core sees it."""
     code = frame.f_code
     if code.co_argcount:
         return frame.f_locals.get(code.co_varnames[0])

@@ -1,4 +1,4 @@
-"""Who is in which group: objects by their classes, code by its module, tasks, and actors."""
+"""Which group objects, modules, tasks and actors belong to."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from lawful.sources.actors.message_specs import MessageSpecs
 
 _DEEPEST: Final = 200
-"""Frames among which the one is looked for that sends."""
+"""Frames that are searched for the sender."""
 
 _GIVEN: Final = "Task-"
-"""How the names begin that asyncio gives to tasks."""
+"""The prefix of names that asyncio gives to tasks."""
 
 
 def _nobody() -> None:
-    """In place of a reference to who is not known."""
+    """In place of a reference to an unknown object."""
 
 
 def _weak(value: Any) -> Callable[[], Any]:
@@ -35,35 +35,35 @@ def _weak(value: Any) -> Callable[[], Any]:
         return _nobody
     try:
         return weakref.ref(value)
-    except TypeError:  # it cannot be followed
+    except TypeError:  # there are no weak references to it
         return lambda: value
 
 
 class Party:
-    """One group, or somebody in no group at all. Nobody is kept alive by being remembered here."""
+    """A group, or a participant outside of all groups. It keeps no object alive."""
 
     __slots__ = ("_key", "_object", "alias", "names", "number", "words")
 
     def __init__(self, names: tuple[str, ...], key: Any, object: Any = None, words: tuple[str, ...] = ()) -> None:
         self.names = names
-        """Of the group; (): it is none."""
+        """The groups; (): outside of all groups."""
         self.words = words
-        """What a view may call it, beside its class."""
+        """Names that a view may use for it, beside its class."""
         self.number: Any = None
-        """Its id, once somebody has asked for it."""
+        """Its id, after the first use."""
         self._key = _weak(key)
         self._object = self._key if object is key else _weak(object)
         self.alias: Any = False if names else None if object is None else ...
-        """By what it is known. False: itself. If it is no group: None, or its object's id, once somebody has asked."""
+        """The key of its routes. False: itself. Outside of groups: None, or its object's id after the first use."""
 
     @property
     def key(self) -> Any:
-        """What makes it the same group: an object, a task, a module; None: nobody knows, or it is gone."""
+        """What identifies the group: an object, a task, a module; None: unknown, or gone."""
         return self._key()
 
     @property
     def object(self) -> Any:
-        """Who it is in there, if that is known."""
+        """The object that takes part, if it is known."""
         return self._object()
 
     def is_of(self, group: str | None) -> bool:
@@ -78,7 +78,7 @@ NOBODY: Final = Party((), None)
 
 
 class Groups:
-    """Finds the group of an object, of a task, and of whoever is about to send something."""
+    """Finds the group of an object, of a task, and of the current sender."""
 
     def __init__(self, bindings: Mapping[str, Sequence[Binding]], specs: MessageSpecs, main: str | None) -> None:
         self._specs = specs
@@ -93,9 +93,9 @@ class Groups:
         self._modules = bool(self._bindings.get("module"))
         self.objects = bool(self._bindings.get("class"))
         self.walks = self._modules or self.objects
-        """Does it depend on the stack who sends?"""
+        """Does the sender depend on the stack?"""
         self.plain_calls = self.walks and not self.tasks and not self.actors
-        """Does it depend on nothing else?"""
+        """Does it depend on the stack alone?"""
         self._types: WeakTable[tuple[tuple[str, ...], bool]] = WeakTable()
         self._matches = {
             binding: re.compile(translate(binding.target)).match for _, binding in self._bindings.get("task", ())
@@ -106,12 +106,12 @@ class Groups:
         self._of_modules: dict[str, Party | None] = {}
         self._threads: dict[int, tuple[Any, Party]] = {}
         self.ray: Callable[[], Party] | None = None
-        self.elsewhere = False  # groups may be in processes that others have started
+        self.elsewhere = False  # groups may be in processes that the program does not fork
 
     # -- objects ----------------------------------------------------------------------------------
 
     def of_type(self, kind: type) -> tuple[tuple[str, ...], bool]:
-        """The groups that objects of a class are, and whether views speak of them as of somebody outside."""
+        """The groups of objects of a class, and whether views name the class as a receiver."""
         known = self._types.get(kind)
         if known is not None:
             return known
@@ -125,7 +125,7 @@ class Groups:
         return self._types.put(kind, (tuple(found), outside))
 
     def of_object(self, value: Any) -> Party:
-        """The group that an object is, or is in."""
+        """The group that an object is, or belongs to."""
         known = self._of_objects.get(value)
         if known is not None:
             return known
@@ -137,7 +137,7 @@ class Groups:
         return NOBODY if found is None else Party(found.names, found.key, value, found.words)
 
     def of_actor(self, name: str) -> tuple[str, ...]:
-        """The groups that actors of a class are, which need not be in this process."""
+        """The groups of actors of a class. They may live in other processes."""
         found = []
         for group, binding in self._bindings.get("actor", ()):
             if name == binding.target or name.endswith(f".{binding.target}") or _last(name) == binding.target:
@@ -146,7 +146,7 @@ class Groups:
         return tuple(found)
 
     def of_module(self, module: str) -> Party | None:
-        """The group that the code of a module is."""
+        """The group of the code of a module."""
         if not self._modules:
             return None
         if module in self._of_modules:
@@ -165,17 +165,17 @@ class Groups:
 
     @property
     def parties(self) -> WeakTable[Party]:
-        """Of tasks, as far as they are known."""
+        """The groups of known tasks."""
         return self._of_tasks
 
     @property
     def matches(self) -> tuple[Callable[[str], Any], ...]:
-        """What tells whether the name of a task puts it into a group."""
+        """Functions that say whether the name of a task puts it into a group."""
         return tuple(self._matches.values())
 
     @property
     def plain_names(self) -> bool:
-        """Is no task in a group because of a name that asyncio has given it, such as `Task-7`?"""
+        """Do names that asyncio gives, such as `Task-7`, put no task into a group?"""
         begins = [re.split(r"[*?\[]", binding.target)[0] for binding in self._matches]
         return not any(each.startswith(_GIVEN) or _GIVEN.startswith(each) for each in begins)
 
@@ -188,7 +188,7 @@ class Groups:
             return known
         try:
             coroutine, name = task.get_coro(), task.get_name()
-        except AttributeError:  # a task of another maker
+        except AttributeError:  # a task of another library
             return NOBODY
         frame = getattr(coroutine, "cr_frame", None)
         owner = self_of(frame)
@@ -200,7 +200,7 @@ class Groups:
                 found.append(group)
                 self.seen.add((group, binding))
         words = (name, _last(qualified), qualified)
-        if not found:  # it may still be an object of a group that is doing something
+        if not found:  # its object may still belong to a group
             groups = () if owner is None else self.of_type(type(owner))[0]
             party = Party(groups, owner if groups else task, owner, words)
         else:
@@ -211,7 +211,7 @@ class Groups:
         return self._of_tasks.put(task, party)
 
     def _by_coroutine(self, qualified: str, frame: FrameType | None, owner: Any) -> frozenset[Binding]:
-        """What is bound to the tasks of a coroutine function. A program has few of these, and many tasks."""
+        """The bindings of tasks of a coroutine function. A program has few of these, and many tasks."""
         module = "" if frame is None else str(frame.f_globals.get("__name__", ""))
         kind = type(owner)
         known = self._coroutines.get(kind)
@@ -245,12 +245,12 @@ class Groups:
         self._threads[me] = weakref.ref(thread), party
         return party
 
-    # -- who sends --------------------------------------------------------------------------------
+    # -- the sender -------------------------------------------------------------------------------
 
     def current(self, *, callee: CodeType | None = None) -> Party:
-        """Who is at work: the nearest object of a group on the stack, or else the task, or the actor.
+        """The current sender: the nearest object of a group on the stack, or else the task, or the actor.
 
-        `callee`: the innermost frame, if it has this code, is what was called, and does not count.
+        `callee`: skip the innermost frame if it has this code, because it is the called function.
         """
         if self.walks:
             frame = program_frame()
@@ -279,7 +279,7 @@ class Groups:
                 if groups:
                     return self.of_object(owner)
                 if outside:
-                    # It was called by the group, and what it does is its own business. But it may have a group itself.
+                    # The group has called it, and does not answer for it. But it may have a group itself.
                     known = self.of_object(owner)
                     return Party((), None, owner) if known is NOBODY else known
             if self._modules:
@@ -290,11 +290,11 @@ class Groups:
         return None
 
     def adopt(self, value: Any, party: Party) -> None:
-        """An object is in this group, whatever its class says."""
+        """Put an object into a group, whatever its class is."""
         self._of_objects.put(value, party)
 
     def unseen(self, wanted: frozenset[str]) -> list[str]:
-        """Those of these groups of which there was nothing in the program, in words."""
+        """Messages about those of these groups that the program never had."""
         if self.elsewhere:
             return []
         found: dict[str, list[Binding]] = {}
@@ -335,7 +335,7 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-_asyncio: list[Callable[..., Any]] = []  # two functions of it, once it is there
+_asyncio: list[Callable[..., Any]] = []  # two functions of asyncio, once it is imported
 
 
 def current_task() -> Any:
@@ -343,7 +343,7 @@ def current_task() -> Any:
     if not _asyncio:
         found = sys.modules.get("asyncio")
         functions: list[Any] = [getattr(found, name, None) for name in ("_get_running_loop", "current_task")]
-        if None in functions:  # it is not there, or being imported
+        if None in functions:  # not imported yet, or not completely
             return None
         _asyncio[:] = functions
     get_loop, get_task = _asyncio

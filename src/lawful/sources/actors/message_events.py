@@ -16,10 +16,10 @@ Answer = tuple[list[Event], object] | None
 
 
 class Endpoint(NamedTuple):
-    """The group at one end of a call, by its id, so that it is not kept alive."""
+    """The group at one end of a call, by its id, so that the group is not kept alive."""
 
     names: tuple[str, ...]
-    number: Any  # None: nobody knows
+    number: Any  # None: unknown
 
 
 class PendingReply(NamedTuple):
@@ -28,7 +28,7 @@ class PendingReply(NamedTuple):
     replies: tuple[MessageSpec, ...]
     sender: Endpoint
     receiver: Endpoint
-    target: Any  # the id of who is called
+    target: Any  # the id of the called object
     number: int
 
 
@@ -38,7 +38,9 @@ class MessageEvents:
     def __init__(self, *, replies: bool, numbered: bool) -> None:
         """`replies`: a view names answers. If `numbered`, events count what their sender has sent."""
         self.identify: Callable[[object], Any] = id  # of the tracer, when there is one
-        self.stand_ins: dict[type, Callable[[Any], Any]] = {}  # what has the id of another object, and which
+        self.stand_ins: dict[
+            type, Callable[[Any], Any]
+        ] = {}  # classes whose objects stand for others, and how to get the id of these
         self._replies = replies
         self._numbered = numbered
         self._sent: WeakTable[itertools.count[int]] = WeakTable()
@@ -104,7 +106,7 @@ class MessageEvents:
         return (events, call) if events or call is not None else None
 
     def headers(self, specs: Iterable[MessageSpec], sender: Party, receiver: Party, target: Any) -> list[Event]:
-        """How the events of a message begin, which is the same for all messages of a name between these two."""
+        """The headers of a message's events. They are the same for all messages of a name between these two."""
         if sender.is_same(receiver):
             return []
         events = []
@@ -148,6 +150,6 @@ class MessageEvents:
             event["seq"] = number
 
     def identity(self, value: Any) -> Any:
-        """The id of an object; what stands for another one has its id."""
+        """The id of an object. A stand-in has the id of its object."""
         stands_for = self.stand_ins.get(type(value))
         return self.identify(value) if stands_for is None else stands_for(value)

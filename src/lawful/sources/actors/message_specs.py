@@ -1,4 +1,4 @@
-"""The messages that views name, and the ways in which a Python program may spell them."""
+"""The messages that views name, and how a Python program may spell them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class MessageSpec(NamedTuple):
     direction: str  # send or receive
     reply: bool
     name: str  # as the view writes it
-    owner: str  # who is called: a class, a module, a task; where it is, if the view says so
+    owner: str  # the receiver: a class, a module, a task; qualified, if the view says where it is
     method: str
     group: str | None  # None: any
     parameters: tuple[str, ...]
 
 
 def plain(name: str) -> str:
-    """What `startReplication`, `start_replication` and `StartReplication` have in common."""
+    """The same text for `startReplication`, `start_replication` and `StartReplication`."""
     return name.replace("_", "").lower()
 
 
@@ -43,7 +43,7 @@ def views(laws: Iterable[Any]) -> Iterator[GrammarLaw]:
 
 
 def all_bindings(laws: Iterable[Any], given: Mapping[str, tuple[Binding, ...]]) -> dict[str, tuple[Binding, ...]]:
-    """What each group is: as views say it, or as it was given from outside."""
+    """What each group is, by the views or by what was given from outside."""
     found: dict[str, tuple[Binding, ...]] = {}
     for law in views(laws):
         for name, bindings in law.groups.items():
@@ -52,7 +52,7 @@ def all_bindings(laws: Iterable[Any], given: Mapping[str, tuple[Binding, ...]]) 
 
 
 class MessageSpecs:
-    """All messages of some views, by what `plain` makes of their methods' names."""
+    """All messages of some views, by the `plain` names of their methods."""
 
     def __init__(self, laws: Iterable[Any], main: str | None) -> None:
         self._main = main
@@ -81,7 +81,7 @@ class MessageSpecs:
 
     @property
     def by_name(self) -> dict[str, tuple[MessageSpec, ...]]:
-        """What was asked for so far, for the C core."""
+        """The results of `of` so far, for the C core."""
         return self._by_name
 
     def of(self, name: str) -> tuple[MessageSpec, ...]:
@@ -94,7 +94,7 @@ class MessageSpecs:
         return found
 
     def is_class(self, owner: str, kind: type) -> bool:
-        """Is it what the view calls by this name, or does it inherit from it?"""
+        """Does the view mean this class by the name, or one of its bases?"""
         known = self._classes.get(kind)
         if known is None:
             known = self._classes.put(kind, {})

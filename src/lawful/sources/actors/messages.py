@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 _ON_CALL: Final = Want.ON_CALL | Want.SITE
 _NOTHING: Final = Want(0)
-_NEAR: Final = 6  # frames between a method and what it passes its call on to
+_NEAR: Final = 6  # frames between a method and the put that it makes
 
 Carry = Callable[[tuple[Any, ...], "dict[str, Any] | None"], Answer]
 
 
 class InlineJudge(Protocol):
-    """Who judges messages."""
+    """Decides which messages the C core may check without events."""
 
     @property
     def inline_check(self) -> Any:
-        """The C core's place for those that need no event; None: there is none."""
+        """The C core's inline check; None: all messages need events."""
         ...
 
     def inline_steps(self, headers: Sequence[Event]) -> tuple[tuple[tuple[int, Any, int], ...] | None, int]:
-        """What is done there for messages whose events begin like this; None: they need their events. And a version."""
+        """The steps of laws for messages with these headers, and their version. None: they need their events."""
         ...
 
 
@@ -55,7 +55,7 @@ class _Waiting(NamedTuple):
 
 
 class _Handler(NamedTuple):
-    """What is done when a code object starts."""
+    """How to handle the start of a code object."""
 
     code: CodeType
     wants: Want
@@ -64,7 +64,7 @@ class _Handler(NamedTuple):
 
 
 class MessageSource:
-    """Implements `WatchPlanner`: a message is told where it is sent, before it goes."""
+    """Implements `WatchPlanner`: reports a message where it is sent, before it goes out."""
 
     def __init__(
         self,
@@ -76,51 +76,51 @@ class MessageSource:
         at_once: bool = False,
         judged: bool = True,
     ) -> None:
-        """`given`: what groups are, from outside the views. If `numbered`, events count what their sender has sent.
+        """`given`: bindings of groups from outside the views. If `numbered`, events count what their sender has sent.
 
-        If `at_once`, a law that is broken is to be told of before the message goes out. If messages are not `judged`,
+        If `at_once`, a violation must be known before the message goes out. If messages are not `judged`,
         they are for the trace only.
         """
         self._wanted = wanted
         self.specs = MessageSpecs(laws, wanted.main)
         self._entry_points = EntryPoints(self.specs, wanted.main)
         self.groups_of = Groups(all_bindings(laws, given), self.specs, wanted.main)
-        self.passport: Callable[[], str] | None = None  # makes a file by which processes of others join the run
+        self.join_token: Callable[[], str] | None = None  # makes the file by which other processes join the run
         self.events = MessageEvents(replies=self.specs.replies, numbered=numbered)
-        self.message_cache: Any = None  # the C core's memory of messages
-        self.group_calls = GroupCalls(self)  # and what it knows of calls
-        self.inline_judge: InlineJudge | None = None  # judges messages without events
-        self.serve: Callable[[], None] | None = None  # answers the questions of these
+        self.message_cache: Any = None  # of the C core
+        self.group_calls = GroupCalls(self)  # what the C core knows of calls
+        self.inline_judge: InlineJudge | None = None  # checks messages without events
+        self.serve: Callable[[], None] | None = None  # starts to answer other processes
         self.at_once = at_once
         self.judged = judged
-        self.outbox: Outbox | None = None  # where messages go, if no process sees all of them
-        self.inbox: Inbox | None = None  # the same in the first process: where they come from
+        self.outbox: Outbox | None = None  # takes the messages, if no process sees all of them
+        self.inbox: Inbox | None = None  # in the first process: gives the messages of all processes
         self.operation = wanted.operation
         self.field = wanted.field
         self.class_name = wanted.class_name
         self.numbered = numbered
         self._carriers: dict[tuple[str, str], tuple[Carry, Want, str | None]] = {}
         self._handlers: dict[int, _Handler] = {}  # by the ids of code objects
-        self._has_entries = False  # are some of them the program's own?
+        self._has_entries = False  # are there entry points?
         self._by_caller: list[tuple[Callable[[Any, type | None], bool], Carry]] = []
         self._called: dict[int, tuple[Any, Carry]] = {}
-        self._names: set[str] = set()  # by which something is called that tells of messages
+        self._names: set[str] = set()  # of functions that carry messages by their callers
         self._waiting: dict[int, list[_Waiting]] = {}  # by the ids of code objects
         self._lock = allocate_lock()
-        # What carries messages, beside plain calls. No library is imported: it is recognised when it first runs.
+        # These carry messages, beside plain calls. No library is imported: its code is recognised when it first runs.
         self._tasks = TaskQueues(self)
         self.learn_types = self._tasks.learn_types
         for source in (self._tasks, PykkaActors(self), RayActors(self)):
             source.register()
 
     def attach(self, tracer: Any) -> None:
-        """Messages are those that this tracer sees."""
+        """Report the messages that this tracer sees."""
         self.events.identify = tracer.identify
         if core.native is not None and tracer.name != "python" and not self.numbered:
             self.message_cache = tracer.message_cache = self._tasks.new_message_cache(core.native)
 
     def enable_inline(self, inline_judge: InlineJudge) -> None:
-        """Messages may be judged without events."""
+        """Let the C core check messages without events."""
         if self.message_cache is not None and inline_judge.inline_check is not None:
             self.inline_judge, self.message_cache.inline_check = inline_judge, inline_judge.inline_check
 
@@ -131,7 +131,7 @@ class MessageSource:
         self._carriers[module, function] = carry, _ON_CALL | wants, message_cache
 
     def carries_by_caller(self, name: str, fits: Callable[[Any, type | None], bool], carry: Carry) -> None:
-        """A function of a library is told of where own code calls it by this name."""
+        """Report where the program calls a function of a library by this name."""
         self._names.add(name)
         self._by_caller.append((fits, carry))
 
@@ -142,22 +142,22 @@ class MessageSource:
     library_filter: Any = None
 
     def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
-        """There is no filter: any code may send messages."""
+        """False: any code may send messages."""
 
     @property
     def warnings(self) -> list[str]:
-        """What the user should know at the end."""
+        """Warnings for the user at the end."""
         found = self.groups_of.unseen(self.specs.groups)
         if self.inbox is not None and self.inbox.missing:
             found.append(f"{self.inbox.missing} messages of other processes are missing")
         return found
 
     def rest(self) -> list[Event]:
-        """At the end: what other processes have sent, as far as it was not told yet."""
+        """At the end: messages of other processes that were not reported yet."""
         return [] if self.inbox is None else self.inbox.take(over=True)
 
     def after_fork(self, process: int) -> None:
-        self._lock = allocate_lock()  # who held it may not be here
+        self._lock = allocate_lock()  # the thread that held it may not be in this process
         self.events.after_fork(process)
 
     # -- WatchPlanner -----------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class MessageSource:
             self._handlers[id(code)] = _Handler(code, wants, carry, None)
             if self.message_cache is not None and message_cache is not None and not code.co_cellvars:
                 setattr(self.message_cache, message_cache, code)
-                wants &= ~Want.ON_RETURN  # the C core asks for ends when somebody wants to see one
+                wants &= ~Want.ON_RETURN  # the C core asks for ends when one is needed
             return self._reporting(plan, code, module, wants)
         own = scope.own(code.co_filename)
         entry = self._entry_points.of(code, module, own)
@@ -182,7 +182,7 @@ class MessageSource:
             self._handlers[id(code)] = _Handler(code, _ON_CALL | ends, None, entry)
             self._has_entries = True
             if self.message_cache is not None:
-                self.message_cache.has_entries = True  # what is put may have been told of as a call
+                self.message_cache.has_entries = True  # the call that puts a message may be reported as that message
                 if self.groups_of.plain_calls and not entry.waits and not ends:
                     self.group_calls.add_entry_point(code, method=entry.function is None)
             plan = self._reporting(plan, code, module, _ON_CALL | ends)
@@ -241,14 +241,14 @@ class MessageSource:
         return self._written(events), token
 
     def _written(self, events: list[Event]) -> list[Event]:
-        """Write them down with those of other processes; what is to be told in their place."""
+        """Write events to the outbox; the events to report in their place."""
         assert self.outbox is not None
         if events:
             self.outbox.put([self._here() | event for event in events])
         return [] if self.inbox is None else self.inbox.take()
 
     def _here(self) -> Event:
-        """The place of the program that is at work."""
+        """The current place of the program."""
         frame = program_frame()
         scope = self._wanted.scope
         while frame is not None and not scope.own(frame.f_code.co_filename):
@@ -274,11 +274,11 @@ class MessageSource:
     # -- calls ------------------------------------------------------------------------------------
 
     def _announced(self, entry: EntryPoint, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        """Own code calls a coroutine function: that is the message, whenever it will run."""
+        """The program calls a coroutine function: the call is the message, whenever the coroutine runs."""
         answer = self._group_call(entry, args, kwargs, self.groups_of.current())
         events, call = ([], None) if answer is None else answer
 
-        known = tuple(map(id, args))  # which the coroutine keeps alive
+        known = tuple(map(id, args))  # the coroutine keeps them alive
 
         def called(result: object, exception: str | None) -> list[Event]:
             if exception is None:
@@ -297,7 +297,7 @@ class MessageSource:
             with self._lock:
                 waiting = self._waiting.get(id(entry.code), [])
                 for place, each in enumerate(waiting):
-                    # Arguments by keyword stand behind the others here, and were not among them there.
+                    # Here, keyword arguments follow the positional ones; there, they were left out.
                     if here[: len(each.args)] == each.args and each.coroutine() is not None:
                         del waiting[place]
                         return None if each.call is None else ([], each.call)
@@ -312,7 +312,7 @@ class MessageSource:
         *,
         learns: bool = False,
     ) -> Answer:
-        """A call: is it one from one group to another?"""
+        """The message that a call is, if it goes from one group to another."""
         specs, target = entry.specs, None
         if entry.function is not None:
             receiver = self.groups_of.of_module(entry.function) or NOBODY
@@ -327,7 +327,7 @@ class MessageSource:
         return self.events.message(specs, sender, receiver, target, args, kwargs)
 
     def reported_by_call(self, specs: tuple[MessageSpec, ...]) -> bool:
-        """Is this about to happen inside a method that was told of as the same message?"""
+        """Is this inside a method whose call was reported as the same message?"""
         if not self._has_entries:
             return False
         frame = program_frame()
@@ -341,7 +341,7 @@ class MessageSource:
         return False
 
     def placed(self, events: list[Event], target: Any) -> list[Event]:
-        """The same, at the place of who calls a method of the receiver that does nothing but pass the message on."""
+        """The events, at the place of the caller if a method of the receiver only passes the message on."""
         frame, passed = program_frame(), False
         scope = self._wanted.scope
         while frame is not None and events and target is not None:

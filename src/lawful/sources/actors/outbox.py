@@ -50,7 +50,7 @@ class Inbox:
         self._numbers: dict[str, int] = {}  # of the last message, likewise
         self._waiting: list[tuple[float, str, int, Event]] = []
         self._looked = 0.0
-        self.missing = 0  # messages of which there is no line
+        self.missing = 0  # messages whose lines are missing
 
     def take(self, *, over: bool = False) -> list[Event]:
         """The next messages that nothing can come before any more; all, if it is over."""

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from lawful.sources.actors.message_events import Answer, PendingReply
     from lawful.sources.actors.messages import MessageSource
 
-_MOST_ASKED: Final = 10_000  # questions that nobody has answered
+_MOST_ASKED: Final = 10_000  # unanswered questions
 
 
 class PykkaActors:
-    """A message is told when an actor's reference is told or asked something, in the thread that does so."""
+    """Reports a message when a thread calls `tell` or `ask` on the reference of an actor."""
 
     def __init__(self, messages: MessageSource) -> None:
         self._messages = messages
         self._asked: OrderedDict[int, tuple[Any, PendingReply]] = OrderedDict()  # by the ids of messages
-        self._ids: dict[str, Any] = {}  # of actors, by their names: a reference outlives its actor
+        self._ids: dict[str, Any] = {}  # of actors, by URN: a reference outlives its actor
         self._ready = False
 
     def register(self) -> None:
@@ -69,7 +69,7 @@ class PykkaActors:
         return messages.events.message(fitting, sender, receiver, target, values, named, answerable=answerable)
 
     def _get_ready(self, kind: type) -> None:
-        """From now on, what stands for an actor has its id."""
+        """Give references and proxies the ids of their actors from now on."""
         if self._ready:
             return
         self._ready = True

@@ -1,4 +1,4 @@
-"""What is put into a queue, read as a message: its name, whom it is for, and its arguments."""
+"""Items of queues, read as messages: the name, the receiver and the arguments."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ NAMES: Final = ("message", "method", "type", "event", "kind", "name", "action", 
 
 
 class QueueItem(NamedTuple):
-    """A message as it lies in a queue."""
+    """A message in a queue."""
 
     name: str
-    target: Any  # the object whose method it is; None: it does not say
+    target: Any  # the object whose method it is, or None
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] | None
-    future: Any = None  # where the answer is to go
+    future: Any = None  # for the reply
     ordered: bool = False  # the arguments by name are fields, whose order counts
 
     def arguments(self, parameters: Sequence[str]) -> tuple[Sequence[Any], Mapping[str, Any] | None]:
-        """As the view has them: by position where that can be said."""
+        """The arguments in the order of the view, by position if possible."""
         if self.args or not self.kwargs:
             return self.args, self.kwargs
         if all(name in self.kwargs for name in parameters):
@@ -36,7 +36,7 @@ class QueueItem(NamedTuple):
 
 
 def read(item: Any) -> QueueItem | None:
-    """None: it is nothing that has a name."""
+    """None: the item has no name."""
     kind = type(item)
     if kind is tuple or kind is list:
         return _of_sequence(tuple(item))
@@ -55,7 +55,7 @@ def _of_sequence(item: tuple[Any, ...]) -> QueueItem | None:
     if not item:
         return None
     first, rest = item[0], item[1:]
-    if type(first) in (int, float) and rest:  # how urgent it is
+    if type(first) in (int, float) and rest:  # a priority
         return read(rest[0]) if len(rest) == 1 else _of_sequence(rest)
     future = None
     for each in rest:

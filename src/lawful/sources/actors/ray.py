@@ -1,6 +1,6 @@
 """Ray: what actors are sent, from the driver and from each other's processes.
 
-A message is told where it is sent. For those that actors send, their processes join the run like other children. Where
+A message is reported where it is sent. Processes of actors join the run like other children. Where
 only a trace is written, each writes its part of it; the parts are put together by time, and by the senders' counters.
 Otherwise all write down their messages in the folder of the run, and the driver judges them, in one order and a little
 later. Where a law that is broken is to stop the message, they ask the driver before it goes out (`remote_judge.py`).
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lawful.sources.actors.message_specs import MessageSpec
     from lawful.sources.actors.messages import MessageSource
 
-PASSPORT: Final = "LAWFUL_RAY_PASSPORT"
+JOIN_TOKEN: Final = "LAWFUL_RAY_JOIN_TOKEN"
 _JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _HOOK: Final = "lawful.sources.actors.ray.watch_worker"
 
@@ -51,15 +51,15 @@ class RayActors:
             return
         messages.carries("ray.actor", "ActorMethod._remote", self._remote)
         messages.carries("ray._private.worker", "init", self._init, Want.ON_RETURN)
-        passport = os.environ.get(PASSPORT)
-        if passport is not None and self._written:
-            messages.outbox = Outbox(os.path.dirname(passport))
+        join_token = os.environ.get(JOIN_TOKEN)
+        if join_token is not None and self._written:
+            messages.outbox = Outbox(os.path.dirname(join_token))
         messages.groups_of.ray = self._current
         messages.events.stand_ins[_Actor] = lambda actor: actor.id
 
     @property
     def _written(self) -> bool:
-        """Are messages written down, to be judged later?"""
+        """Are messages written to files, to be judged later?"""
         messages = self._messages
         return not messages.at_once and (messages.judged or not messages.numbered)
 
@@ -112,17 +112,17 @@ class RayActors:
     # -- the processes of actors ------------------------------------------------------------------
 
     def _init(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        """`ray.init` is about to begin: workers are told to join the run, if nobody else has told them something."""
-        if self._messages.passport is None or _JOB in os.environ:
+        """`ray.init` begins: make workers join the run, unless the environment sets a job configuration already."""
+        if self._messages.join_token is None or _JOB in os.environ:
             return None
         self._messages.groups_of.elsewhere = True
-        path = self._messages.passport()
+        path = self._messages.join_token()
         if self._written:
             self._messages.outbox = Outbox(os.path.dirname(path))
             self._messages.inbox = Inbox(os.path.dirname(path))
             if self._messages.message_cache is not None:
                 self._messages.message_cache.disabled = True
-        job = {"runtime_env": {"worker_process_setup_hook": _HOOK, "env_vars": {PASSPORT: path}}}
+        job = {"runtime_env": {"worker_process_setup_hook": _HOOK, "env_vars": {JOIN_TOKEN: path}}}
         os.environ[_JOB] = json.dumps(job)
 
         def over(_result: object, exception: str | None) -> list[dict[str, Any]]:
@@ -137,12 +137,12 @@ class RayActors:
 
 def watch_worker() -> None:
     """In a new process of Ray: join the run."""
-    path = os.environ.get(PASSPORT)
+    path = os.environ.get(JOIN_TOKEN)
     if path is None:
         return
     try:
         with open(path, "rb") as file:
-            pickle.loads(file.read())  # of our own making: it is in the folder of the run
+            pickle.loads(file.read())  # Lawful wrote it into the folder of the run
     except OSError:  # the run is over
         return
 

@@ -1,9 +1,9 @@
-"""Messages that only another process can judge: who sends asks the first process of the run, and waits for the verdict.
+"""Messages that only the first process of the run can judge: the sender asks it, and waits for the verdict.
 
 It listens at the socket `remote_judge` in the folder of the run, which nobody but the user can enter. A question is a
 connection of its own: a line with a list of events goes in, and a line with what they would break, or null, comes back.
-Nothing else than JSON is read on either side. Nothing of the standard library is called that is written in Python: a
-law that is about it would take that for the program's doing.
+Nothing else than JSON is read on either side. No part of the standard library that is written in Python is called: a
+law about it would count the call as the program's.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ Verdict = dict[str, Any] | None
 
 _NAME: Final = "remote_judge"
 _PERIOD: Final = 100  # milliseconds between two looks whether it is over
-_REPLY: Final = 1.0  # seconds in which who asked must take the answer
-_PAUSE: Final = 0.01  # seconds before another try, if too many ask
+_REPLY: Final = 1.0  # seconds in which the client must take the answer
+_PAUSE: Final = 0.01  # seconds before another try, if too many clients wait
 _BACKLOG: Final = 128
 _CHUNK: Final = 65536
 _NO_SIGNAL: Final = getattr(_socket, "MSG_NOSIGNAL", 0)  # the program may have a handler for broken pipes
 
 
 def ask(folder: str, events: list[Event], timeout: float = TIMEOUT) -> Verdict:
-    """What the first process has against these events. `OSError`: it is gone, or has not said so in time."""
+    """The finding of the first process about these events. `OSError`: it is gone, or did not answer in time."""
     end = clock.monotonic() + timeout
     connection = _connected(os.path.join(folder, _NAME), end)
     try:
@@ -89,7 +89,7 @@ def _new_socket() -> _socket.socket:
 
 
 class QuestionServer:
-    """In the first process: answers questions as they come, one by one, on a thread that the program does not see."""
+    """In the first process: answers clients one by one, on a thread that the program does not see."""
 
     def __init__(self, folder: str, judge: Callable[[list[Event]], Verdict]) -> None:
         """`OSError`: there can be no socket."""
@@ -107,22 +107,22 @@ class QuestionServer:
         self._poll = select.poll()
         self._poll.register(self._listener.fileno(), select.POLLIN)
         self._ready: list[tuple[int, int]] = []
-        self._clients: dict[int, _socket.socket] = {}  # who has not been answered, by descriptor
-        self._questions: dict[int, bytes] = {}  # as far as they have come
+        self._clients: dict[int, _socket.socket] = {}  # without an answer yet, by descriptor
+        self._questions: dict[int, bytes] = {}  # what has arrived of them
         self._thread = Flusher(self._serve, 0.0, self._wait)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self, *, wait: bool = True) -> None:
-        """Answer no more: who asks now finds nobody. It is not waited for, if the caller is what it may wait for."""
+        """Stop answering. Without `wait`, the thread may still run: it may be waiting for the caller."""
         self._thread.stop(wait=wait)
         with suppress(OSError):
             os.unlink(self._path)
         self._close()
 
     def after_fork_in_child(self) -> None:
-        """The parent answers; what the child has of it must not keep anybody waiting."""
+        """Close the child's copies, so that no client waits for them. The parent goes on answering."""
         self._thread.forget()
         self._close()
 
@@ -145,7 +145,7 @@ class QuestionServer:
     def _accept_client(self) -> None:
         try:
             descriptor, _ = self._listener._accept()  # type: ignore[attr-defined]  # `accept` is Python's
-        except OSError:  # who asked is gone again
+        except OSError:  # the client is gone again
             return
         connection = _socket.socket(fileno=descriptor)
         connection.setblocking(False)
@@ -165,7 +165,7 @@ class QuestionServer:
             return
         self._poll.unregister(descriptor)
         del self._clients[descriptor], self._questions[descriptor]
-        # Who has given up is not there to be told; but what was sent has been sent, and later messages follow from it.
+        # The client may have given up. Its messages count all the same, because later ones follow from them.
         try:
             verdict = self._judge(msgspec.json.decode(question, type=list[Event]))
             connection.settimeout(_REPLY)

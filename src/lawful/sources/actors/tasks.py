@@ -27,7 +27,7 @@ _NOTHING: list[Event] = []
 
 
 class _Reader:
-    """Who reads from a queue. The C core has a twin of this."""
+    """The reader of a queue. The C core has the same type (`QueueReader`)."""
 
     __slots__ = (
         "early_senders",
@@ -43,34 +43,30 @@ class _Reader:
     )
 
     def __init__(self) -> None:
-        self.task: Callable[[], Any] | None = None  # that read last
-        self.party: Party | None = None  # None: nobody has yet
-        self.shared = False  # several do: whose a message is turns out when it is taken
-        self.standard = False  # for the C core: the queue is as asyncio makes them
+        self.task: Callable[[], Any] | None = None  # the last reader
+        self.party: Party | None = None  # None: nobody has read yet
+        self.shared = False  # several tasks read: the receiver is known when one takes the message
+        self.standard = False  # for the C core: a queue of asyncio's own classes
         self.next = 0  # for the C core: which message is taken next; 0: that is not known
-        self.early_senders: dict[
-            int, Party
-        ] = {}  # who sent what lies there, by its address, as long as nobody reads it
-        self.specs_by_name: dict[
-            str, tuple[MessageSpec, ...]
-        ] = {}  # what a message of this name may be, if it is for this reader
-        self.reported: set[int] = set()  # addresses of what lay there, and was told of, when a second reader came
-        self.routes: dict[str, dict[Any, Any]] = {}  # for the C core: what is told, by name and sender
-        self.shared_routes: dict[str, dict[Any, Any]] = {}  # the same where several read, by name and who takes it
+        self.early_senders: dict[int, Party] = {}  # senders of waiting messages by address, before the first reader
+        self.specs_by_name: dict[str, tuple[MessageSpec, ...]] = {}  # what messages of a name may be, for this reader
+        self.reported: set[int] = set()  # addresses of reported messages that were there when a second reader came
+        self.routes: dict[str, dict[Any, Any]] = {}  # for the C core: by name and sender
+        self.shared_routes: dict[str, dict[Any, Any]] = {}  # the same for several readers, by name and reader
 
 
 class TaskQueues:
-    """A queue belongs to the task that reads from it; who puts something into it sends that task a message."""
+    """A queue belongs to the task that reads from it: a put sends that task a message."""
 
     def __init__(self, messages: MessageSource) -> None:
         self._messages = messages
         self._new_reader: Callable[[], _Reader] = _Reader
         self._new_route: Callable[[tuple[Event, ...], Any, tuple[str, ...], Any, int], Any] | None = None
         self._readers: WeakTable[_Reader] = WeakTable()
-        self._calls: WeakTable[PendingReply] = WeakTable()  # that are to be answered, by their futures
-        self._types: WeakTable[bool] = WeakTable()  # classes whose objects are told by their ids
+        self._calls: WeakTable[PendingReply] = WeakTable()  # with replies to come, by their futures
+        self._types: WeakTable[bool] = WeakTable()  # classes: do events show their objects by ids?
         self._shapes: WeakTable[tuple[str, tuple[str, ...]]] = WeakTable()  # of classes whose objects are messages
-        # Code of tasks in no group: the class whose method it is; if there is none, None, or that of its argument.
+        # Code of tasks outside of groups: the class whose method it is; of a function, None or (its argument's class,).
         self._ungrouped: WeakTable[type | tuple[type] | None] = WeakTable()
 
     def register(self) -> None:
@@ -85,7 +81,7 @@ class TaskQueues:
             messages.carries_by_caller("set_exception", _is_future_method("set_exception"), self._fails)
 
     def new_message_cache(self, native: ModuleType) -> Any:
-        """What the C core has to know to do without us where nothing is new."""
+        """A cache with all that the C core needs to handle known messages without Python."""
         messages = self._messages
         self._new_reader = native.QueueReader
         if not messages.groups_of.walks:
@@ -116,12 +112,12 @@ class TaskQueues:
     def _put(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         queue, value = args[0], args[1]
         if type(value) is tuple and value and type(value[0]) is str and not self._messages.specs.of(value[0]):
-            return None  # the most frequent case, and the cheapest
+            return None  # the most frequent case
         item = read(value)
         specs = () if item is None else self._messages.specs.of(item.name)
         full = queue._maxsize > 0 and queue.full()
         if item is None or not specs or full or self._messages.reported_by_call(specs):
-            return None  # if it is full, it will not get in
+            return None  # if the queue is full, the put will fail
         reader = self._reader(queue)
         party = reader.party
         if reader.shared or (party is None and item.target is None):
@@ -164,7 +160,7 @@ class TaskQueues:
         target: Any,
         parameters: tuple[str, ...],
     ) -> None:
-        """From now on the C core tells of such messages."""
+        """Let the C core report such messages from now on."""
         assert self._new_route is not None
         task = current_task()
         if task is None:
@@ -193,14 +189,14 @@ class TaskQueues:
         routes[known_by] = self._new_route(tuple(headers), target, parameters, inline_steps, version)
 
     def learn_types(self, values: Iterable[Any]) -> None:
-        """Whether objects of these classes stand in events by their ids."""
+        """Find out whether events show objects of these classes by ids."""
         for value in values:
             kind = type(value)
             if self._types.get(kind) is None:
                 self._types.put(kind, is_object(kind) and self._has_own_id(kind))
 
     def _learn_ungrouped(self, task: Any, owner: Any) -> None:
-        """Other tasks with the same code are like this one, if their names do not say otherwise."""
+        """Treat other tasks with the same code like this one, unless their names put them into groups."""
         coroutine = task.get_coro()
         code = getattr(coroutine, "cr_code", None)
         if code is None or code.co_cellvars:
@@ -208,7 +204,7 @@ class TaskQueues:
         if owner is not None:
             if code.co_argcount and self._has_own_id(type(owner)):
                 self._ungrouped.put(code, type(owner))
-        elif code.co_argcount:  # whose method it is depends on what it was given
+        elif code.co_argcount:  # its argument decides whose method it is
             first, given = code.co_varnames[0], coroutine.cr_frame.f_locals
             if first in given:
                 self._ungrouped.put(code, (type(given[first]),))
@@ -238,13 +234,13 @@ class TaskQueues:
         return self._messages.placed(answer[0], target), None
 
     def _is_for(self, spec: MessageSpec, receiver: Party, target: Any) -> bool:
-        """Is the receiver who the view says it is?"""
+        """Is this the receiver that the view names?"""
         if spec.owner in receiver.words or spec.owner in receiver.names:
             return True
         return target is not None and self._messages.specs.is_class(spec.owner, type(target))
 
     def _put_early(self, reader: _Reader, value: Any, item: QueueItem, specs: tuple[MessageSpec, ...]) -> Answer:
-        """It is sent now; who receives it is told when that is known."""
+        """Report that it is sent. Its reception is reported when the reader is known."""
         sender = self._sender()
         values, named = item.arguments(specs[0].parameters)
         sent = tuple(spec for spec in specs if spec.direction == "send" or spec.reply)
@@ -263,7 +259,7 @@ class TaskQueues:
     # -- receiving --------------------------------------------------------------------------------
 
     def _takes(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        """A task takes a message. Where several do, it must be seen which."""
+        """A task takes a message. With several readers, the result says which message."""
         answer = self._waits(args, kwargs)
         reader = self._reader(args[0])
         return (_NOTHING, partial(self._taken, reader)) if reader.shared else answer
@@ -284,14 +280,14 @@ class TaskQueues:
             reader.shared = True
             if self._messages.message_cache is not None:
                 self._messages.message_cache.has_shared_queues = True
-            reader.routes.clear()  # from now on, nobody is the receiver
+            reader.routes.clear()  # there is no single receiver any more
             reader.reported.update(map(id, getattr(queue, "_queue", ())))
         return None
 
     def _catch_up(self, queue: Any, reader: _Reader, party: Party) -> list[Event]:
-        """It is known now who receives what came before."""
+        """The first reader came: report that it receives the waiting messages."""
         events: list[Event] = []
-        # What is not there did not get in: a law was against it.
+        # A message that is not there was prevented by a law.
         for value in getattr(queue, "_queue", ()):
             sender = reader.early_senders.get(id(value))
             item = None if sender is None else read(value)
@@ -301,7 +297,7 @@ class TaskQueues:
         return events
 
     def _found(self, item: QueueItem, party: Party) -> PendingReply | None:
-        """The call that a message is, if it is to be answered, now that it is known who receives it."""
+        """The pending reply of a message, completed by its receiver."""
         call = None if item.future is None else self._calls.get(item.future)
         if call is None:
             return None
@@ -324,7 +320,7 @@ class TaskQueues:
         return events
 
     def _receptions(self, item: QueueItem, party: Party, target: Any) -> tuple[MessageSpec, ...]:
-        """What a message may be for who takes it."""
+        """What a message may be for this reader."""
         specs = (each for each in self._messages.specs.of(item.name) if each.direction == "receive" and not each.reply)
         return self._fitting(specs, party, target)
 
@@ -343,7 +339,7 @@ class TaskQueues:
         return self._received(item, NOBODY, party, self._found(item, party))
 
     def _learn_shared_route(self, reader: _Reader, item: QueueItem, party: Party) -> None:
-        """From now on the C core tells of such messages, if they are taken by the same."""
+        """Let the C core report such messages from now on, for this reader."""
         target = party.object
         specs = self._receptions(item, party, target)
         headers = self._messages.events.headers(specs, NOBODY, party, target) if specs else []
@@ -376,7 +372,7 @@ class TaskQueues:
 
 
 def _is_standard(kind: type) -> bool:
-    """Is what lies in such a queue counted as asyncio counts it?"""
+    """Is `_queue` of such a queue what asyncio makes of it?"""
     queue = getattr(sys.modules.get("asyncio"), "Queue", None)
     if queue is None or not issubclass(kind, queue):
         return False
@@ -386,7 +382,7 @@ def _is_standard(kind: type) -> bool:
 
 
 def _next(kind: Any) -> int:
-    """Which of its messages such a queue gives next, as the C core counts: 1, the first; 2, the last; 0: another."""
+    """Which message such a queue gives next: 1, the first; 2, the last; 0: another. As in routes.h."""
     asyncio = sys.modules["asyncio"]
     for place, known in enumerate((asyncio.Queue, asyncio.LifoQueue), 1):
         if all(getattr(kind, name) is getattr(known, name) for name in ("_init", "_get", "empty", "get_nowait")):

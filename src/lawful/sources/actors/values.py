@@ -1,4 +1,4 @@
-"""What messages carry, as events have it: data as JSON, objects by their ids."""
+"""The arguments of messages in events: data as JSON, objects by their ids."""
 
 from __future__ import annotations
 

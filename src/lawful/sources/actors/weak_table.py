@@ -1,4 +1,4 @@
-"""What is known of objects, as long as they live."""
+"""A table keyed by the identity of objects, which it does not keep alive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class WeakTable(Generic[T]):
-    """What is known of objects, as long as they live."""
+    """Values for objects, until these are collected. Values for objects without weak references are not kept."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Any], T]] = {}
@@ -28,7 +28,7 @@ class WeakTable(Generic[T]):
         known = self._known
         try:
             known[number] = weakref.ref(key, lambda _: known.pop(number, None) and None), value
-        except TypeError:  # of what cannot be followed, nothing is known
+        except TypeError:  # there are no weak references to it
             return value
         return value
 

@@ -223,6 +223,6 @@ def _unless_idle(callee: Callee) -> Callee | None:
 
 def _is_method(name: str, code: CodeType) -> bool:
     """Is it a function that stands in a class, and takes the object first?"""
-    place = resolve(name)
-    method = method_of_code(place.entry, code) if place is not None and place.definer is not None else None
+    found = resolve(name)
+    method = method_of_code(found.entry, code) if found is not None and found.definer is not None else None
     return method is not None and method.receiver

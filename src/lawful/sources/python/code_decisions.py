@@ -91,9 +91,8 @@ class CodeDecisions:
         """Does what the name stands for report itself, as Python functions do?"""
         if watched.in_function:
             return not watched.only_new  # a class there may have no `__init__`
-        place = watched.place
-        if place is not None and names.is_class(place.entry):
-            return watched in self.new_only and all(map(self.init_reports_new, names.subclasses(place.entry)))
+        if watched.kind is not None:
+            return watched in self.new_only and all(map(self.init_reports_new, names.subclasses(watched.kind)))
         codes = watched.codes
         for code in codes:
             planned = self.planned(code)
@@ -121,11 +120,11 @@ class CodeDecisions:
                 return CodeDecision(own, scope_wants=scope_wants, sampled=watched.sampled)
         perhaps = False
         for watched in self._watched.functions_of(code):
-            place = watched.place
-            if place is None:
+            resolution = watched.resolution
+            if resolution is None:
                 perhaps = perhaps or _may_inherit(watched, code, module)
             elif watched.has(code):
-                if place.definer is None or place.definer is place.holder:
+                if resolution.definer is None or resolution.definer is resolution.holder:
                     own = _function(watched, scope_wants)
                     return CodeDecision(own, perhaps, scope_wants=scope_wants, sampled=watched.sampled)
                 perhaps = True
@@ -159,8 +158,8 @@ class CodeDecisions:
         if not code.co_argcount:
             return False
         for name in self._watched.classes:
-            place = self._watched.by_name[name].place
-            if place is not None and names.is_class(place.entry) and names.any_init_code(place.entry) is code:
+            kind = self._watched.by_name[name].kind
+            if kind is not None and names.any_init_code(kind) is code:
                 return True
         kinds = self._classes_of_init(code, module, names.any_init_code)
         return kinds is None or any(map(self._watched.group_of, kinds))
@@ -171,10 +170,10 @@ class CodeDecisions:
         """The classes whose `__init__` it is; None: of a class that cannot be found by its name."""
         if code.co_name != "__init__":
             return []
-        place = resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self._watched.main)
-        if place is None or not names.is_class(place.entry):
+        found = resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self._watched.main)
+        if found is None or found.kind is None:
             return None
-        return [each for each in names.subclasses(place.entry) if init_code(each) is code]
+        return [each for each in names.subclasses(found.kind) if init_code(each) is code]
 
     # -- groups of samples ------------------------------------------------------------------------
 
@@ -277,6 +276,6 @@ def method_of_code(entry: object, code: CodeType) -> names.Method | None:
 
 
 def _is_class_method(callee: Callee | None, code: CodeType, main: str | None) -> bool:
-    place = None if callee is None else resolve(callee.name, main)
-    method = None if place is None else method_of_code(place.entry, code)
+    found = None if callee is None else resolve(callee.name, main)
+    method = None if found is None else method_of_code(found.entry, code)
     return method is not None and method.by_class

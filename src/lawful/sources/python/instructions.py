@@ -184,4 +184,4 @@ def handlers(table: bytes) -> Iterator[Handler]:
 
 def pattern(numbers: Iterable[int]) -> re.Pattern[bytes]:
     """Finds one of these instructions."""
-    return re.compile(b"[" + re.escape(bytes(numbers)) + b"]")
+    return re.compile(b"[" + re.escape(bytes(each for each in numbers if 0 <= each < 256)) + b"]")

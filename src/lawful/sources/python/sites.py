@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from lawful import core
 from lawful.sources.python.frames import stack_bottom
 from lawful.sources.python.instructions import (
-    ATTR_HAS_FLAG,
     EXTENDED_ARG,
     NAMES,
     SUPPORTED,
@@ -28,29 +27,17 @@ from lawful.sources.python.stack_walk import (
     C_PROBE_FIELDS,
     C_TABLES,
     EVENT_AT_PREFIX,
+    LOAD_SHIFTS,
     WATCHABLE,
     StackWalk,
 )
 from lawful.sources.python.tracer_protocol import CALLS, Operation, Probe
 
-# By how many bits the number of the name is shifted in the argument of an instruction that loads what has the name.
-_LOADS = {
-    op: shift
-    for op, shift in (
-        (Op.LOAD_GLOBAL, 1),
-        (Op.LOAD_NAME, 0),
-        (Op.LOAD_FROM_DICT_OR_GLOBALS, 0),
-        (Op.LOAD_ATTR, 1 if ATTR_HAS_FLAG else 0),
-        (Op.LOAD_METHOD, 0),
-        (Op.LOAD_SUPER_ATTR, 2),
-    )
-    if 0 <= op < 256
-}
 # What `x.field += n` has between the copy of x and the writing.
 _STEPPING = [Op.LOAD_ATTR, Op.LOAD_CONST, Op.BINARY_OP, Op.SWAP]
 _IN_PLACE = frozenset(BINARY_NAMES.index(name) for name in ("__iadd__", "__isub__"))
 _STEP = 24  # code units that it may take
-_LOADING = pattern((*_LOADS, Op.LOAD_CONST))
+_LOADING = pattern((*LOAD_SHIFTS, Op.LOAD_CONST))
 
 
 class CallMarks(NamedTuple):
@@ -98,7 +85,7 @@ def loaded_names(code: CodeType) -> Iterator[str]:
         unit = found.start()
         arg = whole_argument(ops, args, unit)
         if ops[unit] != Op.LOAD_CONST:
-            yield code.co_names[arg >> _LOADS[ops[unit]]]
+            yield code.co_names[arg >> LOAD_SHIFTS[ops[unit]]]
         elif type(constant := code.co_consts[arg]) is str:
             yield constant
         unit = next_unit(ops, unit)
@@ -195,4 +182,4 @@ def _steps(code: CodeType, ops: bytes, args: bytes, store: int, joins: Set[int])
         return False
     # Longer arguments have prefixes, and are not found here.
     number = code.co_consts[args[constant]]
-    return args[load] == args[store] << _LOADS[Op.LOAD_ATTR] and type(number) in (int, float) and number != 0
+    return args[load] == args[store] << LOAD_SHIFTS[Op.LOAD_ATTR] and type(number) in (int, float) and number != 0

@@ -90,10 +90,19 @@ EVENT_AT_PREFIX = VERSION == (3, 11)
 _Value = str | tuple[str] | int | None
 _Stack = list[_Value]
 _NULL = 0
-_NAMING = frozenset(
-    "LOAD_GLOBAL LOAD_NAME LOAD_FROM_DICT_OR_GLOBALS LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR LOAD_ASSERTION_ERROR"
-    " LOAD_BUILD_CLASS PUSH_NULL BEFORE_WITH BEFORE_ASYNC_WITH".split()
-)
+# By how many bits the number of the name is shifted in the argument of an instruction that loads something by a name.
+LOAD_SHIFTS = {
+    Op.LOAD_GLOBAL: 1, Op.LOAD_NAME: 0, Op.LOAD_FROM_DICT_OR_GLOBALS: 0, Op.LOAD_METHOD: 0, Op.LOAD_SUPER_ATTR: 2,
+    Op.LOAD_ATTR: 1 if ATTR_HAS_FLAG else 0,
+}  # fmt: skip
+_GLOBALS = frozenset({Op.LOAD_GLOBAL, Op.LOAD_NAME, Op.LOAD_FROM_DICT_OR_GLOBALS})
+_CONSTANT_NAMES: dict[int, tuple[int, _Value]] = {
+    Op.PUSH_NULL: (-1, _NULL),
+    Op.BEFORE_WITH: (-2, "__exit__"),
+    Op.BEFORE_ASYNC_WITH: (-2, "__aexit__"),
+    Op.LOAD_BUILD_CLASS: (-1, ("__build_class__",)),
+    Op.LOAD_ASSERTION_ERROR: (-1, ("AssertionError",)),
+}
 _JUMPS = pattern(op for op in range(256) if DIRECTIONS[op])
 
 _Found = tuple[Operation, int, int, _Value, tuple[str, ...]]
@@ -195,37 +204,24 @@ def _apply(op: int, arg: int, takes: int, puts: int, stack: _Stack, names: tuple
             del stack[-takes:]
         if puts:
             stack += [None] * puts
-            if NAMES[op] in _NAMING:
+            if op in LOAD_SHIFTS or op in _CONSTANT_NAMES:
                 _note_name(op, arg, stack, names)
 
 
 def _note_name(op: int, arg: int, stack: _Stack, names: tuple[str, ...]) -> None:
     """Write down what a value was loaded by, where an instruction has just put it."""
-    if op == Op.LOAD_GLOBAL:
-        stack[-1] = (names[arg >> 1],)
-        if arg & 1:
-            stack[-2:] = [_NULL, stack[-1]] if _NULL_FIRST else [stack[-1], _NULL]
-    elif op == Op.LOAD_ATTR:
-        if ATTR_HAS_FLAG:
-            stack[-2 if arg & 1 else -1] = names[arg >> 1]
-        else:
-            stack[-1] = names[arg]
-    elif op == Op.LOAD_METHOD:
-        stack[-2] = names[arg]
-    elif op == Op.LOAD_SUPER_ATTR:
-        stack[-2 if arg & 1 else -1] = names[arg >> 2]
-    elif op == Op.PUSH_NULL:
-        stack[-1] = _NULL
-    elif op == Op.BEFORE_WITH:
-        stack[-2] = "__exit__"
-    elif op == Op.BEFORE_ASYNC_WITH:
-        stack[-2] = "__aexit__"
-    elif op == Op.LOAD_BUILD_CLASS:
-        stack[-1] = ("__build_class__",)
-    elif op == Op.LOAD_ASSERTION_ERROR:
-        stack[-1] = ("AssertionError",)
+    if op in _CONSTANT_NAMES:
+        place, value = _CONSTANT_NAMES[op]
+        stack[place] = value
+        return
+    name = names[arg >> LOAD_SHIFTS[op]]
+    if op == Op.LOAD_GLOBAL and arg & 1:
+        stack[-2:] = [_NULL, (name,)] if _NULL_FIRST else [(name,), _NULL]
+    elif op in _GLOBALS:
+        stack[-1] = (name,)
     else:
-        stack[-1] = (names[arg],)
+        is_method = op == Op.LOAD_METHOD or (arg & 1 and (ATTR_HAS_FLAG or op != Op.LOAD_ATTR))
+        stack[-2 if is_method else -1] = name
 
 
 def _named(op: int, arg: int, stack: _Stack) -> _Value:

@@ -23,8 +23,8 @@ SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 class LawWatchPlanner(WatchPlanner):
     """Implements `WatchPlanner`. `main`: the name laws may use for the main module, beside `__main__`.
 
-    `detail` is what is noted of that which a scope asks for, `more` what is noted besides of that which laws name. If
-    `learn`, the scope says what is learned from; then nothing is noted of it unless `detail` says so.
+    `detail`: what events have of callees that only a scope asks for. If `learn`, the scope says what is learned from;
+    then its callees have no events unless `detail` says so.
 
     With `sampling`, the tracer reports only samples where nobody wants more. `groups` are those that it samples; the
     objects of the others are all reported, and who wants samples must choose them. `on_seen`, if there is one when the
@@ -41,13 +41,10 @@ class LawWatchPlanner(WatchPlanner):
         *,
         main: str | None = None,
         detail: Want | None = None,
-        more: Want = NOTHING,
         learn: bool = False,
         sampling: Sampling | None = None,
-        on_seen: Callable[[CodeType], object] | None = None,
     ) -> None:
         self.scope = scope
-        self.on_seen = on_seen
         self.main = main
         self._learn = learn
         if detail is None:
@@ -57,7 +54,7 @@ class LawWatchPlanner(WatchPlanner):
         if scope.public or scope.calls or scope.fields or learn:
             sampling = None  # they want to see everything
         births = BIRTH if sampling is not None and sampling.stacks else Want.BIRTH
-        self._watched = watched = WatchedNames(laws, main, more, sampling)
+        self._watched = watched = WatchedNames(laws, main, sampling)
         self.groups = watched.groups
         self.unnamed = watched.unnamed  # laws about events of any name: they see only what others cause
         self.gone = watched.gone  # is a law about the end of objects?

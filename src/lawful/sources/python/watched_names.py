@@ -11,7 +11,7 @@ from typing import Any, Final
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.field_reads import fields_read
-from lawful.sources.python.name_resolution import Place, ResolvedNames, spellings
+from lawful.sources.python.name_resolution import Resolution, ResolvedNames, spellings
 from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.tracer_protocol import Sampling, Want
 
@@ -67,15 +67,21 @@ class WatchedName:
         self.sampled = True  # are those who want it content with samples?
         self.prefix, _, self.last = name.rpartition(".")
         self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
-        self.in_function = "<locals>" in name  # no way leads there from the module
+        self.in_function = "<locals>" in name  # it cannot be looked up from the module
         self.of_any_class = self.prefix == _ANY_CLASS  # it stands for what an object's own class has of that name
         self._resolved = resolved
         resolved.add(name)
 
     @property
-    def place(self) -> Place | None:
+    def resolution(self) -> Resolution | None:
         """What the name stands for."""
-        return self._resolved.place(self.name)
+        return self._resolved.resolution(self.name)
+
+    @property
+    def kind(self) -> type | None:
+        """The class that the name stands for, if it is a class."""
+        found = self.resolution
+        return None if found is None else found.kind
 
     @property
     def codes(self) -> tuple[CodeType, ...]:
@@ -94,8 +100,7 @@ class WatchedName:
 
     def init_code(self) -> CodeType | None:
         """The `__init__` that can report new objects of a class, if laws want to know nothing else of it."""
-        place = self.place if self.only_new else None
-        return names.init_code(place.entry) if place is not None and names.is_class(place.entry) else None
+        return names.init_code(self.kind) if self.only_new and self.kind is not None else None
 
     @property
     def is_reader(self) -> bool:
@@ -111,15 +116,15 @@ class WatchedName:
 
 def _of_objects(watched: WatchedName) -> bool:
     """Does what the name stands for always belong to an object, as fields and plain methods do?"""
-    place = watched.place
-    methods = () if place is None else tuple(names.methods(place.entry))
+    found = watched.resolution
+    methods = () if found is None else tuple(names.methods(found.entry))
     return all(method.receiver and not method.by_class for method in methods)
 
 
 class WatchedNames:
     """All that some laws name. `main`: the name they may use for the main module, beside `__main__`."""
 
-    def __init__(self, laws: Iterable[Law], main: str | None, more: Want, sampling: Sampling | None = None) -> None:
+    def __init__(self, laws: Iterable[Law], main: str | None, sampling: Sampling | None = None) -> None:
         self.main = main
         self._resolved = ResolvedNames(main)
         self._sampling = sampling
@@ -132,7 +137,7 @@ class WatchedNames:
         others = False  # is there a law about any event that is not content with samples?
         for law in laws:
             sampled = sampling is not None and (sampling.laws is None or any(law is each for each in sampling.laws))
-            if self._add(law, (more & NOTES) | Want.SITE, sampled):
+            if self._add(law, sampled):
                 self.unnamed.append(law)
                 others = others or not sampled
         self.makers: dict[str, int] = {}
@@ -176,20 +181,20 @@ class WatchedNames:
                 for each in watched.codes:
                     self._by_code.setdefault(id(each), []).append(watched)
             self._by_class = {}
-            for name, place in self._resolved.places():
-                if names.is_class(place.entry):
-                    self._by_class.setdefault(id(place.entry), set()).add(name)
+            for name, found in self._resolved.resolutions():
+                if found.kind is not None:
+                    self._by_class.setdefault(id(found.kind), set()).add(name)
             self._called_class = {}
             for watched in self.called:
-                if watched.place is not None and names.is_class(watched.place.entry):
-                    self._called_class.setdefault(id(watched.place.entry), watched)
+                if watched.kind is not None:
+                    self._called_class.setdefault(id(watched.kind), watched)
         if self.library_filter is not None and self._watch_given is not self._resolved.change_watch:
             self._watch_given = self._resolved.change_watch
             self.library_filter.set_named({*self._by_code}, self._watch_given)
         return changes
 
     def means(self, name: str, kind: type) -> bool:
-        """Does a name that laws have stand for this class, perhaps by way of a module that shows it too?"""
+        """Does a name that laws have stand for this class, perhaps through a module that also has it?"""
         return name in self._by_class.get(id(kind), ()) or name in spellings(names.class_name(kind), self.main)
 
     @property
@@ -285,8 +290,8 @@ class WatchedNames:
 
     def _kind(self, name: str) -> type | None:
         """The class of this name."""
-        place = self._resolved.place(name) if name else None
-        return place.entry if place is not None and names.is_class(place.entry) else None
+        found = self._resolved.resolution(name) if name else None
+        return None if found is None else found.kind
 
     def unknown_groups(self) -> Iterator[int]:
         """Groups of classes that are not there yet."""
@@ -294,7 +299,7 @@ class WatchedNames:
             if self._kind(name) is None:
                 yield group
 
-    def _add(self, law: Law, details: Want, sampled: bool) -> bool:
+    def _add(self, law: Law, sampled: bool) -> bool:
         """Is the law about events of any name?"""
         unnamed = law.watches is None
         for watch in law.watches or ():
@@ -303,7 +308,7 @@ class WatchedNames:
                 continue  # besides what it names, it lets other events pass
             kinds: Iterable[object] = (*_KINDS, _GONE) if keys.get("event") is None else keys["event"] or ()
             wants = union(each for kind, each in _KINDS.items() if kind in kinds)
-            notes = union(each for key, each in _DETAILS.items() if key in keys) | details
+            notes = union(each for key, each in _DETAILS.items() if key in keys) | Want.SITE
             self.gone = self.gone or _GONE in kinds
             self.class_names.update(each for each in keys.get("class") or () if isinstance(each, str))
             every = wants | notes
@@ -355,7 +360,7 @@ class WatchedNames:
         watched = self.by_name.get(name)
         if watched is None:
             nearby = self.by_last.get(function.__name__, ())
-            watched = next((each for each in nearby if (at := each.place) and at.entry is function), None)
+            watched = next((each for each in nearby if (at := each.resolution) and at.entry is function), None)
         return watched
 
     def of_field(self, owner: type, name: str) -> WatchedName | None:

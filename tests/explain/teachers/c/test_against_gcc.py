@@ -98,7 +98,7 @@ def test_three_valued_answers_are_those_of_the_compiled_program(way: str, tmp_pa
     compiled = ExecutionsTeacher(Compiled(runs(path, 2, 5), teacher.alphabet), trap=False)  # type: ignore[arg-type]
     compiled.bound(bounds)
     shuffled = random.Random(1)
-    asked = [(), (teacher.alphabet.error,), *compiled._known.failures, *compiled.passes()]
+    asked = [(), (teacher.alphabet.error,), *compiled._current.failures, *compiled.passes()]
     asked = shuffled.sample(asked, min(len(asked), 8))
     for _ in range(12):
         letters = [shuffled.randrange(teacher.alphabet.error) for _ in range(shuffled.randrange(5))]
@@ -118,13 +118,13 @@ def test_without_the_trap_conjectures_are_judged_by_executions_alone(way: str, t
     labels, error = teacher.alphabet.labels, teacher.alphabet.error
     failing = compiled.failing
     everything = Automaton(labels, 0, ((0,) * error + (1,), (1,) * (error + 1)), frozenset({1}))
-    fewer = Automaton.from_words(sorted(compiled._known.failures)[1:], labels)
-    never = Automaton.from_words([*sorted(compiled._known.failures), (0, 0, 0, 0, error)], labels)
+    fewer = Automaton.from_words(sorted(compiled._current.failures)[1:], labels)
+    never = Automaton.from_words([*sorted(compiled._current.failures), (0, 0, 0, 0, error)], labels)
     assert compiled.member((0, 0, 0, 0, error)) is Answer.NEVER
     assert teacher.counterexample(failing) is None
     assert teacher.counterexample(never) is None
     missed = teacher.counterexample(fewer)
-    assert missed is not None and missed.accept and missed.word in compiled._known.failures
+    assert missed is not None and missed.accept and missed.word in compiled._current.failures
     denied = teacher.counterexample(everything)
     assert denied is not None and not denied.accept
     assert compiled.member(denied.word) is Answer.NO
@@ -139,10 +139,10 @@ def test_states_that_executions_get_away_from(seed: int, tmp_path: Path) -> None
     automaton = teacher.failing
     passes = [spelled(teacher.alphabet, word, False) or () for word in runs(path, 2, LONGEST).passing]
     seen = {automaton.state(word[:length]) for word in passes for length in range(len(word) + 1)}
-    assert teacher.spared(automaton) == seen
+    assert teacher.passing_states(automaton) == seen
     # Asked again, and after other questions, it is the same.
     assert teacher.counterexample(automaton) is None
-    assert teacher.spared(automaton) == seen
+    assert teacher.passing_states(automaton) == seen
 
 
 def test_too_many_words_are_asked_for_one_by_one(tmp_path: Path) -> None:

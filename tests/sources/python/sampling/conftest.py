@@ -43,7 +43,8 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
 
     def create(events: list[Event], laws: list[Law], sampling: Sampling | None, **options: Any) -> Any:
         on_seen = options.pop("on_seen", None)
-        wanted = LawWatchPlanner(laws, Scope(project=tmp_path), sampling=sampling, on_seen=on_seen)
+        wanted = LawWatchPlanner(laws, Scope(project=tmp_path), sampling=sampling)
+        wanted.on_seen = on_seen
         options.setdefault("flush_at", 1000)
         tracer = tracer_choice.choose(request.param).make(wanted, events.extend, **options)
         made.append(tracer)

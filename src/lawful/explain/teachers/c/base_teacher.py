@@ -34,8 +34,8 @@ from lawful.explain.teachers.c.instrument import MAIN, Instrumented
 class CTeacher(OptionalAnswers, ABC):
     """A teacher of a C program. What costs something is left to those that derive from it.
 
-    With `trap`, an automaton is told of every word within the bounds that it accepts and that is no failure. Without,
-    it is told only of those that an execution begins with and does not fail after: the others are free."""
+    With `trap`, an automaton is wrong if it accepts any word within the bounds that is not a failure. Without, only
+    words count that an execution begins with and does not fail after: the others are free."""
 
     def __init__(self, program: Instrumented, limits: Limits, *, trap: bool = True, cbmc: Cbmc | None = None) -> None:
         self.program = program
@@ -46,7 +46,7 @@ class CTeacher(OptionalAnswers, ABC):
         if self.flow.empty:
             raise LawfulError(
                 "c-error-unreachable",
-                f"no way through {program.target}() leads to {_named(program)}",
+                f"no way through {program.target}() leads to {_error_text(program)}",
                 where=str(program.path),
                 hint="control never comes there, as after a return; another assertion is chosen with --error file.c:17",
             )
@@ -101,7 +101,7 @@ class CTeacher(OptionalAnswers, ABC):
         if not self.flow.allows(word):
             self._refused.add(word)
             return False
-        return self._asked(word)
+        return self._ask_failure(word)
 
     def _denied(self, word: Word) -> bool:
         """Whether an execution says no: it has this word and ends well, or has all of it before the error."""
@@ -110,7 +110,7 @@ class CTeacher(OptionalAnswers, ABC):
         return self._passes(word) is not None
 
     @abstractmethod
-    def _asked(self, word: Word) -> bool:
+    def _ask_failure(self, word: Word) -> bool:
         """Whether a word is a failure, if the program's text does not rule it out."""
 
     @abstractmethod
@@ -150,7 +150,7 @@ class CTeacher(OptionalAnswers, ABC):
         if limit not in self.report.reached:
             self.report.reached.append(limit)
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         """The seconds that may still be spent."""
         if self.limits.seconds is None:
             return None
@@ -164,24 +164,24 @@ class CTeacher(OptionalAnswers, ABC):
         raise OutOfTime
 
     @contextmanager
-    def _question(self, definitions: str) -> Iterator[Path]:
+    def _query_file(self, definitions: str) -> Iterator[Path]:
         """The program with the functions that a question defines, in a file that CBMC need not preprocess."""
         with tempfile.TemporaryDirectory(prefix="lawful-") as folder:
             path = Path(folder) / "question.i"
             path.write_text(self.program.text + definitions, encoding="utf-8")
             yield path
 
-    def _run(self, definitions: str, ask: Callable[[list[str]], Any], more: Sequence[str] = ()) -> Any:
+    def _run_cbmc(self, definitions: str, ask: Callable[[list[str]], Any], more: Sequence[str] = ()) -> Any:
         """Lets CBMC work on a question."""
         self.counts.solver_calls += 1
-        with self._question(definitions) as path:
+        with self._query_file(definitions) as path:
             try:
                 return ask([str(path), "--function", MAIN, "--unwind", str(self.bounds.unwind), *more])
             except CbmcTimeout:
                 self._out_of_time()
 
 
-def _named(program: Instrumented) -> str:
+def _error_text(program: Instrumented) -> str:
     """The error, as a reader knows it."""
     event = program.alphabet.events[-1]
     if program.at_end:

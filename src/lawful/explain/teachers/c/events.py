@@ -62,12 +62,12 @@ def candidates(program: CProgram, among: Sequence[str]) -> list[EventCandidate]:
                 _first(definition.body, "block_items"),
             )
         )
-        for child in _running(definition.body):
-            found += _of(program, name, child)
-    return _told_apart(found)
+        for child in _executed_nodes(definition.body):
+            found += _candidates_at(program, name, child)
+    return _distinct_labels(found)
 
 
-def _running(body: c_ast.Node) -> Iterator[NodePlace]:
+def _executed_nodes(body: c_ast.Node) -> Iterator[NodePlace]:
     """The nodes below a function's body that run: no sizes, no initial values of static variables, no types."""
     skipped: set[int] = set()
     for child in below(body):
@@ -87,7 +87,7 @@ def _constant(child: NodePlace) -> bool:
     return isinstance(parent, c_ast.Case) and child.slot == "expr"
 
 
-def _of(program: CProgram, function: str, child: NodePlace) -> Iterator[EventCandidate]:
+def _candidates_at(program: CProgram, function: str, child: NodePlace) -> Iterator[EventCandidate]:
     node, place = child.node, (file_of(child.node), line_of(child.node))
     name = program.calls(node)
     if name == LEARN:
@@ -117,7 +117,7 @@ def _text(node: c_ast.Node) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def _told_apart(found: list[EventCandidate]) -> list[EventCandidate]:
+def _distinct_labels(found: list[EventCandidate]) -> list[EventCandidate]:
     """Branches with the same text get their line, and if that does not tell them apart either, a number."""
     labels = Counter(one.label for one in found if one.kind == "branches")
     taken = {one.label for one in found if one.kind != "branches"}

@@ -125,12 +125,12 @@ class InputObjectWriter:
         """For a pointer or an array of a parameter: the name of a function that makes it, how that is read, and how
         deep it is. None if it is neither, or points to a function."""
         node = self._resolved(node)
-        if not isinstance(node, c_ast.PtrDecl | c_ast.ArrayDecl) or not self._speakable(node.type):
+        if not isinstance(node, c_ast.PtrDecl | c_ast.ArrayDecl) or not self._declarable(node.type):
             return None
         self._made = {}
         many = self._dimension(node) if isinstance(node, c_ast.ArrayDecl) else None
         name, shape = self._pointer_to(node.type, many)
-        return name, shape, self._deepest(node.type)
+        return name, shape, self._max_depth(node.type)
 
     def record(self, node: c_ast.Node, name: str) -> tuple[list[str], CompoundShape, int] | None:
         """For a structure: the statements that fill the variable of this name."""
@@ -139,7 +139,7 @@ class InputObjectWriter:
         struct = self._struct(node)
         if struct is None:
             return None
-        deep = self._deepest(node)
+        deep = self._max_depth(node)
         lines = self._members(struct, name, shape, f"{deep}u")
         return lines, shape, deep
 
@@ -188,7 +188,7 @@ class InputObjectWriter:
             record = CompoundShape()
             return self._members(struct, at, record, deep), record
         resolved = self._resolved(node)
-        if isinstance(resolved, c_ast.PtrDecl) and self._speakable(resolved.type):
+        if isinstance(resolved, c_ast.PtrDecl) and self._declarable(resolved.type):
             name, shape = self._pointer_to(resolved.type)
             where = f"*(void **)&{at}" if "const" in (resolved.quals or []) else at
             return [f"{where} = {name}({deep});"], shape
@@ -216,32 +216,32 @@ class InputObjectWriter:
                 record.parts.append((str(member.name), shape))
         return lines
 
-    def _deepest(self, node: c_ast.Node) -> int:
+    def _max_depth(self, node: c_ast.Node) -> int:
         """How far pointers are followed from here."""
         seen: set[int] = set()
         waiting = [node]
         while waiting:
-            struct = self._struct(self._bare(waiting.pop()))
+            struct = self._struct(self._pointee(waiting.pop()))
             if struct is None or id(struct) in seen:
                 continue
             seen.add(id(struct))
             inner = [member.type for member in struct.decls or [] if isinstance(member, c_ast.Decl)]
-            inner = [each for each in inner if self._struct(self._bare(each)) is not None]
+            inner = [each for each in inner if self._struct(self._pointee(each)) is not None]
             if len(inner) > 1:
                 return DEEPEST
             waiting += inner
         return LONGEST
 
-    def _bare(self, node: c_ast.Node) -> c_ast.Node:
+    def _pointee(self, node: c_ast.Node) -> c_ast.Node:
         """What pointers point to, or arrays are made of."""
         node = self._resolved(node)
         while isinstance(node, c_ast.PtrDecl | c_ast.ArrayDecl):
             node = self._resolved(node.type)
         return node
 
-    def _speakable(self, node: c_ast.Node) -> bool:
+    def _declarable(self, node: c_ast.Node) -> bool:
         """Can a variable of this type be declared? Not of a function, and not of what has no name."""
-        inner = self._bare(node)
+        inner = self._pointee(node)
         if isinstance(inner, c_ast.FuncDecl):
             return False
         while isinstance(node, c_ast.PtrDecl | c_ast.ArrayDecl):

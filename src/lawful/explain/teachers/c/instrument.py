@@ -236,7 +236,7 @@ class _Writer:
         elif declared is None and name not in self.stubs:
             self.stubs[name] = self.stub(name, f"int {name}()", by_name(name) or Scalar("int", 32))
         elif declared is not None and kind is not None and name not in self.stubs:
-            self.stubs[name] = self.stub(name, self.head(name, declared), kind)
+            self.stubs[name] = self.stub(name, self.function_head(name, declared), kind)
         elif declared is not None and kind is None and name not in self.stubs:
             self.pointing_stub(name, declared)
         if declared is None and by_name(name) is None and not name.startswith("nondet"):
@@ -266,9 +266,9 @@ class _Writer:
         if made is not None:
             function, shape, deep = made
             self.wholes[shape.input] = ObjectInput(f"{name}()", shape, deep)
-            self.stubs[name] = f"{self.head(name, declared)} {{ return {function}({deep}); }}"
+            self.stubs[name] = f"{self.function_head(name, declared)} {{ return {function}({deep}); }}"
 
-    def head(self, name: str, declared: c_ast.FuncDecl) -> str:
+    def function_head(self, name: str, declared: c_ast.FuncDecl) -> str:
         """The head of a definition for what is only declared. Its parameters may be without names there."""
         parameters = []
         for number, parameter in enumerate(declared.args.params if declared.args is not None else []):
@@ -281,9 +281,9 @@ class _Writer:
         rest = f"{name}({', '.join(parameters) or nothing})"
         return f"{kind.text} {rest}" if kind else spelled(declared.type, rest)
 
-    def stub(self, name: str, head: str, kind: Scalar) -> str:
+    def stub(self, name: str, function_head: str, kind: Scalar) -> str:
         """A body for what has none."""
-        return f"{head} {{ return {self.new_input(f'{name}()', kind)}(); }}"
+        return f"{function_head} {{ return {self.new_input(f'{name}()', kind)}(); }}"
 
     def main(self) -> str:
         """The function that everything starts with. Parameters that are not numbers are left to the model checker."""
@@ -351,12 +351,12 @@ class _Writer:
                 *self.maker.functions,
                 *self.stubs.values(),
                 main,
-                self.givers(),
+                self.input_functions(),
                 _RUNTIME[self.at_end],
             ]
         )
 
-    def givers(self) -> str:
+    def input_functions(self) -> str:
         """The functions that give inputs. `mark` says that one was taken, `at` after how many others."""
         lines = ["unsigned int __lawful_taken = 0;"]
         for number, one in enumerate(self.inputs):

@@ -46,7 +46,7 @@ class OneRunTeacher(CTeacher):
                 known.formula.close()
         self._unwindings.clear()
 
-    def _now(self) -> _Unwound:
+    def _unwinding(self) -> _Unwound:
         """The formula of the present unwinding, with room for words as long as the present bound."""
         unwind, length = self.bounds.unwind, self.bounds.word_length
         known = self._unwindings.get(unwind)
@@ -62,34 +62,34 @@ class OneRunTeacher(CTeacher):
 
         def ask(arguments: list[str]) -> Formula | None:
             cnf = Path(arguments[0]).with_suffix(".cnf")
-            ran = self.cbmc.run([*arguments, "--dimacs", "--outfile", str(cnf)], self._left())
+            ran = self.cbmc.run([*arguments, "--dimacs", "--outfile", str(cnf)], self._seconds_left())
             if ran.returncode not in (0, 10):
                 raise failed(ran)
             return Formula(cnf, self.alphabet.error) if cnf.exists() else None
 
         more = ["--property", queries.FAIL, "--property", queries.END, "--slice-formula"]
         definitions = queries.open_word(room, self.alphabet.error)
-        formula: Formula | None = self._run(definitions, ask, more)
+        formula: Formula | None = self._run_cbmc(definitions, ask, more)
         self.counts.executions += 1
         return formula
 
     def _solve(self, formula: Formula, assumptions: list[int]) -> bool:
         self.counts.solver_calls += 1
         try:
-            return formula.solve(assumptions, self._left())
+            return formula.solve(assumptions, self._seconds_left())
         except SolverTimeout:
             self._out_of_time()
             raise
 
-    def _known(self) -> _Unwound:
+    def _enumerated(self) -> _Unwound:
         """The same, after all failures within the bounds were enumerated, unless there are too many."""
-        known, length = self._now(), self.bounds.word_length
+        known, length = self._unwinding(), self.bounds.word_length
         if known.all_up_to >= length or known.too_many:
             return known
         most = self.limits.words
         if known.formula is not None:
             try:
-                for word in known.formula.enumerated(True, length, self._left()):
+                for word in known.formula.enumerated(True, length, self._seconds_left()):
                     self.counts.solver_calls += 1
                     known.failing.add(word)
                     if most is not None and len(known.failing) >= most:
@@ -99,14 +99,14 @@ class OneRunTeacher(CTeacher):
                             "the solver is asked in place of enumerating them"
                         )
                         return known
-                    self._left()
+                    self._seconds_left()
             except SolverTimeout:
                 self._out_of_time()
         known.all_up_to = length
         return known
 
-    def _asked(self, word: Word) -> bool:
-        known = self._known()
+    def _ask_failure(self, word: Word) -> bool:
+        known = self._enumerated()
         if not known.too_many or word in known.failing:
             return word in known.failing
         assumptions = known.formula.exactly(word) if known.formula is not None else None
@@ -121,7 +121,7 @@ class OneRunTeacher(CTeacher):
     def _begins(self, word: Word) -> bool:
         key = (self.bounds, word)
         if key not in self._begun:
-            formula = self._now().formula
+            formula = self._unwinding().formula
             spelling = formula.spelling(word) if formula is not None else None
             answer = False
             if formula is not None and spelling is not None and formula.length and len(word) <= self.bounds.word_length:
@@ -144,38 +144,38 @@ class OneRunTeacher(CTeacher):
 
     def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self.counts.conjectures += 1
-        known = self._known()
+        known = self._enumerated()
         if known.too_many:
-            return self._by_clauses(known, automaton)
+            return self._counterexample_by_solver(known, automaton)
         self.counts.conjectures_worked += 1
         failing = self.failing
         if self.trap:
             wrong = equivalent(automaton, failing, self.bounds.word_length)
             return None if wrong is None else Counterexample(wrong, wrong in known.failing)
         missed = included(failing, automaton)
-        return Counterexample(missed, True) if missed is not None else self._said_no(known, automaton)
+        return Counterexample(missed, True) if missed is not None else self._denied_counterexample(known, automaton)
 
     @property
     def failing(self) -> Automaton:
         if self.bounds not in self._automata:
-            known, length = self._known(), self.bounds.word_length
+            known, length = self._enumerated(), self.bounds.word_length
             within = sorted(word for word in known.failing if len(word) <= length)
             self._automata[self.bounds] = Automaton.from_words(within, self.alphabet.labels)
         return self._automata[self.bounds]
 
-    def _by_clauses(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
+    def _counterexample_by_solver(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
         """Without all failures at hand: the automaton runs along the word inside of the formula."""
         wrong = self._known_wrong(automaton)
         if wrong is not None:
             return wrong
-        missed = self._missed(known, automaton)
+        missed = self._missed_failure(known, automaton)
         if missed is not None:
             return Counterexample(missed, True)
         if not self.trap:
-            return self._said_no(known, automaton)
+            return self._denied_counterexample(known, automaton)
         return self._wrongly_accepted(automaton)
 
-    def _missed(self, known: _Unwound, automaton: Automaton) -> Word | None:
+    def _missed_failure(self, known: _Unwound, automaton: Automaton) -> Word | None:
         """A failure that the automaton does not accept."""
         formula = known.formula
         if formula is None or not formula.length:
@@ -195,7 +195,7 @@ class OneRunTeacher(CTeacher):
         known.failing.add(word)
         return word
 
-    def _said_no(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
+    def _denied_counterexample(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
         """An accepted word that an execution begins with and does not fail after."""
         formula = known.formula
         if formula is None or not formula.length:
@@ -211,7 +211,7 @@ class OneRunTeacher(CTeacher):
             formula.add([-chosen, self._longer(formula, place)])
         blocked = {word for word in known.failing if len(word) <= len(places)}
         for word in blocked:
-            self._keep_out(formula, places, word)
+            self._block(formula, places, word)
         try:
             while self._solve(formula, [active, formula.at_most(length)]):
                 place = next(place for place, chosen in enumerate(places) if formula.holds(chosen))
@@ -219,12 +219,12 @@ class OneRunTeacher(CTeacher):
                 word = (*events, error)
                 if not self._fails(word):
                     return Counterexample(word, False)
-                self._keep_out(formula, places, word)
+                self._block(formula, places, word)
             return None
         finally:
             formula.add([-active])
 
-    def _keep_out(self, formula: Formula, places: list[int], word: Word) -> None:
+    def _block(self, formula: Formula, places: list[int], word: Word) -> None:
         apart = [
             part for bits, letter in zip(formula.letters, word[:-1], strict=False) for part in differs(bits, letter)
         ]
@@ -240,7 +240,7 @@ class OneRunTeacher(CTeacher):
 
     def _execution(self, word: Word) -> Execution | None:
         """An execution with this word, its inputs read from the solver's model."""
-        known = self._now()
+        known = self._unwinding()
         formula = known.formula
         assumptions = formula.exactly(word) if formula is not None else None
         if formula is None or assumptions is None or not self._solve(formula, assumptions):
@@ -248,11 +248,11 @@ class OneRunTeacher(CTeacher):
         inputs = self.program.describe(formula.inputs(assumptions))
         return Execution(word, word[-1:] == (self.alphabet.error,), inputs)
 
-    def spared(self, automaton: Automaton) -> frozenset[int]:
+    def passing_states(self, automaton: Automaton) -> frozenset[int]:
         """The states of an automaton that executions come through which do not fail.
 
         Not all executions are listed: each one that is found comes through a state that none came through before."""
-        formula = self._now().formula
+        formula = self._unwinding().formula
         if formula is None or not formula.length:
             return frozenset()
         active, states = formula.running(automaton, self.bounds.word_length)

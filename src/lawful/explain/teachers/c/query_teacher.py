@@ -33,27 +33,27 @@ class QueryTeacher(CTeacher):
 
     def _check(self, definitions: str) -> list[BrokenProperty]:
         more = ["--property", queries.FAIL, "--property", queries.END, "--trace"]
-        left = self._left()
-        return _broken_properties(self._run(definitions, lambda arguments: self.cbmc.asked(arguments, left), more))
+        left = self._seconds_left()
+        return _broken_properties(self._run_cbmc(definitions, lambda arguments: self.cbmc.asked(arguments, left), more))
 
     def _fails(self, word: Word) -> bool:
-        return self._still(word) or super()._fails(word)
+        return self._known_failure(word) or super()._fails(word)
 
-    def _still(self, word: Word) -> bool:
+    def _known_failure(self, word: Word) -> bool:
         """Whether a failure is known: more unwinding adds executions and takes none away; less has to be asked anew."""
         return word in self._failures and self._unwound[word] <= self.bounds.unwind
 
-    def _asked(self, word: Word) -> bool:
+    def _ask_failure(self, word: Word) -> bool:
         key = (Bounds(self.bounds.unwind, 0), "fails", word)
         if key not in self._answers:
             self.counts.membership_worked += 1
             found = self._check(queries.membership(word))
             if found:
-                self._keep(BrokenProperty(found[0].property, word, found[0].inputs))
+                self._remember(BrokenProperty(found[0].property, word, found[0].inputs))
             self._answers[key] = bool(found)
         return self._answers[key]
 
-    def _keep(self, found: BrokenProperty) -> None:
+    def _remember(self, found: BrokenProperty) -> None:
         """Remembers a failure, whatever showed it."""
         self._failures[found.word] = Execution(found.word, True, self.program.describe(found.inputs))
         self._unwound[found.word] = min(self._unwound.get(found.word, self.bounds.unwind), self.bounds.unwind)
@@ -80,36 +80,36 @@ class QueryTeacher(CTeacher):
         if known is not None:
             return known
         length, error = self.bounds.word_length, self.alphabet.error
-        missed = next((word for word in self._within() if not automaton.accepts(word)), None)
+        missed = next((word for word in self._known_failures() if not automaton.accepts(word)), None)
         if missed is not None:
             return Counterexample(missed, True)
         self.counts.conjectures_worked += 1
         for found in self._check(queries.conjecture(automaton, length, error)):
-            self._keep(found)
+            self._remember(found)
             return Counterexample(found.word, True)
-        return self._trapped(automaton) if self.trap else self._said_no(automaton)
+        return self._trap_counterexample(automaton) if self.trap else self._denied_counterexample(automaton)
 
-    def _within(self) -> list[Word]:
+    def _known_failures(self) -> list[Word]:
         """The failures within the bounds that are known already."""
-        return [word for word in self._failures if len(word) <= self.bounds.word_length and self._still(word)]
+        return [word for word in self._failures if len(word) <= self.bounds.word_length and self._known_failure(word)]
 
-    def _trapped(self, automaton: Automaton) -> Counterexample | None:
+    def _trap_counterexample(self, automaton: Automaton) -> Counterexample | None:
         """The trap, and then a membership query for every accepted word that is not confirmed yet.
 
         The trap takes a word for wrong that may only not be known: it is asked before it is given as feedback."""
         length, error = self.bounds.word_length, self.alphabet.error
         while True:
-            found = self._check(queries.trap(automaton, length, error, self._within()))
+            found = self._check(queries.trap(automaton, length, error, self._known_failures()))
             if not found:
                 break
             if not self._fails(found[0].word):
                 return Counterexample(found[0].word, False)
         return self._wrongly_accepted(automaton)
 
-    def _said_no(self, automaton: Automaton) -> Counterexample | None:
+    def _denied_counterexample(self, automaton: Automaton) -> Counterexample | None:
         length, error = self.bounds.word_length, self.alphabet.error
         while True:
-            found = self._check(queries.denied(automaton, length, error, self._within()))
+            found = self._check(queries.denied(automaton, length, error, self._known_failures()))
             if not found:
                 return None
             word = found[0].word[: found[0].word.index(error) + 1]

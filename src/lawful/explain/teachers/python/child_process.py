@@ -132,13 +132,13 @@ class ChildProcess:
                 request = self.wait()  # pytest need not load everything again for the first run
                 return None if request is None else self._tally(request)
 
-            self._tested(begin)
+            self._run_pytest(begin)
             return
         config = self.config
         before = random.getstate()
         self.loaded = load_function(config.get("file"), config.get("module"), config["function"], self.branches)
         if random.getstate() != before:
-            self.runner.chance = random.getstate()
+            self.runner.random_state = random.getstate()
         given = config.get("inputs")
         if given is not None:
             if "pickled" in given:
@@ -189,7 +189,7 @@ class ChildProcess:
     def run(self, request: Mapping[str, Any]) -> None:
         """Does what the parent asks for, and reports."""
         if self.node is not None:
-            self._tested(lambda _: self._tally(request))
+            self._run_pytest(lambda _: self._tally(request))
             return
         tally = self._tally(request)
         assert self.loaded is not None
@@ -213,7 +213,7 @@ class ChildProcess:
             end = run_inputs(function, inputs, tally, numbers=numbers, start=start, isolated=isolated)
         self._finish(end, way)
 
-    def _tested(self, begin: Callable[[list[Any]], RunTally | None]) -> None:
+    def _run_pytest(self, begin: Callable[[list[Any]], RunTally | None]) -> None:
         def test() -> None:
             end = our_module(_PYTESTING).run(self.node, self.config["folder"], begin)
             if end is not None:

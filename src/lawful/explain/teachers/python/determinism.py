@@ -25,7 +25,7 @@ class DeterminismCheck:
         self._ask = ask
         self._renew = renew  # puts new processes in the place of those that have run something
         self._noted: _Seen = {}
-        self.doubtful = False
+        self.nondeterministic = False
         self.isolated = isolated
 
     def note(self, number: int, text: str, word: list[int], failed: bool, end: str) -> None:
@@ -39,46 +39,46 @@ class DeterminismCheck:
             return None
         first = self._ask(0, bound, list(range(_BEFORE)), False)
         known = _by_number(first)
-        first += self._ask(0, bound, _often(list(known)), False) if len(known) < _OFTEN else []
+        first += self._ask(0, bound, _repeat_few(list(known)), False) if len(known) < _OFTEN else []
         other = _by_number(self._ask(1, bound, list(reversed(known)), False)) if known else {}
         differing = [each[0] for each in first if _differ(each, known[each[0]])]
         differing += [number for number in known if number in other and _differ(known[number], other[number])]
         if not differing:
             return None
         looked_at = list(dict.fromkeys(differing))[:_LOOKED_AT] * 2
-        looked_at = looked_at if len(looked_at) >= _OFTEN else _often(looked_at)
+        looked_at = looked_at if len(looked_at) >= _OFTEN else _repeat_few(looked_at)
         alone = []
         for host in (0, 0, 1):
             if host == 0:
                 self._renew()  # what chance is like may be settled when a process begins
             alone.append(self._ask(host, bound, looked_at, True))
         same = [one == another == third for one, another, third in zip(*alone, strict=False)]
-        if same and all(same) and _steady(alone[0]):  # if there was not time for all, those that were looked at count
+        if same and all(same) and _stable(alone[0]):  # if there was not time for all, those that were looked at count
             self.isolated = True
             example: str = known[differing[0]][1]
             return example
         number = differing[0]
-        self._name(known[number][1], other.get(number, known[number])[1], number, alone, warnings)
+        self._warn(known[number][1], other.get(number, known[number])[1], number, alone, warnings)
         return None
 
     def after(self, bound: int, warnings: list[str]) -> None:
         """Looks at one execution for each word, once all were run."""
-        if self.doubtful or not self._noted:
+        if self.nondeterministic or not self._noted:
             return
         other = _by_number(self._ask(1, bound, sorted(self._noted, reverse=True), self.isolated))
         for number, seen in self._noted.items():
             if number in other and _differ(other[number], seen):
-                self._name(seen[1], other[number][1], number, [], warnings)
+                self._warn(seen[1], other[number][1], number, [], warnings)
                 return
 
-    def _name(self, one: str, other: str, number: int, alone: list[list[list[Any]]], warnings: list[str]) -> None:
+    def _warn(self, one: str, other: str, number: int, alone: list[list[list[Any]]], warnings: list[str]) -> None:
         """Says what is not deterministic: the input with this number, or what happens with it."""
-        self.doubtful = True
+        self.nondeterministic = True
         if one != other:
             warnings.append(f"not deterministic: input {number} is once {one}, then {other}")
             return
         cause = "chance, time, or what else is not an input"
-        if len(alone) == 3 and all(map(_steady, alone)):
+        if len(alone) == 3 and all(map(_stable, alone)):
             # Processes have the same hashes but for the third, and addresses each of its own.
             if alone[0] == alone[1]:
                 cause = "the order of sets, or another matter of hashes"
@@ -97,12 +97,12 @@ def _differ(one: list[Any], other: list[Any]) -> bool:
     return one != other and not {"slow", "memory", "lost"} & {one[4], other[4]}
 
 
-def _steady(found: list[list[Any]]) -> bool:
+def _stable(found: list[list[Any]]) -> bool:
     """Has each input the same outcome each time?"""
     known = _by_number(found)
     return all(each == known[each[0]] for each in found)
 
 
-def _often(numbers: list[int]) -> list[int]:
+def _repeat_few(numbers: list[int]) -> list[int]:
     """Few inputs are looked at several times, so that chance shows."""
     return numbers * max(1, _OFTEN // len(numbers)) if numbers else []

@@ -83,9 +83,9 @@ class PythonSource(OptionalSourceParts):
         self.counts = Counts()
         self.report = Report()
         self._runs: dict[int, BoundRun] = {}
-        self._changing: str | None = None  # an execution that is not what it is alone, after others
+        self._interfering_example: str | None = None  # an execution that is not what it is alone, after others
         self._letters, self.alphabet = self._choose(events)
-        if self._numbers_fixed or isinstance(self.target, PytestTarget):
+        if self._inputs_numbered or isinstance(self.target, PytestTarget):
             self._children.start(1)
 
     # -- what an ExecutionSource has --------------------------------------------------------------
@@ -112,7 +112,7 @@ class PythonSource(OptionalSourceParts):
         run = BoundRun(limits=limits, most=max(_LONGEST, 2 * bounds.word_length))
         self.report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True, begun=((),))
         try:
-            for each in self._explored(size, run):
+            for each in self._run_bound(size, run):
                 if len(each.word) <= bounds.word_length:
                     yield each
         finally:
@@ -125,7 +125,7 @@ class PythonSource(OptionalSourceParts):
 
     def repeated(self, texts: Sequence[str], bound: int) -> dict[str, Execution]:
         """What becomes of inputs that read like this, as far as there are such, and they come to an end."""
-        if not isinstance(self.target, PythonTarget) or self._drawn or not texts:
+        if not isinstance(self.target, PythonTarget) or self._uses_strategy or not texts:
             return {}
         way = "exhaustive" if self._asked_way in ("symbolic", "auto") and self.way != "testing" else "testing"
         request = self._request(bound, _LONGEST, _unlimited(self.limits), texts=list(texts), way=way)
@@ -164,7 +164,7 @@ class PythonSource(OptionalSourceParts):
             "samples": self._samples,
             "seed": self._seed,
             "start": 0,
-            "isolated": self._changing is not None,
+            "isolated": self._interfering_example is not None,
             **asdict(limits),
             **({} if "keys" in more else {"keys": [each.key for each in self._letters]}),
             **more,
@@ -184,10 +184,10 @@ class PythonSource(OptionalSourceParts):
             self._children.get()
             chooser = LetterChooser(EventChoice((), ("branches",), events.most), self._children.described)
             found = chooser.candidates()
-        pilot = TrialRun()
+        trial = TrialRun()
         if discover is not None or (not events.patterns and len(found) > events.most):
-            pilot = self._pilot(found, discover)
-        letters = chooser.choose(found, pilot)
+            trial = self._trial_run(found, discover)
+        letters = chooser.choose(found, trial)
         if not letters and events.patterns:
             self.close()
             raise chooser.refuse()
@@ -195,35 +195,37 @@ class PythonSource(OptionalSourceParts):
         shown = os.path.relpath(file) if file else None
         return letters, alphabet_of(letters, self.error, shown)
 
-    def _pilot(self, letters: list[Letter], discover: dict[str, Any] | None) -> TrialRun:
+    def _trial_run(self, letters: list[Letter], discover: dict[str, Any] | None) -> TrialRun:
         """Runs the program on a few small inputs, to see what happens and where errors are raised."""
-        pilot = TrialRun()
+        trial = TrialRun()
         keys = [each.key for each in letters]
         request = self._request(_PILOT_BOUND, _LONGEST, replace(self.limits, **_PILOT), keys=keys, discover=discover)
         if request["way"] == "auto":
             request["way"] = "testing" if self._config.get("inputs") is None else "auto"
         for message in self._children.run(request):
             for word, failed, _, _, (_, file, line), *_ in message.get("new", ()):
-                pilot.seen.update(keys[letter] for letter in word if letter < len(keys))
+                trial.seen.update(keys[letter] for letter in word if letter < len(keys))
                 if failed and file is not None:
-                    pilot.places.add((file, line))
+                    trial.places.add((file, line))
             for key, label, file, line in message.get("discovered", ()):
-                pilot.discovered.append(Letter(key[0], tuple(key), label, file, line))
-                pilot.seen.add(tuple(key))
+                trial.discovered.append(Letter(key[0], tuple(key), label, file, line))
+                trial.seen.add(tuple(key))
             self.counts.executions += message["ran"] if message.get("end") else 0
-        return pilot
+        return trial
 
     # -- executions -------------------------------------------------------------------------------
 
-    def _explored(self, bound: int, run: BoundRun) -> Iterator[Execution]:
+    def _run_bound(self, bound: int, run: BoundRun) -> Iterator[Execution]:
         self._children.get()
-        check = DeterminismCheck(partial(self._asked, run.limits), self.close, isolated=self._changing is not None)
-        if self._numbers_fixed and self._changing is None:
-            self._changing = check.before(bound, run.warnings)
+        check = DeterminismCheck(
+            partial(self._outcomes, run.limits), self.close, isolated=self._interfering_example is not None
+        )
+        if self._inputs_numbered and self._interfering_example is None:
+            self._interfering_example = check.before(bound, run.warnings)
         totals = RunTotals()
         finish: Mapping[str, Any] | None = None
         request: dict[str, Any] = {}
-        start, isolated = 0, self._changing is not None
+        start, isolated = 0, self._interfering_example is not None
         while finish is None:
             request = self._request(bound, run.most, run.limits, start=start, isolated=isolated)
             if run.limits.paths is not None:
@@ -231,14 +233,14 @@ class PythonSource(OptionalSourceParts):
             so_far: Mapping[str, Any] | None = None
             died: ChildDied | None = None
             for message in self._children.run(request):
-                yield from self._new(message, run, check)
+                yield from self._new_executions(message, run, check)
                 so_far, died = message.get("so far", so_far), message.get("died")
                 if message.get("end"):
                     finish = message
                     totals.add(message)
             if died is None:
                 continue
-            if not self._numbers_fixed or self._asked_way == "symbolic":
+            if not self._inputs_numbered or self._asked_way == "symbolic":
                 run.left_out = True
                 run.warnings.append(f"the program ended its process ({_ended(died)}); what would follow is missing")
                 return self._finished(run, {"complete": False, "stopped": None}, totals, check, bound)
@@ -247,7 +249,7 @@ class PythonSource(OptionalSourceParts):
                 totals.add({**so_far, "ran": 0})
             totals.ran += at - start
             totals.deaths += 1
-            yield from self._alone(at, request, run, totals, check)
+            yield from self._run_isolated(at, request, run, totals, check)
             start = at + 1
             isolated = isolated or totals.deaths >= _DEATHS
         if finish.get("unfollowed") and finish["stopped"] is None:
@@ -256,13 +258,13 @@ class PythonSource(OptionalSourceParts):
             self._repeated_test(request, run)
         self._finished(run, finish, totals, check, bound)
 
-    def _alone(
+    def _run_isolated(
         self, number: int, request: Mapping[str, Any], run: BoundRun, totals: RunTotals, check: DeterminismCheck
     ) -> Iterator[Execution]:
         """Runs an input that has ended its process in one of its own."""
         again = {**request, "numbers": [number], "start": 0, "isolated": True, "paths": None}
         for message in self._children.run(again):
-            yield from self._new(message, run, check)
+            yield from self._new_executions(message, run, check)
             if message.get("end"):
                 totals.add(message)
             elif "died" in message:  # not even the process beside it was left alone
@@ -274,7 +276,7 @@ class PythonSource(OptionalSourceParts):
         other = BoundRun(limits=run.limits, most=run.most)
         end: Mapping[str, Any] = {}
         for message in self._children.run(request, 1):
-            for _ in self._new(message, other, None):
+            for _ in self._new_executions(message, other, None):
                 pass
             end = message
         if "end" not in end or _cut(end):
@@ -292,7 +294,7 @@ class PythonSource(OptionalSourceParts):
         """What could not be followed symbolically is tried on samples, too."""
         before = totals.ran
         for message in self._children.run({**request, "way": "testing"}):
-            yield from self._new(message, run, check)
+            yield from self._new_executions(message, run, check)
             run.left_out |= "died" in message
             if message.get("end"):
                 totals.add(message)
@@ -301,22 +303,24 @@ class PythonSource(OptionalSourceParts):
         )
 
     @property
-    def _numbers_fixed(self) -> bool:
+    def _inputs_numbered(self) -> bool:
         """Can an input be had again by its number? Not those of tests, and of strategies."""
-        return isinstance(self.target, PythonTarget) and not self._drawn
+        return isinstance(self.target, PythonTarget) and not self._uses_strategy
 
     @property
-    def _drawn(self) -> bool:
+    def _uses_strategy(self) -> bool:
         return bool(self._children.described.get("strategy"))
 
-    def _asked(self, allowed: Limits, host: int, bound: int, numbers: list[int], isolated: bool) -> list[list[Any]]:
+    def _outcomes(self, allowed: Limits, host: int, bound: int, numbers: list[int], isolated: bool) -> list[list[Any]]:
         """What becomes of inputs in a process: number, text, word, whether it failed, how it ended."""
         way = "exhaustive" if self._asked_way in ("symbolic", "auto") else self._asked_way
         limits = _unlimited(allowed)
         request = self._request(bound, _LONGEST, limits, again=numbers, way=way, isolated=isolated)
         return next((message["again"] for message in self._children.run(request, host) if "again" in message), [])
 
-    def _new(self, message: Mapping[str, Any], run: BoundRun, check: DeterminismCheck | None) -> Iterator[Execution]:
+    def _new_executions(
+        self, message: Mapping[str, Any], run: BoundRun, check: DeterminismCheck | None
+    ) -> Iterator[Execution]:
         error = self.alphabet.error
         for letters, failed, text, lines, (raised, *place), number, end in message.get("new", ()):
             if check is not None:
@@ -343,14 +347,16 @@ class PythonSource(OptionalSourceParts):
         unknown = {()} if run.left_out or totals.counts["lost"] or given_up else set()
         run.begun = tuple(sorted(totals.begun | unknown))
         run.left_out |= bool(run.begun)
-        if self._numbers_fixed and self.way != "symbolic":
+        if self._inputs_numbered and self.way != "symbolic":
             check.after(bound, run.warnings)
-        run.basis = Basis.COMPLETE if complete and not check.doubtful else Basis.SAMPLED
-        if self._changing is not None:
+        run.basis = Basis.COMPLETE if complete and not check.nondeterministic else Basis.SAMPLED
+        if self._interfering_example is not None:
             remedy = "each is run in a process of its own"
             if self.way == "symbolic":
                 run.basis, remedy = Basis.SAMPLED, "--way exhaustive can run each in a process of its own"
-            run.warnings.append(f"executions change what later ones do, e.g. that of {self._changing}: {remedy}")
+            run.warnings.append(
+                f"executions change what later ones do, e.g. that of {self._interfering_example}: {remedy}"
+            )
         limits = run.limits
         run.reached += reached(finish["stopped"], limits, totals)
         run.warnings += totals.warnings(limits)

@@ -44,14 +44,14 @@ def run_in_fork(runner: Runner, function: Callable[..., Any], call: InputCall) -
         status = 1
         try:
             os.close(read)
-            if runner.chance is not None:  # Python gives a process that was forked another state
-                random.setstate(runner.chance)
+            if runner.random_state is not None:  # Python gives a process that was forked another state
+                random.setstate(runner.random_state)
             result = runner.call(function, call, push)
-            told = [result.word, result.end, result.failed, result.error, result.place, result.unjoined]
-            told.append(runner.lines(result))
-            data = json.dumps(told).encode()
+            fields = [result.word, result.end, result.failed, result.error, result.place, result.unjoined]
+            fields.append(runner.lines(result))
+            data = json.dumps(fields).encode()
             if len(data) > room:
-                data = json.dumps([*told[:-1], None]).encode()
+                data = json.dumps([*fields[:-1], None]).encode()
             shared[begin : begin + len(data)] = data
             struct.pack_into("Q", shared, 8, len(data))
             for file in (sys.stdout, sys.stderr):
@@ -76,7 +76,9 @@ def run_in_fork(runner: Runner, function: Callable[..., Any], call: InputCall) -
         return ExecutionResult(word, "lost")
     if data:
         word, end, failed, error, place, unjoined, lines = json.loads(data)
-        return ExecutionResult(word, end, failed, error, tuple(place) if place else None, told=lines, unjoined=unjoined)
+        return ExecutionResult(
+            word, end, failed, error, tuple(place) if place else None, lines=lines, unjoined=unjoined
+        )
     code = os.waitstatus_to_exitcode(ended)
     if len(word) > runner.most:
         return ExecutionResult(word[: runner.most], "long")

@@ -107,10 +107,10 @@ class LetterChooser:
                 chosen.append(Letter("branches", tuple(arm["key"]), label, arm["file"], arm["line"], function))
         return chosen
 
-    def choose(self, candidates: list[Letter], pilot: TrialRun) -> list[Letter]:
+    def choose(self, candidates: list[Letter], trial: TrialRun) -> list[Letter]:
         """The letters: all that match the patterns; without patterns the nearest to where errors are raised."""
         entered = {name for each in candidates if each.kind == "entries" for name in self._names(each)}
-        called = [each for each in pilot.discovered if self.events.kinds is not None or each.label not in entered]
+        called = [each for each in trial.discovered if self.events.kinds is not None or each.label not in entered]
         found = _distinct([*candidates, *called])
         for pattern in self.events.patterns:
             if not set(pattern) & set("*?[") and not any(self._is(each, pattern) for each in found):
@@ -123,13 +123,13 @@ class LetterChooser:
             if kind in ("calls", "emits") and key not in known:
                 found = _distinct([*found, Letter("calls" if kind == "calls" else "emits", key, label)])
         if not self.events.patterns and len(found) > self.events.most:
-            near = self._distances(pilot.places)
+            near = self._distances(trial.places)
             far = len(self._functions)
-            first = min((line for _, line in pilot.places), default=0)
+            first = min((line for _, line in trial.places), default=0)
             ranked = sorted(
                 range(len(found)),
                 key=lambda at: (
-                    found[at].key not in pilot.seen,
+                    found[at].key not in trial.seen,
                     near.get(found[at].function, far),
                     abs((found[at].line or 0) - first),
                 ),

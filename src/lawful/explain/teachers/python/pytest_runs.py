@@ -76,7 +76,7 @@ class _Runs:
         """Begins a test, or leaves it out when a limit is reached."""
         self._held, self._drawn = [], False
         self._now.beat(self._now.ran)
-        return True if self._now.full() else None
+        return True if self._now.limit_reached() else None
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self) -> _Hook:
@@ -179,7 +179,7 @@ class _Runs:
         def observed(*positional: Any, **keywords: Any) -> None:
             given_by_hypothesis = {name: each for name, each in keywords.items() if name not in ("self", *given)}
             shown = [f"{name}={value_text(each)}" for name, each in given_by_hypothesis.items()]
-            if self._now.full():
+            if self._now.limit_reached():
                 return
             try:
                 self._execute(lambda: run_to_end(original(*positional, **keywords)), ", ".join(shown))

@@ -62,7 +62,7 @@ class Recorder:
         self.on = True
 
     @contextmanager
-    def unseen(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Pauses recording while an input is made. If that fails, there is no execution."""
         self.on = False
         try:

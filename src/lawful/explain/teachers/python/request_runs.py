@@ -43,13 +43,13 @@ class RunTally:
     deaths: dict[str, str] = field(default_factory=dict)
     begun: list[list[int]] = field(default_factory=list)
     stopped: str | None = None
-    crowded: bool = False  # there are more words than are allowed
+    too_many_words: bool = False  # there are more words than are allowed
     _words: set[tuple[tuple[int, ...], bool]] = field(default_factory=set)
     _known: set[tuple[Any, ...]] = field(default_factory=set)
     _new: list[list[Any]] = field(default_factory=list)
-    _cut_told: int = 0
+    _cut_reported: int = 0
     _began: float = field(default_factory=time.monotonic)
-    _told: float = field(default_factory=time.monotonic)
+    _reported_at: float = field(default_factory=time.monotonic)
 
     def add(self, result: ExecutionResult, call: ShownInput, number: int) -> bool:
         """Takes in an execution. Is it the first with its word and outcome?"""
@@ -59,7 +59,7 @@ class RunTally:
         self.ran += 1
         key = result.kind()
         fresh = key not in self._known and result.end not in _CUT
-        if fresh and not self._room((tuple(result.word), result.failed)):
+        if fresh and not self._admit_word((tuple(result.word), result.failed)):
             return False
         unusual = [result.end] if result.end not in ("done", "error") else []
         for name in [*unusual, "unjoined"] if result.unjoined else unusual:
@@ -76,29 +76,29 @@ class RunTally:
             self._new.append([result.word, result.failed, call.text(), lines, error, number, result.end])
         return fresh
 
-    def _room(self, word: tuple[tuple[int, ...], bool]) -> bool:
+    def _admit_word(self, word: tuple[tuple[int, ...], bool]) -> bool:
         """May a word be taken in? One that is known may, however else it ends."""
         most = self.words
-        self.crowded |= most is not None and len(self._words) >= most and word not in self._words
-        if not self.crowded:
+        self.too_many_words |= most is not None and len(self._words) >= most and word not in self._words
+        if not self.too_many_words:
             self._words.add(word)
-        return not self.crowded
+        return not self.too_many_words
 
-    def forget(self, result: ExecutionResult) -> None:
+    def take_back(self, result: ExecutionResult) -> None:
         """Takes back the execution that was added last."""
         self.ran -= 1
         self._known.discard(result.kind())
         self._new.pop()
 
-    def full(self) -> bool:
+    def limit_reached(self) -> bool:
         """Is a limit reached? Reports on the way what is new."""
         now = time.monotonic()
-        if now - self._told > _EVERY:
-            self.tell()
-            self._told = now
+        if now - self._reported_at > _EVERY:
+            self.report_new()
+            self._reported_at = now
         if self.paths is not None and self.ran >= self.paths:
             self.stopped = "paths"
-        elif self.crowded:
+        elif self.too_many_words:
             self.stopped = "words"
         elif self.seconds is not None and now - self._began > self.seconds:
             self.stopped = "seconds"
@@ -108,16 +108,16 @@ class RunTally:
             self.stopped = "memory"
         return self.stopped is not None
 
-    def tell(self) -> None:
+    def report_new(self) -> None:
         """Reports what is new."""
-        if self._new or self._cut() > self._cut_told:
-            self.send({"new": self._new, "ran": self.ran, "so far": self._sums()})
-            self._new, self._cut_told = [], self._cut()
+        if self._new or self._cut() > self._cut_reported:
+            self.send({"new": self._new, "ran": self.ran, "so far": self._totals()})
+            self._new, self._cut_reported = [], self._cut()
 
     def _cut(self) -> int:
         return sum(self.counts[name] for name in _CUT)
 
-    def _sums(self) -> dict[str, Any]:
+    def _totals(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("ran", "counts", "examples", "deaths", "begun")}
 
     @property
@@ -134,8 +134,8 @@ class RunTally:
             what = "inputs" if self.unmade > 1 else "input"
             said = f"{self.unmade:,} {what} could not be made: {self.refused}"
             more["notes"] = [*more.get("notes", ()), said]
-        self.tell()
-        return {"end": True, **self._sums(), "stopped": self.stopped, **more}
+        self.report_new()
+        return {"end": True, **self._totals(), "stopped": self.stopped, **more}
 
 
 def _execute(function: Callable[..., Any], call: InputCall, runner: Runner, isolated: bool) -> ExecutionResult:
@@ -155,7 +155,7 @@ def run_inputs(
     """Runs the function on numbered inputs."""
     each = iter(inputs.each(numbers, start))
     finished = False
-    while not tally.full():
+    while not tally.limit_reached():
         found = next(each, None)
         if found is None:
             finished = True
@@ -164,9 +164,9 @@ def run_inputs(
         tally.beat(number)
         result = _execute(function, call, tally.runner, isolated)
         tally.add(result, call, number)
-        tally.tell()  # at once: the next execution may end this process
+        tally.report_new()  # at once: the next execution may end this process
         isolated = isolated or result.end == "memory"  # what it has left behind must not be missing to others
-    if not finished and not tally.crowded and next(each, None) is None:
+    if not finished and not tally.too_many_words and next(each, None) is None:
         finished, tally.stopped = True, None  # the limit was just enough
     return tally.end(complete=inputs.complete and finished and tally.whole)
 
@@ -215,7 +215,7 @@ def run_strategy(
     runner, spread = tally.runner, takes_several(function)
 
     def one(value: Any) -> None:
-        if tally.full():
+        if tally.limit_reached():
             return
         tally.beat(tally.ran)
         call = GivenInput(value, spread)

@@ -46,7 +46,7 @@ class ExecutionResult:
     error: str = ""
     place: tuple[str, int] | None = None
     places: dict[int, tuple[CodeType, int]] = field(default_factory=dict)
-    told: list[list[Any] | None] | None = None  # the lines, by a process that knew them
+    lines: list[list[Any] | None] | None = None  # as the process that ran it reported them
     unjoined: bool = False  # threads that it began went on when it ended
 
     def outcome(self) -> tuple[tuple[int, ...], str, bool, str]:
@@ -184,7 +184,7 @@ class Runner:
         self.scope = scope
         self.seconds = 2.0
         self.memory = MemoryLimit()
-        self.chance: Any = None
+        self.random_state: Any = None
         """The state of `random`, if loading the program has settled it."""
 
         self.most = 1000
@@ -198,7 +198,7 @@ class Runner:
         """Calls a function to its end; a generator is run through, a coroutine awaited."""
 
         def body() -> None:
-            with self.recorder.unseen():
+            with self.recorder.paused():
                 positional, keywords = call.arguments()
             run_to_end(function(*positional, **keywords))
 
@@ -259,8 +259,8 @@ class Runner:
 
     def lines(self, result: ExecutionResult) -> list[list[Any] | None] | None:
         """The places of a word's letters where they have none of their own, and that of the error."""
-        if result.told is not None:
-            return result.told
+        if result.lines is not None:
+            return result.lines
         found: list[list[Any] | None] = [None] * len(result.word)
         for position, (code, offset) in result.places.items():
             line = line_of(code, offset)

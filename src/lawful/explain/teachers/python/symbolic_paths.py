@@ -185,7 +185,7 @@ class SymbolicPaths:
         ranges = zip(self._leaves, self._ranges, strict=True)
         return [z3.And(leaf >= low, leaf <= high) for leaf, (low, high) in ranges if z3.is_int(leaf)]
 
-    def realise(self, term: Any, operation: str) -> int:
+    def concretise(self, term: Any, operation: str) -> int:
         """One value of a term, for an operation that has no symbolic form. The others are given up."""
         term = z3.simplify(term)
         if z3.is_int_value(term):
@@ -200,7 +200,7 @@ class SymbolicPaths:
             self._texted = self._at + self._steps
         return str(_value(self._model.eval(term, model_completion=True)))
 
-    def happened(self, letter: int) -> None:
+    def on_event(self, letter: int) -> None:
         """An event was recorded."""
         self._steps += 1
 

@@ -27,7 +27,7 @@ def run_paths(function: Callable[..., Any], scope: InputScope, bound: int, tally
         deep, slow = 0, tally.counts["slow"]
         problems = _Problems()
         going = True
-        while going and not tally.full():
+        while going and not tally.limit_reached():
             tally.beat(tally.ran)
             deep += _one_path(function, scope, paths, tally, problems)
             going = paths.next()
@@ -77,14 +77,14 @@ def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally
     def body() -> None:
         try:
             paths.start()
-            with runner.recorder.unseen():
+            with runner.recorder.paused():
                 positional, keywords = scope.built(lambda: paths).arguments()
             run_to_end(function(*positional, **keywords))
         except (exploration.OutOfBounds, exploration.TooManyForks, exploration.Diverged, TooSlow, InputRefused) as cut:
             ended.append(cut)
             raise
 
-    symbolic = runner.run(body, paths.happened)
+    symbolic = runner.run(body, paths.on_event)
     paths.ended(raised=symbolic.end == "error")
     cut = ended[0] if ended else None
     if isinstance(cut, TooSlow):
@@ -106,6 +106,6 @@ def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally
         real = runner.call(function, call)
         if real.outcome() != symbolic.outcome():
             problems.differs = call.text()
-            tally.forget(symbolic)
+            tally.take_back(symbolic)
             tally.add(real, call, tally.ran)
     return 0

@@ -54,7 +54,7 @@ def _arithmetic(
 def _with_real(self: Any, other: Any, name: str, *, reflected: bool) -> Any:
     if not isinstance(other, float | complex):
         return NotImplemented
-    value = self.paths.realise(_term(self), f"{name} with {type(other).__name__}")
+    value = self.paths.concretise(_term(self), f"{name} with {type(other).__name__}")
     apply = getattr(operator, name)
     return apply(other, value) if reflected else apply(value, other)
 
@@ -63,7 +63,7 @@ def _only_real(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An operator without a symbolic form."""
 
     def real(self: Any, value: Any) -> Any:
-        return self.paths.realise(_term(value), name) if type(value) in (SymbolicInt, SymbolicBool) else value
+        return self.paths.concretise(_term(value), name) if type(value) in (SymbolicInt, SymbolicBool) else value
 
     apply = getattr(operator, name)
     return (
@@ -77,7 +77,7 @@ def _compared(operation: Callable[[Any, Any], Any], name: str) -> Callable[..., 
         term = _term(other)
         if term is None:
             if isinstance(other, float):
-                return getattr(operator, name)(self.paths.realise(_term(self), f"{name} with float"), other)
+                return getattr(operator, name)(self.paths.concretise(_term(self), f"{name} with float"), other)
             return NotImplemented
         return SymbolicBool(operation(_term(self), term), self.paths)
 
@@ -105,7 +105,7 @@ def _masked(one: Any, other: Any, paths: SymbolicPaths) -> Any:
     for left, right in ((one, other), (other, one)):
         if z3.is_int_value(right) and _power_of_two(_literal(right.as_long() + 1)) is not None:
             return left % _literal(right.as_long() + 1)
-    return _literal(paths.realise(one, "and_") & paths.realise(other, "and_"))
+    return _literal(paths.concretise(one, "and_") & paths.concretise(other, "and_"))
 
 
 def _shifted(left: bool) -> Callable[[Any, Any, SymbolicPaths], Any]:
@@ -121,7 +121,7 @@ def _shifted(left: bool) -> Callable[[Any, Any, SymbolicPaths], Any]:
 def _power(one: Any, other: Any, paths: SymbolicPaths) -> Any:
     size = paths.value(other)
     if size < 0:
-        return _literal(paths.realise(one, "pow"))
+        return _literal(paths.concretise(one, "pow"))
     result = _literal(1)
     for _ in range(size):
         result = result * one
@@ -172,7 +172,7 @@ class _Symbolic:
     __int__ = __trunc__ = __index__
 
     def __float__(self) -> float:
-        return float(self.paths.realise(_term(self), "float"))
+        return float(self.paths.concretise(_term(self), "float"))
 
     def __neg__(self) -> Any:
         return SymbolicInt(-_term(self), self.paths)
@@ -183,7 +183,7 @@ class _Symbolic:
     __floor__ = __ceil__ = __pos__
 
     def __round__(self, digits: int | None = None) -> Any:
-        return +self if digits is None or digits >= 0 else round(self.paths.realise(_term(self), "round"), digits)
+        return +self if digits is None or digits >= 0 else round(self.paths.concretise(_term(self), "round"), digits)
 
     def __abs__(self) -> Any:
         term = _term(self)
@@ -203,7 +203,7 @@ class _Symbolic:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(int, name):
             raise AttributeError(f"'int' object has no attribute {name!r}", name=name, obj=self)
-        return getattr(self.paths.realise(_term(self), name), name)
+        return getattr(self.paths.concretise(_term(self), name), name)
 
     def __copy__(self) -> Any:
         return self

@@ -161,7 +161,7 @@ def warn_before_run(session: Session, both: config.Config) -> None:
     if core.name == "python" and not (both.core or os.environ.get("LAWFUL_CORE")):
         reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
         notify(f"watching with the slow core, in pure Python ({reasons})")
-    if session.lookout.messages is not None:
+    if session.setup.messages is not None:
         from lawful.sources.actors.message_specs import misnamed, unbound
 
         for text in misnamed(session.laws, dict(session.settings.groups)):
@@ -173,5 +173,5 @@ def warn_before_run(session: Session, both: config.Config) -> None:
     scope = session.settings.scope
     if scope.calls or scope.public or scope.fields:
         return
-    for law in session.lookout.watched.unnamed:
+    for law in session.setup.watched.unnamed:
         notify(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")

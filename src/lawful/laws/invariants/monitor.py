@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from lawful import core
 from lawful.events.event_kinds import to_dict
 from lawful.laws.invariants.native_tracker import NativeTracker
-from lawful.laws.invariants.tracker import ObjectId, PythonTracker, RuleViolation, Tracker, key_of
+from lawful.laws.invariants.python_tracker import PythonTracker
+from lawful.laws.invariants.tracker import ObjectId, RuleViolation, Tracker, key_of
 from lawful.laws.protocol import Event, Expectation, MonitorDefaults, Outcome, Verdict
 
 if TYPE_CHECKING:

@@ -145,8 +145,7 @@ def command(
         load(path)
     loaded = _load(laws)
     suppressions = Suppressions(project.ignore, folder)
-    messages = diagrams.messages if diagrams is not None else _messages_for(form)
-    settings = TraceSettings(skip_bad, first, _HISTORY if history is None else history, messages)
+    settings = TraceSettings(skip_bad, first, _HISTORY if history is None else history, _messages_for(form, diagrams))
     sampling = _Sampling(asked, loaded, traces, picture) if asked.asked else None
     with trace_input.opened(output) as target, trace_input.rare_collections():
         found = TraceFindings(known.source, known.baseline)
@@ -181,10 +180,10 @@ def _sampling_asked(
     return asked
 
 
-def _messages_for(form: str) -> int:
-    """How many messages findings about views need for a report in this format."""
-    if form != "html":
-        return 0
+def _messages_for(form: str, diagrams: Diagrams | None) -> int:
+    """How many messages findings about views need, for diagrams or for a report in this format."""
+    if diagrams is not None or form != "html":
+        return 0 if diagrams is None else diagrams.messages
     from lawful.reports.violated_view import MOST
 
     return MOST

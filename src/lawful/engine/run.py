@@ -321,13 +321,13 @@ class LawRun(RunCounts):
         if judge.over or judge.paused or monitor.end() is not Verdict.FALSE or judge.lost:
             return
         most = _MOST_PENDING
-        sampled = self.tracking is not None and judge.subjects is not None
-        if self.tracking is not None and sampled:
-            most = max(most, self.tracking.seemed_clean(judge))
+        tracking = None if judge.subjects is None else self.tracking  # if it is sampled
+        if tracking is not None:
+            most = max(most, tracking.seemed_clean(judge))
         for expectation in monitor.pending(most) or (monitor.expectation(),):
-            if self.tracking is not None and sampled:
+            if tracking is not None:
                 for target in judge.offenders_of(expectation):
-                    self.tracking.violated(judge, target)
+                    tracking.violated(judge, target)
                 if self.on_violation == "count":
                     continue
             self.log.violation_at_end(judge, expectation, self._number + 1)
@@ -360,7 +360,8 @@ class LawRun(RunCounts):
 
     def snapshot(self) -> dict[str, Any]:
         """All that was found, in JSON's types, to be merged into another run or to be reported."""
-        found = {
+        tracking = self.tracking
+        return {
             "events": self.events,
             "threads": self.threads,
             "processes": self.processes,
@@ -371,8 +372,7 @@ class LawRun(RunCounts):
             "warnings": self.warnings,
             "laws": [each.law.name for each in self.laws],
             "findings": [finding.to_json() for finding in self.findings],
-        }
-        return found | ({} if self.tracking is None else {"samples": self.tracking.confidence.snapshot()})
+        } | ({} if tracking is None else {"samples": tracking.confidence.snapshot()})
 
     def merge(self, other: Mapping[str, Any]) -> None:
         """Add what another process has found: its `snapshot`."""

@@ -259,7 +259,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
                 self.message_cache.disabled = True
 
         def absorb_and_count(self: LawRun) -> None:
-            found.without_events += self._inline.count
+            found.without_events += self.inline.count
             take(self)
 
         with monkeypatch.context() as patch:

@@ -1,8 +1,12 @@
-/* Whole lives of objects: which events each one met, and in which order the first and the last ones of each name came,
-   however far apart. The Python twin is lawful/learning/object_histories.py.
+/* Whole histories of objects: which events each one met, and in which order the first and the last ones of each name came,
+   however far apart.
 
-   A life begins with an object's first event and ends with the stream. So that memory has a bound, lives of objects that
-   have not been in the window for long end earlier, if there are too many. */
+   Called by: window.c for every event; learner.c reads the result.
+   Must match: lawful/learning/object_histories.py.
+   Compared by: tests/learning/test_object_histories.py.
+
+   A history begins with an object's first event and ends with the stream. To bound memory, histories of objects that have
+   not been in the window for long end earlier, if there are too many. */
 #include "learner/learner.h"
 
 #include <stddef.h>

@@ -1,4 +1,8 @@
-/* All rules under a strategy: which are enforced, which are dead, and which endings break the best rule of a pair. */
+/* All rules under a strategy: which are enforced, which are dead, and which endings break the best rule of a pair.
+
+   Called by: learner.c (`survey`, `counts`, `pair`), under the window's lock.
+   Must match: `Window.survey` in lawful/learning/window.py, and `judge` in lawful/learning/strategies.py.
+   Compared by: tests/learning/test_window.py. */
 #include "learner/learner.h"
 
 #include <stdlib.h>
@@ -47,7 +51,6 @@ uint64_t survey_first(Window *window, const Pair *pair, int kind) {
     const Name *name = &window->names[letter ? pair->second : pair->first];
     uint32_t other = letter ? pair->first : pair->second;
     uint64_t least = 0;
-    usages_settle(window, letter ? pair->second : pair->first);
     for (int i = 0; i < name->usage_count; i++) {
         const Usage *usage = &name->usages[i];
         if (usage->last <= pair->created || alone_kind(&window->automaton, letter, usage->position) != kind ||

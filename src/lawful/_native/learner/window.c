@@ -1,4 +1,8 @@
-/* The window of the learner: which objects have events in it, and the runs and scenarios that are going on. */
+/* The window of the learner: which objects have events in it, and the runs and scenarios that are going on.
+
+   Called by: learner.c (`feed`, `drain`) and the thread of stream.c, under the window's lock.
+   Must match: `Window._expire` and what it calls in lawful/learning/window.py.
+   Compared by: tests/learning/test_window.py, also with the oracle tests/oracle/ocd.py. */
 #include "learner/learner.h"
 
 #include <stdlib.h>
@@ -225,7 +229,6 @@ static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
         }
     }
     Name *entry = &window->names[name];
-    name_expect(entry, hash);
     entry->alone[position]++;
     usage->hash = hash;
     usage->position = (uint16_t)position;

@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 /* Numbers that lawful/learning/window_protocol.py knows. */
@@ -51,6 +52,22 @@ typedef struct {
     uint32_t name, site;
     uint64_t object;
 } LearnEvent;
+
+/* Room for one more in an array that doubles, from `least` on. false: no memory. */
+static inline bool array_grow(void **array, size_t *room, size_t least, size_t each) {
+    size_t more = *room ? 2 * *room : least;
+    void *larger = realloc(*array, more * each);
+    if (larger == NULL) return false;
+    *array = larger;
+    *room = more;
+    return true;
+}
+#define HAS_ROOM(array, count, room, least) __extension__({ \
+    size_t room_ = (room); \
+    bool has_ = (size_t)(count) < room_ || array_grow((void **)&(array), &room_, (least), sizeof *(array)); \
+    (room) = room_; \
+    has_; \
+})
 
 /* ---- the automaton of all templates (learner.c) -------------------------------------------------------------------- */
 
@@ -98,10 +115,9 @@ typedef struct {
     uint32_t site;
 } Context;
 
-#define FEW_KINDS 24
 #define LINE 64 /* bytes of the cache */
 
-/* The second half is all that most scenarios touch: one line of the cache, if runs have two positions. */
+/* The second half is all that most scenarios touch. */
 typedef struct {
     uint32_t first, second;
     uint64_t created;
@@ -109,7 +125,6 @@ typedef struct {
     uint64_t *remembered;     /* by kind: what earlier runs have counted; or NULL */
     uint16_t ending_count, ending_room, context_count, context_room;
     _Alignas(LINE) Ending *endings; /* of both events; in the order in which they came up */
-    uint8_t ending_at[FEW_KINDS]; /* by kind, if there are few: number from 1 */
     uint64_t alone[];         /* by letter and position: what is to be added to the event's own, modulo 2**64 */
 } Pair;
 
@@ -325,7 +340,7 @@ typedef struct Window {
     bool broken;              /* there was no memory */
     pthread_mutex_t lock;     /* of all that follows, up to the stream */
     uint64_t taken, expired;  /* events */
-    size_t size;
+    uint64_t size;
     Queued *queue;            /* a ring, of a power of two: those from `expired` to `taken` */
     size_t queue_room;
     SubjectSlot *subject_at;  /* hash table */
@@ -339,7 +354,8 @@ typedef struct Window {
     PrunedBlock *pruned_at;   /* hash table */
     size_t pruned_mask, pruned_used;
     Pair **pairs;             /* in order of creation */
-    size_t pair_count, pair_room;
+    uint64_t pair_count;
+    size_t pair_room;
     uint64_t pruned, given_up, most_pairs;
     uint64_t example_count, usage_count; /* of all together, pruned ones included */
     Trail *trails;
@@ -360,7 +376,7 @@ typedef struct Window {
     uint64_t tick_every;
     bool threaded, stopping, tick_due;
     pthread_t thread;
-    long native;              /* the system's number of the thread, or 0 */
+    uint64_t native;          /* the system's number of the thread, or 0 */
     pid_t process;
 } Window;
 

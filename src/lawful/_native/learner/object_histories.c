@@ -252,13 +252,7 @@ static int ended_example(Histories *histories, EndedHistory *ended, const Histor
             return 0;
         }
     if (ended->example_count >= (histories->sites < ALL_HISTORY_SITES ? MOST_HISTORY_EXAMPLES : 1)) return 0;
-    if (ended->example_count == ended->example_room) {
-        int room = ended->example_room ? 2 * ended->example_room : 1;
-        HistoryExample *examples = realloc(ended->examples, room * sizeof *examples);
-        if (examples == NULL) return -1;
-        ended->examples = examples;
-        ended->example_room = (uint8_t)room;
-    }
+    if (!HAS_ROOM(ended->examples, ended->example_count, ended->example_room, 1)) return -1;
     uint32_t *copy = malloc(size);
     if (copy == NULL) return -1;
     ended->examples[ended->example_count++] =

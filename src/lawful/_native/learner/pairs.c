@@ -16,17 +16,6 @@ static int no_memory(Window *window) {
     return -1;
 }
 
-/* Room for one more in an array that doubles. */
-static bool has_room(void **array, size_t count, uint16_t *room, size_t each) {
-    if (count < *room) return true;
-    size_t more = *room ? 2 * (size_t)*room : 1;
-    void *larger = realloc(*array, more * each);
-    if (larger == NULL) return false;
-    *array = larger;
-    *room = (uint16_t)more;
-    return true;
-}
-
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */
 
 Name *name_make(Window *window, uint32_t number) {
@@ -50,14 +39,7 @@ static uint32_t trail_keep(Window *window, const Subject *subject) {
     if (number) {
         window->trail_spare = window->trails[number - 1].events[0][0];
     } else {
-        if (window->trail_count == window->trail_room) {
-            if (window->trail_room == MOST_TRAILS) return 0;
-            uint32_t room = window->trail_room ? 2 * window->trail_room : 64;
-            Trail *trails = realloc(window->trails, room * sizeof *trails);
-            if (trails == NULL) return 0;
-            window->trails = trails;
-            window->trail_room = room;
-        }
+        if (window->trail_count == MOST_TRAILS || !HAS_ROOM(window->trails, window->trail_count, window->trail_room, 64)) return 0;
         number = ++window->trail_count;
     }
     Trail *trail = &window->trails[number - 1];
@@ -225,13 +207,7 @@ static int note_pruned(Window *window, uint32_t first, uint32_t second) {
 
 static Pair *pair_new(Window *window, uint32_t first, uint32_t second) {
     int positions = window->automaton.positions;
-    if (window->pair_count == window->pair_room) {
-        size_t room = window->pair_room ? 2 * window->pair_room : 256;
-        Pair **pairs = realloc(window->pairs, room * sizeof *pairs);
-        if (pairs == NULL) return NULL;
-        window->pairs = pairs;
-        window->pair_room = room;
-    }
+    if (!HAS_ROOM(window->pairs, window->pair_count, window->pair_room, 256)) return NULL;
     Name *larger = name_at(window, second), *smaller = name_at(window, first);
     size_t size = (offsetof(Pair, alone) + 2 * positions * sizeof(uint64_t) + LINE - 1) / LINE * LINE;
     Pair *pair = aligned_alloc(LINE, size);
@@ -316,7 +292,7 @@ int pair_context(Pair *pair, uint32_t site, uint64_t satisfied) {
             return 0;
         }
     if (pair->context_count == MOST_CONTEXTS) return 0;
-    if (!has_room((void **)&pair->contexts, pair->context_count, &pair->context_room, sizeof *pair->contexts)) return -1;
+    if (!HAS_ROOM(pair->contexts, pair->context_count, pair->context_room, 1)) return -1;
     pair->contexts[pair->context_count++] = (Context){satisfied, site};
     return 0;
 }
@@ -353,12 +329,10 @@ static int ending_at_site(Window *window, Pair *pair, Ending *ending, const Subj
 /* The number of the endings of a kind; it is made if there were none. */
 static int ending_of(Window *window, Pair *pair, int kind) {
     int at = 0;
-    if (kind < FEW_KINDS && pair->ending_at[kind]) return pair->ending_at[kind] - 1;
     while (at < pair->ending_count && pair->endings[at].kind != kind) at++;
     if (at == pair->ending_count) {
-        if (!has_room((void **)&pair->endings, at, &pair->ending_room, sizeof *pair->endings)) return -1;
+        if (!HAS_ROOM(pair->endings, at, pair->ending_room, 1)) return -1;
         pair->endings[pair->ending_count++] = (Ending){.kind = kind, .first = window->expired};
-        if (kind < FEW_KINDS && at < UINT8_MAX) pair->ending_at[kind] = at + 1;
     }
     return at;
 }

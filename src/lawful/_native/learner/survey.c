@@ -96,13 +96,7 @@ void survey_rules(Window *window, const Pair *pair, uint64_t *total, uint64_t *s
 }
 
 static int add_candidate(Survey *survey, const Pair *pair, int rule, int kind) {
-    if (survey->count == survey->room) {
-        size_t room = survey->room ? 2 * survey->room : 64;
-        Candidate *candidates = realloc(survey->candidates, room * sizeof *candidates);
-        if (candidates == NULL) return -1;
-        survey->candidates = candidates;
-        survey->room = room;
-    }
+    if (!HAS_ROOM(survey->candidates, survey->count, survey->room, 64)) return -1;
     survey->candidates[survey->count++] = (Candidate){pair->first, pair->second, rule, kind};
     return 0;
 }

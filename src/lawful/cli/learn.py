@@ -219,7 +219,7 @@ class _Work:
         """The same with a store, beginning with what it knows.
 
         Traces that it has already are counted for themselves first, and taken out of what it knows and of what will be
-        added: nothing counts twice. Nor is what they have told known by that.
+        added: nothing counts twice. Nor is what they have reported known by that.
         """
         from lawful.learning.reported_before import ReportedBefore
         from lawful.learning.shared_counts import histories_minus, minus

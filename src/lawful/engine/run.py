@@ -240,8 +240,6 @@ class LawRun(RunCounts):
             self.faults.append(in_words(error))
         self.inline.close()
 
-    # -- messages that need no event --------------------------------------------------------------
-
     def settle(self) -> None:
         """Keep the messages that were judged without events with the others, so that few of them wait."""
         self._lock.settle()

@@ -163,7 +163,7 @@ class LawRun(RunCounts):
         """Judge a batch; the last violation in it."""
         if self._writer is not None and (fault := write_batch(self._writer, batch)) is not None:
             self._writer = None
-            self.faults.append(fault)
+            self.errors.append(fault)
         router, first = self.law_set.router, self._number + 1
         if self._whole_trace:
             self.evidence.keep_batch(first, batch)
@@ -237,7 +237,7 @@ class LawRun(RunCounts):
         """Something went wrong in watching, here or in the tracer: from now on nothing is judged."""
         if self.fault is None:
             self.fault = error
-            self.faults.append(in_words(error))
+            self.errors.append(in_words(error))
         self.inline.close()
 
     def settle(self) -> None:
@@ -366,7 +366,7 @@ class LawRun(RunCounts):
             "dropped": self.dropped,
             "omitted": self.log.omitted,
             "suppressed": self.log.suppressed,
-            "faults": list(self.faults),
+            "errors": list(self.errors),
             "warnings": self.warnings,
             "laws": [each.law.name for each in self.laws],
             "findings": [finding.to_json() for finding in self.findings],

@@ -14,7 +14,7 @@ class RunCounts:
         self.processes = 1  # that are in this report
         self.seconds: float | None = None  # that the program ran under watch; whoever runs it says so here
         self.judging = 0.0  # seconds of these that judging took, in this process
-        self.faults: list[str] = []  # of this and of merged runs, in words
+        self.errors: list[str] = []  # of this and of merged runs, in words
         self._warnings: dict[str, None] = {}
         self._events = 0
         self._threads = 0
@@ -32,7 +32,7 @@ class RunCounts:
         self._events = self._threads = self.dropped = 0
         self.processes = 1
         self._warnings.clear()
-        self.faults.clear()
+        self.errors.clear()
 
     def _merge_counts(self, other: Mapping[str, Any], threads: int) -> None:
         """Add those of another process; `threads` are those of this one, and threads of others are other threads."""
@@ -40,6 +40,6 @@ class RunCounts:
         self._threads = threads + other["threads"]
         self.processes += other["processes"]
         self.dropped += other["dropped"]
-        self.faults += [text for text in other["faults"] if text not in self.faults]
+        self.errors += [text for text in other["errors"] if text not in self.errors]
         for text in other["warnings"]:
             self._warnings.setdefault(text)

@@ -1,5 +1,6 @@
 /* Events in brief as lines of JSON: what a trace is made of. Where a brief has something unusual in it, its dict is written by
    Python. */
+#include "events/fields.h"
 #include "events/lazy_event.h"
 #include "events/json_lines.h"
 #include "events/record_values.h"

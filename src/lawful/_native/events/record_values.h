@@ -10,7 +10,6 @@
 
 #include "events/record.h"
 
-int values_setup(void);
 /* What an event has of them is added to it. One of both may be NULL. */
 int values_fill(PyObject *event, const uint64_t *values, const uint64_t *result);
 /* The same as a dict of its own. NULL: there is nothing, or an exception. */

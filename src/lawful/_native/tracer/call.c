@@ -1,13 +1,6 @@
 /* What happens before a probed call: who is called, on whom, with what. */
 #include "tracer/probe.h"
 
-static PyObject *text_call;
-
-int call_setup(void) {
-    if (text_call == NULL && (text_call = PyUnicode_InternFromString("__call__")) == NULL) return -1;
-    return 0;
-}
-
 static inline Py_ssize_t positional(const Call *call) {
     return call->count - (call->keywords ? PyTuple_GET_SIZE(call->keywords) : 0);
 }

@@ -5,17 +5,6 @@
 
 #include <math.h>
 
-static PyObject *text_args, *text_argIds, *text_kwargs, *text_kwargIds;
-PyObject *text_res, *text_resultId, *text_target;
-
-int encode_setup(void) {
-    if (text_args != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(args) TEXT(argIds) TEXT(kwargs) TEXT(kwargIds) TEXT(res) TEXT(resultId) TEXT(target)
-#undef TEXT
-    return 0;
-}
-
 /* A primitive value as JSON can say it; a new reference. */
 PyObject *encode_primitive(PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);

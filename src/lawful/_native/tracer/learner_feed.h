@@ -7,7 +7,6 @@
 
 enum { WORD_PRE, WORD_NEW, WORD_WRITE, WORD_READ }; /* of a callee */
 
-int learner_feed_setup(void);
 /* Numbers that are not known yet. -1: a fault. */
 int learner_feed_numbers(Tracer *tracer, int word, Callee *callee, PlaceNumbers *spot, PyCodeObject *code, int offset);
 

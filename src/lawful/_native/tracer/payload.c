@@ -1,15 +1,6 @@
 /* What the events of an end have beside its numbers: results and exceptions, and what the beginning had. */
 #include "tracer/probe.h"
 
-static PyObject *text_excId;
-PyObject *text_exception;
-
-int payload_setup(void) {
-    if (text_exception == NULL && (text_exception = PyUnicode_InternFromString("exception")) == NULL) return -1;
-    if (text_excId == NULL && (text_excId = PyUnicode_InternFromString("excId")) == NULL) return -1;
-    return 0;
-}
-
 /* What the end of a call has in common with its beginning: the receiver, if that is a value, and the arguments. */
 static PyObject *end_payload(const Pending *pending) {
     return pending && pending->payload ? PyDict_Copy(pending->payload) : PyDict_New();

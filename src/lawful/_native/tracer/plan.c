@@ -5,7 +5,6 @@
 #include "tracer/library_filter.h"
 
 Py_ssize_t plan_index = PY_SSIZE_T_MAX;
-static PyObject *text_plan, *text_dunder_name, *text_on_seen;
 
 /* ---- code objects ---------------------------------------------------------------------------------------------------- */
 
@@ -166,23 +165,12 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
 /* Asks Python. The program may be at the end of its recursion limit, which is its own affair. Signals wait: what their
    handlers do or raise is not ours. */
 PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second) {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyThreadState *thread = PyThreadState_Get();
-    Depth depth = frame_depth(thread, NO_DEPTH);
-    int collecting = PyGC_Disable();
-    HeldSignals held = hold_signals();
+    OwnWork work = own_work_begin();
+    PyObject *raised = PyErr_GetRaisedException();
     PyObject *answer = PyObject_CallMethodObjArgs(whom, method, first, second, NULL);
-    release_signals(held);
-    if (collecting) PyGC_Enable();
-    frame_depth(thread, depth);
-    if (answer == NULL) {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(trace);
-    } else {
-        PyErr_Restore(type, value, trace);
-    }
+    if (answer == NULL) Py_XDECREF(raised);
+    else PyErr_SetRaisedException(raised);
+    own_work_end(&work);
     return answer;
 }
 
@@ -313,11 +301,7 @@ void plan_forget_numbers(Tracer *tracer) {
 
 int plan_setup(void) {
     if (plan_index != PY_SSIZE_T_MAX) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(plan) TEXT(on_seen)
-#undef TEXT
     if (callee_setup() < 0) return -1;
-    if ((text_dunder_name = PyUnicode_InternFromString("__name__")) == NULL) return -1;
     Py_ssize_t index = PyUnstable_Eval_RequestCodeExtraIndex(free_infos);
     if (index < 0) {
         PyErr_SetString(PyExc_RuntimeError, "no room for notes on code objects");

@@ -2,10 +2,6 @@
    up, and records made. */
 #include "tracer/probe.h"
 
-int probe_setup(void) {
-    return pending_setup() < 0 || payload_setup() < 0 || on_call_setup() < 0 || call_setup() < 0 ? -1 : 0;
-}
-
 int probe_fault(Tracer *tracer) {
     tracer_fault(tracer);
     return 0;

@@ -12,10 +12,6 @@
 
 #include "tracer/learner_feed.h"
 
-int pending_setup(void);
-int payload_setup(void);
-int on_call_setup(void);
-int call_setup(void);
 
 #define MOST_UNMATCHED 32 /* calls of nothing that is wanted, after which a place is left alone */
 
@@ -38,7 +34,6 @@ bool pending_made(const Pending *pending, PyObject *object);
 
 /* ---- parts of records (payload.c) ------------------------------------------------------------------------------------ */
 
-extern PyObject *text_exception;
 /* NULL: none is needed, or there is an exception. */
 /* Without a pending call: of an object that has an id. */
 PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *pending, PyObject *result);

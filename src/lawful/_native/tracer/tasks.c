@@ -2,14 +2,6 @@
    where there is a shorter one. */
 #include "tracer/tasks.h"
 
-static PyObject *text_get_coro, *text_get_name;
-
-static int setup(void) {
-    if (text_get_name != NULL) return 0;
-    if ((text_get_coro = PyUnicode_InternFromString("get_coro")) == NULL) return -1;
-    return (text_get_name = PyUnicode_InternFromString("get_name")) == NULL ? -1 : 0;
-}
-
 /* ---- which one runs --------------------------------------------------------------------------------------------------- */
 
 /* Where asyncio keeps the tasks that run, by their loops; a new reference, or NULL if that is not known. */
@@ -137,13 +129,11 @@ static PyObject *ask(Field *field, PyObject *task, PyObject *method) {
 }
 
 PyObject *tasks_coroutine(PyObject *task) {
-    if (setup() < 0) return NULL;
     PyObject *found = look(&coroutines, task);
     return found != NULL ? Py_NewRef(found) : ask(&coroutines, task, text_get_coro);
 }
 
 PyObject *tasks_name(PyObject *task) {
-    if (setup() < 0) return NULL;
     PyObject *found = look(&names, task);
     if (found != NULL && PyUnicode_CheckExact(found)) return Py_NewRef(found);
     if (found != NULL && PyLong_CheckExact(found)) return Py_NewRef(Py_None);

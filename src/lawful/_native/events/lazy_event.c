@@ -1,6 +1,7 @@
-/* Events of a tracer in brief. To make a dict of each event, and to look up in it what was put there a moment before, takes
-   most of the time of judging it, and hardly ever does anybody want to see it: when a law was broken. So laws that can are
-   given what the record has, and the event is made when it is asked for. */
+/* Lazy events: objects with what a record has, which make the dict when it is asked for. To make a dict of each event, and to
+   look up in it what was put there a moment before, takes most of the time of judging it; and only a finding shows it.
+   record.c makes them; engine/dispatch.c, invariants/ and json_lines.c read them. tests/engine/test_lazy_events.py compares
+   them with dicts. */
 #include "events/lazy_event.h"
 
 #include "events/fields.h"

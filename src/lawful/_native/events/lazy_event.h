@@ -1,4 +1,4 @@
-/* Events of a tracer in brief: all that a law may ask of them, without the dict. See lazy_event.c. */
+/* Lazy events: all that a law may ask of an event, without its dict (lazy_event.c). */
 #ifndef LAWFUL_LAZY_EVENT_H
 #define LAWFUL_LAZY_EVENT_H
 

@@ -1,4 +1,5 @@
-/* Events get the values that their records have: as encode.c puts them there, which is the long way. */
+/* Adds the values of a record to an event. lazy_event.c and tracer/pending.c call it. The fields must be those of
+   tracer/encode.c; tests/sources/python/test_fast_paths.py compares both. */
 #include "events/record_values.h"
 
 #include "events/fields.h"

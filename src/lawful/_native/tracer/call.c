@@ -1,4 +1,6 @@
-/* What happens before a probed call: who is called, on whom, with what. */
+/* The general path before a probed call: finds out what is called, on what and with what, and begins its events. probe.c
+   calls `before_call`. It must match `CallerEvents` in lawful/sources/python/caller_events.py;
+   tests/sources/python/test_tracer.py runs on both, and test_fast_paths.py compares it with fast_path.c. */
 #include "tracer/probe.h"
 
 static inline Py_ssize_t positional(const Call *call) {

@@ -1,6 +1,7 @@
-/* What is known about callees: of functions, classes, operations and fields, each with a type of receiver. Python is asked
-   once, and the answer is kept as long as the function and the type live. */
-#include "tracer/plan.h"
+/* What is known about callees: functions, classes, operations and fields, each with a type of receiver. Python is asked once
+   (`WatchPlanner` in tracer_protocol.py), and the answer is kept as long as the function and the type live. Both paths call
+   it. tests/sources/python/test_planned_once.py tests that nothing is asked twice. */
+#include "tracer/tracer.h"
 
 static char class_names; /* its address is a key */
 

@@ -1,6 +1,6 @@
-/* Values of the program as parts of events: primitive values stand for themselves, all others for their ids.
-
-   The specification is lawful/sources/python/encode.py. */
+/* Values of the program as parts of events: primitive values stand for themselves, all others for their ids. The general path
+   calls it. It must match lawful/sources/python/encode.py and fast_path.c; tests/sources/python/test_tracer_encode.py runs on
+   both cores, and test_fast_paths.py compares both paths. */
 #include "tracer/tracer.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Ids that are never used twice in a process, for objects of every type.
+/* Ids that are never used twice in a process, for objects of every type. All that writes events asks for them. Its twin is
+   lawful/sources/python/identity.py; tests/sources/python/test_tracer_identity.py runs on both.
 
    An address says nothing once its object has died, so every death must be noticed, and the program must see nothing of it.
    Classes made in Python get a finaliser (the slot, not `__del__`; a weak reference would show in `__weakref__`). Types made

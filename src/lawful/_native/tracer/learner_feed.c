@@ -1,5 +1,6 @@
-/* What the learner is told while the program runs: numbers for the event, the place and the object, and nothing else.
-   It gives the numbers itself, and is asked for each once. */
+/* Gives events to the learner as numbers: of the event, the place and the object. The learner gives out the numbers, and is
+   asked for each once. Both paths call it. Elsewhere the learner gets events (lawful/learning/event_numbering.py);
+   tests/sources/python/test_learner_feed.py compares both. */
 #include "tracer/learner_feed.h"
 
 #include "events/lazy_event.h"

@@ -1,4 +1,4 @@
-/* Events as numbers: what the learner is told. See learner_feed.c. */
+/* Events as numbers for the learner (learner_feed.c). */
 #ifndef LAWFUL_LEARNER_FEED_H
 #define LAWFUL_LEARNER_FEED_H
 

@@ -1,4 +1,6 @@
-/* Objects of a call that are handed over themselves, to `WatchPlanner.on_call`, and the events that come back. */
+/* Passes the objects of a call to `WatchPlanner.on_call`, and its end to `on_return`, and records the events that they
+   return. The general path calls it. It must match lawful/sources/python/call_events.py;
+   tests/sources/python/test_tracer_on_call.py runs on both. */
 #include "tracer/probe.h"
 
 /* Calls a method of `WatchPlanner` as records are delivered: nothing of the program runs in between. */

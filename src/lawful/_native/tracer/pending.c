@@ -1,4 +1,5 @@
-/* Calls that have begun and not ended, in each thread: what their ends must know of their beginnings. */
+/* Calls that have begun and not ended, one stack for each thread: what their ends must know of their beginnings. Both paths
+   use it. Its twin is in lawful/sources/python/call_events.py; tests/sources/python/test_tracer_behaviour.py runs on both. */
 #include "tracer/probe.h"
 #include "events/record_values.h"
 

@@ -1,5 +1,6 @@
-/* Places in the source, as numbers: of the code that is known, and of some that is not. */
-#include "tracer/plan.h"
+/* Numbers for places in the source, of code that has a plan and of some that has none. Both paths and sampling use them;
+   record.c turns them into `file` and `line`. */
+#include "tracer/tracer.h"
 
 PlaceNumbers *plan_place_numbers(Tracer *tracer, PyCodeObject *code, int offset) {
     CodeInfo *info = plan_find(tracer, code);

@@ -1,6 +1,7 @@
-/* What is known about code objects. Python is asked once (the protocol `WatchPlanner` of tracer_protocol.py), and the answer is kept as long
-   as the code lives. */
-#include "tracer/plan.h"
+/* What is known about code objects. Python is asked once (`WatchPlanner.plan` in tracer_protocol.py), and the answer is kept
+   as long as the code lives. monitoring.c calls it when code starts for the first time.
+   tests/sources/python/test_planned_once.py tests it. */
+#include "tracer/tracer.h"
 
 #include "tracer/library_filter.h"
 
@@ -123,7 +124,6 @@ static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t u
 
 static int read_probes(CodeInfo *info, PyObject *probes) {
     Py_ssize_t count = PyTuple_GET_SIZE(probes);
-    bool others = false;
     info->units = (int)Py_SIZE(info->code);
     if (count == 0) return 0;
     if (count > INT16_MAX) count = INT16_MAX; /* code of a size that no person wrote */
@@ -146,14 +146,10 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
             PyErr_SetString(PyExc_ValueError, "a probe outside the frame");
             return -1;
         }
-        info->probes_bear |= probe->bears;
-        info->probe_groups |= probe->groups;
-        others |= probe->groups == 0;
         info->at[probe->offset / 2].probe = (int16_t)(i + 1);
         if (probe->result >= 0) info->at[probe->result / 2].result = (int16_t)(i + 1);
         if (probe->steps) info->at[probe->origin / 2].step = (int16_t)(i + 1);
     }
-    if (others) info->probe_groups = 0;
     for (int i = 0; i < info->units; i++) {
         const Probe *probe = info->at[i].probe ? &info->probes[info->at[i].probe - 1] : NULL;
         bool sampled = probe != NULL && probe->early && probe->groups && !info->at[i].result && probe->owner <= INT16_MAX;

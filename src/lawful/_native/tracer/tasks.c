@@ -1,5 +1,6 @@
-/* asyncio's tasks: which one runs, its name and its coroutine. Asked for each message, so no way round by Python is taken
-   where there is a shorter one. */
+/* asyncio's tasks: which one runs in this thread, its id, its name and its coroutine, with as little Python code as possible.
+   record.c asks for each event in an asyncio program, and messages/ for each message.
+   tests/sources/python/test_tracer_tasks.py runs on both cores. */
 #include "tracer/tasks.h"
 
 /* ---- which one runs --------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,6 @@
-/* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/tracer_protocol.py. */
+/* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/tracer_protocol.py. tracer_choice.py makes
+   it, and engine/session.py uses it. Its twin is `PythonTracer` in pytracer.py; tests/sources/python/test_tracer_*.py run on
+   both. */
 #include "messages/messages.h"
 #include "tracer/library_filter.h"
 #include "tracer/learner_feed.h"

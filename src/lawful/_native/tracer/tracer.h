@@ -8,7 +8,6 @@
    sampling/    which objects are reported, and what is switched off meanwhile
    messages/    messages in queues, as far as Python has nothing to decide about them
    code.h       what is known about code objects, callees and places
-   plan.h       the same, as it is asked of Python once
    probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
    function.c   starts and ends of functions that report themselves
    fast_path.h  both of these, for most events

@@ -24,6 +24,7 @@ from pairs import Pairs, pair
 
 import lawful
 from lawful import grammar
+from lawful.sources.actors.messages import MessageSource
 
 VIEW = """
 group Worker is task "worker-*";
@@ -191,6 +192,7 @@ class Case(NamedTuple):
 CASES = {
     "a service, 20 KB texts": Case(lambda count: service(count, TEXT * 200), 600, 1.05),
     "a service, 400 B texts": Case(lambda count: service(count, TEXT * 4), 6000, 1.05),
+    "a service, 400 B, raise": Case(lambda count: service(count, TEXT * 4), 6000, raises=True),
     "queues and nothing else": Case(queues, 40_000, 1.05),
     "the same, raise": Case(queues, 40_000, raises=True),
     "one queue for all workers": Case(shared, 60_000),
@@ -228,8 +230,11 @@ def main() -> None:
     options.add_argument("--processes", type=int, default=6)
     options.add_argument("--pairs", type=int, default=12)
     options.add_argument("--only", metavar="TEXT", default="", help="cases with this in their names")
+    options.add_argument("--no-inline", action="store_true", help="make events of all messages")
     options.add_argument("--child", help=argparse.SUPPRESS)
     given = options.parse_args()
+    if given.no_inline:
+        MessageSource.enable_inline = lambda self, inline_judge: None  # type: ignore[method-assign]
     if given.child is not None:
         json.dump(ratios(CASES[given.child], given.pairs), sys.stdout)
         return
@@ -243,6 +248,7 @@ def main() -> None:
         alone = []
         for _ in range(given.processes):
             command = [sys.executable, __file__, "--child", name, "--pairs", str(given.pairs)]
+            command += ["--no-inline"] if given.no_inline else []
             answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             found.ratios.append(answer["ratios"])
             alone.append(answer["alone"])

@@ -19,7 +19,7 @@ FOREIGN = {
     "cli/run_host.py": {"call_bare", "call_without_frames"},  # the C core can be built without the tracer
     "engine/expected_errors.py": {"id"},
     "sources/actors/groups.py": {"cr_frame", "_target", "actor_urn"},
-    "sources/actors/items.py": {"_fields"},
+    "sources/actors/queue_items.py": {"_fields"},
     "sources/actors/pykka.py": {
         "ActorProxy",
         "_actor",

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from lawful.errors import LawfulError
@@ -20,11 +21,23 @@ WHEN_FULL = ("block", "drop")
 CORES = ("monitoring", "python")
 MAX_COUNT = sys.maxsize
 
+_PROJECT_MARKS = (FILE, "setup.py", "setup.cfg", ".git")
+
 Reader = Callable[[str, Any, str], Any]
 """Checks and converts a value of TOML: takes its key, the value, and where it stands."""
 Pairs = tuple[tuple[str, Any], ...]
 
 C = TypeVar("C", bound="Config | LearnConfig | SamplingConfig")
+
+
+def find_project(start: str | os.PathLike[str]) -> Path:
+    """The folder of the project that a file or folder belongs to; if there is none, the folder itself."""
+    path = Path(os.path.abspath(start))
+    folder = path if path.is_dir() else path.parent
+    for each in (folder, *folder.parents):
+        if any((each / mark).exists() for mark in _PROJECT_MARKS):
+            return each
+    return folder
 
 
 # -- readers of values -------------------------------------------------------------------------------------------------

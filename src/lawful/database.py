@@ -65,7 +65,7 @@ class Database:
     ) -> None:
         self.close()
         if isinstance(error, LawfulError) and error.slug == "store-unreadable" and error.where is None:
-            error.where = self.path  # who was told what is in it could not know where it came from
+            error.where = self.path  # those who read its contents do not know the path
 
     def close(self) -> None:
         """Let go of the file."""
@@ -187,7 +187,7 @@ class Database:
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """What SQLite complains of, as an error of ours."""
+        """Turn errors of SQLite into errors with a slug."""
         try:
             yield
         except sqlite3.Error as error:

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, Union, overload
 
@@ -50,13 +51,18 @@ class Watch:
         laws: Sequence[Law],
         settings: Settings,
         on_finding: Callable[[Finding], None] | None = None,
+        store: str | None = None,
     ) -> None:
+        """`store` is a file with the samples of earlier runs, to which this one adds its own."""
+        if settings.demand is None and (settings.on_violation == "count" or store is not None):
+            hint = "say confidence=0.999, or error_rate, policy or overhead"
+            raise LawfulError("watch-option", "nothing is sampled, so there is nothing to count or to store", hint=hint)
         self._laws = laws
         self._settings = settings
         self._on_finding = on_finding
         self._session: Session | None = None
         self._live = LawRun(laws)
-        self._store: str | None = None
+        self._store = store
         self._learner: Learner | None = None  # of earlier watches
         self._before = 0  # events of these
 
@@ -200,10 +206,6 @@ class Watch:
 
         return ConfidenceHistory(self._store, self._laws)
 
-    def set_store(self, store: str | None) -> None:
-        """Begin with the samples in this file, and add the new ones."""
-        self._store = store
-
     def continue_learning(self, learner: Learner | None) -> None:
         """Begin with the learner of earlier watches."""
         self._learner = learner
@@ -255,55 +257,46 @@ def watch(
 
     `on_violation`: "report" only notes it. "raise" raises `lawful.Violation` at the place of a call that breaks a law,
     before the call. "stop" ends the program as `sys.exit(1)` does: each thread where it next does something watched.
-    `on_finding` is told of each finding when it is made. `trace` is a file to which all events are written.
+    `on_finding` is called with each finding when it is made. `trace` is a file to which all events are written.
 
     `learn`: True, or parameters as `{"window": 50}` or `lawful.Parameters(window=50)`: learn rules, and find what
     breaks them. If neither `calls` nor `public` nor `fields` says from what, it is from the calls that own code makes
     to libraries. `run.learner` is what learns.
 
-    `confidence`, `error_rate`, `policy` or `overhead`: judge laws about objects on samples, until one can be sure, with
-    this confidence, that fewer objects than the error rate break them. `policy` says how many objects are followed: a
-    name, a file, or a `lawful.confidence.policy_automaton.Policy`; `overhead`, as 0.05, is a share of the program's
-    time to keep to. `run.confidence` tells how sure one is; `store` is a file that keeps it from run to run. With
-    `on_violation` "count", a violation is no finding, and only counted.
+    `confidence`, `error_rate`, `policy` or `overhead`: judge laws about objects on samples, until this confidence is
+    reached that fewer objects than the error rate break them. `policy` says how many objects are followed: a name, a
+    file, or a `lawful.confidence.policy_automaton.Policy`; `overhead`, as 0.05, is the share of the program's time to
+    spend. `run.confidence` is the confidence reached; `store` is a file that keeps the samples from run to run. With
+    `on_violation` "count", violations are counted and are not findings.
 
     `groups` says what the groups of views are, if the views do not: `{"WorkerGroup": "class app.Worker"}`.
     """
+    from lawful.config import find_project
     from lawful.engine.watch_settings import Settings
-    from lawful.sources.python.scope import Scope, find_project
+    from lawful.sources.python.scope import Scope
 
+    _check_choices(on_violation, history)
+    folder = find_project(_file(sys._getframe(1).f_code) if project is None else project)
+    settings = Settings(
+        scope=Scope(_names(calls), _names(public), _names(fields), _names(include), _names(exclude), folder),
+        trace=_path(trace),
+        history=history,
+        on_violation=on_violation,
+        demand=_demand(confidence, error_rate, policy, overhead, seed),
+        groups=_groups(groups),
+    )
+    return Watch(_loaded(laws), _with_learner(settings, learn), on_finding, _path(store))
+
+
+def _check_choices(on_violation: str, history: int) -> None:
     if on_violation not in _CHOICES:
         raise LawfulError("watch-option", f"on_violation is {on_violation!r}", hint=f"it is {', '.join(_CHOICES)}")
     if not isinstance(history, int) or not 0 <= history <= sys.maxsize:
         raise LawfulError("watch-option", f"history is {history!r}", hint="it is a number of events, from 0")
-    scope = Scope(
-        calls=_names(calls),
-        public=_names(public),
-        fields=_names(fields),
-        include=_names(include),
-        exclude=_names(exclude),
-        project=find_project(_file(sys._getframe(1).f_code) if project is None else project),
-    )
-    parameters = _parameters(learn)
-    if parameters is not None:
-        from lawful.engine.learner_setup import widened
 
-        scope = widened(scope)
-    settings = Settings(
-        scope=scope,
-        trace=None if trace is None else os.fspath(trace),
-        history=history,
-        on_violation=on_violation,
-        learn=parameters,
-        demand=_demand(confidence, error_rate, policy, overhead, seed),
-        groups=_groups(groups),
-    )
-    if settings.demand is None and (on_violation == "count" or store is not None):
-        hint = "say confidence=0.999, or error_rate, policy or overhead"
-        raise LawfulError("watch-option", "nothing is sampled, so there is nothing to count or to store", hint=hint)
-    made = Watch(_loaded(laws), settings, on_finding)
-    made.set_store(None if store is None else os.fspath(store))
-    return made
+
+def _path(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.fspath(path)
 
 
 def _demand(
@@ -348,20 +341,20 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _parameters(learn: Learn) -> Parameters | None:
-    """How rules are learned; None: they are not."""
+def _with_learner(settings: Settings, learn: Learn) -> Settings:
+    """The settings of a watch that learns, if it does."""
     if learn is False or learn is None:
-        return None
+        return settings
+    from lawful.engine.learner_setup import widened
     from lawful.learning.parameters import Parameters
 
-    if isinstance(learn, Parameters):
-        return learn
-    if learn is True:
-        return Parameters()
-    if not isinstance(learn, Mapping):
+    if not isinstance(learn, bool | Parameters | Mapping):
         hint = "it is True, or the parameters: a dict, or lawful.Parameters"
         raise LawfulError("watch-option", f"learn is {learn!r:.60}", hint=hint)
-    return Parameters().changed(**learn)
+    parameters = learn if isinstance(learn, Parameters) else Parameters()
+    if isinstance(learn, Mapping):
+        parameters = parameters.changed(**learn)
+    return replace(settings, scope=widened(settings.scope), learn=parameters)
 
 
 def _loaded(laws: Laws | str | os.PathLike[str] | None) -> list[Law]:
@@ -481,10 +474,7 @@ def _file(code: CodeType) -> str:
 
 
 def _configured(place: str) -> Watch:
-    from dataclasses import asdict
-
-    from lawful.config import load
-    from lawful.sources.python.scope import find_project
+    from lawful.config import find_project, load
 
     folder = find_project(place)
     config = load(os.fspath(folder))

@@ -20,6 +20,8 @@ import pytest
 
 from cli.gold_files import assert_gold
 from lawful.cli.main import main
+from lawful.engine import LawRun
+from lawful.laws.loader import load_law
 
 GOLD = Path(__file__).parent / "gold"
 
@@ -129,7 +131,7 @@ CASES = {
     "many": "files.rml one.rml -t good.jsonl -t bad.jsonl -t left_open.jsonl --history 2",
     "many_json": "files.rml one.rml -t good.jsonl -t bad.jsonl -t left_open.jsonl --history 0 --format json",
     "quiet": "files.rml one.rml -t good.jsonl -q --history 1",
-    "fail_fast": "files.rml one.rml -t good.jsonl -t bad.jsonl -t left_open.jsonl --fail-fast --history 0",
+    "first": "files.rml one.rml -t good.jsonl -t bad.jsonl -t left_open.jsonl --first --history 0",
     "law_warning": "swallowed.rml -t a.jsonl",
     "data_warning": "guard.rml -t guard.jsonl -t guard.jsonl",
     "bad_laws": "wrong.rml file.rml good.jsonl -t good.jsonl",
@@ -169,20 +171,31 @@ def test_json_has_the_promised_fields(inputs: Path, capsys: Capture) -> None:
     report = check_json(capsys, "files.rml", "-t", "bad.jsonl")
     assert report["events"] == 7
     (law,) = report["laws"]
-    promised = "law trace accepted verdict rejected_at event expected bindings message".split()
+    promised = "law trace accepted verdict rejected_at doomed_at message".split()
     assert {name: law[name] for name in promised} == {
         "law": "files.rml",
         "trace": "bad.jsonl",
         "accepted": False,
         "verdict": "false",
         "rejected_at": 6,
-        "event": BAD[5],  # in full: only text is shortened
-        "expected": law["expected"],
-        "bindings": law["bindings"],
-        "message": law["message"],
+        "doomed_at": None,
+        "message": "event 6 is not allowed here",
     }
-    assert "read(2)" in law["expected"]
-    assert [seen["number"] for seen in law["history"]] == [1, 3, 5]
+    finding, at_end = report["findings"]
+    promised = "law trace rejected_at count event expected bindings message".split()
+    assert {name: finding[name] for name in promised} == {
+        "law": "files.rml",
+        "trace": "bad.jsonl",
+        "rejected_at": 6,
+        "count": 1,
+        "event": BAD[5],  # in full: only text is shortened
+        "expected": finding["expected"],
+        "bindings": finding["bindings"],
+        "message": finding["message"],
+    }
+    assert "read(2)" in finding["expected"]
+    assert [seen["number"] for seen in finding["history"]] == [1, 3, 5]
+    assert (at_end["rejected_at"], at_end["bindings"], report["violations"]) == ("end", {"f": 2}, 2)
 
 
 def test_laws_and_traces_may_stand_in_any_order(inputs: Path, capsys: Capture) -> None:
@@ -195,18 +208,23 @@ def test_a_value_without_a_past_shows_what_the_law_saw_last(inputs: Path, capsys
         '{"event":"func_pre","name":"read","targetId":1}\n'
         '{"event":"func_pre","name":"close","targetId":8}\n'
     )
-    (law,) = check_json(capsys, "files.rml", "-t", "unknown.jsonl")["laws"]
-    assert law["rejected_at"] == 3
-    assert [seen["number"] for seen in law["history"]] == [1, 2]
+    finding, _ = check_json(capsys, "files.rml", "-t", "unknown.jsonl")["findings"]
+    assert finding["rejected_at"] == 3
+    assert [seen["number"] for seen in finding["history"]] == [1, 2]
 
 
 def test_instances_beside_the_one_that_is_shown_are_counted(inputs: Path, capsys: Capture) -> None:
     opened = "".join(f'{{"event":"func_post","name":"open","resultId":{number}}}\n' for number in range(1, 6))
     (inputs / "open.jsonl").write_text(opened)
-    (law,) = check_json(capsys, "files.rml", "-t", "open.jsonl")["laws"]
-    assert (law["rejected_at"], law["bindings"], law["other_instances"]) == ("end", {"f": 1}, 4)
+    report = check_json(capsys, "files.rml", "-t", "open.jsonl")
+    (finding,) = report["findings"]
+    assert (finding["rejected_at"], finding["bindings"], finding["count"]) == ("end", {"f": 1}, 5)
+    assert (report["laws"][0]["rejected_at"], report["violations"]) == ("end", 5)
     main(["check", "files.rml", "-t", "open.jsonl"])
-    assert "bindings  f = 1 (and 4 other instances)\n" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "seen      5 times; what follows is the first\n" in out
+    assert "bindings  f = 1\n" in out
+    assert "\n1 broken, 0 accepted (1 law, 1 trace, 5 events)\n1 finding (5 violations)\n" in out
 
 
 @pytest.mark.parametrize(
@@ -325,8 +343,12 @@ def test_history_of_a_long_compressed_trace(inputs: Path, capsys: Capture) -> No
     with gzip.open("long.jsonl.gz", "wt") as file:
         file.write(lines([opened(1), *other, read(1), closed(1), *other, read(1), *other]))
     report = check_json(capsys, "files.rml", "-t", "long.jsonl.gz")
-    assert [seen["number"] for seen in report["laws"][0]["history"]] == [1, 20004, 20005]
-    assert report["laws"][0]["rejected_at"] == 40008
+    (finding,) = report["findings"]
+    assert [seen["number"] for seen in finding["history"]] == [1, 20004, 20005]
+    assert finding["rejected_at"] == report["laws"][0]["rejected_at"] == 40008
+    assert (report["traces"][0]["complete"], report["events"]) == (True, 60010)
+    assert main(["check", "files.rml", "-t", "long.jsonl.gz", "--first", "--format", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
     assert report["traces"][0]["complete"] is False
     assert 40008 <= report["events"] < 60010
 
@@ -399,13 +421,13 @@ def test_a_lost_law_in_a_stream_is_told_when_it_happens(inputs: Path) -> None:
     assert process.stdout.readline().startswith("  lost      at event 1: ")
     code, out, err = finish(process)
     assert (code, err) == (1, "")
-    assert "BROKEN      doomed.rml on <stdin> at the end\n" in out
+    assert "BROKEN" not in out  # once is enough
     assert "\n1 broken, 0 accepted (1 law, 1 trace, 1 event)\n" in out
 
 
 @pytest.mark.parametrize("laws", [["one.rml"], ["one.rml", "files.rml"]], ids=["decided", "undecided"])
-def test_a_stream_is_left_with_fail_fast(laws: list[str], inputs: Path) -> None:
-    process = start(*laws, "--fail-fast", "-t", "-")
+def test_a_stream_is_left_with_first(laws: list[str], inputs: Path) -> None:
+    process = start(*laws, "--first", "-t", "-")
     assert process.stdin and process.stdout
     process.stdin.write(lines([opened(1), opened(2)]))
     out = process.stdout.read()  # to its end, with standard input still open
@@ -414,19 +436,19 @@ def test_a_stream_is_left_with_fail_fast(laws: list[str], inputs: Path) -> None:
     assert finish(process)[0] == 1
 
 
-@pytest.mark.parametrize("law", ["one.rml", "quick.rml"], ids=["broken", "true"])
+@pytest.mark.parametrize("law", ["doomed.rml", "quick.rml"], ids=["broken", "true"])
 def test_a_stream_is_read_to_its_end_when_all_is_decided(law: str, inputs: Path) -> None:
     process = start(law, "-t", "-")
     assert process.stdin and process.stdout
-    first = '{"e":"a"}\n'
-    process.stdin.write(first)
-    if law == "one.rml":
-        assert process.stdout.readline() == "BROKEN      one.rml on <stdin> at event 1\n"
+    process.stdin.write('{"e":"a"}\n{"e":"z"}\n' if law == "doomed.rml" else '{"e":"a"}\n')
+    if law == "doomed.rml":
+        assert process.stdout.readline() == "BROKEN      doomed.rml on <stdin> at event 1\n"
     for _ in range(30):  # more than a pipe holds: somebody must read it
         process.stdin.write("no event at all, " * 1000 + "\n")
     code, out, err = finish(process)
-    assert (code, err) == (1 if law == "one.rml" else 0, "")
-    assert "<stdin>: judging stopped after 1 event: every law was decided\n" in out
+    assert (code, err) == (1 if law == "doomed.rml" else 0, "")
+    events = "2 events" if law == "doomed.rml" else "1 event"
+    assert f"<stdin>: judging stopped after {events}: every law was decided\n" in out
 
 
 def test_json_from_a_stream_comes_alone(inputs: Path) -> None:
@@ -437,7 +459,7 @@ def test_json_from_a_stream_comes_alone(inputs: Path) -> None:
     assert (code, err) == (1, "")
     report = json.loads(out)
     assert report["laws"][0]["rejected_at"] == 6
-    assert [seen["number"] for seen in report["laws"][0]["history"]] == [1, 3, 5]
+    assert [seen["number"] for seen in report["findings"][0]["history"]] == [1, 3, 5]
 
 
 def test_an_interruption_tells_what_was_decided(inputs: Path) -> None:
@@ -493,6 +515,49 @@ def test_nothing_slow_is_imported(inputs: Path) -> None:
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html", "sarif", "junit", "github"])
+def test_the_tracer_is_not_imported(form: str, inputs: Path) -> None:
+    program = (
+        "import sys; from lawful.cli.main import main;"
+        f"main(['check', 'files.rml', '-t', 'bad.jsonl', '--format', '{form}']);"
+        "bad = [name for name in sys.modules if name.startswith('lawful.sources.python')];"
+        "sys.exit(f'imported: {bad}' if bad else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def in_source(event: Event, line: int) -> Event:
+    return event | {"file": "app.py", "line": line}
+
+
+def test_what_the_source_or_the_project_ignores_is_no_finding(inputs: Path, capsys: Capture) -> None:
+    events = [in_source(opened(1), 1), in_source(closed(1), 2), in_source(read(1), 3), in_source(read(1), 4)]
+    (inputs / "late.jsonl").write_text(lines(events))
+    assert main(["check", "files.rml", "-t", "late.jsonl"]) == 1
+    capsys.readouterr()
+    (inputs / "app.py").write_text("f = open()\nf.close()\nf.read()  # lawful: ignore[files]\nf.read()\n")
+    report = check_json(capsys, "files.rml", "-t", "late.jsonl")
+    assert [(each["file"], each["line"]) for each in report["findings"]] == [("app.py", 4)]
+    assert (report["suppressed"], report["laws"][0]["rejected_at"]) == (1, 3)
+    (inputs / "pyproject.toml").write_text('[tool.lawful]\nignore = ["files: app.py"]\n')
+    assert main(["check", "files.rml", "-t", "late.jsonl"]) == 0
+    assert "late.jsonl: 2 violations ignored, as the source or the project asks\n" in capsys.readouterr().out
+
+
+def test_the_findings_of_check_and_run_are_the_same(inputs: Path, capsys: Capture) -> None:
+    events = [in_source(opened(1), 1), in_source(closed(1), 2), *[in_source(read(1), 3)] * 5, in_source(read(2), 4)]
+    (inputs / "late.jsonl").write_text(lines(events))
+    found = check_json(capsys, "files.rml", "-t", "late.jsonl")["findings"]
+    run = LawRun([load_law("files.rml")])
+    run.deliver(events)
+    run.end()
+    assert [{**each.to_json(), "trace": "late.jsonl"} for each in run.findings] == [
+        {key: value for key, value in each.items() if key not in ("message", "mark")} for each in found
+    ]
+    assert [(each["line"], each["count"]) for each in found] == [(3, 5), (4, 1)]
 
 
 class Usage(NamedTuple):

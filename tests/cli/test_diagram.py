@@ -70,8 +70,10 @@ def test_a_violation_is_drawn_and_told(inputs: Path, capsys: Capture) -> None:
     out, err = capsys.readouterr()
     assert err == ""
     assert "  found     T.n is 7, close.n is 8\n" in out
-    assert out.endswith("  diagram   out.svg\n\n1 broken, 0 accepted (1 law, 1 trace, 4 events)\n")
-    assert written(inputs) == {"out.svg"}
+    assert "  diagram   out.svg\n  earlier   #1 " in out
+    assert out.endswith("1 broken, 0 accepted (1 law, 1 trace, 4 events)\n2 findings (2 violations)\n")
+    assert written(inputs) == {"out.svg", "out-2.svg"}
+    assert labels("out-2.svg")[0] == "Doors is broken by House 1 at the end"
     found = labels("out.svg")
     assert "Doors is broken by House 1 at event 4" in found
     assert found.count("open open(3)") == 1 and "close close(8)" in found and "close.n == T.n" in found
@@ -93,7 +95,7 @@ def test_nothing_to_draw(inputs: Path, capsys: Capture) -> None:
     assert main(["check", "doors.rml", "-t", "good.jsonl", "--diagram", "out.svg", "--format", "json"]) == 1
     out, err = capsys.readouterr()
     assert err == "no view was broken: out.svg is not written\n"
-    assert "diagram" not in json.loads(out)["laws"][0] and "rejection" not in json.loads(out)["laws"][0]
+    assert not any("diagram" in each or "rejection" in each for each in json.loads(out)["findings"])
     assert main(["check", "doors.view", "-t", "good.jsonl", "--diagram", "out.svg", "-q"]) == 0
     assert capsys.readouterr() == ("", "")
     assert written(inputs) == set()
@@ -103,13 +105,13 @@ def test_each_violation_has_a_file(inputs: Path, capsys: Capture) -> None:
     args = ["check", "doors.view", "doors.rml", "other.view", "-t", "bad.jsonl", "good.jsonl", "open.jsonl"]
     assert main([*args, "--diagram", "out.svg"]) == 1
     told = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("  diagram")]
-    assert told == ["out.svg", "out-2.svg", "out-3.svg", "out-4.svg"]
+    assert told == ["out.svg", *(f"out-{number}.svg" for number in range(2, 7))]
     assert written(inputs) == set(told)
-    assert [labels(name)[0] for name in told] == ["Doors is broken by House 1 at event 4"] * 2 + [
-        "Doors is broken by House 1 at the end"
-    ] * 2
+    places = ["at event 4", "at the end", "at event 4", "at the end", "at the end", "at the end"]
+    assert [labels(name)[0] for name in told] == [f"Doors is broken by House 1 {place}" for place in places]
     assert [labels(name)[1] for name in told] == [
-        "doors.view on bad.jsonl", "other.view on bad.jsonl", "doors.view on open.jsonl", "other.view on open.jsonl",
+        *["doors.view on bad.jsonl"] * 2, *["other.view on bad.jsonl"] * 2,
+        "doors.view on open.jsonl", "other.view on open.jsonl",
     ]  # fmt: skip
 
 
@@ -117,7 +119,7 @@ def test_numbers_pass_over_what_is_read(inputs: Path, capsys: Capture) -> None:
     trace = Path("bad.jsonl").rename("t-2.md")
     before = trace.read_text()
     assert main(["check", "doors.view", "-t", "t-2.md", "open.jsonl", "--diagram", "t.md"]) == 1
-    assert written(inputs) == {"t-2.md", "t.md", "t-3.md"}
+    assert written(inputs) == {"t-2.md", "t.md", "t-3.md", "t-4.md"}
     assert trace.read_text() == before
     assert "  diagram   t-3.md\n" in capsys.readouterr().out
 
@@ -134,8 +136,9 @@ def test_history(capsys: Capture) -> None:
 
 def test_json(capsys: Capture) -> None:
     assert main(["check", "doors.view", "-t", "bad.jsonl", "open.jsonl", "--diagram", "o.svg", "--format", "json"]) == 1
-    first, second = json.loads(capsys.readouterr().out)["laws"]
-    assert first["diagram"] == "o.svg" and second["diagram"] == "o-2.svg"
+    first, at_end, second = json.loads(capsys.readouterr().out)["findings"]
+    assert [each["diagram"] for each in (first, at_end, second)] == ["o.svg", "o-2.svg", "o-3.svg"]
+    assert at_end["rejection"]["values"] == {"T.n": 7}
     assert first["note"] == "T.n is 7, close.n is 8" and "note" not in second
     assert first["rejection"] == {
         "group": 1,
@@ -157,7 +160,7 @@ def test_a_stream(inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
     assert main(["check", "doors.view", "-t", "-", "--diagram", "out.mmd"]) == 1
     assert "  diagram   out.mmd\n" in capsys.readouterr().out
     assert Path("out.mmd").read_text().count("p0->>p1") == 3
-    assert written(inputs) == {"out.mmd"}
+    assert written(inputs) == {"out.mmd", "out-2.mmd"}
 
 
 def test_a_deep_value(capsys: Capture) -> None:
@@ -167,7 +170,7 @@ def test_a_deep_value(capsys: Capture) -> None:
     event = message("open", 1) | {"args": [deep]}
     Path("deep.jsonl").write_text(json.dumps(event) + "\n" + json.dumps(message("close", 1)) + "\n")
     assert main(["check", "doors.view", "-t", "deep.jsonl", "--diagram", "out.svg", "--format", "json"]) == 1
-    assert json.loads(capsys.readouterr().out)["laws"][0]["rejection"]["assertion"] == "close.n == T.n"
+    assert json.loads(capsys.readouterr().out)["findings"][0]["rejection"]["assertion"] == "close.n == T.n"
     assert any("…" in label for label in labels("out.svg"))
 
 

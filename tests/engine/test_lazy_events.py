@@ -102,10 +102,10 @@ def watched(**options: Any) -> Any:
 def briefs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each session that begins has its events in brief."""
     found: list[bool] = []
-    be_brief = Session._be_brief
+    use_lazy_events = Session._use_lazy_events
 
     def noting(session: Session) -> None:
-        be_brief(session)
+        use_lazy_events(session)
         found.append(bool(getattr(session.tracer, "lazy_events", False)))
 
     monkeypatch.setattr(Session, "_be_brief", noting)

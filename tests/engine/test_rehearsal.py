@@ -37,9 +37,9 @@ def test_it_changes_nothing_but_what_is_known_of_the_law() -> None:
     (law,) = run.laws
     assert not law.monitor.prepared  # type: ignore[attr-defined]
     for _ in range(9):
-        run.rehearse({NAME: [*CLOSED, USED], "no/such-law": CLOSED})
+        run.law_set.prepare_for({NAME: [*CLOSED, USED], "no/such-law": CLOSED})
     assert law.monitor.prepared  # type: ignore[attr-defined]
-    assert law.rehearsed == 3  # more would show nothing new
+    assert law.prepared_for == 3  # more would show nothing new
     run.deliver([USED])  # the file that was closed in the rehearsal is open here
     assert run.findings == []
     run.deliver([*CLOSED, USED])
@@ -49,7 +49,7 @@ def test_it_changes_nothing_but_what_is_known_of_the_law() -> None:
 
 def test_events_that_are_none_do_no_harm() -> None:
     run = a_run()
-    run.rehearse({NAME: [{"event": object()}, 3]})  # type: ignore[list-item]
+    run.law_set.prepare_for({NAME: [{"event": object()}, 3]})  # type: ignore[list-item]
     run.deliver([*CLOSED, USED])
     assert len(run.findings) == 1
 
@@ -57,16 +57,16 @@ def test_events_that_are_none_do_no_harm() -> None:
 def test_a_child_notes_the_first_events_of_each_law() -> None:
     run = a_run()
     run.deliver(CLOSED)
-    assert run.firsts() == {}  # it is no child
+    assert run.law_set.first_events() == {}  # it is no child
     run.after_fork_in_child()
-    assert run.firsts() == {}
+    assert run.law_set.first_events() == {}
     run.deliver([event("func_pre", "io.TextIOWrapper.read", 8, line) for line in range(40)])
-    assert len(run.firsts()[NAME]) == 16
+    assert len(run.law_set.first_events()[NAME]) == 16
     for _ in range(3):
-        run.rehearse(run.firsts())
+        run.law_set.prepare_for(run.law_set.first_events())
     run.after_fork_in_child()  # its own child has nothing new to tell
     run.deliver(CLOSED)
-    assert run.firsts() == {}
+    assert run.law_set.first_events() == {}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")

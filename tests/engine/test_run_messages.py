@@ -11,7 +11,7 @@ from lawful.engine.evidence import RecentEvents
 from lawful.engine.findings import Finding
 from lawful.engine.run import LawRun
 from lawful.engine.violations import Violation
-from lawful.reports.violated_view import violated_live
+from lawful.reports.violated_view import violated_view
 
 LAW = grammar.compile(
     """
@@ -53,7 +53,7 @@ def test_a_diagram_shows_the_last_messages(messages: int) -> None:
     run.deliver([message("a", n, group) for n in range(1, 8) for group in (1, 2)])
     run.deliver([message("a", 9, 2)])
     (finding,) = run.findings
-    picture = violated_live(run, finding, messages, "app")
+    picture = violated_view(run, finding, messages, "app")
     assert picture is not None
     assert [each.label for each in picture.messages] == [
         *(f"a({n})" for n in range(1, 8)[7 - min(messages, 7) :]),
@@ -73,7 +73,7 @@ def test_at_the_end_each_group_has_its_own_place() -> None:
     run.end()
     (finding,) = run.findings
     assert finding.rejection is not None and finding.rejection.group == 2
-    picture = violated_live(run, finding, 5)
+    picture = violated_view(run, finding, 5)
     assert picture is not None and "at the end" in picture.title
     assert [each.label for each in picture.messages] == ["a(2)"]
 

@@ -15,7 +15,7 @@ import pytest
 
 from cli.hosted import hosted
 from lawful.engine import stop_all
-from lawful.engine.stop_all import Halting
+from lawful.engine.stop_all import StopAll
 from lawful.sources.python.run_folder import RunFolder
 
 PROGRAM = """\
@@ -96,11 +96,11 @@ def unset() -> Any:
 def test_who_waits_is_told_by_a_signal(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stop_all, "GRACE", 0.0)
     run.over = True  # so that nothing else is done
-    here = Halting(run, lambda code: None)
-    here.heed()  # nobody has asked for it
+    here = StopAll(run, lambda code: None)
+    here.check_stop()  # nobody has asked for it
     here.before_child()
     run.folder.request_stop()
-    teller = threading.Timer(0.05, here.heed)
+    teller = threading.Timer(0.05, here.check_stop)
     teller.start()
     with pytest.raises(SystemExit) as ending:
         time.sleep(60)
@@ -115,7 +115,7 @@ def test_where_no_handler_can_be_set_the_next_child_is_another_chance(
     def refuse(number: int, handler: object) -> None:
         raise ValueError("signal only works in main thread of the main interpreter")  # inside the tracer
 
-    here = Halting(run, lambda code: None)
+    here = StopAll(run, lambda code: None)
     with monkeypatch.context() as patch:
         patch.setattr(signal, "signal", refuse)
         here.before_child()
@@ -132,7 +132,7 @@ def test_a_signal_that_the_program_uses_is_left_to_it(run: Any) -> None:
 
     before = signal.signal(signal.SIGURG, own)
     try:
-        Halting(run, lambda code: None).before_child()
+        StopAll(run, lambda code: None).before_child()
         assert signal.getsignal(signal.SIGURG) is own
     finally:
         signal.signal(signal.SIGURG, before)
@@ -140,7 +140,7 @@ def test_a_signal_that_the_program_uses_is_left_to_it(run: Any) -> None:
 
 def test_a_process_without_children_looks_for_nothing(run: Any) -> None:
     run.folder.request_stop()
-    Halting(run, lambda code: None).heed()
+    StopAll(run, lambda code: None).check_stop()
     assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
 
 
@@ -155,9 +155,9 @@ def test_a_process_that_does_not_end_is_ended(run: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(stop_all, "GRACE", 0.0)
     monkeypatch.setattr(stop_all, "_SIGNAL", None)
     monkeypatch.setattr(os, "_exit", end)
-    here = Halting(run, lambda code: codes.append(("told", code)))
+    here = StopAll(run, lambda code: codes.append(("told", code)))
     here.before_child()
     run.folder.request_stop()
-    here.heed()
+    here.check_stop()
     assert done.wait(60)
     assert codes == [("told", 1), ("ended", 1)]

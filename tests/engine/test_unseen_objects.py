@@ -84,7 +84,7 @@ def events(seed: int) -> list[Event]:
 def found_by(seed: int, *, told_all: bool) -> tuple[list[Any], list[str], int]:
     live = LawRun([rml.compile(text, name=name) for name, text in LAWS.items()])
     if told_all:
-        live._router._seen = None
+        live.law_set.router._seen = None
     source = random.Random(seed)
     rest, fed = events(seed), 0
     while rest:
@@ -94,7 +94,7 @@ def found_by(seed: int, *, told_all: bool) -> tuple[list[Any], list[str], int]:
         fed += sum(each.monitor.events for each in live.laws)
     live.end()
     told = [(each.law, each.rejected_at, each.line, each.count) for each in live.findings]
-    return told, live.faults, len(live._router._seen or {})
+    return told, live.faults, len(live.law_set.router._seen or {})
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -134,10 +134,10 @@ def test_what_was_seen_is_forgotten_with_the_object() -> None:
     live = LawRun([rml.compile(CLOSED, name="closed")])
     for number in range(1, 50):
         live.deliver([{"event": "func_post", "name": "app.open", "resultId": number}])
-        assert live._router._seen is not None
-        assert list(live._router._seen) == [number]
+        assert live.law_set.router._seen is not None
+        assert list(live.law_set.router._seen) == [number]
         live.deliver([{"event": "gone", "name": "app.File", "targetId": number}])
-        assert not live._router._seen
+        assert not live.law_set.router._seen
 
 
 def test_an_object_that_was_seen_in_an_event_with_an_odd_name() -> None:
@@ -155,7 +155,7 @@ def test_ends_that_no_law_is_about() -> None:
     live.deliver([{"event": "func_pre", "name": "app.a", "targetId": number} for number in range(100)])
     assert live.events == 100
     live.deliver([{"event": "gone", "name": "app.A", "targetId": number} for number in range(100)])
-    assert (live.events, live.faults, live._router._seen) == (200, [], {})
+    assert (live.events, live.faults, live.law_set.router._seen) == (200, [], {})
 
 
 def test_a_batch_full_of_violations_is_fed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:

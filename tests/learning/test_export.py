@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from lawful import rml
 from lawful.cli.main import main
-from lawful.engine import Settings as TraceSettings
-from lawful.engine import TraceRun
+from lawful.engine import TraceRun, TraceSettings
 from lawful.engine.run import LawRun
 from lawful.laws.loader import load_law
 from lawful.learning import templates, window
@@ -269,15 +268,16 @@ def test_thirty_rules_in_a_file_do_not_hide_each_other(tmp_path: Path, capsys: p
     assert main([*arguments, "--format", "json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert [each["law"] for each in report["laws"]] == [f"{tmp_path}/rules.rml: {name}" for name in EQUATIONS]
+    assert all(each["accepted"] is (each["rejected_at"] is None) for each in report["laws"])
     found = {}
-    for each in report["laws"]:
-        assert each["accepted"] is (each["rejected_at"] is None)
-        if not each["accepted"]:
-            number = each["rejected_at"]
-            assert number == "end" or each["event"] == events[number - 1]
-            about = each["event"]["targetId"] if each["event"] else each["bindings"]["o"]
-            found[each["law"].rpartition(": ")[2]] = about
+    for each in report["findings"]:
+        number = each["rejected_at"]
+        assert number == "end" or each["event"] == events[number - 1]
+        about = each["event"]["targetId"] if each["event"] else each["bindings"]["o"]
+        found[each["law"].rpartition(": ")[2]] = about
     assert found == wanted
+    broken = {each["law"].rpartition(": ")[2] for each in report["laws"] if not each["accepted"]}
+    assert (broken, report["violations"]) == (set(wanted), 5)
 
     assert main(arguments) == 1
     out = capsys.readouterr().out
@@ -310,7 +310,7 @@ def test_the_rules_of_a_file_fail_where_the_learner_says_so(tmp_path: Path) -> N
         (tmp_path / "t.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
         checked = TraceRun([compiled], str(tmp_path / "t.jsonl"), TraceSettings())
         checked.run()
-        assert {case.law.name for case in checked.broken} == broken
+        assert {each.law for each in checked.findings} == broken
         sizes.add(len(broken))
     assert len(sizes) > 2
     assert main(["check", str(tmp_path / "rules.rml"), "--trace", str(tmp_path / "t.jsonl"), "-q"]) == bool(broken)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lawful.engine import Settings, TraceRun
+from lawful.engine import TraceRun, TraceSettings
 from lawful.engine.run import LawRun
 from lawful.laws.protocol import Law
 from lawful.laws.rml import compile
@@ -14,7 +14,6 @@ from lawful.learning.parameters import Parameters
 from lawful.reports import gather
 from lawful.reports.baseline import Baseline
 from lawful.reports.core import Report
-from lawful.reports.fingerprints import Fingerprinter
 from lawful.reports.sources import SourceLines
 
 FILES = """\
@@ -123,15 +122,13 @@ def trace_report(folder: Path, baseline: Baseline | None = None) -> Report:
     good.write_text("".join(json.dumps(each) + "\n" for each in (opened(1, 2), wrote(1, 3), closed(1, 4))))
     bad.write_text("".join(json.dumps(each) + "\n" for each in (opened(1, 2), closed(1, 4), wrote(1, 6))))
     laws = [files("files.rml"), compile("a matches {event:'a'}; Main = a >> a?;", name="k.rml")]
-    source, runs, found = project(folder), [], []
-    marker = Fingerprinter(source)
+    found = gather.TraceFindings(project(folder), baseline)
     for path in (good, bad):
-        run = TraceRun(laws[:1] if path is bad else laws, str(path), Settings())
+        run = TraceRun(laws[:1] if path is bad else laws, str(path), TraceSettings())
         run.run()
         run.name, run.seconds = path.name, 0.5
-        runs.append(run)
-        found += gather.findings_in(run, marker, baseline)
-    return gather.of_traces(runs, found, source, baseline=None if baseline is None else baseline.path)
+        found.add(run)
+    return gather.of_traces(found, baseline=None if baseline is None else baseline.path)
 
 
 def a_learner() -> Learner:

@@ -7,9 +7,8 @@ from typing import Any
 from lawful.engine.findings import Finding, Numbered
 from lawful.engine.wording import describe, message
 from lawful.laws.protocol import Expectation
-from lawful.reports.live import finding_lines
 from lawful.reports.sources import SourceLines
-from lawful.reports.text import plain
+from lawful.reports.text import finding_lines, plain
 
 
 def call(kind: str, name: str, line: int, **more: Any) -> dict[str, Any]:

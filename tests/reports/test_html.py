@@ -21,17 +21,15 @@ from hypothesis import strategies as st
 from cli.gold_files import assert_gold
 from lawful.confidence.statistics import Claim
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
-from lawful.engine import Settings, TraceRun
+from lawful.engine import TraceRun, TraceSettings
 from lawful.engine.run import LawRun
 from lawful.laws.loader import load_law
 from lawful.laws.rml import compile
 from lawful.reports import gather, html
 from lawful.reports.core import Report
-from lawful.reports.fingerprints import Fingerprinter
 from lawful.reports.law_places import LawPlaces
 from lawful.reports.page import embedded
 from lawful.reports.sources import SourceLines
-from lawful.reports.violated_view import violated_view
 from reports.sample_reports import EVIL, evil_report, files, learned_report, live_report, trace_report
 
 GOLD = Path(__file__).parent / "gold"
@@ -187,11 +185,11 @@ def test_places_in_a_law(tmp_path: Path) -> None:
 
 def test_views_come_with_their_messages(tmp_path: Path) -> None:
     law = load_law(EXAMPLES / "replication" / "worker.view")
-    run = TraceRun([law], str(EXAMPLES / "replication" / "worker.rejected.3.jsonl"), Settings())
+    run = TraceRun([law], str(EXAMPLES / "replication" / "worker.rejected.3.jsonl"), TraceSettings(messages=20))
     run.run()
-    found = gather.findings_in(run, Fingerprinter(SourceLines(tmp_path)), None)
-    found[0].diagram = violated_view(run, found[0].case)
-    data = data_of(html.render(gather.of_traces([run], found, SourceLines(tmp_path))))
+    found = gather.TraceFindings(SourceLines(tmp_path), None)
+    found.add(run)
+    data = data_of(html.render(gather.of_traces(found, pictures=True)))
     assert ElementTree.fromstring(data["findings"][0]["diagram"]).tag.endswith("svg")
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from lawful.engine import Settings, TraceRun
+from lawful.engine import TraceRun, TraceSettings
 from lawful.engine.live_learning import as_finding
 from lawful.reports import gather, learned
-from lawful.reports.fingerprints import Fingerprinter, marks
-from lawful.reports.json import render as render_traces
-from lawful.reports.live import render_json
+from lawful.reports.fingerprints import marks
+from lawful.reports.json import render_run as render_json
+from lawful.reports.json import render_traces
 from lawful.reports.sources import SourceLines
 from reports.sample_reports import a_learner, a_run, closed, opened, wrote
 from reports.sample_reports import files as files_law
@@ -47,10 +47,11 @@ def a_live_report(folder: Path) -> bytes:
 def a_trace_report(folder: Path) -> bytes:
     path = folder / "t.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in (opened(1, 2), closed(1, 4), wrote(1, 6))))
-    run = TraceRun([files_law()], str(path), Settings())
+    run = TraceRun([files_law()], str(path), TraceSettings())
     run.run()
-    found = gather.findings_in(run, Fingerprinter(SourceLines(folder)), None)
-    return render_traces([run], found=found, baseline="known.json")
+    found = gather.TraceFindings(SourceLines(folder), None)
+    found.add(run)
+    return render_traces(found, baseline="known.json")
 
 
 def a_learned_report(folder: Path) -> bytes:

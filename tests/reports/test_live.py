@@ -12,9 +12,10 @@ from cli.gold_files import assert_gold
 from lawful.engine.run import LawRun
 from lawful.engine.wording import describe
 from lawful.laws.rml import compile
-from lawful.reports.live import finding_lines, render_json, render_text, report_lines
+from lawful.reports.json import render_run as render_json
+from lawful.reports.live import render_text, report_lines
 from lawful.reports.sources import SourceLines
-from lawful.reports.text import plain
+from lawful.reports.text import finding_lines, plain
 
 GOLD = Path(__file__).parent / "gold"
 

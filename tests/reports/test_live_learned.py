@@ -13,7 +13,8 @@ from lawful.laws.rml import compile
 from lawful.learning.parameters import Parameters
 from lawful.learning.reported_before import ReportedBefore, ReportKey
 from lawful.reports import formats, gather
-from lawful.reports.live import render_json, render_text, report_lines
+from lawful.reports.json import render_run as render_json
+from lawful.reports.live import render_text, report_lines
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import plain
 from lawful.web import finished_run

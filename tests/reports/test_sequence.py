@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import check_docs
 from cli.gold_files import assert_gold
 from lawful import grammar, load_law, rml
-from lawful.engine import Settings, TraceRun
+from lawful.engine import TraceRun, TraceSettings
 from lawful.reports.sequence import Diagram, Message, Note, Participant, render_markdown, render_mermaid, render_svg
 from lawful.reports.violated_view import violated_view
 from reports.mermaid_reader import Read, read
@@ -54,20 +54,21 @@ class Picture:
 
 
 def violation(law: str, trace: str, most: int = 20) -> Diagram:
-    return drawn(TraceRun([load_law(EXAMPLES / law, name=law)], str(EXAMPLES / trace), Settings()), most)
+    settings = TraceSettings(messages=most)
+    return drawn(TraceRun([load_law(EXAMPLES / law, name=law)], str(EXAMPLES / trace), settings), most)
 
 
 def drawn(run: TraceRun, most: int = 20) -> Diagram:
     run.run()
     run.name = Path(run.name).name
-    found = violated_view(run, run.cases[0], most)
+    found = violated_view(run.law_run, run.findings[0], most, run.name)
     assert found is not None
     return found
 
 
 def broken(tmp_path: Path, view: str, events: list[Event], most: int = 20) -> Diagram:
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
-    return drawn(TraceRun([grammar.compile(view)], str(tmp_path / "t.jsonl"), Settings()), most)
+    return drawn(TraceRun([grammar.compile(view)], str(tmp_path / "t.jsonl"), TraceSettings(messages=most)), most)
 
 
 # -- gold files --------------------------------------------------------------------------------------------------------
@@ -99,9 +100,9 @@ def test_gold(name: str) -> None:
 def test_the_picture_in_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(check_docs.ROOT)
     law, trace = "examples/replication/schedule.view", "examples/replication/schedule.rejected.1.figure-9.jsonl"
-    run = TraceRun([load_law(law)], trace, Settings())
+    run = TraceRun([load_law(law)], trace, TraceSettings(messages=20))
     run.run()
-    found = violated_view(run, run.cases[0])
+    found = violated_view(run.law_run, run.findings[0], name=trace)
     assert found is not None
     assert_gold(render_svg(found), check_docs.ROOT / "docs" / "papers" / "saga-figure-9.svg")
 
@@ -234,15 +235,15 @@ def test_a_law_that_is_lost(tmp_path: Path) -> None:
     law = grammar.compile(view)
     event = {"event": "send", "name": "A.m", "groupId": 1, "args": [0]}
     (tmp_path / "t.jsonl").write_text(json.dumps(event))
-    run = TraceRun([law], str(tmp_path / "t.jsonl"), Settings())
+    run = TraceRun([law], str(tmp_path / "t.jsonl"), TraceSettings())
     found = drawn(run)
-    assert run.cases[0].monitor.doomed_at == 1
-    assert found.note is not None
-    assert found.note.title == "The group may not end here"
-    assert any(label == "lost" and text.startswith("at event 1") for label, text in found.note.facts)
-    # If the trace breaks off, that is all that is known.
+    (result,) = run.results
+    assert (result.doomed_at, result.rejected_at) == (1, "end")
+    assert found.title == "V is broken by the group 1 at event 1"
+    assert found.note == Note("After event 1, no message could be accepted any more")
+    # The same is known if the trace breaks off.
     (tmp_path / "t.jsonl").write_text(json.dumps(event) + '\n{"event":')
-    run = TraceRun([law], str(tmp_path / "t.jsonl"), Settings())
+    run = TraceRun([law], str(tmp_path / "t.jsonl"), TraceSettings())
     found = drawn(run)
     assert run.error is not None
     assert found.title == "V is broken by the group 1 at event 1"
@@ -252,9 +253,9 @@ def test_a_law_that_is_lost(tmp_path: Path) -> None:
 
 def test_other_laws_have_no_diagram(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text('{"e": "b"}\n')
-    run = TraceRun([rml.compile("a matches {e:'a'};\nMain = a;")], str(tmp_path / "t.jsonl"), Settings())
+    run = TraceRun([rml.compile("a matches {e:'a'};\nMain = a;")], str(tmp_path / "t.jsonl"), TraceSettings())
     run.run()
-    assert run.broken and violated_view(run, run.cases[0]) is None
+    assert violated_view(run.law_run, run.findings[0]) is None
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def update(reports: tuple[str, ...], path: str | None, add: bool) -> None:
     Instead of a report there can be a whole command, as in `lawful baseline update run app.py`: it is run, and what it
     finds is known from then on.
     """
-    from lawful.sources.python.scope import find_project
+    from lawful.config import find_project
 
     folder = os.fspath(find_project(os.getcwd()))
     path = path or config.load(folder).baseline or os.path.relpath(os.path.join(folder, config.BASELINE))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
-from itertools import groupby
+from contextlib import contextmanager, nullcontext
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -19,22 +18,22 @@ from lawful.cli.options import diagram as diagram_option
 from lawful.cli.options import functions as functions_option
 from lawful.cli.options import history as history_option
 from lawful.diagnostics import Source, printable, render_all
-from lawful.engine import Case, Finding, Settings, TraceRun
+from lawful.engine import Finding, TraceRun, TraceSettings
+from lawful.engine.suppressions import Suppressions
 from lawful.errors import LawError, LawfulError
 from lawful.events.reader import TraceReader
 from lawful.laws.loader import is_law_name, load_law
 from lawful.laws.protocol import Law
-from lawful.reports import gather
+from lawful.reports import gather, traces
 from lawful.reports.baseline import KnownFindings
 from lawful.reports.core import count
-from lawful.reports.fingerprints import Fingerprinter
 from lawful.reports.formats import format_of
-from lawful.sources.python.scope import find_project
+from lawful.reports.gather import TraceFindings
+from lawful.reports.text import confidence_lines
 
 if TYPE_CHECKING:
-    from lawful.engine.sampled_traces import SampledTraces
-    from lawful.reports.gather import Found
-    from lawful.reports.sequence import Diagram
+    from lawful.confidence.engine import Confidence, Counted
+    from lawful.engine.sample_tracking import SampleTracking
 
 _INTERRUPTED = 130
 _HISTORY = 10  # earlier events that are shown, if nothing else is asked
@@ -46,13 +45,13 @@ _EXAMPLES = """
 Examples:
   lawful check hash_set.rml --trace run.jsonl
   lawful check *.rml --trace monday.jsonl.gz tuesday.jsonl.gz --format json
-  tail -f app.jsonl | lawful check files.rml --trace - --fail-fast
+  tail -f app.jsonl | lawful check files.rml --trace - --first
   lawful check counts.toml --trace run.jsonl --confidence 0.999 --policy taper
   lawful check worker.view --trace run.jsonl --diagram broken.svg
 """
 
 
-class _Check(click.Command):
+class _CheckCommand(click.Command):
     """Takes several traces after one ``--trace``: words that follow it and are not the names of laws."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -74,7 +73,7 @@ class _Check(click.Command):
 
 
 # Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="check", cls=_Check, epilog=_EXAMPLES, context_settings=NARROW)
+@click.command(name="check", cls=_CheckCommand, epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("laws", metavar="LAW...", nargs=-1, required=True, type=FILE)
 @click.option(
     "--trace",
@@ -87,7 +86,7 @@ class _Check(click.Command):
 )
 @reporting.report_options("standard output")
 @skip_bad_lines
-@click.option("--fail-fast", is_flag=True, help="Stop at the first event that a law rejects.")
+@click.option("--first", is_flag=True, help="Stop at the first violation.")
 @history_option("How many earlier events to show with a violation, or messages in a diagram.  [default: 10, and 20]")
 @diagram_option
 @functions_option
@@ -109,7 +108,7 @@ def command(
     baseline: str | None,
     update_baseline: bool,
     skip_bad: bool,
-    fail_fast: bool,
+    first: bool,
     history: int | None,
     diagram: str | None,
     functions: tuple[str, ...],
@@ -121,18 +120,19 @@ def command(
     """Check traces against laws.
 
     Every trace is read once, whatever the number of laws, and in constant memory. Reading a file stops
-    early when all laws are decided; a stream is read to its end, unless --fail-fast is given. For each violation the
-    report says where it is, what the law would have accepted there, and which earlier events led to it.
+    early when no law has anything more to say; a stream is read to its end, unless --first is given. The report has
+    all violations, each with its place, what the law would have accepted there, and which earlier events led to it.
 
     With --confidence, --error-rate or --policy, laws about objects are judged on samples of these, and the report says
-    how sure one may be; all violations are told then, not only the first.
+    how sure one may be.
 
-    Exit code: 0, all laws accept all traces; 1, a law was broken; 2, bad usage or bad input.
+    Exit code: 0, no law was broken; 1, a law was broken; 2, bad usage or bad input.
     """
     if output == "-":
         output = None
-    folder = os.fspath(find_project(os.getcwd()))
-    baseline = baseline or config.load(folder).baseline
+    folder = os.fspath(config.find_project(os.getcwd()))
+    project = config.load(folder)
+    baseline = baseline or project.baseline
     _look_before(laws, traces, output, baseline)
     form = format_of(form, output)
     known = KnownFindings(baseline, folder, update=update_baseline)
@@ -144,9 +144,9 @@ def command(
     if asked.asked and diagram is not None:
         hint = "leave out --confidence, --error-rate and --policy"
         raise LawfulError("usage", "there are no diagrams where objects are sampled", hint=hint)
-    if asked.asked and fail_fast:
-        message = "--fail-fast: where objects are sampled, a violation is one sample of many and does not end it all"
-        hint = "leave out --fail-fast, or --confidence, --error-rate and --policy"
+    if asked.asked and first:
+        message = "--first: where objects are sampled, a violation is one sample of many and does not end it all"
+        hint = "leave out --first, or --confidence, --error-rate and --policy"
         raise LawfulError("usage", message, hint=hint)
     diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], history)
     for path in functions:
@@ -154,84 +154,71 @@ def command(
 
         load(path)
     loaded = _load(laws)
-    earlier = _HISTORY if history is None else history
-    if asked.asked:
-        return _sample(
-            loaded, traces, asked, form, output, picture, known, skip_bad=skip_bad, history=earlier, quiet=quiet
-        )
-    settings = Settings(skip_bad=skip_bad, fail_fast=fail_fast, history=earlier)
+    suppressions = Suppressions(project.ignore, folder)
+    messages = diagrams.messages if diagrams is not None else _messages_for(form)
+    settings = TraceSettings(skip_bad, first, _HISTORY if history is None else history, messages)
+    sampling = _Sampling(asked, loaded, traces, picture) if asked.asked else None
     with trace_input.opened(output) as target, trace_input.rare_collections():
+        found = TraceFindings(known.source, known.baseline)
         report: _Report
         if form == "text":
-            report = _Text(target, quiet, known, diagrams)
+            report = _Text(target, quiet, known, found, diagrams)
         else:
-            report = _Written(target, form, known, diagrams)
-        code = _check(loaded, traces, settings, report, progress=not (quiet or no_progress))
-    if diagrams is not None and not (diagrams.files or quiet or code == _INTERRUPTED):
+            report = _Written(target, form, known, found, diagrams)
+        report.to_file = output is not None
+        check = _Check(loaded, traces, settings, report, sampling, suppressions)
+        code = check.run(progress=not (quiet or no_progress))
+    if diagrams is not None and not (diagrams.drawn or quiet or code == _INTERRUPTED):
         click.echo(f"no view was broken: {printable(str(diagram))} is not written", err=True)
     return code
 
 
-def _sample(
-    laws: list[Law],
-    traces: tuple[str, ...],
-    asked: config.SamplingConfig,
-    form: str,
-    output: str | None,
-    picture: str | None,
-    known: KnownFindings,
-    *,
-    skip_bad: bool,
-    history: int,
-    quiet: bool,
-) -> int:
-    from lawful.engine.sample_tracking import demand
-    from lawful.engine.sampled_traces import SampledTraces
+def _messages_for(form: str) -> int:
+    """How many messages findings about views need for a report in this format."""
+    if form != "html":
+        return 0
+    from lawful.reports.violated_view import MOST
 
-    run = SampledTraces(laws, demand(asked), skip_bad=skip_bad, history=history)
-    confidence_history = sampling_options.confidence_history(asked.store, laws)
-    runs = _fingerprints(traces) if confidence_history is not None or len(traces) > 1 else {}
-    if confidence_history is not None:
-        confidence_history.refuse(runs)
-        confidence_history.recall(run.confidence)
-    with trace_input.rare_collections():
-        try:
-            for trace in traces:
-                run.judge(trace)
-        except KeyboardInterrupt:
-            # As without sampling: standard output may be a pipe whose reader has been interrupted too. The store is
-            # left as it was, because a trace can be added only once.
-            sampling_options.keep(run.confidence, None, picture)
-            with nullcontext(sys.stderr) if output is None else trace_input.opened(output) as target:
-                _tell_samples(run, "text" if output is None else form, target, known)
-            click.echo(f"interrupted after {count(run.total.events, 'event')}", err=True)
-            return _INTERRUPTED
-    counted = {runs[trace]: part for trace, part in run.counted.items()} if confidence_history is not None else None
-    sampling_options.keep(run.confidence, confidence_history, picture, counted)
-    written = known.apply_to_run(run.total)
-    with trace_input.opened(output) as target:
-        if form != "text" or not quiet or run.total.failed:
-            _tell_samples(run, form, target, known)
-    reporting.notify_baseline_written(known.path, written)
-    for name, lines in run.bad_lines.items():
-        click.echo(f"{printable(name)}: {count(lines, 'bad line')} skipped", err=True)
-    _raise_last(run.errors)
-    return 1 if run.total.failed else 0
+    return MOST
 
 
-def _tell_samples(run: SampledTraces, form: str, target: IO[str], known: KnownFindings) -> None:
-    from lawful.reports import live
+class _Sampling:
+    """Judges laws on samples of the objects in traces; all traces together are one count."""
 
-    if form == "json":
-        target.write(live.render_json(run.total, baseline=known.path).decode())
-    elif form != "text":
-        from lawful.reports import formats, gather
+    def __init__(
+        self, asked: config.SamplingConfig, laws: list[Law], traces: tuple[str, ...], picture: str | None
+    ) -> None:
+        from lawful.engine.sample_tracking import demand
 
-        report = gather.of_live(run.total, known.source, command="check", baseline=known.path)
-        target.write(formats.render(report, form))
-    else:
-        show, width = trace_input.printer(target)
-        show(live.report_lines(run.total, width=width))
+        self._laws = laws
+        self._demand = demand(asked)
+        self._picture = picture
+        self.confidence = self._tracking(None).confidence
+        self._history = sampling_options.confidence_history(asked.store, laws)
+        self._fingerprints = _fingerprints(traces) if self._history is not None or len(traces) > 1 else {}
+        self._counted: dict[str, Counted] = {}
+        if self._history is not None:
+            self._history.refuse(self._fingerprints)
+            self._history.recall(self.confidence)
+
+    def _tracking(self, confidence: Confidence | None) -> SampleTracking:
+        from lawful.engine.sample_tracking import SampleTracking
+
+        return SampleTracking(self._laws, self._demand, confidence=confidence)
+
+    @contextmanager
+    def count(self, trace: str) -> Iterator[SampleTracking]:
+        """Follow the objects of a trace, which are different from those of others."""
+        before = self.confidence.counted()
+        yield self._tracking(self.confidence)
+        after = self.confidence.counted()
+        if trace in self._fingerprints:
+            self._counted[self._fingerprints[trace]] = {key: each.without(before[key]) for key, each in after.items()}
+
+    def keep(self, *, interrupted: bool = False) -> None:
+        """Write the store and the picture. A trace can be added to the store only once: not if it was interrupted."""
+        history = None if interrupted else self._history
+        sampling_options.keep(self.confidence, history, self._picture, self._counted if history is not None else None)
 
 
 def _fingerprints(traces: tuple[str, ...]) -> dict[str, str]:
@@ -283,218 +270,192 @@ def _raise_last(errors: list[Any]) -> None:
         raise errors[-1]
 
 
-def _check(laws: list[Law], traces: tuple[str, ...], settings: Settings, report: _Report, *, progress: bool) -> int:
-    runs: list[TraceRun] = []
-    warned: set[tuple[str, str]] = set()
-    watched: Callable[[TraceReader], Iterable[list[dict[str, Any]]]] = TraceReader.batches
-    if progress and sys.stderr.isatty():
-        from lawful.cli.progress import with_progress
+class _Check:
+    """Traces one after the other, and a report on them."""
 
-        watched = with_progress
-    try:
-        for trace in traces:
-            run = TraceRun(laws, trace, settings, on_finding=lambda case: report.found(runs[-1], case))
-            runs.append(run)
+    def __init__(
+        self,
+        laws: list[Law],
+        traces: tuple[str, ...],
+        settings: TraceSettings,
+        report: _Report,
+        sampling: _Sampling | None,
+        suppressions: Suppressions,
+    ) -> None:
+        self._laws = laws
+        self._traces = traces
+        self._settings = settings
+        self._report = report
+        self._sampling = sampling
+        self._suppressions = suppressions
+        self._runs: list[TraceRun] = []
+        self._warned: set[tuple[str, str]] = set()
+
+    def run(self, *, progress: bool) -> int:
+        watched: Callable[[TraceReader], Iterable[list[dict[str, Any]]]] = TraceReader.batches
+        if progress and sys.stderr.isatty():
+            from lawful.cli.progress import with_progress
+
+            watched = with_progress
+        try:
+            for trace in self._traces:
+                self._read(trace, watched)
+                run = self._runs[-1]
+                if self._settings.first_only and (run.findings or run.error):
+                    break
+        except KeyboardInterrupt:
+            return self._interrupted()
+        if self._sampling is not None:
+            self._sampling.keep()
+        self._report.end(skipped=len(self._traces) - len(self._runs))
+        for text in self._suppressions.warnings(law.name for law in self._laws):
+            click.echo(f"warning: {printable(text)}", err=True)
+        _raise_last([run.error for run in self._runs if run.error])
+        return 1 if self._report.found.shown else 0
+
+    def _read(self, trace: str, watched: Callable[[TraceReader], Iterable[list[dict[str, Any]]]]) -> None:
+        with nullcontext() if self._sampling is None else self._sampling.count(trace) as tracking:
+            run = TraceRun(
+                self._laws,
+                trace,
+                self._settings,
+                on_finding=lambda finding: self._report.live(run, finding),
+                tracking=tracking,
+                suppressions=self._suppressions,
+            )
+            self._runs.append(run)
             run.run(watched)
-            report.draw(run)
-            report.judge(run)
-            report.trace(run)
-            _warn(run, warned)
-            if settings.fail_fast and (run.broken or run.error):
-                break
-    except KeyboardInterrupt:
-        return _interrupted(runs, report)
-    report.end(runs, skipped=len(traces) - len(runs))
-    _raise_last([run.error for run in runs if run.error])
-    return 1 if report.news else 0
+        self._report.trace(run)
+        self._warn(run)
 
+    def _warn(self, run: TraceRun) -> None:
+        if run.bad_lines:
+            lines = "line" if run.bad_lines == 1 else "lines"
+            click.echo(f"{printable(run.name)}: {run.bad_lines} bad {lines} skipped", err=True)
+        for text in run.disorder:
+            click.echo(f"warning[{_ORDER_WARNING}]: {printable(run.name)}: {text}", err=True)
+        for result in run.results:
+            for message in result.warnings:
+                if (result.law.name, message) not in self._warned:
+                    self._warned.add((result.law.name, message))
+                    where = f"{printable(result.law.name)} on {printable(run.name)}"
+                    click.echo(f"warning[{_DATA_WARNING}]: {where}: {printable(message)}", err=True)
 
-def _warn(run: TraceRun, warned: set[tuple[str, str]]) -> None:
-    if run.bad_lines:
-        lines = "line" if run.bad_lines == 1 else "lines"
-        click.echo(f"{printable(run.name)}: {run.bad_lines} bad {lines} skipped", err=True)
-    for text in run.disorder:
-        click.echo(f"warning[{_ORDER_WARNING}]: {printable(run.name)}: {text}", err=True)
-    for case in run.cases:
-        for message in case.monitor.warnings():
-            if (case.law.name, message) not in warned:
-                warned.add((case.law.name, message))
-                where = f"{printable(case.law.name)} on {printable(run.name)}"
-                click.echo(f"warning[{_DATA_WARNING}]: {where}: {printable(message)}", err=True)
+    def _interrupted(self) -> int:
+        """Report what was found, on standard error if not in a file.
 
-
-def _interrupted(runs: list[TraceRun], report: _Report) -> int:
-    """Tell on standard error what was decided: standard output may be a pipe whose reader has been interrupted too."""
-    aside = _Text(sys.stderr, quiet=False, known=report.known, diagrams=report.diagrams)
-    for run in runs:
-        if run not in report.done:
-            run.conclude()
-            aside.told = report.told
-            aside.judge(run)
-            aside.trace(run)
-    click.echo(f"interrupted after {count(sum(run.events for run in runs), 'event')}", err=True)
-    return _INTERRUPTED
+        Standard output may be a pipe whose reader was interrupted, too.
+        """
+        if self._sampling is not None:
+            self._sampling.keep(interrupted=True)
+        report = self._report
+        if not report.to_file:
+            report = _Text(sys.stderr, False, report.known, report.found, report.diagrams)
+            report.told, report.done = self._report.told, self._report.done
+        for run in self._runs:
+            if run not in report.done:
+                report.trace(run)
+        report.interrupted()
+        click.echo(f"interrupted after {count(sum(run.events for run in self._runs), 'event')}", err=True)
+        return _INTERRUPTED
 
 
 class _Report:
     """Where results go as they come."""
 
-    def __init__(self, known: KnownFindings, diagrams: Diagrams | None = None) -> None:
+    def __init__(self, known: KnownFindings, found: TraceFindings, diagrams: Diagrams | None = None) -> None:
+        self.known = known
+        self.found = found
+        self.diagrams = diagrams
+        self.to_file = False
         self.told: set[int] = set()  # findings that were shown (their ids: they live as long as the run)
         self.done: list[TraceRun] = []  # traces that were shown
-        self.known = known
-        self.diagrams = diagrams
-        self.violations: list[Found] = []  # of traces that were judged to their end
-        self._judged: dict[Case, Found] = {}
-        self._marker = Fingerprinter(known.source)
-        self._drawn: dict[Case, Finding] = {}
 
-    @property
-    def news(self) -> bool:
-        """Was something found that no baseline knows?"""
-        return any(not each.known for each in self.violations)
-
-    def judge(self, run: TraceRun) -> None:
-        """A trace was judged: which violations are known?"""
-        found = gather.findings_in(run, self._marker, self.known.baseline)
-        self.violations += found
-        self._judged.update((each.case, each) for each in found)
-
-    def is_known(self, case: Case) -> bool:
-        """Does a baseline know this violation, as far as that can be told now?"""
-        if self.known.baseline is None or case.finding is None:
-            return False
-        if case in self._judged:
-            return self._judged[case].known
-        return self.known.baseline.knows(self._marker.mark(case.finding, keep=False))
-
-    def settle(self) -> int | None:
-        """Write the baseline, if that is asked for; then all is known."""
-        written = self.known.settle([each.mark for each in self.violations])
-        for each in self.violations if written is not None else ():
-            each.known = True
-        return written
-
-    def found(self, run: TraceRun, case: Case) -> None:
-        """A violation in a stream: what led to it may be forgotten later."""
-        self._draw(run, case)
-        self.live(run, case)
-
-    def draw(self, run: TraceRun) -> None:
-        """The violations of a trace as diagrams, if these are asked for."""
-        for case in run.cases:
-            self._draw(run, case)
-
-    def _draw(self, run: TraceRun, case: Case) -> None:
-        if self.diagrams is not None and case.finding is not None and self._drawn.get(case) is not case.finding:
-            self._drawn[case] = case.finding
-            self.diagrams.draw(run, case)
-
-    def diagram(self, case: Case) -> str | None:
-        return None if self.diagrams is None else self.diagrams.files.get(case)
-
-    def live(self, run: TraceRun, case: Case) -> None:
-        """A violation in a stream, now."""
+    def live(self, run: TraceRun, finding: Finding) -> None:
+        """A finding in a stream, now."""
+        self._draw(run, [finding])
 
     def trace(self, run: TraceRun) -> None:
-        """A trace is done."""
+        """A trace was judged."""
+        order = {result.law.name: at for at, result in enumerate(run.results)}  # as they are reported
+        self._draw(run, sorted(run.findings, key=lambda finding: order[finding.law]))
+        if run not in self.found.runs:
+            self.found.add(run)
 
-    def end(self, runs: list[TraceRun], skipped: int) -> None:
-        """All is done, or all but the last traces."""
+    def end(self, skipped: int) -> None:
+        """All is done, or all but the last traces: write the baseline, if that is asked for; then all is known."""
+        written = self.known.settle(self.found.marks)
+        if written is not None:
+            self.found.hide_all()
+        self._write(skipped)
+        reporting.notify_baseline_written(self.known.path, written)
+
+    def interrupted(self) -> None:
+        """Some traces were read, and one in part. No baseline is written."""
+        self._write(0)
+
+    def _write(self, skipped: int) -> None:
+        """The end of the report."""
+
+    def _draw(self, run: TraceRun, findings: Iterable[Finding]) -> None:
+        if self.diagrams is not None:
+            self.diagrams.draw(run.law_run, findings, run.name)
 
 
 class _Written(_Report):
     """All at once, at the end."""
 
-    def __init__(self, target: IO[str], form: str, known: KnownFindings, diagrams: Diagrams | None = None) -> None:
-        super().__init__(known, diagrams)
+    def __init__(
+        self, target: IO[str], form: str, known: KnownFindings, found: TraceFindings, diagrams: Diagrams | None
+    ) -> None:
+        super().__init__(known, found, diagrams)
         self._target = target
         self._form = form
-        self._pictures: dict[Case, Diagram | None] = {}
 
-    def found(self, run: TraceRun, case: Case) -> None:
-        super().found(run, case)
-        self._picture(run, case)
-
-    def judge(self, run: TraceRun) -> None:
-        super().judge(run)
-        for each in self.violations:
-            if each.run is run:
-                if each.case not in self._pictures:
-                    self._picture(run, each.case)
-                each.diagram = self._pictures.get(each.case)
-
-    def _picture(self, run: TraceRun, case: Case) -> None:
-        """The messages that led there, if the format shows pictures."""
-        if self._form == "html":
-            from lawful.reports.violated_view import violated_view
-
-            self._pictures[case] = violated_view(run, case)
-
-    def end(self, runs: list[TraceRun], skipped: int) -> None:
-        written = self.settle()
+    def _write(self, skipped: int) -> None:
         if self._form == "json":
-            from lawful.reports.json import render
+            from lawful.reports.json import render_traces
 
-            drawn = {} if self.diagrams is None else self.diagrams.files
-            text = render(runs, drawn, found=self.violations, baseline=self.known.path).decode()
+            text = render_traces(self.found, baseline=self.known.path).decode()
         else:
             from lawful.reports import formats
 
-            report = gather.of_traces(runs, self.violations, self.known.source, baseline=self.known.path)
+            report = gather.of_traces(self.found, baseline=self.known.path, pictures=self._form == "html")
             text = formats.render(report, self._form)
         self._target.write(text)
         self._target.flush()
-        reporting.notify_baseline_written(self.known.path, written)
 
 
 class _Text(_Report):
-    def __init__(self, target: IO[str], quiet: bool, known: KnownFindings, diagrams: Diagrams | None = None) -> None:
-        super().__init__(known, diagrams)
+    """Findings as they come, and how many of what at the end."""
+
+    def __init__(
+        self, target: IO[str], quiet: bool, known: KnownFindings, found: TraceFindings, diagrams: Diagrams | None
+    ) -> None:
+        super().__init__(known, found, diagrams)
         self._quiet = quiet
         self._show, self._width = trace_input.printer(target)
 
-    def live(self, run: TraceRun, case: Case) -> None:
-        from lawful.reports.text import case_lines
-
-        self.told.add(id(case.finding))
-        if not self.is_known(case):
-            self._show(case_lines(run, case, self._width, self.diagram(case)))
+    def live(self, run: TraceRun, finding: Finding) -> None:
+        super().live(run, finding)
+        self.told.add(id(finding))
+        if not self.found.is_known(finding):
+            self._show(traces.finding_lines(run, finding, self._width))
 
     def trace(self, run: TraceRun) -> None:
-        from lawful.reports.text import case_lines
-
-        for law, group in groupby(run.cases, key=lambda case: case.whole):
-            cases = list(group)
-            # Of a law in parts, which may be hundreds, those that were kept are told together.
-            kept = sum(bool(case.accepted) and case.finding is None for case in cases) if len(cases) > 1 else 0
-            for case in cases:
-                if id(case.finding) in self.told or (self._quiet and case.finding is None) or self.is_known(case):
-                    continue
-                if not kept or case.finding is not None or not case.accepted:
-                    self._show(case_lines(run, case, self._width, self.diagram(case)))
-            if kept and not self._quiet:
-                self._show(_kept_parts(law, run, kept, len(cases), self._width))
+        super().trace(run)
+        self._show(traces.trace_lines(run, self._width, told=self.told, quiet=self._quiet))
         self.done.append(run)
 
-    def end(self, runs: list[TraceRun], skipped: int) -> None:
-        from lawful.reports.text import Span, summary_lines
+    def interrupted(self) -> None:
+        self._confidence()
 
-        written = self.settle()
+    def _confidence(self) -> None:
+        """How sure one may be, if objects were sampled."""
+        for run in self.found.runs[-1:]:
+            self._show(confidence_lines(run.law_run, self._width))
+
+    def _write(self, skipped: int) -> None:
         if not self._quiet:
-            hidden = sum(each.known for each in self.violations)
-            self._show(summary_lines(runs, self._width, hidden=hidden))
-            if skipped:
-                traces = "1 trace was" if skipped == 1 else f"{skipped} traces were"
-                self._show(iter([[Span(f"{traces} not read")]]))
-        reporting.notify_baseline_written(self.known.path, written)
-
-
-def _kept_parts(law: Law, run: TraceRun, kept: int, parts: int, width: int) -> Iterator[Any]:
-    from lawful.reports.text import Span, folded
-
-    title = "accepted".ljust(12)
-    how_many = f"all {count(parts, 'part')}" if kept == parts else f"{kept:,} of {count(parts, 'part')}"
-    for line in folded(f"{printable(law.name)} on {printable(run.name)}: {how_many}", width - len(title)):
-        yield [Span(title, "green"), Span(line)]
-        title = " " * len(title)
+            self._confidence()
+            self._show(traces.summary_lines(self.found, skipped, self._width))

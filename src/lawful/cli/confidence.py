@@ -33,7 +33,7 @@ _LEAST_PLOTTED = 1e-15  # of doubt
 
 
 class Answer(NamedTuple):
-    """What was asked for, and what it means."""
+    """The number that a user asks for, and a sentence about it."""
 
     name: str
     value: float
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
     sentence: str
 
 
-# Numbers are texts here, so that what is no number is told as all errors are.
+# Numbers are texts here, so that all errors look the same.
 @click.group(name="confidence", invoke_without_command=True, epilog=_EXAMPLES, context_settings=NARROW)
 @click.option("--error-rate", "--epsilon", "epsilon", metavar="RATE", help="The share of objects that may break a law.")
 @click.option("--confidence", "confidence", metavar="SHARE", help="How sure one wants to be: 0.99999.")
@@ -249,7 +249,7 @@ def _plot(chart: Chart, target: str, *, below: bool) -> None:
         file.write(render_svg(chart))
 
 
-# -- what was given ----------------------------------------------------------------------------------------------------
+# -- options -----------------------------------------------------------------------------------------------------------
 
 
 def _delta(confidence: str | None, delta: str | None) -> float | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lawful.cli import trace_input
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
-    from lawful.engine import Case, TraceRun
+    from lawful.engine.findings import Finding
     from lawful.engine.run import LawRun
     from lawful.reports.sequence import Diagram
 
@@ -30,18 +30,8 @@ class Diagrams:
         self._kept = {os.path.realpath(each) for each in inputs if each is not None}
         self._most = most
         self._number = 0
-        self.files: dict[Case, str] = {}
-
-    def draw(self, run: TraceRun, case: Case) -> None:
-        """Draw a violation, if it is one of a view; if it was drawn already, anew: more may be known."""
-        if case.finding is None:
-            return
-        from lawful.reports import violated_view
-
-        most = violated_view.MOST if self._most is None else self._most
-        diagram = violated_view.violated_view(run, case, most)
-        if diagram is not None:
-            self.files[case] = self._write(diagram, self.files.get(case))
+        self.drawn = 0
+        """How many there are."""
 
     @property
     def messages(self) -> int:
@@ -50,20 +40,18 @@ class Diagrams:
 
         return violated_view.MOST if self._most is None else self._most
 
-    def draw_live(self, run: LawRun, program: str) -> int:
-        """Draw the violations of views in a running program, each into its file; how many there are."""
+    def draw(self, run: LawRun, findings: Iterable[Finding], name: str) -> None:
+        """Draw the findings about views, each into its file; `name`: of the program, or of the trace."""
         from lawful.reports import violated_view
 
-        drawn = 0
-        for finding in run.findings:
-            diagram = violated_view.violated_live(run, finding, self.messages, program)
-            if diagram is not None:
-                finding.diagram = self._write(diagram, None)
-                drawn += 1
-        return drawn
+        for finding in findings:
+            diagram = violated_view.violated_view(run, finding, self.messages, name)
+            if diagram is not None and finding.diagram is None:
+                finding.diagram = self._write(diagram)
+                self.drawn += 1
 
-    def _write(self, diagram: Diagram, path: str | None) -> str:
-        path = path or self._next()
+    def _write(self, diagram: Diagram) -> str:
+        path = self._next()
         with trace_input.opened(path) as file:
             file.write(self._render()(diagram))
         return path

@@ -121,7 +121,7 @@ def command(
 
     Exit code: 0, no anomalies; 1, there are some; 2, bad usage or bad input.
     """
-    from lawful.sources.python.scope import find_project
+    from lawful.config import find_project
 
     folder = str(find_project(os.getcwd()))
     both = config.combined(config.load(folder), config.Config(learn=options.given(flags), baseline=baseline))
@@ -219,7 +219,7 @@ class _Work:
         """The same with a store, beginning with what it knows.
 
         Traces that it has already are counted for themselves first, and taken out of what it knows and of what will be
-        added: nothing counts twice. Nor is what they have told known by that.
+        added: nothing counts twice. Nor is what they have reported known by that.
         """
         from lawful.learning.reported_before import ReportedBefore
         from lawful.learning.shared_counts import histories_minus, minus

@@ -81,14 +81,14 @@ def given(flags: Mapping[str, Any]) -> config.LearnConfig:
 
 
 def parameters(asked: config.LearnConfig, **more: Any) -> Parameters:
-    """What the learner is told."""
+    """The parameters of the learner."""
     from lawful.engine import learner_setup
 
     return learner_setup.parameters(asked, **more)
 
 
 def look_at_export(path: str | None, inputs: Iterable[str | None] = ()) -> str | None:
-    """Refuse what is no place for a law, before anything is done; the same wherever the program goes."""
+    """Refuse a bad file name for a law before anything is done. The path is absolute: programs change folders."""
     if path is None:
         return None
     if not path.endswith(".rml"):

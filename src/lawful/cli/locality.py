@@ -59,7 +59,7 @@ def command(
     from lawful.learning.parameters import Parameters
     from lawful.reports import locality as report
 
-    # What is no window, or no join, is told as the learner tells it.
+    # The learner's parameters check window and joins.
     asked = Parameters(window=DEFAULT_WINDOW if window is None else window, joins=frozenset(trace_input.words(joins)))
     output = None if output == "-" else output
     trace_input.look_at_traces(traces)

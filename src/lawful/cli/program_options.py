@@ -10,15 +10,15 @@ import click
 
 from lawful import config
 from lawful.cli.options import functions, options, repeatable
-from lawful.cli.run_host import notify
+from lawful.cli.protected_output import notify
 from lawful.cli.trace_input import keep
+from lawful.config import find_project
 from lawful.diagnostics import Source, render_all
 from lawful.engine.watch_settings import BUFFER, Settings
 from lawful.errors import LawError, LawfulError
 from lawful.laws.loader import find_laws, is_shipped, load_law
 from lawful.run_setup import watch_settings
 from lawful.sources.python import launcher
-from lawful.sources.python.scope import find_project
 
 if TYPE_CHECKING:
     from lawful.engine.session import Session
@@ -161,7 +161,7 @@ def warn_before_run(session: Session, both: config.Config) -> None:
     if core.name == "python" and not (both.core or os.environ.get("LAWFUL_CORE")):
         reasons = "; ".join(f"{name}: {reason}" for name, reason in core.refusals)
         notify(f"watching with the slow core, in pure Python ({reasons})")
-    if session.lookout.messages is not None:
+    if session.setup.messages is not None:
         from lawful.sources.actors.message_specs import misnamed, unbound
 
         for text in misnamed(session.laws, dict(session.settings.groups)):
@@ -173,5 +173,5 @@ def warn_before_run(session: Session, both: config.Config) -> None:
     scope = session.settings.scope
     if scope.calls or scope.public or scope.fields:
         return
-    for law in session.lookout.watched.unnamed:
+    for law in session.setup.watched.unnamed:
         notify(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")

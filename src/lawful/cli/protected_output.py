@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from lawful.atomic_write import atomic_write, is_standard_stream, may_be_replaced
+from lawful.diagnostics import printable
 from lawful.engine.descriptors import Outlet, identity
 from lawful.pristine_os import files
 
@@ -132,3 +133,17 @@ def _path(number: int) -> str:
         return os.readlink(f"/proc/self/fd/{number}")
     except OSError:
         return os.devnull
+
+
+def notify(text: str) -> None:
+    """A line of Lawful's own among what the program writes to standard error."""
+    write_to_stderr(f"lawful: {printable(text)}\n")
+
+
+def write_to_stderr(text: str) -> None:
+    """To standard error, if there is one."""
+    stream = standard_error()
+    if stream is not None:
+        with suppress(OSError, ValueError):  # its reader has gone
+            stream.write(text)
+            stream.flush()

@@ -10,7 +10,8 @@ import click
 
 from lawful import config
 from lawful.cli import options, program_options
-from lawful.cli.run_host import ProgramHost, notify
+from lawful.cli.protected_output import notify
+from lawful.cli.run_host import ProgramHost
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:

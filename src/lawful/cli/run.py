@@ -11,7 +11,8 @@ import click
 
 from lawful import config
 from lawful.cli import learning_options, options, program_options, reporting, sampling_options
-from lawful.cli.run_host import ProgramHost, notify, open_report, write_report
+from lawful.cli.protected_output import notify
+from lawful.cli.run_host import ProgramHost, open_report, write_report
 from lawful.errors import LawfulError
 from lawful.reports.formats import format_of
 from lawful.run_setup import with_learner
@@ -203,9 +204,10 @@ class _Outputs:
 
     def write(self, session: Session, *, quiet: bool, verbose: bool, known: bool) -> None:
         """Draw the diagrams and write the report; with `known`, it has anomalies of earlier runs, too."""
-        drawn = self.diagrams is not None and self.diagrams.draw_live(session.live, session.settings.main or "")
-        if self.diagrams is not None and not drawn and not quiet:
-            notify(f"no view was broken: {self.diagram} is not written")
+        if self.diagrams is not None:
+            self.diagrams.draw(session.live, session.live.findings, session.settings.main or "")
+            if not self.diagrams.drawn and not quiet:
+                notify(f"no view was broken: {self.diagram} is not written")
         write_report(session, self.file, self.form, quiet, verbose, known=self.known, earlier=known)
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from lawful import core
 from lawful.cli import protected_output
 from lawful.cli.import_state import ImportState
+from lawful.cli.protected_output import notify, write_to_stderr
 from lawful.cli.reporting import baseline_written
 from lawful.cli.trace_input import keep, print_in_colour
-from lawful.diagnostics import printable
 from lawful.engine.descriptors import more_room
 from lawful.engine.session import Session
 from lawful.errors import LawfulError
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from lawful.reports.baseline import KnownFindings
 
 FAIL = 1
-
-
-def notify(text: str) -> None:
-    """Print a line of Lawful's own among the program's output on standard error."""
-    _write_to_stderr(f"lawful: {printable(text)}\n")
 
 
 class ProgramHost:
@@ -157,7 +152,7 @@ def _show_traceback(error: BaseException | None) -> None:
     if error is not None and os.environ.get("LAWFUL_DEBUG") == "1":
         import traceback
 
-        _write_to_stderr("".join(traceback.format_exception(error)))
+        write_to_stderr("".join(traceback.format_exception(error)))
 
 
 def open_report(path: str | None, needed: Sequence[str | None]) -> protected_output.ReportFile | None:
@@ -222,18 +217,9 @@ def _apply_baseline(known: KnownFindings, run: LawRun) -> None:
 
 def _write_report_text(file: protected_output.ReportFile | None, text: str) -> None:
     if file is None:
-        _write_to_stderr(text)
+        write_to_stderr(text)
         return
     try:
         file.write(text)
     except OSError as error:  # the disk is full, or the reader has gone
         notify(f"the report is not complete: {file.name}: {error.strerror or error}")
-
-
-def _write_to_stderr(text: str) -> None:
-    """To standard error, if there is one."""
-    stream = protected_output.standard_error()
-    if stream is not None:
-        with suppress(OSError, ValueError):  # its reader has gone
-            stream.write(text)
-            stream.flush()

@@ -1,4 +1,4 @@
-"""What the commands share that sample: their options, and the picture and the store of how sure one is."""
+"""What commands that sample share: their options, the picture, and the store of confidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from lawful import config
 from lawful.atomic_write import atomic_write
 from lawful.cli.options import FILE, options
-from lawful.cli.run_host import notify
+from lawful.cli.protected_output import notify
 from lawful.cli.trace_input import look_at_output, number
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
@@ -59,7 +59,7 @@ sampling_options = options(
         help="Draw confidence and overhead against time.",
     ),
 )
-"""How sure one wants to be, and at what cost. What is in range, is told where it is used."""
+"""Options for confidence and cost. Values are checked where they are used."""
 
 
 def given(flags: dict[str, Any], learn: Mapping[str, Any]) -> config.SamplingConfig:
@@ -86,7 +86,7 @@ def refuse(picture: str | None) -> None:
 
 
 def look_at_picture(path: str | None, inputs: Iterable[str | None]) -> str | None:
-    """Refuse what is no place for a picture, before anything is done; the same wherever the program goes."""
+    """Refuse a bad file name for a picture before anything is done. The path is absolute: programs change folders."""
     if path is None:
         return None
     if not path.endswith(".svg"):

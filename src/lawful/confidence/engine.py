@@ -1,4 +1,4 @@
-"""How sure one is of each class of objects: lives that were followed, how they ended, what the policy makes of it."""
+"""The confidence in each class of objects: which were sampled, how their lives ended, and what the policy does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_POINTS = 512  # of a series; then every second one is dropped
 
 @dataclass(frozen=True)
 class Demand:
-    """What is asked for: that, with this confidence, fewer objects than the error rate break a law."""
+    """The goal of sampling: to be this confident that fewer objects than the error rate break a law."""
 
     confidence: float
     error_rate: float
@@ -97,7 +97,7 @@ class SampledGroup:
 
 
 class Confidence:
-    """What is known about all classes of objects of a run."""
+    """The samples of all classes of objects of a run, and what they show."""
 
     def __init__(self, demand: Demand, classes: Mapping[str, Sequence[str]]) -> None:
         """`classes`: by the name of a class those of its laws."""
@@ -113,7 +113,7 @@ class Confidence:
         self.idle: Callable[[SampledGroup], int] | None = None
         """Tells how many of the objects of a class that are alive owe nothing."""
         self.on_change: Callable[[SampledGroup], None] | None = None
-        """Is told when the rate or the budget of a class has changed."""
+        """Called when the rate or the budget of a class has changed."""
         self._began = clock.monotonic()
 
     # -- what happens -----------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class Confidence:
                 tally.unknown += 1
             else:
                 tally.clean += 1
-        if broken:  # of which the policy was told when it happened
+        if broken:  # the policy has reacted when it happened
             group.lacking = True
         else:
             self._after(group, group.policy_run.unknown())
@@ -274,7 +274,7 @@ class Confidence:
             del group.series[1::2]
             group.every *= 2
 
-    # -- what is known ----------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------
 
     def claim(self, group: SampledGroup, law: str) -> Claim:
         """What can be said about the objects of a class, and a law."""
@@ -318,7 +318,7 @@ class Confidence:
     # -- several processes ------------------------------------------------------------------------
 
     def after_fork_in_child(self) -> None:
-        """Count anew: what was counted so far, the parent tells."""
+        """Count from zero: the parent reports what was counted so far."""
         for group in self.groups.values():
             group.laws = {law: Tally() for law in group.laws}
             group.before = {}

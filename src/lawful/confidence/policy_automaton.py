@@ -25,7 +25,7 @@ LEAST = Fraction(1, 2**20)  # where a controller stops to turn the rate down, so
 
 
 class Trigger(Enum):
-    """What makes a walk go on to another state. The values are the words of the text form."""
+    """What makes a run go on to another state. The values are the words of the text form."""
 
     TARGET = "after clean samples"  # so many in a row
     TIME = "after time"  # in this state

@@ -20,7 +20,7 @@ SETTLING = 2.0  # seconds over which the overhead is averaged before a state is 
 
 
 class PolicyMove(NamedTuple):
-    """A walk went on. `time`: seconds that the walk has been told of, earlier runs included."""
+    """A change of state. `time`: seconds in this policy run, earlier runs of the program included."""
 
     time: float
     source: str
@@ -42,7 +42,7 @@ class PolicyRun:
     """
 
     def __init__(self, policy: Policy, needed: int, seed: int = 0) -> None:
-        """`needed`: how many clean samples the target is. Walks of several classes need several seeds."""
+        """`needed`: how many clean samples the target is. Runs of several classes need several seeds."""
         if needed < 1:
             raise ValueError(f"a target is at least one sample, not {needed}")
         self.policy = policy
@@ -53,10 +53,10 @@ class PolicyRun:
         self.moves: deque[PolicyMove] = deque(maxlen=MOST_MOVES)
         self._place = policy.state(policy.start)
         self._coin = Coin(seed)
-        self._elapsed = 0.0  # seconds told of, all in all
+        self._elapsed = 0.0  # seconds, all in all
         self._stayed = 0.0  # and in this state
         self._now: float | None = None
-        self._measured: float | None = None  # when the overhead was told last
+        self._measured: float | None = None  # when the overhead was last measured
         self._share: float | None = None  # the overhead in this state, averaged
         self._settled = 0.0  # over how many seconds
         self._controllers: dict[Auto, Controller] = {}  # kept while other states are visited
@@ -65,7 +65,7 @@ class PolicyRun:
         self._threshold = 0
         self._enter(self._place)
 
-    # -- what is asked --------------------------------------------------------------------------------
+    # -- output ---------------------------------------------------------------------------------------
 
     @property
     def state(self) -> str:
@@ -108,7 +108,7 @@ class PolicyRun:
         self.alive += 1
         return True
 
-    # -- what is told ---------------------------------------------------------------------------------
+    # -- input --------------------------------------------------------------------------------------------
 
     def taken(self, n: int = 1) -> bool:
         """Objects are being followed, of which somebody else has decided."""
@@ -169,7 +169,7 @@ class PolicyRun:
         return self._check_time()
 
     def overhead(self, share: float, now: float) -> bool:
-        """Of the time since this was last told, watching took this share: 0.05 for 5 %."""
+        """Watching took this share of the time since the last call: 0.05 for 5 %."""
         self._pass(now)
         before, self._measured = self._measured, now
         if before is None or now <= before or not 0 <= share < math.inf:

@@ -1,4 +1,4 @@
-"""What is known about classes of objects at the end of a run, or at any other moment: plain values for reports."""
+"""Samples and confidence of classes of objects at one moment: plain values for reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LawSummary:
 
     law: str
     claim: Claim
-    unknown: int  # lives of which nothing is known; they are no samples
+    unknown: int  # lives with an unknown end; they do not count as samples
     state: ClaimState
     confidence: float
     doubt: float  # what it lacks to 1

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lawful.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from lawful.engine.findings import Finding, Numbered
     from lawful.engine.run import LawRun
-    from lawful.engine.trace_run import Case, Settings, TraceRun
+    from lawful.engine.trace_run import LawResult, TraceRun, TraceSettings
 
-__all__ = ["Case", "Finding", "LawRun", "Numbered", "Settings", "TraceRun"]
+__all__ = ["Finding", "LawResult", "LawRun", "Numbered", "TraceRun", "TraceSettings"]
 
 # A program that is watched must not wait for what only traces need.
 _HOMES = {
-    "Case": "trace_run",
-    "Finding": "findings",
-    "LawRun": "run",
-    "Numbered": "findings",
-    "Settings": "trace_run",
-    "TraceRun": "trace_run",
+    "lawful.engine.findings": "Finding Numbered",
+    "lawful.engine.run": "LawRun",
+    "lawful.engine.trace_run": "LawResult TraceRun TraceSettings",
 }
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__, _ = lazy_names(__name__, _HOMES)

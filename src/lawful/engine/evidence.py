@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lawful.engine.law_judge import LawJudge
 
 _MOST_MET = 10
+_NO_OBJECTS = frozenset("event name file line thread time process group".split())  # fields that name no object
 _ABOUT_TARGET = frozenset(EVENT_KINDS) - {"gone"} - MESSAGES  # their fields are known; own events may have others
 
 
@@ -95,12 +96,17 @@ class Evidence:
         self.kept: list[tuple[int, Event]] = []
         self._by_object: dict[Hashable, list[Numbered]] | None = None  # the same, if somebody asked
         self._later: list[tuple[int, Finding, LawJudge, list[Any]]] = []
-        self._before: Callable[[], Iterable[list[tuple[int, Event]]]] | None = None
-        self._batch: tuple[int, list[Event]] = 0, []
+        self.missing: str | None = None  # why events may be missing
+        self._before: Callable[[int], Iterable[list[tuple[int, Event]]]] | None = None
+        self._batch: tuple[int, list[Event]] = 1, []
 
-    def read_before(self, before: Callable[[], Iterable[list[tuple[int, Event]]]]) -> None:
-        """Remember nothing until something is found; `before` gives what came before that batch, numbered."""
+    def read_before(self, before: Callable[[int], Iterable[list[tuple[int, Event]]]]) -> None:
+        """Remember nothing until something is found; `before` gives all events before one, numbered."""
         self._before = before
+
+    def missing_from(self, number: int) -> None:
+        """Events before this one are not there."""
+        self.missing = f"events before #{number} are not kept from a stream"
 
     def keep_batch(self, first: int, batch: list[Event]) -> None:
         """All events of a batch may lead to a finding."""
@@ -112,7 +118,7 @@ class Evidence:
     def _catch_up(self) -> None:
         if self._before is not None:
             before, self._before = self._before, None
-            for entries in before():
+            for entries in before(self._batch[0]):
                 self.recent.add(entries)
             self.keep_batch(*self._batch)
 
@@ -142,18 +148,22 @@ class Evidence:
             self.find(finding, judge, values, number)
         self._later.clear()
         self.recent.add(kept[done:] if done else kept)
+        self._batch = self._batch[0] + len(self._batch[1]), []
 
     def find(self, finding: Finding, judge: LawJudge, values: list[Any], number: int) -> None:
         """Give a finding what led to it, of all events before that of this number."""
         self._catch_up()
         if self._messages and judge.law.language == "view":
+            from lawful.laws.grammar.machine import group_key  # which only views need
+
             event = finding.event or finding.doomed_event or {}
-            group = event.get("groupId") if finding.rejection is None else finding.rejection.group
+            group = group_key(event) if finding.rejection is None else finding.rejection.group
             finding.messages = self.recent.messages(judge.monitor, group, number)
         if self._history:
             finding.history = self.recent.about(judge.monitor, values, number)
-            if len(finding.history) < self._history and self.recent.forgot:
-                finding.history_note = "events of objects not used for long were forgotten"
+            if len(finding.history) < self._history:
+                forgot = "events of objects not used for long were forgotten" if self.recent.forgot else None
+                finding.history_note = self.missing or forgot
 
 
 class RecentEvents:
@@ -254,7 +264,7 @@ class RecentEvents:
         relevant = self._relevant(monitor, values, before)
         if not relevant:
             found = [Numbered(*each) for each in self._last if _is_relevant(monitor, each, (), before)]
-            return tuple(self._cut(found))
+            return tuple(found[-self.shown :])
         direct = self._cut(relevant)
         others = met(monitor, values, direct)
         related = self._cut(self._relevant(monitor, others, before)) if others else ()
@@ -262,11 +272,12 @@ class RecentEvents:
 
     def messages(self, monitor: Monitor, group: Any, before: int) -> tuple[Numbered, ...]:
         """The last messages of a group before this event."""
+        from lawful.laws.grammar.machine import group_key
+
         _open(self._last)
         found = {each[0]: Numbered(*each) for each in (*self._of(group), *self._last)}
-        values = () if group is None else (group,)
-        ordered = [found[number] for number in sorted(found)]
-        return tuple([each for each in ordered if _is_relevant(monitor, each, values, before)][-self.most :])
+        ordered = [found[number] for number in sorted(found) if group_key(found[number].event) == group]
+        return tuple([each for each in ordered if _is_relevant(monitor, each, (), before)][-self.most :])
 
     def origin(
         self, monitor: Monitor, values: Sequence[Any], before: int, recent: Mapping[Hashable, Sequence[Numbered]]
@@ -345,5 +356,5 @@ def _all_ids(event: Event) -> Iterator[int | str]:
     kind = event.get("event")
     if not isinstance(kind, str) or kind not in EVENT_KINDS:  # one of the program's own, with fields of its own
         for key, value in event.items():
-            if key.endswith("Id") and isinstance(value, int) and not isinstance(value, bool):
+            if key not in _NO_OBJECTS and isinstance(value, int | str) and not isinstance(value, bool):
                 yield value

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Passport:
+class JoinToken:
     """A child process joins the run when it unpickles this."""
 
     settings: Settings
@@ -32,7 +32,7 @@ class Passport:
         """
         settings = self.settings
         refers = settings.judge or settings.refers
-        path = os.path.join(self.folder, "passport")
+        path = os.path.join(self.folder, "join_token")
         with open(path, "wb") as file:
             file.write(pickle.dumps(replace(self, settings=replace(settings, judge=False, refers=refers))))
         return path

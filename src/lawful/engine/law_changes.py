@@ -25,9 +25,9 @@ def change_laws(session: Session, add: Sequence[Law] = (), remove: str | None = 
     live, scope = session.live, session.settings.scope
     emitting.detach(session.tracer)
     began = clock.monotonic()
-    for text in session.lookout.warnings:
+    for text in session.setup.warnings:
         live.warn(text)
-    session.look_anew((*(law for law in session.laws if law.name != remove), *add))
+    session.trace_for((*(law for law in session.laws if law.name != remove), *add))
     if remove is not None:
         live.remove(remove)
     live.add(add)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _NOTED = 16  # events, of one law
-_REHEARSALS = 3
+_MOST_PREPARATIONS = 3
 
 
 class LawQueue:
@@ -38,8 +38,11 @@ class LawQueue:
         return taken
 
 
-Broken = Callable[["LawJudge", Event, int], None]
-"""Called with an event that broke a law, and its number, while the law still is as it was before the event."""
+Broken = Callable[["LawJudge", Event, int], bool]
+"""Called with an event that broke a law, and its number, while the law still is as it was before the event.
+
+Says whether that is a finding: it may be suppressed.
+"""
 
 
 class LawJudge:
@@ -78,7 +81,7 @@ class LawJudge:
         self.paused = False
         self.first_events: list[Event] = []  # in a child: the first that it was given there, for the next child's sake
         self.notes = 0  # how many of these are still to be noted
-        self.rehearsed = 0  # how often that was made use of
+        self.prepared_for = 0  # how often that was made use of
 
     def offender(self, event: Event | None) -> int | str | None:
         """The object that has just broken it."""
@@ -110,15 +113,15 @@ class LawJudge:
     def after_fork_in_child(self) -> None:
         """Note what would be of use to other children, unless it was to this one."""
         self.first_events = []
-        self.notes = _NOTED if self.rehearsed < _REHEARSALS and self.monitor.prepares_late else 0
+        self.notes = _NOTED if self.prepared_for < _MOST_PREPARATIONS and self.monitor.prepares_late else 0
 
-    def rehearse(self, events: list[Event]) -> None:
+    def prepare_for(self, events: list[Event]) -> None:
         """Do once, in front of a fork, what would be done in each child: read the law, and see what such events do.
 
         That changes nothing but what is known of the law's text.
         """
-        if self.rehearsed < _REHEARSALS and self.monitor.prepares_late:
-            self.rehearsed += 1
+        if self.prepared_for < _MOST_PREPARATIONS and self.monitor.prepares_late:
+            self.prepared_for += 1
             self.monitor.prepare()
             stand_in = self.law.monitor()
             stand_in.feed(events)
@@ -158,7 +161,7 @@ class LawJudge:
     def _reject(self, event: Event, place: int, broken: Broken) -> bool:
         """An event broke the law; is there nothing more to judge in this batch?"""
         monitor = self.monitor
-        broken(self, event, place)
+        found = broken(self, event, place)
         if self._first is None and monitor.doomed_at is None:
             self._first = monitor.outcome()
         if not monitor.forgive():
@@ -166,7 +169,7 @@ class LawJudge:
             self.over = not self._whole_trace or self._first_only or monitor.rejected_at is not None
             return True
         while monitor.again():
-            broken(self, event, place)
+            found = broken(self, event, place) or found
             monitor.forgive()
-        self.over = self._first_only
+        self.over = self._first_only and found
         return self.over

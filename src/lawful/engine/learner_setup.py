@@ -1,4 +1,4 @@
-"""What a learner is told before it begins, by options and configuration and by earlier runs, and what is kept of it."""
+"""Sets a learner up from options, configuration and earlier runs, and keeps its counts for later ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USUAL = "all"
 """What `--without-template` calls all templates that are there without being asked for."""
 
 EVERYTHING = "*"
-"""What is learned from if nobody says: the calls that own code makes to all that is not own code."""
+"""The default scope of learning: calls from own code to code that is not own."""
 
 
 def parameters(asked: LearnConfig, **more: Any) -> Parameters:
@@ -67,7 +67,7 @@ class LearningHistory:
     def __init__(self, path: str, function: FunctionOf) -> None:
         """Whatever is wrong with the file comes out here, before the program begins.
 
-        `function` says in which function a line is: what was told is known by that.
+        `function` returns the function of a line: it identifies an anomaly across runs.
         """
         from lawful.learning.store import Store  # SQLite is for those who use it
 
@@ -76,7 +76,7 @@ class LearningHistory:
         self._function = function
 
     def recall(self, learner: Learner) -> None:
-        """Tell the learner what earlier runs have counted, and told."""
+        """Give the learner what earlier runs have counted and reported."""
         from lawful.learning.store import Store
 
         with Store(self._path) as store:
@@ -87,7 +87,7 @@ class LearningHistory:
             learner.remember_histories(histories)
 
     def keep(self, learner: Learner) -> None:
-        """Add what this run has counted, and tells."""
+        """Add what this run has counted and reported."""
         from lawful.learning.store import Run, Store, new_run_id
 
         told = learner.parameters

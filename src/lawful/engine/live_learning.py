@@ -36,7 +36,7 @@ class LiveLearner:
     """A learner of one process under watch.
 
     If the tracer and the window are both of the C core, the program only appends to a buffer: a thread of the window's
-    own takes it from there, without the interpreter's lock, and a thread of ours serves the ticks. Otherwise the
+    own takes it from there, without the interpreter's lock, and a thread of Lawful serves the ticks. Otherwise the
     learner is fed with events, as they are delivered.
     """
 
@@ -44,9 +44,9 @@ class LiveLearner:
         self.learner = Learner(parameters)
         self.fault: BaseException | None = None
         self.on_progress: Callable[[], None] | None = None
-        """Is called from a thread of ours now and then, if there are new events and they do not come through `feed`."""
+        """Called from a thread of Lawful now and then, if there are new events that do not come through `feed`."""
         self.on_news: Callable[[], None] | None = None
-        """Is called when an event comes from a place from which none has come yet."""
+        """Called when an event comes from a new place."""
         self._parameters = parameters
         self._tracer: Any = None  # if it writes into the window itself
         self._stream: Any = None  # the window it writes into
@@ -57,7 +57,7 @@ class LiveLearner:
         self._state = RLock()  # of these
         self._ticking = RLock()
         self._due = False
-        self._told = 0  # events, when progress was last told
+        self._told = 0  # events, when progress was last reported
 
     # -- lawful.sources.python.tracer_protocol.LearnerFeed ------------------------------------------------------
 
@@ -129,7 +129,7 @@ class LiveLearner:
 
     def _sleep(self) -> None:
         """Begin when there is work."""
-        # It is the program's thread that finds out. No code of ours runs there, since its signal handlers would run
+        # It is the program's thread that finds out. No code of Lawful runs there, since its signal handlers would run
         # in the midst of it.
         self._waking = True
         self._stream.wake = partial(start_new_thread, self._wake, ())
@@ -226,7 +226,7 @@ class LiveLearner:
     # -- several processes ------------------------------------------------------------------------
 
     def before_fork(self) -> None:
-        """There is no thread of ours, and none in the middle of something, while the process forks."""
+        """Stop the threads and take the locks, so that the process can fork."""
         if self.direct:
             self._rest()
         self.learner.hold_lock()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Attendant(Protocol):
+class ObserverHook(Protocol):
     """Somebody who looks on while the program runs: the dashboard. Called on a thread of ours; it must never wait."""
 
     def beat(self) -> None:

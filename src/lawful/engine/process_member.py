@@ -19,7 +19,7 @@ from lawful.sources.python.run_folder import RunFolder, merge_traces
 if TYPE_CHECKING:
     from lawful.engine.live_learning import LiveLearner
     from lawful.engine.run import LawRun
-    from lawful.engine.tracer_setup import Lookout
+    from lawful.engine.tracer_setup import TracerSetup
     from lawful.sources.python.flusher import Flusher
     from lawful.sources.python.tracer_protocol import Event
 
@@ -36,16 +36,16 @@ _SHARE = 20
 _CALM = 0.02  # seconds: a process that was at rest and is not, is not soon so again
 
 
-class Membership:
+class ProcessMember:
     """Number 0 is the first process, which gathers what the others hand in."""
 
     def __init__(
-        self, live: LawRun, learner: LiveLearner | None, lookout: Lookout, flusher: Flusher, *, at_once: bool
+        self, live: LawRun, learner: LiveLearner | None, setup: TracerSetup, flusher: Flusher, *, at_once: bool
     ) -> None:
         """`at_once`: each event is handed in by itself, without waiting for others."""
         self._live = live
         self._learner = learner
-        self.lookout = lookout
+        self.setup = setup
         self._flusher = flusher
         self._at_once = at_once
         self.on_exit: Callable[[int], None] | None = None
@@ -92,7 +92,7 @@ class Membership:
 
     def before_fork(self) -> None:
         """All that happened is told, and nobody hands in anything while the process forks."""
-        self.lookout.tracer.flush()
+        self.setup.tracer.flush()
         if self.folder is not None:
             self._learn_from_children(self.folder)
         self.handing.acquire()
@@ -103,7 +103,7 @@ class Membership:
             report = _read(folder.file(number, _FINDINGS))
             if report is not None:  # some leave nothing, and others are still to come
                 self._looked_at = number
-                self._live.rehearse(report.get(_FIRSTS, {}))
+                self._live.law_set.prepare_for(report.get(_FIRSTS, {}))
 
     def after_fork_in_parent(self) -> None:
         self.handing.release()
@@ -122,11 +122,11 @@ class Membership:
         except OSError:
             return False
         self._born = clock.monotonic()
-        self.lookout.after_fork(self.number)
+        self.setup.after_fork(self.number)
         if self._learner is not None:
             self._learner.on_progress = self.progress
-            self._learner.on_news = self.stir
-        self.lookout.hurry()  # the first event is told
+            self._learner.on_news = self.mark_busy
+        self.setup.deliver_next_at_once()  # the first event is told
         return True
 
     @property
@@ -141,7 +141,7 @@ class Membership:
         """Leave what was found so far where the first process finds it."""
         assert self.folder is not None
         with self.handing, suppress(OSError):
-            report = self._live.snapshot() | {_FIRSTS: self._live.firsts()}
+            report = self._live.snapshot() | {_FIRSTS: self._live.law_set.first_events()}
             if over and self._learner is not None:
                 report[_LEARNED] = self._learner.learner.snapshot()
             self._put(_FINDINGS, report)
@@ -203,7 +203,7 @@ class Membership:
                 return
             reached = 0 if self._learner is None else self._learner.reached
             if reached != self._handed:
-                self.stir()
+                self.mark_busy()
                 self._tell()
             elif self.busy and self._before == (self._taken, reached):  # nothing has happened for a while
                 self._settle()
@@ -219,9 +219,9 @@ class Membership:
         if self.busy:
             self.busy = False
             self.folder.mark_idle(self.number)
-        self.lookout.hurry()  # the next event ends it
+        self.setup.deliver_next_at_once()  # the next event ends it
 
-    def stir(self) -> None:
+    def mark_busy(self) -> None:
         """There is something new to hand in, or will be soon."""
         if not self.number or self.folder is None or self.over:
             return
@@ -231,14 +231,14 @@ class Membership:
         if not self._forking:
             self._flusher.start()
         if not self._at_once:
-            self.lookout.take_time()
+            self.setup.deliver_in_batches()
             if not self.busy:
                 self.busy = True
                 self.folder.mark_busy(self.number)
 
     # -- ends -------------------------------------------------------------------------------------
 
-    def heed(self, name: str, event: Event) -> None:
+    def on_process_event(self, name: str, event: Event) -> None:
         """This process ends, ends another one, or becomes another program."""
         if event["event"] != "func_pre":
             return
@@ -259,7 +259,7 @@ class Membership:
             self._tell(always=True)
             self._gone = True
             self.folder.leave(self.number)
-            self.lookout.hurry()  # the next event, if there is one, is told
+            self.setup.deliver_next_at_once()  # the next event, if there is one, is told
         elif self.on_exec is not None:
             self.on_exec()
 

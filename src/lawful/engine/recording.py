@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lawful import core
 from lawful.engine.descriptors import opener
+from lawful.engine.findings import Event
 from lawful.errors import TraceError
+from lawful.events.event_kinds import to_dict
 
 if TYPE_CHECKING:
     from lawful.engine.run import LawRun
-    from lawful.engine.tracer_setup import Lookout
+    from lawful.engine.tracer_setup import TracerSetup
     from lawful.events.writer import TraceWriter
     from lawful.sources.python.tracer_protocol import Tracer
 
@@ -31,11 +34,11 @@ class Recording:
         """Is there a tracer for the trace alone?"""
         return self._tracer is not None
 
-    def begin(self, path: str, live: LawRun, lookout: Lookout, *, apart: bool) -> None:
+    def begin(self, path: str, live: LawRun, setup: TracerSetup, *, apart: bool) -> None:
         """Write from now on. `apart`: what is seen never becomes events, and another tracer must tell of it."""
         self.writer = trace_writer(path)
         if apart:
-            self._tracer = lookout.recorder(self.writer.write_many)
+            self._tracer = setup.recorder(self.writer.write_many)
             self._tracer.start()
         else:
             live.record(self.writer)
@@ -76,3 +79,11 @@ def trace_writer(path: str, *, atomic: bool = False) -> TraceWriter:
     from lawful.events.writer import TraceWriter
 
     return TraceWriter(path, atomic=atomic, opener=opener)
+
+
+def write_batch(writer: TraceWriter, batch: list[Event]) -> None:
+    """Write events as they come from a tracer: of some no dict was made."""
+    if core.native is None or writer.format != "jsonl":
+        writer.write_many([to_dict(event) for event in batch])
+    else:
+        writer.write_lines(core.native.json_lines(batch, writer.lines), len(batch))

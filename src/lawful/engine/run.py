@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from lawful import core
-from lawful.engine.dispatch import Router, SeenBy
 from lawful.engine.evidence import Evidence
 from lawful.engine.finding_log import FindingLog
 from lawful.engine.findings import Event, Finding, is_message
 from lawful.engine.inline_messages import InlineMessages, Steps
 from lawful.engine.internal_errors import in_words, is_programs
+from lawful.engine.judging_lock import JudgingLock
 from lawful.engine.law_judge import LawJudge
+from lawful.engine.law_set import LawSet
+from lawful.engine.recording import write_batch
 from lawful.engine.violation_response import Offence, ViolationResponse
 from lawful.engine.violations import OnViolation
 from lawful.errors import TraceError
-from lawful.events.event_kinds import to_dict
 from lawful.laws.protocol import Law, Verdict
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from lawful.events.writer import TraceWriter
 
 _MOST_PENDING = 10_000  # instances that were left open at the end, of one law
-_UNSEEN = re.compile(r"invariant-(\w+)-unseen:")
 
 
 class LawRun:
@@ -63,11 +60,8 @@ class LawRun:
         first to its last, and laws judge it as `Law.check` does. With `first_only`, a law is over after one violation.
         """
         self.tracking = tracking
-        self._options = {"whole_trace": whole_trace, "first_only": first_only}
         self._whole_trace = whole_trace
-        self.laws = [LawJudge(part, tracking, whole=law, **self._options) for law in laws for part in law.parts]
-        if tracking is not None:
-            tracking.look_after(self.laws)
+        self.law_set = LawSet(laws, tracking, whole_trace=whole_trace, first_only=first_only)
         self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
         self.processes = 1  # that are in this report
         self.seconds: float | None = None  # that the program ran under watch; whoever runs it says so here
@@ -87,17 +81,18 @@ class LawRun:
         self._events = 0
         self._threads = 0
         self._number = 0  # of the last event; a forked child counts on
-        self._seen: SeenBy = {}
-        self._router = self._new_router()
+        self._laws_changed()
         self._offence: Offence | None = None  # the last violation in the batch
-        self._lock = allocate_lock()
-        self._judging: int | None = None  # the thread that has the lock
-        self._forking = False
+        self._lock = JudgingLock(self._inline, lambda: self._take_inline(), self._may_open)
         self._late: list[Event] = []  # of a signal handler that ran in the middle of the judging
         self._find_lost(self.laws)
-        self._reopen()
+        self._lock.reopen()
 
     # -- what is known ----------------------------------------------------------------------------
+
+    @property
+    def laws(self) -> list[LawJudge]:
+        return self.law_set.judges
 
     @property
     def findings(self) -> list[Finding]:
@@ -129,23 +124,8 @@ class LawRun:
     @property
     def warnings(self) -> list[str]:
         """What went wrong without stopping anything."""
-        own = [
-            f"{each.law.name}: {text}"
-            for each in self.laws
-            for text in each.monitor.warnings()
-            if not ((unseen := _UNSEEN.match(text)) and self._seen_elsewhere(each, unseen[1]))
-        ]
+        own = self.law_set.warnings(elsewhere=self.processes > 1)
         return list(dict.fromkeys([*own, *self._warnings]))
-
-    def _seen_elsewhere(self, judge: LawJudge, what: str) -> bool:
-        """May what a law has not seen here have been seen in another process, or in an earlier run that was enough?
-
-        Of the objects that were followed nothing may have come but that they were born.
-        """
-        if self.processes > 1:
-            return True
-        kind = None if self.tracking is None else self.tracking.confidence.groups.get(judge.kind)
-        return kind is not None and bool(kind.before or (kind.taken and what == "class"))
 
     def warn(self, message: str) -> None:
         """Note something that the report should say, once."""
@@ -157,7 +137,7 @@ class LawRun:
         """Judge the next events."""
         if self.fault is not None or self.ended:
             return
-        if self._judging == get_ident():
+        if self._lock.mine:
             self._late += batch
             return
         try:
@@ -181,15 +161,9 @@ class LawRun:
     @contextmanager
     def _reporting(self) -> Iterator[None]:
         """Judge while no other thread does, and then report the findings that are new."""
-        with self._lock:
-            self._judging = get_ident()
+        with self._lock.judge():
             known = len(self.log)
-            try:
-                self._close()
-                yield
-            finally:
-                self._judging = None
-                self._reopen()
+            yield
             new = self.findings[known:] if len(self.log) > known else []
         if self._on_finding is not None:
             for finding in new:
@@ -198,7 +172,7 @@ class LawRun:
     def _judge(self, batch: list[Event]) -> Offence | None:
         """Judge a batch; the last violation in it."""
         self._write(batch)
-        router, first = self._router, self._number + 1
+        router, first = self.law_set.router, self._number + 1
         if self._whole_trace:
             self.evidence.keep_batch(first, batch)
         thread = router.dispatch(batch, first, [] if self._whole_trace else self.evidence.kept)
@@ -224,26 +198,24 @@ class LawRun:
     def _write(self, batch: list[Event]) -> None:
         if self._writer is not None:
             try:
-                if core.native is None or self._writer.format != "jsonl":
-                    self._writer.write_many([to_dict(event) for event in batch])
-                else:
-                    self._writer.write_lines(core.native.json_lines(batch, self._writer.lines), len(batch))
+                write_batch(self._writer, batch)
             except (TraceError, OSError) as error:
                 self._writer = None
                 message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
                 self.faults.append(f"the trace is not complete: {message}")
 
-    def _broken(self, judge: LawJudge, event: Event | None, number: int) -> None:
-        """A law was broken by an event, and still is as it was before it."""
+    def _broken(self, judge: LawJudge, event: Event | None, number: int) -> bool:
+        """A law was broken by an event, and still is as it was before it. Is that a finding?"""
         made: Event | None = None
         if self.tracking is not None and judge.subjects is not None:
             life = self.tracking.violated(judge, judge.offender(event))
             if self.on_violation == "count":
-                return
+                return False
             made = None if life is None or is_message(life.birth) else life.birth
         finding = self.log.violation(judge, event, number, made)
         if finding is not None and event is not None:
             self._offence = finding, event
+        return finding is not None
 
     def _find_lost(self, laws: Iterable[LawJudge]) -> None:
         """Some laws are lost before the first event."""
@@ -268,7 +240,7 @@ class LawRun:
 
         That is for laws that wait for something. It is called on a thread of ours, where there is nothing to raise.
         """
-        if self.fault is not None or self.ended or not self._router.routes["tick", None]:
+        if self.fault is not None or self.ended or not self.law_set.router.routes["tick", None]:
             return
         try:
             with self._reporting():
@@ -294,13 +266,11 @@ class LawRun:
 
     def inline_steps(self, headers: Sequence[Event]) -> tuple[Steps | None, int]:
         """The steps of laws for messages whose events begin like this: see `InlineMessages.steps`."""
-        return self._inline.steps(headers, self._router.routes)
+        return self._inline.steps(headers, self.law_set.router.routes)
 
     def settle(self) -> None:
         """Keep the messages that were judged without events with the others, so that few of them wait."""
-        if self._inline.count and self._judging != get_ident():
-            with self._lock:
-                self._take_inline()
+        self._lock.settle()
 
     def _take_inline(self) -> None:
         count, seconds = self._inline.take(self._number + 1)
@@ -308,54 +278,42 @@ class LawRun:
         self._number += count
         self.judging += seconds
 
-    def _close(self) -> None:
-        """From now on, messages wait for us. What was judged before has come before."""
-        self._inline.close()
-        self._take_inline()
-
-    def _reopen(self) -> None:
+    def _may_open(self) -> bool:
+        """May messages be judged without events while nobody judges?"""
         wanted = self._writer is not None or bool(self._late)  # by others, or not in its turn
         over = self.ended or self.fault is not None or self._response.stopping is not None
-        self._inline.reopen(not wanted and not over)
+        return not wanted and not over
 
     # -- laws that come and go --------------------------------------------------------------------
 
     def add(self, laws: Sequence[Law]) -> None:
         """Judge by these laws, too. They begin with the next event."""
         with self._changing():
-            added = [LawJudge(part, self.tracking, whole=law, **self._options) for law in laws for part in law.parts]
-            self.laws += added
-            self._find_lost(added)
+            self._find_lost(self.law_set.add(laws))
 
     def remove(self, name: str) -> None:
         """Judge by the law of this name no more. What it has found stays."""
         with self._changing():
-            self.laws = [each for each in self.laws if each.law.name != name]
+            self.law_set.remove(name)
 
     def pause(self, name: str, paused: bool) -> None:
         """Let a law rest; or wake it. Then it begins anew, since it does not know what it has missed."""
         with self._changing():
-            for at, each in enumerate(self.laws):
-                if each.law.name == name and each.paused != paused:
-                    if not paused:
-                        each = self.laws[at] = LawJudge(each.law, self.tracking, whole=each.whole, **self._options)
-                    each.paused = paused
+            self.law_set.pause(name, paused)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        with self._lock:
-            self._close()
+        with self._lock.change():
             try:
                 yield
-                self._router = self._new_router()
+                self.law_set.route()
+                self._laws_changed()
             finally:
                 self._inline.laws_changed()
-                self._reopen()
 
-    def _new_router(self) -> Router:
+    def _laws_changed(self) -> None:
         # A law that tells at once which object has broken it has nothing to say of one that is gone.
         self.evidence.recent.keeps_gone = not all(each.monitor.names_offender for each in self.laws)
-        return Router(self.laws, self.tracking, self._seen, whole_trace=self._whole_trace)
 
     def record(self, writer: TraceWriter | None) -> TraceWriter | None:
         """Write events there from now on, or nowhere; where they went until now."""
@@ -382,7 +340,7 @@ class LawRun:
         except Exception as error:
             self.fail(error)
         self.ended = True
-        self._reopen()
+        self._lock.reopen()
 
     def _judge_end(self, judge: LawJudge) -> None:
         monitor = judge.monitor
@@ -414,34 +372,16 @@ class LawRun:
 
     # -- several processes ------------------------------------------------------------------------
 
-    def firsts(self) -> dict[str, list[Event]]:
-        """The first events that laws were given in this process, a child."""
-        return {each.law.name: each.first_events for each in self.laws if each.first_events}
-
-    def rehearse(self, firsts: Mapping[str, list[Event]]) -> None:
-        """Prepare for what a child has done: those that are forked from now on have it from here."""
-        for each in self.laws:
-            if each.law.name in firsts:
-                with suppress(Exception):  # who does it in earnest will see it
-                    each.rehearse(firsts[each.law.name])
-
     def before_fork(self) -> None:
         """No other thread is judging while the process forks."""
-        self._forking = self._judging != get_ident()
-        if self._forking:
-            self._lock.acquire()
-            self._close()  # until the next event, which brings the clock back
+        self._lock.before_fork()
 
     def after_fork_in_parent(self) -> None:
-        if self._forking:
-            self._lock.release()
+        self._lock.after_fork_in_parent()
 
     def after_fork_in_child(self, *, writer: TraceWriter | None = None) -> None:
         """Go on in a child, where its laws are, with nothing found or counted yet; the trace goes elsewhere."""
-        if self._forking:
-            self._lock = allocate_lock()
-        self._inline.barred = True
-        self._reopen()
+        self._lock.after_fork_in_child()
         self._events = self._threads = self.dropped = 0
         self.processes = 1
         self.log.clear()
@@ -469,8 +409,7 @@ class LawRun:
 
     def merge(self, other: Mapping[str, Any]) -> None:
         """Add what another process has found: its `snapshot`. Threads of other processes are other threads."""
-        with self._lock:
-            self._take_inline()
+        with self._lock.change():
             self._events += other["events"]
             self._threads = self.threads + other["threads"]
             self.processes += other["processes"]

@@ -1,4 +1,4 @@
-"""Lives of objects in a stream of events: which of them are followed, how they end, and what laws see of them."""
+"""Sampled objects in a stream of events: which are followed, how their lives end, and which events laws see."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SampleTracking:
     """
 
     def __init__(self, laws: Sequence[Law], demand: Demand, confidence: Confidence | None = None) -> None:
-        """`confidence`: what was counted in other streams so far, to go on with."""
+        """`confidence`: the counts of earlier streams, to continue with."""
         parts = [part for law in laws for part in law.parts]
         classes: dict[str, list[str]] = {}
         for part in parts:
@@ -240,7 +240,7 @@ class SampleTracking:
         return len(self._clean.get(live.law.name, ()))
 
     def end(self) -> None:
-        """The stream is over. What was broken in lives that go on counts all the same."""
+        """The stream is over. Violations of objects that are still alive count, too."""
         for name, followed in self._followed.items():
             kind = self.confidence.groups[name]
             for target, sample in list(followed.items()):

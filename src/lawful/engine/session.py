@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from lawful.engine.process_member import Membership
+from lawful.engine.process_member import ProcessMember
 from lawful.engine.recording import Recording
 from lawful.engine.run import LawRun
 from lawful.engine.suppressions import Suppressions
-from lawful.engine.tracer_setup import Lookout
+from lawful.engine.tracer_setup import TracerSetup
 from lawful.engine.watch_settings import Settings
 from lawful.pristine_os import clock
 from lawful.sources.python import children, emitting, tracer_choice
@@ -22,11 +22,11 @@ from lawful.sources.python.run_folder import RunFolder
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
     from lawful.engine.findings import Finding
-    from lawful.engine.join_token import Passport
+    from lawful.engine.join_token import JoinToken
     from lawful.engine.live_learning import LiveLearner
-    from lawful.engine.observer_hook import Attendant
+    from lawful.engine.observer_hook import ObserverHook
     from lawful.engine.remote_judge import RemoteJudge, RemoteJudgeServer
-    from lawful.engine.stop_all import Halting
+    from lawful.engine.stop_all import StopAll
     from lawful.engine.tracer_sampling import TracerSampler
     from lawful.laws.protocol import Law
     from lawful.learning.parameters import Parameters
@@ -57,7 +57,7 @@ class Session:
         self.learner = _learner(settings.learn)
         self.sampler = _sampler(settings.demand, self.laws)
         self.core = tracer_choice.choose(settings.core or "")
-        self.lookout = self._look_out()
+        self.setup = self._new_setup()
         self._suppressions = Suppressions(settings.ignore, settings.scope.project, in_tests=settings.tests)
         self.live = LawRun(
             self.laws if settings.judge else (),
@@ -71,16 +71,16 @@ class Session:
         )
         self._enable_inline()
         self._retired: list[Tracer] = []  # threads may still be in the middle of what these do
-        self.attendant: Attendant | None = None
+        self.observer_hook: ObserverHook | None = None
         periods = [every for law in self.laws if (every := law.every) is not None]
         self._ticks = bool(periods) and settings.judge
         self._flusher = Flusher(self._beat, min([INTERVAL, *periods]) if self._ticks else INTERVAL)
-        self._membership = Membership(self.live, self.learner, self.lookout, self._flusher, at_once=settings.at_once)
-        self._membership.on_exit, self._membership.on_exec = self._leave_at_once, on_exec
+        self._member = ProcessMember(self.live, self.learner, self.setup, self._flusher, at_once=settings.at_once)
+        self._member.on_exit, self._member.on_exec = self._leave_at_once, on_exec
         self._on_exit = on_exit
         self._client = self._asker() if settings.refers and settings.at_once else None
         self._server: RemoteJudgeServer | None = None
-        self._halting = self._stopper() if settings.on_violation == "stop" else None
+        self._stop_all = self._stopper() if settings.on_violation == "stop" else None
         self._forked = False
         self._began = 0.0
         self._started = 0.0  # when the tracer's clock had begun
@@ -92,32 +92,32 @@ class Session:
     @property
     def tracer(self) -> Tracer:
         """The one that looks now."""
-        return self.lookout.tracer
+        return self.setup.tracer
 
-    def _look_out(self) -> Lookout:
-        return Lookout(
+    def _new_setup(self) -> TracerSetup:
+        return TracerSetup(
             self.settings,
             self.laws,
             self.core,
             self._deliver,
             learner=self.learner,
             sampler=self.sampler,
-            passport=lambda: self._passport().to_file(),
+            join_token=lambda: self._join_token().to_file(),
             serve=self._serve,
         )
 
     def _enable_inline(self) -> None:
         """Let messages be judged without events, if nobody else wants these: no learner, and no other process."""
-        settings, messages = self.settings, self.lookout.messages
+        settings, messages = self.settings, self.setup.messages
         if messages is not None and settings.judge and not settings.refers and self.learner is None:
             messages.enable_inline(self.live)
 
-    def _be_brief(self) -> None:
+    def _use_lazy_events(self) -> None:
         """Let no dicts be made of events if nobody wants to see these but laws that can do without, or the trace."""
         others = self.learner is not None or self._client is not None or self.settings.at_once or bool(self._late)
         briefly = not self.live.laws or any(each.queue.takes_lazy_events for each in self.live.laws)
         if briefly and not others:
-            self.lookout.be_brief()
+            self.setup.use_lazy_events()
 
     # -- begin and end ----------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Session:
             self.learner.start(self.tracer)
         if self.sampler is not None:
             self.sampler.begin()
-        self._be_brief()
+        self._use_lazy_events()
         self.tracer.start()
         self._started = clock.monotonic()
         children.add_listener(self)
@@ -144,7 +144,7 @@ class Session:
         """
         if self.finished:
             return
-        self.finished = self._membership.over = True
+        self.finished = self._member.over = True
         self.live.seconds = clock.monotonic() - self._began if self._began else None
         for step in (
             self._watch_no_more,
@@ -172,7 +172,7 @@ class Session:
     def _watch_no_more(self) -> None:
         if self._server is not None:
             self._server.stop(wait=self._deliverer != get_ident())
-        self.lookout.tell_rest()
+        self.setup.emit_rest()
         atexit.unregister(self.leave)
         emitting.detach(self.tracer)
         if self.sampler is not None:
@@ -187,12 +187,12 @@ class Session:
 
     def _learn_rest(self) -> None:
         if self.learner is not None:
-            with self._membership.handing:
+            with self._member.handing:
                 self.learner.finish()
 
     def _judge_rest(self) -> None:
         live = self.live
-        for text in (*self.lookout.warnings, *self._suppressions.warnings(law.name for law in self.laws)):
+        for text in (*self.setup.warnings, *self._suppressions.warnings(law.name for law in self.laws)):
             live.warn(text)
         for tracer in (*self._retired, self.tracer):
             live.dropped += tracer.dropped
@@ -208,29 +208,29 @@ class Session:
         self.recording.close(self.live)
 
     def _hand_over(self) -> None:
-        if self._membership.number:
-            self._membership.hand_in(over=True)
+        if self._member.number:
+            self._member.hand_in(over=True)
             return
-        self._membership.gather(self.settings.trace)
+        self._member.gather(self.settings.trace)
         if self.learner is not None:
             self.live.learned(self.learner)
 
     def _take_leave(self) -> None:
-        if self.attendant is not None:
-            self.attendant.end()
+        if self.observer_hook is not None:
+            self.observer_hook.end()
 
     # -- steered while the program runs -----------------------------------------------------------
 
-    def look_anew(self, laws: Sequence[Law]) -> None:
+    def trace_for(self, laws: Sequence[Law]) -> None:
         """See what these laws can match, from the moment that the new tracer is started."""
-        old, self.laws = self.lookout, tuple(laws)
-        new = self._look_out()
+        old, self.laws = self.setup, tuple(laws)
+        new = self._new_setup()
         new.tracer.take_over(old.tracer)
         old.tracer.stop()  # what it had gathered is judged by the laws of before
         self._retired.append(old.tracer)
-        self.lookout = self._membership.lookout = new
+        self.setup = self._member.setup = new
         self._enable_inline()
-        self._be_brief()
+        self._use_lazy_events()
         if self.learner is not None:
             self.learner.goes_on_with(new.tracer)
 
@@ -246,7 +246,7 @@ class Session:
             self.recording.end(self.live)
         elif not self.recording.on:
             apart = self.learner is not None and self.learner.direct
-            self.recording.begin(path, self.live, self.lookout, apart=apart)
+            self.recording.begin(path, self.live, self.setup, apart=apart)
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -259,12 +259,12 @@ class Session:
             self.live.tick(now - self._started + self._late)
         if self.sampler is not None:
             self.sampler.beat()
-        self._membership.progress()
-        if self._halting is not None:
-            self._halting.heed()
+        self._member.progress()
+        if self._stop_all is not None:
+            self._stop_all.check_stop()
         self.recording.flush()
-        if self.attendant is not None:
-            self.attendant.beat()
+        if self.observer_hook is not None:
+            self.observer_hook.beat()
 
     def _deliver(self, batch: list[Event]) -> None:
         self._deliverer = get_ident()
@@ -276,10 +276,10 @@ class Session:
             self.live.judging += clock.perf_counter() - began
 
     def _take(self, batch: list[Event]) -> None:
-        whole = len(batch) >= min(self.settings.buffer, self.lookout.gathered)
-        batch, ours = self.lookout.watching.split(batch)
-        woken = not self._membership.busy
-        self._membership.stir()
+        whole = len(batch) >= min(self.settings.buffer, self.setup.gathered)
+        batch, ours = self.setup.watching.split(batch)
+        woken = not self._member.busy
+        self._member.mark_busy()
         if self._late:
             for event in batch:
                 event["time"] += self._late
@@ -289,22 +289,22 @@ class Session:
                 self.learner.feed(batch)
         if self._restart:
             self._go_on()
-        self._membership.took({name for name, _ in ours}, some=bool(batch), whole=whole, woken=woken)
+        self._member.took({name for name, _ in ours}, some=bool(batch), whole=whole, woken=woken)
         for name, event in ours:
-            self._membership.heed(name, event)
+            self._member.on_process_event(name, event)
 
     def _judge(self, batch: list[Event]) -> None:
         try:
             self.live.deliver(batch if self._client is None else self._client.ask(batch))
         except SystemExit:
-            if self._halting is not None:
-                self._halting.call()
+            if self._stop_all is not None:
+                self._stop_all.call()
             raise
 
     def _asker(self) -> RemoteJudge:
         from lawful.engine.remote_judge import RemoteJudge  # a run without such processes must not wait for it
 
-        return RemoteJudge(self.live, lambda: self._membership.found().path)
+        return RemoteJudge(self.live, lambda: self._member.found().path)
 
     def _serve(self) -> None:
         """Judge, from now on, what processes that others start are about to send."""
@@ -313,17 +313,17 @@ class Session:
         if self._server is not None or not self.settings.judge or self.finished:
             return
         try:
-            self._server = RemoteJudgeServer(self.live, self._membership.found().path)
+            self._server = RemoteJudgeServer(self.live, self._member.found().path)
         except OSError as error:
             self.live.warn(f"messages of other processes cannot be judged before they go out: {error}")
 
-    def _stopper(self) -> Halting:
-        from lawful.engine.stop_all import Halting  # a run that is never stopped must not wait for it
+    def _stopper(self) -> StopAll:
+        from lawful.engine.stop_all import StopAll  # a run that is never stopped must not wait for it
 
-        return Halting(self._membership, self._leave_at_once)
+        return StopAll(self._member, self._leave_at_once)
 
     def _leave_at_once(self, code: int) -> None:
-        if self._membership.number:
+        if self._member.number:
             self.leave()
         elif self._on_exit is not None:
             self._on_exit(code)
@@ -331,17 +331,17 @@ class Session:
     def _go_on(self) -> None:
         """Let the clock tick again, after a fork."""
         self._restart = False
-        self.lookout.take_time()
+        self.setup.deliver_in_batches()
         self._flusher.start()
 
     # -- children.ProcessListener --------------------------------------------------------------------------
 
     def before_fork(self) -> None:
         self.tracer.suspend()
-        self._membership.pause()  # whatever comes of the rest: with a thread more, the interpreter warns of forks
-        if self._membership.prepared() and self._halting is not None:
-            self._halting.before_child()
-        self._membership.before_fork()
+        self._member.pause()  # whatever comes of the rest: with a thread more, the interpreter warns of forks
+        if self._member.prepared() and self._stop_all is not None:
+            self._stop_all.before_child()
+        self._member.before_fork()
         self.live.before_fork()
         if self.learner is not None:
             self.learner.before_fork()
@@ -350,55 +350,55 @@ class Session:
         if self.learner is not None:
             self.learner.after_fork_in_parent()
         self.live.after_fork_in_parent()
-        self._membership.after_fork_in_parent()
+        self._member.after_fork_in_parent()
         # A thread that began here would be counted when the interpreter, a moment later, warns of forks with threads.
-        self.lookout.hurry()  # the next event brings the clock back
+        self.setup.deliver_next_at_once()  # the next event brings the clock back
         self._restart = True
         self.tracer.resume()
 
     def after_fork_in_child(self) -> None:
-        self._membership.after_fork_in_child()
-        if self._halting is not None:
-            self._halting.after_fork_in_child()
+        self._member.after_fork_in_child()
+        if self._stop_all is not None:
+            self._stop_all.after_fork_in_child()
         self._flusher.forget()
         if self._server is not None:
             self._server.after_fork_in_child()
             self._server = None
         self._forked = True
-        if self.attendant is not None:
-            self.attendant.after_fork_in_child()
-            self.attendant = None
+        if self.observer_hook is not None:
+            self.observer_hook.after_fork_in_child()
+            self.observer_hook = None
         self.recording.after_fork_in_child()
         self._deliverer = None
         if self.learner is not None:
             self.learner.after_fork_in_child()
-        self._become(self._membership.folder)
+        self._become(self._member.folder)
         self.tracer.resume()
 
     def _become(self, folder: RunFolder | None) -> None:
         """Be a child process of the run."""
-        if folder is None or not self._membership.enter(folder):
+        if folder is None or not self._member.enter(folder):
             self._give_up()
             return
-        self.recording = Recording(self._membership.trace if self.settings.trace is not None else None)
+        self.recording = Recording(self._member.trace if self.settings.trace is not None else None)
         self.live.after_fork_in_child(writer=self.recording.writer)
         if self.sampler is not None:
-            self.sampler.tracking.after_fork_in_child(self._membership.number)
+            self.sampler.tracking.after_fork_in_child(self._member.number)
 
     def _give_up(self) -> None:
-        self.finished = self._membership.over = True
+        self.finished = self._member.over = True
         children.remove_listener(self)
         self.tracer.stop()
 
-    def join_token(self) -> Passport | None:
-        return self._passport() if self._membership.prepared() else None
+    def join_token(self) -> JoinToken | None:
+        return self._join_token() if self._member.prepared() else None
 
-    def _passport(self) -> Passport:
-        from lawful.engine.join_token import Passport  # a program without such children must not wait for it
+    def _join_token(self) -> JoinToken:
+        from lawful.engine.join_token import JoinToken  # a program without such children must not wait for it
 
-        if self._halting is not None:
-            self._halting.before_child()
-        return Passport(self.settings, self.laws, self._membership.found().path, self._began)
+        if self._stop_all is not None:
+            self._stop_all.before_child()
+        return JoinToken(self.settings, self.laws, self._member.found().path, self._began)
 
     def arrive(self, folder: str, began: float) -> bool:
         """Join a run that began then, in a new process; false if it is over."""
@@ -415,7 +415,7 @@ class Session:
         return True
 
     def leave(self) -> None:
-        if self._membership.number:
+        if self._member.number:
             self.finish()
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
-    from lawful.engine.process_member import Membership
+    from lawful.engine.process_member import ProcessMember
 
 CODE = 1
 """What the program ends with."""
@@ -30,12 +30,12 @@ GRACE = 10.0
 _SIGNAL = getattr(signal, "SIGURG", None)  # which nothing happens on, if there is no handler
 
 
-class Halting:
+class StopAll:
     """One process of a run that a law can stop."""
 
-    def __init__(self, membership: Membership, on_exit: Callable[[int], None]) -> None:
+    def __init__(self, member: ProcessMember, on_exit: Callable[[int], None]) -> None:
         """`on_exit` is what is to be done in the last moment, if the process must be ended."""
-        self._membership = membership
+        self._member = member
         self._on_exit = on_exit
         self._parent = False  # can it have children?
         self._ready = False
@@ -45,14 +45,14 @@ class Halting:
     def before_child(self) -> None:
         """There will be a child process. Handlers of signals can be set on the main thread only."""
         self._parent = True
-        self.heed()
+        self.check_stop()
         main = threading.current_thread() is threading.main_thread()
         if main and not self._ready and _SIGNAL is not None and signal.getsignal(_SIGNAL) is signal.SIG_DFL:
             try:
                 signal.signal(_SIGNAL, self._stop)
             except ValueError:  # we are inside the tracer, which holds signals: the next child is another chance
                 return
-            self._membership.found().listen_for_stop(os.getpid())
+            self._member.found().listen_for_stop(os.getpid())
             self._ready = True
 
     def after_fork_in_child(self) -> None:
@@ -63,16 +63,16 @@ class Halting:
 
     def call(self) -> None:
         """This process has broken a law: the others end, too, if it is not the first, whose end is theirs."""
-        membership = self._membership
-        if not membership.number or membership.folder is None:
+        member = self._member
+        if not member.number or member.folder is None:
             return
-        membership.hand_in()  # another one may end this one at once
-        for process in membership.folder.request_stop():
+        member.hand_in()  # another one may end this one at once
+        for process in member.folder.request_stop():
             if process != os.getpid() and _SIGNAL is not None:
                 with suppress(OSError):
                     os.kill(process, _SIGNAL)
 
-    def heed(self) -> None:
+    def check_stop(self) -> None:
         """See whether another process has. Ten times a second, and before there is another child."""
         if self._parent and self._begins() and self._ready and _SIGNAL is not None:
             with suppress(OSError, RuntimeError):  # the main thread may be over
@@ -80,7 +80,7 @@ class Halting:
 
     def _begins(self) -> bool:
         """Is the run to end, and was that not known?"""
-        folder = self._membership.folder
+        folder = self._member.folder
         if self._halted or folder is None or not folder.stop_requested():
             return False
         self._halted = True
@@ -96,6 +96,6 @@ class Halting:
     def _insist(self, process: int) -> None:
         """End the process, if it does not end."""
         time.sleep(GRACE)
-        if os.getpid() == process and not self._membership.over:
+        if os.getpid() == process and not self._member.over:
             self._on_exit(CODE)
             os._exit(CODE)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from lawful.sources.python.tracer_protocol import Event, Tracer
 
 
-_BRIEFLY = 1024
+_LAZY_BATCH = 1024
 """Events in brief are judged, or written, so fast that it pays to do it while they are still near the processor."""
 
 
-class Lookout:
+class TracerSetup:
     """Who looks at the program for certain laws, and tells `deliver` what there is to see.
 
     What a law can match is decided when code is first seen: for other laws it takes another one.
@@ -37,10 +37,10 @@ class Lookout:
         *,
         learner: LiveLearner | None,
         sampler: TracerSampler | None,
-        passport: Callable[[], str],
+        join_token: Callable[[], str],
         serve: Callable[[], None],
     ) -> None:
-        """`passport` makes a file with which processes of others join the run; then `serve` answers their questions."""
+        """`join_token` makes a file with which processes of others join the run; then `serve` answers what they ask."""
         self._settings = settings
         self._laws = laws
         self._core = core
@@ -55,7 +55,7 @@ class Lookout:
             learn=learner is not None and not detail,
             sampling=None if sampler is None else sampler.sampling,
         )
-        self.messages = self._listen(passport, serve)
+        self.messages = self._listen(join_token, serve)
         """Sees the messages between groups, if there are views."""
         self.watching = children.ProcessWatchPlanner(self.messages or self.watched, messages=learner is not None)
         self.tracer: Tracer = core.make(
@@ -72,7 +72,7 @@ class Lookout:
         if sampler is not None:
             sampler.attach(self.tracer, self.watched)
 
-    def _listen(self, passport: Callable[[], str], serve: Callable[[], None]) -> MessageSource | None:
+    def _listen(self, join_token: Callable[[], str], serve: Callable[[], None]) -> MessageSource | None:
         settings = self._settings
         if not any(law.language == "view" for law in self._laws):
             return None
@@ -86,7 +86,7 @@ class Lookout:
             at_once=settings.at_once,
             judged=settings.judge or settings.refers,
         )
-        messages.join_token, messages.serve = passport, serve
+        messages.join_token, messages.serve = join_token, serve
         return messages
 
     def recorder(self, write: Callable[[list[Event]], None]) -> Tracer:
@@ -106,24 +106,24 @@ class Lookout:
         """How many events are gathered before they are judged, if the clock does not come first."""
         if self._drops:
             return self._settings.buffer + 1  # a buffer that may overflow is not emptied when it is full
-        return min(self._settings.buffer, _BRIEFLY) if self._brief else self._settings.buffer
+        return min(self._settings.buffer, _LAZY_BATCH) if self._brief else self._settings.buffer
 
-    def be_brief(self) -> None:
+    def use_lazy_events(self) -> None:
         """Let no dicts be made of events, if the tracer can do without."""
         if self._core.name != "python":
             self.tracer.lazy_events = self._brief = True
-            self.take_time()
+            self.deliver_in_batches()
 
-    def tell_rest(self) -> None:
+    def emit_rest(self) -> None:
         """What other processes have sent, as far as it was not told yet."""
         for event in () if self.messages is None else self.messages.rest():
             self.tracer.emit(event)
 
-    def hurry(self) -> None:
+    def deliver_next_at_once(self) -> None:
         """Tell of the next event at once."""
         self._gather(1)
 
-    def take_time(self) -> None:
+    def deliver_in_batches(self) -> None:
         """Tell of events when there are many, as in the beginning."""
         self._gather(self.gathered)
 

@@ -51,6 +51,22 @@ def message(finding: Finding) -> str:
     return f"{describe(finding.event or {})} is not allowed here"
 
 
+def trace_message(finding: Finding, events: int) -> str:
+    """What a law has against a trace of so many events, in one line."""
+    if finding.rejected_at is None:
+        return f"lost {doomed_place(finding)}: nothing that follows can be accepted"
+    if finding.rejected_at == "end":
+        what = "the trace may not end here" if events else "the trace may not be empty"
+    else:
+        what = f"event {finding.rejected_at} is not allowed here"
+    wanted = expected(finding.expectation)
+    return f"{what}: expected {wanted}" if wanted else what
+
+
+def doomed_place(finding: Finding) -> str:
+    return f"at event {finding.doomed_at}" if finding.doomed_at else "before the first event"
+
+
 def catalogued(finding: Finding) -> CatalogLaw | None:
     """The law with its facts, if it is one of the catalogue: these say in the library's language what is wrong."""
     if "/" not in finding.law:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lawful.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from lawful.explain.api import diff, explain, merge
     from lawful.explain.automata import Automaton
@@ -15,23 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Automaton", "Comparison", "ExplainSettings", "Explanation", "Limits", "Range", "diff", "explain", "merge"]
 
+# A process that runs the explained program imports parts of this package, and nothing that it does not need.
 _HOMES = {
-    "Automaton": "automata",
-    "Comparison": "comparison",
-    "Explanation": "explanation",
-    "Limits": "teacher",
-    "Range": "bounds",
-    "ExplainSettings": "settings",
-    "diff": "api",
-    "explain": "api",
-    "merge": "api",
+    "lawful.explain.api": "diff explain merge",
+    "lawful.explain.automata": "Automaton",
+    "lawful.explain.bounds": "Range",
+    "lawful.explain.comparison": "Comparison",
+    "lawful.explain.explanation": "Explanation",
+    "lawful.explain.settings": "ExplainSettings",
+    "lawful.explain.teacher": "Limits",
 }
-
-
-def __getattr__(name: str) -> object:
-    # A process that runs somebody's program imports parts of this package, and nothing that it does not need.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__, _ = lazy_names(__name__, _HOMES)

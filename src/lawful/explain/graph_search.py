@@ -13,8 +13,9 @@ def distances(starts: Iterable[Node], neighbours: Callable[[Node], Iterable[Node
     found = dict.fromkeys(starts, 0)
     order = list(found)
     for node in order:
+        steps = found[node] + 1
         for other in neighbours(node):
             if other not in found:
-                found[other] = found[node] + 1
+                found[other] = steps
                 order.append(other)
     return found

@@ -175,12 +175,9 @@ def picture(
     alive = live(automaton)
     if automaton.initial not in alive:
         return Picture(1, (), ())
-    order = {automaton.initial: 0}
-    for state in (todo := [automaton.initial]):  # breadth first: the list grows while it is walked
-        for target in automaton.transitions[state]:
-            if target in alive and target not in order:
-                order[target] = len(order)
-                todo.append(target)
+    table = automaton.transitions
+    found = distances([automaton.initial], lambda state: (target for target in table[state] if target in alive))
+    order = {state: number for number, state in enumerate(found)}
     arrows = [
         (state, letter)
         for state in order

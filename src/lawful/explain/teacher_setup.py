@@ -90,9 +90,9 @@ def _python_source(
     target: PythonTarget | PytestTarget, settings: ExplainSettings, folder: str | None, stack: ExitStack
 ) -> tuple[ExecutionSource, str]:
     """A program that is run, and the folder of its project."""
+    from lawful.config import find_project
     from lawful.explain.teachers.python.execution_source import PythonSource
     from lawful.explain.teachers.python.options import EventChoice
-    from lawful.sources.python.scope import find_project
 
     hint = "--learner table asks, and needs no other teacher"
     _refuse(settings.teacher != "one-run", "--teacher asking is for C programs", hint)

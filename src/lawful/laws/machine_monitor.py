@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from lawful.laws.protocol import Event, MonitorDefaults, Outcome, Verdict
+from lawful.laws.monitor_base import MonitorBase
+from lawful.laws.protocol import Event, Verdict
 
 _MOST_WARNINGS = 100
 
@@ -38,20 +39,17 @@ class StepMachine(Protocol):
 M = TypeVar("M", bound=StepMachine)
 
 
-class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
+class MachineMonitor(MonitorBase, Generic[M]):
     """Numbers, verdicts and warnings around a machine."""
 
     prepares_late = True
 
     def __init__(self) -> None:
-        self.events = 0
-        self.rejected_at: int | Literal["end"] | None = None
-        self.doomed_at: int | None = None
+        super().__init__()
         self._numbers: Sequence[int] = ()  # of the events that are being fed
         self._fed: Sequence[int] = ()  # the numbers of those that were fed last
         self._rejected: Event | None = None
         self._warnings: dict[str, str] = {}
-        self._ended: Verdict | None = None
 
     @cached_property
     def _machine(self) -> M:
@@ -86,27 +84,18 @@ class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
 
     # -- events -----------------------------------------------------------------------------------
 
-    def step(self, event: Event) -> Verdict:
-        return self.feed([event])
-
-    def feed(self, events: Iterable[Event], numbers: Sequence[int] | None = None) -> Verdict:
-        if not isinstance(events, list):
-            events = list(events)
-        if not events:
-            return self.verdict
-        self._numbers = numbers or range(self.events + 1, self.events + len(events) + 1)
+    def _feed(self, events: list[Event], numbers: Sequence[int]) -> None:
+        self._numbers = numbers
         position = 0
         while position < len(events) and not self._machine.failed:
             position = self._machine.feed(events, position, self.doomed_at is None)
             if self._machine.failed:
-                self.rejected_at = self._numbers[position]
+                self.rejected_at = numbers[position]
                 self._rejected = events[position]
             elif position < len(events):
-                self.doomed_at = self._numbers[position]
+                self.doomed_at = numbers[position]
                 position += 1
-        self.events = self._numbers[-1]
-        self._fed, self._numbers = self._numbers, ()
-        return self.verdict
+        self._fed, self._numbers = numbers, ()
 
     def forgive(self) -> bool:
         if self.doomed_at is not None or not isinstance(self.rejected_at, int):
@@ -118,14 +107,6 @@ class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
 
     def again(self) -> bool:
         return False
-
-    def end(self) -> Verdict:
-        if self._ended is None:
-            accepted = self._accepts
-            if not accepted and self.rejected_at is None:
-                self.rejected_at = "end"
-            self._ended = Verdict.TRUE if accepted else Verdict.FALSE
-        return self._ended
 
     # -- verdicts --------------------------------------------------------------------------------
 
@@ -141,10 +122,6 @@ class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
         return not self._machine.failed and self._machine.halts
 
     @property
-    def verdict(self) -> Verdict:
-        return self._open_verdict if self._ended is None else self._ended
-
-    @property
     def _open_verdict(self) -> Verdict:
         if not self.prepared and self._at_first is not None:
             return self._at_first
@@ -153,9 +130,6 @@ class MachineMonitor(MonitorDefaults, ABC, Generic[M]):
         if self._accepts_all:
             return Verdict.TRUE
         return Verdict.CURRENTLY_TRUE if self._machine.halts else Verdict.CURRENTLY_FALSE
-
-    def outcome(self) -> Outcome:
-        return Outcome(self._accepts, self._open_verdict, self.rejected_at, self.doomed_at, self.events)
 
     # -- out and in -------------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ class EventNumbering:
                 self.words.append(word)
                 self._labels[word.label] = number
             elif event == "new" and self.words[number].event == "func_pre":
-                self.words[number] = word  # a call that makes an object is told twice: this says more
+                self.words[number] = word  # a call that makes an object is reported twice: this says more
             self._numbers[event, name, role] = number
         return number
 

@@ -1,4 +1,4 @@
-"""Why a life that breaks a rule may well be right: it began nothing, or nothing could have been forgotten."""
+"""Why a history that breaks a rule may well be right: it began nothing, or nothing could have been forgotten."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lawful.learning import vocabulary
 from lawful.learning.history_patterns import IndexedHistory, number_of
 from lawful.learning.window_protocol import Word
 
-_SECTIONS = 0.25  # of the lives that have an end: so many have it again, after more has happened
-_BEGUN = 0.75  # of the lives that are ended: so many were begun
+_SECTIONS = 0.25  # of the histories that have an end: so many have it again, after more has happened
+_BEGUN = 0.75  # of the histories that are ended: so many were begun
 
 
 def needs_no_end(
@@ -40,7 +40,7 @@ def needs_no_end(
 
 
 def beginnings(good: Iterable[IndexedHistory], words: Sequence[Word]) -> list[frozenset[int]]:
-    """Events whose names say that something begins, one of which nearly all lives have that are ended.
+    """Events whose names say that something begins, one of which nearly all histories have that are ended.
 
     The same method of several classes is one. Not `with`: that is a way to end.
     """
@@ -60,7 +60,7 @@ def beginnings(good: Iterable[IndexedHistory], words: Sequence[Word]) -> list[fr
 
 
 def of_sections(good: Iterable[IndexedHistory], ends: Iterable[int]) -> bool:
-    """Do ends come again, in one life, after more has happened?"""
+    """Do ends come again, in one history, after more has happened?"""
     good, ends = list(good), set(ends)
     again = sum(history.count for history in good if any(history.returns_to(name) for name in ends & history.names))
     return again >= _SECTIONS * number_of(good)

@@ -59,7 +59,7 @@ def chosen(rules: Iterable[Rule], spoken: Iterable[Rule] = ()) -> list[Rule]:
 
 
 def chosen_histories(histories: Iterable[Rule], rules: Iterable[Rule], spoken: Iterable[Rule] = ()) -> list[Rule]:
-    """Of the rules about whole lives those whose names say that something ends, and that the other `rules` do not have.
+    """Of the rules about histories those whose names say that something ends, and that the other `rules` do not have.
 
     Of those with the same ends it is the one that is kept most often, and those that have `spoken`. What is said
     about whatever happens to a class is left out: which events that are is not known.
@@ -92,8 +92,9 @@ def to_rml(
 ) -> str:
     """The `chosen` rules as one law: `Main` is the intersection of an equation for each of them.
 
-    `window` is that in which they were learned; the file says what this means. `histories` are rules about whole lives;
-    those that are `chosen_histories` are in the law, too. Rules that cannot be said in RML are named in a comment.
+    `window` is that in which they were learned; the file says what this means. `histories` are rules about whole
+    histories; those that are `chosen_histories` are in the law, too. A comment names rules that RML
+    cannot express.
     """
     names = _Names()
     events: dict[Word, _Event] = {}
@@ -232,7 +233,7 @@ def _write(
     declarations = [f"{on}(o) matches {a.use} | {b.use};"]
     # An object's events belong to it, whatever it makes of them, so that only an object that is new begins anew.
     if classes := _classes(rule):
-        # One that is gone and has kept the rule is forgotten. One that has not is kept: it is told at the end, once.
+        # An object that is gone and has kept the rule is forgotten. Others are kept, and reported once, at the end.
         seen = names.lower((f"seen{number}",))
         gone = deaths.get(classes)
         if gone is None:

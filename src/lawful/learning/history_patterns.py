@@ -1,4 +1,4 @@
-"""Ways of life, made ready for questions: who met what, in which order, where; and with what lives end."""
+"""Indexes of histories: which object met which event, in which order and where; and with which events they end."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Container, Iterable, Sequence
 from lawful.learning import vocabulary
 from lawful.learning.window_protocol import MOST_HISTORY_EXAMPLES, History, HistoryExample, Word
 
-LEAST_ENDED = 2  # lives that end with an event, and places where they do so, if its name does not say that it ends
-MOSTLY = 0.7  # of the lives with an event that is an end, so many end with it
+LEAST_ENDED = 2  # histories that end with an event, and places where they do so, if its name does not say that it ends
+MOSTLY = 0.7  # of the histories with an event that is an end, so many end with it
 
 
 class IndexedHistory:
-    """A way of life, made ready for questions."""
+    """A history with indexes by event."""
 
     __slots__ = ("at", "before", "count", "examples", "first", "last", "last_name", "names", "order", "past")
 
@@ -44,7 +44,7 @@ class IndexedHistory:
 
 
 def final_events(histories: Iterable[tuple[tuple[int, ...], int]], words: Sequence[Word]) -> frozenset[int]:
-    """Events whose names say that they end something, and after which mostly nothing comes. Lives: order and number."""
+    """Events whose names say that they end something, and after which mostly nothing comes."""
     having: Counter[int] = Counter()
     ended: Counter[int] = Counter()
     for order, number in histories:
@@ -60,9 +60,9 @@ def final_events(histories: Iterable[tuple[tuple[int, ...], int]], words: Sequen
 
 
 def closing(key: int, pool: Iterable[IndexedHistory], others: Container[int], words: Sequence[Word]) -> tuple[int, ...]:
-    """Events that end, by their names, what has begun by its name, but not the life: the most frequent first.
+    """Events that end, by their names, what has begun by its name, but not the history: the most frequent first.
 
-    Those of a `with` are not asked for, and `others` end lives.
+    Those of a `with` are not asked for, and `others` end histories.
     """
     word = words[key]
     if not vocabulary.begins(word) or vocabulary.makes(word) or vocabulary.enters(word):
@@ -76,7 +76,7 @@ def closing(key: int, pool: Iterable[IndexedHistory], others: Container[int], wo
 
 
 def merged(histories: Iterable[History]) -> list[History]:
-    """The same with each way of life once."""
+    """The same with each history once."""
     found: dict[tuple[int, ...], History] = {}
     for history in histories:
         known = found.get(history.order)

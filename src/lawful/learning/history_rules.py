@@ -90,7 +90,7 @@ class HistoryRules:
         yield from self._by_class.items()
 
     def _ends(self, key: int | str, pool: list[IndexedHistory]) -> tuple[int, ...]:
-        """With what lives end, the most frequent first."""
+        """With what histories end, the most frequent first."""
         having: Counter[int] = Counter()
         ended: Counter[int] = Counter()
         places: dict[int, set[int]] = defaultdict(set)
@@ -127,15 +127,14 @@ class HistoryRules:
             for name, position in history.first.items():
                 if position < start:
                     before[name] += history.count
-        # Most come before it by chance: what no number of places could enforce is not looked at, unless lives may be
-        # excused.
-        excusing = bool(self._earlier_runs.files) or vocabulary.ends(self._words[key])
+        # Most come before it by chance. Skip what no number of places could enforce, unless histories may be exempt.
+        exempting = bool(self._earlier_runs.files) or vocabulary.ends(self._words[key])
         usual: dict[int, bool] = {}  # by number
         for name, number in before.items():
             word = self._words[name]
             if number not in usual:
                 enforced = self._judge(number, total, number) is RuleState.ENFORCING
-                usual[number] = excusing or 2 * number > total or enforced
+                usual[number] = exempting or 2 * number > total or enforced
             if (
                 number < total
                 and (usual[number] or name in self._entering)
@@ -166,7 +165,7 @@ class HistoryRules:
             if exemptions.needs_no_end(history, ends, begins, sections, self._words)
         }
         yield from self._scores.broken(TriedRule(key, ends, Breach.MISSING, ended, missing), exempt)
-        # That nothing comes after the end can be a rule where many lives have no end.
+        # That nothing comes after the end can be a rule where many histories have no end.
         if named and named != ends:
             good, missing, after = self._split(key, named, pool)
             ends = named
@@ -174,7 +173,7 @@ class HistoryRules:
         yield from self._scores.broken(TriedRule(key, ends, Breach.LAST, good, after), exempt)
 
     def _section(self, key: int, ends: tuple[int, ...], pool: list[IndexedHistory]) -> Iterator[BrokenHistoryRule]:
-        """What begins by its name is ended, where the life goes on: `begin` and then `commit` or `rollback`.
+        """What begins by its name is ended, where the history goes on: `begin` and then `commit` or `rollback`.
 
         These ends may come again, and something after them: only that there is none can be wrong.
         """
@@ -191,7 +190,7 @@ class HistoryRules:
     def _split(
         self, key: int | str, ends: Iterable[int], pool: list[IndexedHistory]
     ) -> tuple[list[IndexedHistory], list[IndexedHistory], list[IndexedHistory]]:
-        """Lives that keep `a*b+`, those without an end, and those that go on after it."""
+        """Histories that keep `a*b+`, those without an end, and those that go on after it."""
         good: list[IndexedHistory] = []
         missing: list[IndexedHistory] = []
         after: list[IndexedHistory] = []

@@ -136,7 +136,7 @@ class HistoryScores:
         return factor
 
     def _is_rare_omission(self, tried: TriedRule, good_places: set[int]) -> bool:
-        """Is it what a slip looks like? Then a few histories are enough: three threads are joined, and one is not.
+        """Is it what a mistake looks like? Then a few histories are enough: three threads are joined, and one is not.
 
         By its name something begins, and its end is missing, at one place only, where it is never ended; it is at
         others. Nothing failed there. Where earlier runs are known, they tell better what is a mistake.

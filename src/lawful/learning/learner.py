@@ -168,7 +168,7 @@ class Learner:
             # In several traces one number may be that of several objects.
             self._ended = EndedHistories(self._window, self.numbering.words, self._traces == 1)
 
-    # -- what is known ----------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------
 
     @property
     def events(self) -> int:
@@ -187,7 +187,7 @@ class Learner:
             return [*self._tuner.past_moves, *self._tuner.moves]
 
     def view(self) -> LearnerView:
-        """What is known now."""
+        """The present state, for those who read rules and anomalies."""
         with self._lock:
             return LearnerView(
                 self._window,

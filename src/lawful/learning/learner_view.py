@@ -1,4 +1,4 @@
-"""What is known at one moment, in one place: the window's numbers, and the words and places that they stand for."""
+"""A learner as readers see it: the window's numbers, the words and places behind them, and earlier runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def judge_by(program: Sequence[Instruction]) -> Judge:
 
 @dataclass(slots=True)
 class EarlierRuns:
-    """What earlier runs tell of the present one.
+    """What earlier runs show about the present one.
 
     Only if they were runs of the same program do they tell what is new in it: that is seen from its files.
     """
@@ -90,7 +90,7 @@ class EarlierRuns:
         return {name: name in new for name in met & known}
 
     def news(self, file: str | None, events: Iterable[int], before: int, alike: int) -> bool | None:
-        """Is it new that a rule is broken so, in this file? Scenarios or lives of earlier runs, and those alike.
+        """Is it new that a rule is broken so, in this file? Scenarios or histories of earlier runs, and those alike.
 
         None: they do not tell.
         """

@@ -46,7 +46,7 @@ class TraceLocality(NamedTuple):
 
 @dataclass(slots=True)
 class ClassLocality:
-    """What is known about the events of a class."""
+    """The events of a class."""
 
     name: str
     events: int = 0

@@ -1,4 +1,4 @@
-"""Whole lives of objects, in pure Python: the twin of `_native/learner/object_histories.c`."""
+"""Whole histories of objects, in pure Python: the twin of `_native/learner/object_histories.c`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class _Open:
         return 0 if self.kinds is None or len(self.kinds) <= FEW_HISTORY_EVENTS else len(self.kinds)
 
 
-class _Way:
-    """Lives with the same order. Examples are told apart by their places."""
+class _Ended:
+    """Objects with the same history. Examples are distinguished by their places."""
 
     __slots__ = ("count", "examples")
 
@@ -47,20 +47,20 @@ class _Way:
 
 
 class ObjectHistories:
-    """What every object met in its life, however far apart.
+    """What every object met in its history, however far apart.
 
-    A life begins with an object's first event and ends with the stream. So that memory has a bound, lives of objects
-    that have not been in the window for long end earlier, if there are too many.
+    A history begins with an object's first event and ends with the stream. To bound memory, histories of objects that
+    have not been in the window for long end earlier, if there are too many.
     """
 
     def __init__(self) -> None:
-        self.given_up = 0  # lives that were too rich, or too different from others
+        self.given_up = 0  # histories that were too large, or too different from others
         self._open: dict[int, _Open] = {}
         self._slots: list[_Open | None] = []
         self._spare: list[int] = []
         self._hand = 0
-        self._events = 0  # different ones, of lives that have more than a few
-        self._ways: dict[tuple[int, ...], _Way] = {}
+        self._events = 0  # different ones, of histories that have more than a few
+        self._ended: dict[tuple[int, ...], _Ended] = {}
         self._sites = 0  # of all examples
 
     def take(self, name: int, site: int, id_: int, seq: int) -> None:
@@ -96,7 +96,7 @@ class ObjectHistories:
         return history
 
     def _make_room(self) -> None:
-        """Lives are looked at in turn. What has not been in the window since it was last looked at is over."""
+        """Histories are looked at in turn. What has not been in the window since it was last looked at is over."""
         for _ in range(2 * len(self._slots)):
             self._hand = (self._hand + 1) % len(self._slots)
             history = self._slots[self._hand]
@@ -118,14 +118,14 @@ class ObjectHistories:
                 self._end(history)
 
     def known(self) -> list[History]:
-        """All lives that have ended, by their order; those that came up first are first."""
+        """All histories that have ended, by their order; those that came up first are first."""
         return [
             History(
                 order,
-                way.count,
-                tuple(HistoryExample(id_, seq, count, sites) for sites, (id_, seq, (count,)) in way.examples.items()),
+                ended.count,
+                tuple(HistoryExample(id_, seq, count, sites) for sites, (id_, seq, (count,)) in ended.examples.items()),
             )
-            for order, way in self._ways.items()
+            for order, ended in self._ended.items()
         ]
 
     def _end(self, history: _Open) -> None:
@@ -139,17 +139,17 @@ class ObjectHistories:
         firsts = [(first, 2 * name) for name, (first, _, _, _) in history.kinds.items()]
         lasts = [(last, 2 * name + 1) for name, (_, _, last, _) in history.kinds.items()]
         order = tuple(code for _, _, code in sorted((number, code & 1, code) for number, code in firsts + lasts))
-        way = self._ways.get(order)
-        if way is None:
-            if len(self._ways) >= MOST_HISTORIES:
+        ended = self._ended.get(order)
+        if ended is None:
+            if len(self._ended) >= MOST_HISTORIES:
                 self.given_up += 1
                 return
-            way = self._ways[order] = _Way()
-        way.count += 1
+            ended = self._ended[order] = _Ended()
+        ended.count += 1
         sites = tuple(site for _, first, _, last in history.kinds.values() for site in (first, last))
-        known = way.examples.get(sites)
+        known = ended.examples.get(sites)
         if known is not None:
             known[2][0] += 1
-        elif len(way.examples) < (MOST_HISTORY_EXAMPLES if self._sites < ALL_HISTORY_SITES else 1):
-            way.examples[sites] = history.object, history.seq, [1]
+        elif len(ended.examples) < (MOST_HISTORY_EXAMPLES if self._sites < ALL_HISTORY_SITES else 1):
+            ended.examples[sites] = history.object, history.seq, [1]
             self._sites += len(sites)

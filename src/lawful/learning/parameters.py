@@ -1,4 +1,4 @@
-"""What a learner can be told: its parameters, with their defaults, and what is no value for them."""
+"""The parameters of a learner, their defaults, and the errors for bad values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_WINDOW = 10_000_000  # events that are held in memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """All of them. What is no value for one of them is an error with a slug."""
+    """All of them. A bad value is an error with a slug."""
 
     window: int = 25  # events that the expiring one still sees, section 3.1
     budget: int = 10  # anomalies that are wanted, section 3.4

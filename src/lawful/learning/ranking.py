@@ -94,10 +94,10 @@ def score(evidence: Evidence) -> float:
     places = places_with_loops(evidence.places, evidence.kept)
     value: float = sqrt(uses * bound(places, places + evidence.against))
     # Scenarios with one event only, as a `close` of what was never written, say nothing of `write` and `close`. But if
-    # both are there, only in the wrong order, those where they have nothing to do with each other speak against a slip.
+    # both are there, only in the wrong order, unrelated ones speak against a mistake.
     if evidence.breach is not Breach.MISSING:
         value *= (evidence.kept / (evidence.kept + evidence.broken + evidence.idle)) ** 0.2
-    # Slips are rare. If there are many, the rule is wrong, or at least most of them are no slips.
+    # Mistakes are rare. If there are many, the rule is wrong, or at least most of them are no mistakes.
     value /= max(1.0, evidence.broken_places) ** (1 / 3)
     value *= _BREACH[evidence.breach] * (1 - evidence.doubt)
     if not evidence.same_file:
@@ -114,7 +114,7 @@ def score(evidence: Evidence) -> float:
 
 
 def adjusted_by_earlier_runs(value: float, news: bool | None) -> float:
-    """A score, by what earlier runs of the program did: the same again, or never that. What is told stays so."""
+    """A score, by what earlier runs of the program did: the same again, or never that. What is reported stays so."""
     if news is None:
         return value
     if news:
@@ -169,7 +169,7 @@ def possible(view: LearnerView, candidate: Candidate, violation: ViolationKind) 
 
 @lru_cache(maxsize=1 << 14)
 def _possible(a: Word, b: Word, violation: ViolationKind, final: bool) -> bool:
-    """By what names say alone, which stays as it is from one tick to the next. `final`: lives end with `a`."""
+    """By what names say alone, which stays as it is from one tick to the next. `final`: histories end with `a`."""
     if vocabulary.enters(a) and vocabulary.exits(b):
         return False
     if violation.breach is Breach.MISSING and violation.letter == 1:

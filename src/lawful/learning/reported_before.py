@@ -1,4 +1,4 @@
-"""What earlier runs have told: an anomaly that they had at the same place, too, is known, and no news.
+"""What earlier runs have reported: an anomaly that they had at the same place, too, is known, and not new.
 
 An anomaly is known by the events of its rule and by the functions that it is in: lines move, and of several rules that
 are broken for one cause now this one speaks and now that one.
@@ -36,7 +36,7 @@ FunctionOf = Callable[[str | None, int | None], str]
 
 
 class ReportedBefore:
-    """What earlier runs have told, and where functions are now."""
+    """What earlier runs have reported, and where functions are now."""
 
     def __init__(self, told: Mapping[ReportKey, int], function: FunctionOf) -> None:
         self._told = told

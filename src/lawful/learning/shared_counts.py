@@ -70,7 +70,7 @@ def minus(counted: Iterable[SharedPair], others: Iterable[SharedPair]) -> Iterat
 
 
 def histories_minus(histories: Iterable[SharedHistory], others: Iterable[SharedHistory]) -> Iterator[SharedHistory]:
-    """What is left of lives without those of some runs that are among them."""
+    """What is left of histories without those of some runs that are among them."""
     less: dict[tuple[object, ...], SharedHistory] = {_history_key(history): history for history in others}
     for history in histories:
         other = less.get(_history_key(history))

@@ -1,4 +1,4 @@
-"""Memory across runs: what has been counted, in a SQLite file that several processes may add to.
+"""Counts across runs, in a SQLite file that several processes may add to.
 
 Counts are sums over runs, of scenarios that ended alike. They are kept apart by the set of templates that was in force:
 which rules an ending satisfies is known for these only. A run takes from the store what was counted with all of its own
@@ -52,7 +52,7 @@ _NEVER = {
     "life_places": "number < 0 OR sites GLOB '*[^0-9 ]*'",
     "novelty": "news < 0 OR runs < news",
 }
-"""What no row of a table says that is ours."""
+"""By table: the condition of rows that cannot be right."""
 
 FORGOTTEN = 5  # runs of the file without it: then what was reported is fixed, and new if it comes again
 
@@ -189,7 +189,7 @@ class Store(Database):
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _look_inside(self, connection: sqlite3.Connection) -> None:
-        """Whatever is read may be relied on: numbers are numbers, and what is referred to is there."""
+        """Check all tables: columns have their types, and references lead somewhere."""
         there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table in sorted(there & _TABLES):
             columns = connection.execute(f"SELECT name, type FROM pragma_table_info('{table}')").fetchall()

@@ -1,4 +1,4 @@
-"""Adds what was counted to the tables of a store, within one transaction."""
+"""Adds counts to the tables of a store, within one transaction."""
 
 from __future__ import annotations
 

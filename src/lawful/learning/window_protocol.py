@@ -11,23 +11,23 @@ MOST_EXAMPLES = 16  # of one kind of ending of a pair, each from another place
 FEW_EXAMPLES = 4  # the same, when there are
 ALL_EXAMPLES = 200_000  # in all
 MOST_TRAIL = 8  # events of an object that an example shows; the C core keeps 65,536 trails, then none
-MOST_CONTEXTS = 64  # places that are told apart, for one pair
-MOST_USAGES = 256  # ways of using one event that are told apart, see `Window`
+MOST_CONTEXTS = 64  # places that are distinguished, for one pair
+MOST_USAGES = 256  # ways of using one event that are distinguished, see `Window`
 FEW_USAGES = 64  # the same, when there are
 ALL_USAGES = 100_000  # in all
 
-ENDS, BEGINS = "a*b+", "a+b*"  # patterns of rules about whole lives
+ENDS, BEGINS = "a*b+", "a+b*"  # patterns of rules about whole histories
 ANY = "any"  # the kind of event that stands for whatever happens to objects of a class
 
-MOST_HISTORY_EVENTS = 64  # different ones in one life; a life with more is left out
-MOST_HISTORY_EXAMPLES = 32  # of one way of life, each from other places
-ALL_HISTORY_SITES = 500_000  # of all examples together; further ways of life have one example each
-MOST_HISTORIES = 10_000  # of life, that are told apart
-MOST_OPEN_HISTORIES = (
-    65_536  # that go on; if there are more, those that have rested for long end, see `histories.ObjectHistories`
+MOST_HISTORY_EVENTS = 64  # different ones in one history; a history with more is left out
+MOST_HISTORY_EXAMPLES = 32  # of one kind of history, each from other places
+ALL_HISTORY_SITES = 500_000  # of all examples together; further histories have one example each
+MOST_HISTORIES = 10_000  # different ones, that are counted
+MOST_OPEN_HISTORIES = 65_536  # that go on; if there are more, the oldest end
+FEW_HISTORY_EVENTS = 6  # different ones, that most histories have at most
+ALL_HISTORY_EVENTS = (
+    1_000_000  # different ones, of all histories that have more than a few; then histories are left out
 )
-FEW_HISTORY_EVENTS = 6  # different ones, that most lives have at most
-ALL_HISTORY_EVENTS = 1_000_000  # different ones, of all lives that have more than a few; then lives are left out
 
 
 class RuleState(IntEnum):
@@ -103,7 +103,7 @@ class Pair(NamedTuple):
 
 
 class HistoryExample(NamedTuple):
-    """The first of the lives of one way that went through the same places."""
+    """The first of the objects with the same history that went through the same places."""
 
     object: int
     seq: int  # number of its last event in the stream, from 1
@@ -112,7 +112,7 @@ class HistoryExample(NamedTuple):
 
 
 class History(NamedTuple):
-    """A way of life: objects that met the same events, whose first and last ones came in the same order.
+    """A history that objects have in common: they met the same events, the first and last ones in the same order.
 
     In `order`, 2 * name stands for the first one of that name, 2 * name + 1 for the last one.
     """
@@ -198,11 +198,11 @@ class Window(Protocol):
 
     @property
     def given_up_histories(self) -> int:
-        """Lives that were too rich, or too different from others, to be counted."""
+        """Histories that were too rich, or too different from others, to be counted."""
         ...
 
     def histories(self) -> list[History]:
-        """All lives that have ended: with the stream, or since there are too many. See `histories.ObjectHistories`."""
+        """All histories that have ended: with the stream, or since there are too many. See `ObjectHistories`."""
         ...
 
     def remember(
@@ -258,7 +258,7 @@ class Rule(NamedTuple):
     contexts: int
     state: RuleState
     more: tuple[Word, ...] = ()  # events that will do for `b`, too
-    whole_history: bool = False  # it is about whole lives, not about scenarios in a window
+    whole_history: bool = False  # it is about whole histories, not about scenarios in a window
 
     def __str__(self) -> str:
         """The pattern with the events in it."""
@@ -311,7 +311,7 @@ def turned(bits: int) -> int:
 
 
 class SharedHistory(NamedTuple):
-    """A way of life, for other learners, as `SharedPair`."""
+    """A history, for other learners, as `SharedPair`."""
 
     words: tuple[Word, ...]  # in the order in which they came up
     order: tuple[int, ...]  # as in `History`, with the numbers that they have here

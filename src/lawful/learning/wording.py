@@ -34,7 +34,7 @@ def sentence(
 def of_history(
     rule: Rule, breach: Breach, kept: int, total: int, bad: Sequence[ExampleScenario], changed: bool = False
 ) -> str:
-    """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 lives; not at `db.py:88`."""
+    """`Cursor.execute` is followed by `Cursor.close` in 41 of 42 histories; not at `db.py:88`."""
     histories = f"in {kept:,} of {total:,} {'life' if total == 1 else 'lives'}"
     no = "no longer" if changed else "not"
     if breach is Breach.FIRST:

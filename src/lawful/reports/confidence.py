@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary, LawSummary, Point
 
 _LEAST_DOUBT = Decimal("1e-12")  # beyond, nobody counts nines
-_FEW = 10  # fewer than 1 in so many are told in percent
+_FEW = 10  # fewer than 1 in so many are reported in percent
 _MOST_MOVES = 8
 _STYLES = {ClaimState.REACHED: "green", ClaimState.OPEN: "yellow", ClaimState.REFUTED: "bold red"}
 

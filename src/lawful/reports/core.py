@@ -12,7 +12,7 @@ from lawful.engine.wording import count, expected, short, shortened
 
 if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary
-    from lawful.engine import Case, Finding, TraceRun
+    from lawful.engine import Finding, LawResult
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
     from lawful.reports.fingerprints import Mark
@@ -26,10 +26,9 @@ __all__ = [
     "TraceRead",
     "about",
     "count",
-    "doomed_place",
     "expected",
-    "message",
     "plain",
+    "result_message",
     "short",
     "shortened",
 ]
@@ -185,23 +184,14 @@ def about(law: Law) -> About:
     return About(facts.get("title") or " ".join(words), facts)
 
 
-def message(run: TraceRun, case: Case) -> str:
-    """What became of a law on a trace, in one line."""
-    finding = case.finding
-    if finding is None:
-        if case.accepted:
-            return "accepted"
-        return f"not decided: {case.verdict} after {count(run.events, 'event')}"
-    if finding.rejected_at is None:
-        return f"lost {doomed_place(finding)}: nothing that follows can be accepted"
-    if finding.rejected_at == "end":
-        what = "the trace may not end here" if run.events else "the trace may not be empty"
-    else:
-        what = f"event {finding.rejected_at} is not allowed here"
-    wanted = expected(finding.expectation)
-    lost = "" if finding.doomed_at is None else f" (the law was lost {doomed_place(finding)})"
-    return (f"{what}: expected {wanted}" if wanted else what) + lost
-
-
-def doomed_place(finding: Finding) -> str:
-    return f"at event {finding.doomed_at}" if finding.doomed_at else "before the first event"
+def result_message(result: LawResult, events: int) -> str:
+    """What became of a law on a trace of so many events, in one line."""
+    if result.accepted:
+        return "accepted"
+    if result.accepted is None:
+        return f"not decided: {result.verdict} after {count(events, 'event')}"
+    if result.rejected_at == "end":
+        return "the trace may not end here" if events else "the trace may not be empty"
+    if result.rejected_at is None:
+        return "lost: nothing that follows can be accepted"
+    return f"event {result.rejected_at} is not allowed here"

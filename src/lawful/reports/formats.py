@@ -53,12 +53,14 @@ def render_run(
     known: bool = False,
 ) -> str:
     """The report on a watched program in any format; `details` and `known` are for text."""
-    from lawful.reports import live
-
     if form == "text":
+        from lawful.reports import live
+
         return live.render_text(run, folder=folder, details=details, known=known)
     if form == "json":
-        return live.render_json(run, folder=folder, baseline=baseline).decode()
+        from lawful.reports import json
+
+        return json.render_run(run, folder=folder, baseline=baseline).decode()
     from lawful.reports import gather
     from lawful.reports.sources import SourceLines
 

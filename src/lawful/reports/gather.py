@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lawful.engine import wording
-from lawful.reports.core import Item, Judged, Report, State, TraceRead, message, ranked
+from lawful.reports.core import Item, Judged, Report, State, TraceRead, ranked, result_message
 from lawful.reports.fingerprints import Fingerprinter, Mark, marks
 
 if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary
     from lawful.engine.findings import Finding
     from lawful.engine.run import LawRun
-    from lawful.engine.trace_run import Case, TraceRun
+    from lawful.engine.trace_run import LawResult, TraceRun
     from lawful.learning.learner import AnomalyReport, Learner
     from lawful.reports.baseline import Baseline
     from lawful.reports.sequence import Diagram
@@ -25,7 +25,7 @@ def of_live(
 ) -> Report:
     """The report on a program under watch; with `pictures`, violations of views come with their messages."""
     learner = None if run.learner is None else run.learner.learner
-    confidence = [] if run.tracking is None else run.tracking.confidence.summary()
+    confidence = _confidence(run)
     broken = {finding.law for finding in run.findings}
     items = [
         Item(finding, mark, wording.message(finding), diagram=_diagram(run, finding) if pictures else None)
@@ -56,12 +56,16 @@ def of_live(
     )
 
 
-def _diagram(run: LawRun, finding: Finding) -> Diagram | None:
+def _confidence(run: LawRun) -> list[ClassSummary]:
+    return [] if run.tracking is None else run.tracking.confidence.summary()
+
+
+def _diagram(run: LawRun, finding: Finding, trace: str = "") -> Diagram | None:
     if finding.rejection is None and not finding.messages:
         return None
-    from lawful.reports.violated_view import violated_live  # few need it, and it takes a while
+    from lawful.reports.violated_view import violated_view  # few need it, and it takes a while
 
-    return violated_live(run, finding)
+    return violated_view(run, finding, name=trace)
 
 
 def marks_of(run: LawRun, source: SourceLines) -> list[Mark]:
@@ -74,54 +78,94 @@ def all_marks(run: LawRun, source: SourceLines) -> list[Mark]:
     return marks([*run.findings, *run.log.hidden], source)
 
 
-def of_traces(
-    runs: Sequence[TraceRun], found: Sequence[Found], source: SourceLines, *, baseline: str | None = None
-) -> Report:
-    """The report on traces; `found` is what `findings_in` has given for each of them."""
-    shown = [each for each in found if not each.known]
-    items = [Item(each.finding, each.mark, each.message, each.run.name, each.diagram) for each in shown]
+class TraceFindings:
+    """What was found in traces: the findings with their marks, in order, and which of them a baseline knows."""
+
+    def __init__(self, source: SourceLines, baseline: Baseline | None) -> None:
+        self.runs: list[TraceRun] = []
+        self.source = source
+        self._baseline = baseline
+        self._fingerprinter = Fingerprinter(source)
+        self._found: list[tuple[TraceRun, Finding, Mark]] = []
+        self._known: set[int] = set()  # their ids: findings live as long as their runs
+
+    def add(self, run: TraceRun) -> None:
+        """A trace was judged. What a baseline knows is hidden."""
+        self.runs.append(run)
+        known = []
+        for finding in run.findings:
+            mark = self._fingerprinter.mark(finding)
+            self._found.append((run, finding, mark))
+            if self._baseline is not None and self._baseline.knows(mark):
+                known.append(finding)
+        self._hide(run, known)
+
+    def is_known(self, finding: Finding) -> bool:
+        """Does a baseline know this finding, as far as that can be told before its trace is judged?"""
+        if self._baseline is None:
+            return False
+        return self._baseline.knows(self._fingerprinter.mark(finding, keep=False))
+
+    def hide_all(self) -> None:
+        """All were written into the baseline."""
+        for run in self.runs:
+            self._hide(run, run.findings)
+
+    def _hide(self, run: TraceRun, known: list[Finding]) -> None:
+        run.law_run.log.hide(known)
+        self._known.update(map(id, known))
+
+    @property
+    def marks(self) -> list[Mark]:
+        return [mark for _, _, mark in self._found]
+
+    @property
+    def shown(self) -> list[tuple[TraceRun, Finding, Mark]]:
+        return [each for each in self._found if id(each[1]) not in self._known]
+
+    @property
+    def hidden(self) -> list[tuple[TraceRun, Finding, Mark]]:
+        return [each for each in self._found if id(each[1]) in self._known]
+
+
+def of_traces(found: TraceFindings, *, baseline: str | None = None, pictures: bool = False) -> Report:
+    """The report on traces; with `pictures`, violations of views come with their messages."""
+    runs = found.runs
+    confidence = _confidence(runs[-1].law_run) if runs else []
+    items = [
+        Item(
+            finding,
+            mark,
+            wording.trace_message(finding, run.events),
+            run.name,
+            _diagram(run.law_run, finding, run.name) if pictures else None,
+        )
+        for run, finding, mark in found.shown
+    ]
     return Report(
         command="check",
         items=ranked(items),
-        laws=[Judged(case.law, _state(case), run.name, message(run, case)) for run in runs for case in run.cases],
-        source=source,
+        laws=[_judged(run, result) for run in runs for result in run.results],
+        source=found.source,
         events=sum(run.events for run in runs),
         seconds=sum(run.seconds for run in runs),
-        hidden=len(found) - len(shown),
+        omitted=sum(run.law_run.log.omitted for run in runs),
+        suppressed=sum(run.law_run.log.suppressed for run in runs),
+        hidden=len(found.hidden),
         baseline=baseline,
         faults=[run.error.render() for run in runs if run.error is not None],
-        warnings=[f"{case.law.name}: {text}" for run in runs for case in run.cases for text in case.monitor.warnings()],
+        warnings=[f"{result.law.name}: {text}" for run in runs for result in run.results for text in result.warnings],
         traces=[TraceRead(run.name, run.events, None if run.error is None else run.error.message) for run in runs],
+        confidence=confidence,
     )
 
 
-class Found:
-    """A law that was broken on a trace."""
-
-    def __init__(self, run: TraceRun, case: Case, finding: Finding, mark: Mark, known: bool) -> None:
-        self.run = run
-        self.case = case
-        self.finding = finding
-        self.mark = mark
-        self.known = known  # to a baseline
-        self.message = message(run, case)
-        self.diagram: Diagram | None = None
-
-
-def findings_in(run: TraceRun, marker: Fingerprinter, baseline: Baseline | None) -> list[Found]:
-    """All violations of a trace."""
-    found: list[Found] = []
-    for case in run.cases:
-        if case.finding is not None:
-            mark = marker.mark(case.finding)
-            found.append(Found(run, case, case.finding, mark, baseline is not None and baseline.knows(mark)))
-    return found
-
-
-def _state(case: Case) -> State:
-    if case.finding is not None:
-        return "broken"
-    return "kept" if case.accepted else "undecided"
+def _judged(run: TraceRun, result: LawResult) -> Judged:
+    name = result.law.name
+    state: State = "kept" if result.accepted else "undecided" if result.accepted is None else "broken"
+    if state == "broken" and not any(finding.law == name for finding in run.findings):
+        state = "kept"  # as far as the report goes: all is known, or suppressed
+    return Judged(result.law, state, run.name, result_message(result, run.events))
 
 
 def of_learner(

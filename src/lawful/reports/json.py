@@ -1,30 +1,26 @@
-"""The report as JSON, for programs."""
+"""Reports as JSON, for programs: on a program under watch, and on traces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lawful import __version__
-from lawful.diagnostics import encodable
-from lawful.engine.findings import Event
-from lawful.reports.core import message, plain, shortened
+from lawful.diagnostics import all_encodable, encodable
+from lawful.engine.wording import message, trace_message
+from lawful.reports.core import plain, result_message, shortened
+from lawful.reports.fingerprints import marks
+from lawful.reports.sources import SourceLines
 
 if TYPE_CHECKING:
-    from lawful.engine import Case, TraceRun
+    from lawful.engine import LawResult, LawRun, TraceRun
+    from lawful.engine.findings import Finding
     from lawful.laws.grammar.wording import Rejection
     from lawful.reports.fingerprints import Mark
-    from lawful.reports.gather import Found
-
-
-@runtime_checkable
-class Explaining(Protocol):
-    """The monitor of a view, which can say where in its grammar it is. (Importing those takes a while.)"""
-
-    def rejection(self, event: Event | None = None) -> Rejection | None: ...
+    from lawful.reports.gather import TraceFindings
 
 
 SCHEMA = 1
@@ -41,76 +37,106 @@ def known_json(baseline: str, known: Sequence[Mark]) -> dict[str, Any]:
     return {"file": encodable(baseline), "hidden": len(known), "known": [mark.to_json() for mark in known]}
 
 
-def render(
-    runs: Sequence[TraceRun],
-    diagrams: Mapping[Case, str] = MappingProxyType({}),
-    *,
-    found: Sequence[Found] = (),
-    baseline: str | None = None,
-) -> bytes:
-    """The whole report, with a newline at its end; `diagrams` are the files that show some of it as pictures.
+# -- of a program ------------------------------------------------------------------------------------------------------
 
-    `found` says by what violations are known; `baseline` is the file that knows some, if one is used.
+
+def render_run(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: str | None = None) -> bytes:
+    """The whole report, with a newline at its end.
+
+    `folder`: that of the project, below which the files of events are. `baseline`: the file, if one is used.
     """
-    marks = {each.case: each for each in found}
+    found = marks([*run.findings, *run.log.hidden], SourceLines(folder))
+    shown = len(run.findings)
+    report: dict[str, Any] = {**opening("run"), **run.snapshot(), "violations": run.violations, "seconds": run.seconds}
+    report["laws"] = [encodable(law) for law in report["laws"]]
+    report |= _confidence(run)
+    report.pop("samples", None)
+    report["findings"] = [
+        _finding(finding, mark, message(finding)) for finding, mark in zip(run.findings, found[:shown], strict=True)
+    ]
+    if baseline is not None:
+        report["baseline"] = known_json(baseline, found[shown:])
+    if run.learner is not None:
+        from lawful.learning.learned_json import anomaly_json
+        from lawful.reports.learned import clean, plain_json
+
+        learner = run.learner.learner
+        report["learned"] = plain_json(learner)
+        for at, finding in enumerate(run.findings):
+            if finding.anomaly is not None:
+                report["findings"][at] = clean(
+                    report["findings"][at] | {"anomaly": anomaly_json(finding.anomaly, learner.numbering)}
+                )
+    return _encoded(report)
+
+
+# -- of traces ---------------------------------------------------------------------------------------------------------
+
+
+def render_traces(found: TraceFindings, *, baseline: str | None = None) -> bytes:
+    """The whole report, with a newline at its end; `baseline` is the file, if one is used."""
+    runs = found.runs
     report: dict[str, Any] = {
         **opening("check"),
         "events": sum(run.events for run in runs),
-        "laws": [
-            _case(run, case) | _beyond(case, diagrams.get(case)) | _known(marks.get(case), baseline)
-            for run in runs
-            for case in run.cases
+        "laws": [_result(run, result) for run in runs for result in run.results],
+        "findings": [
+            {"trace": encodable(run.name), **_finding(finding, mark, trace_message(finding, run.events))}
+            for run, finding, mark in found.shown
         ],
+        "violations": sum(run.law_run.violations for run in runs),
+        "omitted": sum(run.law_run.log.omitted for run in runs),
+        "suppressed": sum(run.law_run.log.suppressed for run in runs),
         "traces": [_trace(run) for run in runs],
     }
+    for run in runs[-1:]:
+        report |= _confidence(run.law_run)
     if baseline is not None:
-        report["baseline"] = known_json(baseline, [each.mark for each in found if each.known])
-    try:
-        return msgspec.json.encode(report, enc_hook=plain) + b"\n"
-    except RecursionError:
-        # An event that could just be decoded stands deeper in here than in its trace. Its depth is what must go.
-        for law in report["laws"]:
-            law["event"], law["doomed_event"] = shortened(law["event"]), shortened(law["doomed_event"])
-            law["bindings"], law["history"] = shortened(law["bindings"]), shortened(law["history"])
-            if "rejection" in law:
-                law["rejection"] = shortened(law["rejection"])
-        return msgspec.json.encode(report, enc_hook=plain) + b"\n"
+        report["baseline"] = known_json(baseline, [mark for _, _, mark in found.hidden])
+    return _encoded(report)
 
 
-def _case(run: TraceRun, case: Case) -> dict[str, Any]:
-    finding = case.finding
+def _result(run: TraceRun, result: LawResult) -> dict[str, Any]:
     return {
-        "law": encodable(case.law.name),
+        "law": encodable(result.law.name),
         "trace": encodable(run.name),
-        "accepted": False if finding else case.accepted,
-        "verdict": case.verdict,
-        "rejected_at": finding.rejected_at if finding else None,
-        "doomed_at": finding.doomed_at if finding else None,
-        "event": finding.event if finding else None,
-        "doomed_event": finding.doomed_event if finding else None,
-        "expected": finding.expectation.expected if finding else (),
-        "expected_omitted": finding.expectation.omitted if finding else 0,
-        "bindings": {name: _binding(value) for name, value in finding.expectation.bindings.items()} if finding else {},
-        "other_instances": finding.expectation.others if finding else 0,
-        "history": [{"number": number, "event": event} for number, event in finding.history] if finding else (),
-        "history_note": finding.history_note if finding else None,
-        "message": message(run, case),
-        "warnings": case.monitor.warnings(),
+        "accepted": result.accepted,
+        "verdict": result.verdict,
+        "rejected_at": result.rejected_at,
+        "doomed_at": result.doomed_at,
+        "message": result_message(result, run.events),
+        "warnings": result.warnings,
     }
 
 
-def _beyond(case: Case, diagram: str | None) -> dict[str, Any]:
-    """What is said only where there is something to say."""
-    found: dict[str, Any] = {}
-    if case.finding is not None and case.finding.expectation.note:
-        found["note"] = encodable(case.finding.expectation.note)
-    if case.finding is not None and case.finding.rejected_at is not None and isinstance(case.monitor, Explaining):
-        rejection = case.monitor.rejection(case.finding.event)
-        if rejection is not None:
-            found["rejection"] = rejection_json(rejection)
-    if diagram is not None:
-        found["diagram"] = encodable(diagram)
-    return found
+def _trace(run: TraceRun) -> dict[str, Any]:
+    error = run.error
+    where = error and error.where and encodable(error.where)
+    return {
+        "trace": encodable(run.name),
+        "events": run.events,
+        "complete": run.complete,
+        "skipped_lines": run.bad_lines,
+        "error": error and {"slug": error.slug, "message": error.message, "where": where, "hint": error.hint},
+    }
+
+
+# -- of both -----------------------------------------------------------------------------------------------------------
+
+
+def _finding(finding: Finding, mark: Mark, text: str) -> dict[str, Any]:
+    data = {**finding.to_json(), "law": encodable(finding.law), "message": text, "mark": mark.to_json()}
+    if finding.rejection is not None:
+        data["rejection"] = rejection_json(finding.rejection)
+    return data
+
+
+def _confidence(run: LawRun) -> dict[str, Any]:
+    if run.tracking is None:
+        return {}
+    from lawful.reports.confidence import plain_json
+
+    return {"confidence": plain_json(run.tracking.confidence.summary())}
 
 
 def rejection_json(rejection: Rejection) -> dict[str, Any]:
@@ -126,24 +152,23 @@ def rejection_json(rejection: Rejection) -> dict[str, Any]:
     }
 
 
-def _known(found: Found | None, baseline: str | None) -> dict[str, Any]:
-    """By what a violation is known, and, where there is a baseline, whether it is known."""
-    if found is None:
-        return {}
-    return {"mark": found.mark.to_json()} | ({} if baseline is None else {"known": found.known})
-
-
 def _binding(value: Any) -> Any:
     return value if isinstance(value, dict | list) else plain(value)
 
 
-def _trace(run: TraceRun) -> dict[str, Any]:
-    error = run.error
-    where = error and error.where and encodable(error.where)
-    return {
-        "trace": encodable(run.name),
-        "events": run.events,
-        "complete": run.complete,
-        "skipped_lines": run.bad_lines,
-        "error": error and {"slug": error.slug, "message": error.message, "where": where, "hint": error.hint},
-    }
+def _encoded(report: dict[str, Any]) -> bytes:
+    try:
+        return _encoded_text(report)
+    except RecursionError:  # an event that nests as deeply as can be stands deeper in here
+        for data in report["findings"]:
+            for key in ("event", "doomed_event", "bindings", "history", "rejection", "origin", "messages"):
+                if key in data:
+                    data[key] = shortened(data[key])
+        return _encoded_text(report)
+
+
+def _encoded_text(report: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(report, enc_hook=plain) + b"\n"
+    except UnicodeEncodeError:  # names of files, and texts of the program
+        return msgspec.json.encode(all_encodable(report), enc_hook=plain) + b"\n"

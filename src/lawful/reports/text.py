@@ -1,18 +1,23 @@
-"""The report as text, for people: readable in 80 columns, with and without colour."""
+"""Findings as text, for people: readable in 80 columns, with and without colour."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lawful.diagnostics import printable
-from lawful.reports.core import count, doomed_place, expected, short
+from lawful.engine.wording import catalogued, count, describe, doomed_place, expected, message, short
 
 if TYPE_CHECKING:
-    from lawful.engine import Case, Finding, TraceRun
+    from lawful.engine.findings import Finding, Numbered
+    from lawful.engine.run import LawRun
+    from lawful.reports.sources import SourceLines
 
 WIDTH = 80
 _LABEL = 12  # columns of the labels, with their indentation
+_INDENT = 4
+_MOST_CONTEXTS = 5
 
 
 class Span(NamedTuple):
@@ -25,95 +30,188 @@ class Span(NamedTuple):
 Line = list[Span]
 
 
-def case_lines(run: TraceRun, case: Case, width: int = WIDTH, diagram: str | None = None) -> Iterator[Line]:
-    """All about one law on one trace; `diagram` is the file that shows it as a picture."""
-    finding = case.finding
-    if finding is not None:
-        yield from _titled("BROKEN", "bold red", f"{_pair(run, case)} {_place(finding)}", width)
-        for label, text in _evidence(run, finding, width):
-            yield from labelled(label, text, width)
-        if diagram is not None:
-            yield from labelled("diagram", printable(diagram), width)
-        yield []
-    elif case.accepted:
-        yield from _titled("accepted", "green", _pair(run, case), width)
-    else:
-        yield from _titled("undecided", "yellow", _pair(run, case), width)
-        yield from labelled("", f"{case.verdict} after {count(run.events, 'event')}", width)
-
-
-def summary_lines(runs: Sequence[TraceRun], width: int = WIDTH, *, hidden: int = 0) -> Iterator[Line]:
-    """How many of what, at the end; `hidden`: how many violations are known, and were not told."""
-    cases = [case for run in runs for case in run.cases]
-    broken = sum(case.finding is not None for case in cases) - hidden
-    accepted = sum(bool(case.accepted) for case in cases)
-    undecided = len(cases) - broken - hidden - accepted
-    laws = len(cases) // len(runs) if runs else 0
-    events = count(sum(run.events for run in runs), "event")
-    parts = [Span(f"{broken} broken", "bold red" if broken else ""), Span(f", {accepted} accepted")]
-    if undecided:
-        parts.append(Span(f", {undecided} undecided", "yellow"))
-    if hidden:
-        parts.append(Span(f", {hidden} known and hidden"))
-    yield [*parts, Span(f" ({count(laws, 'law')}, {count(len(runs), 'trace')}, {events})")]
-    for run in runs:
-        if not run.complete and run.error is None:
-            decided = all(case.accepted is not None for case in run.cases)
-            why = "every law was decided" if decided else "a law was broken (--fail-fast)"
-            what = "judging" if run.drained else "reading"
-            place = f"{printable(run.name)}: {what} stopped after {count(run.events, 'event')}"
-            yield from ([Span(part)] for part in folded(f"{place}: {why}", width))
-
-
 def plain(lines: Iterator[Line]) -> str:
     """Lines without colour, each with its newline."""
     return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
 
 
-def _pair(run: TraceRun, case: Case) -> str:
-    return f"{printable(case.law.name)} on {printable(run.name)}"
+# -- a finding ---------------------------------------------------------------------------------------------------------
 
 
-def _place(finding: Finding) -> str:
-    if finding.rejected_at is None:
-        return doomed_place(finding)
-    return "at the end" if finding.rejected_at == "end" else f"at event {finding.rejected_at}"
+def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:
+    """All about what a program did: it is shown by its place in the source, and in words."""
+    place = _place(finding.file, finding.line)
+    head = f"{place}: " if place else ""
+    name = f"{printable(finding.law)}: "
+    first, *rest = folded(f"{head}{name}{message(finding)}", width)
+    # The whole head is on the first line if it fits at all.
+    after = len(head) + len(name)
+    yield [Span(first[: len(head)], "bold"), Span(first[len(head) : after], "bold red"), Span(first[after:])]
+    yield from ([Span(" " * _INDENT + part)] for text in rest for part in folded(text, width - _INDENT))
+    line = source.line(finding.file, finding.line)
+    if line is not None:
+        gutter = f"{finding.line:>{_INDENT + 3}} | "
+        yield [Span(gutter, "dim"), Span(_cut(line, width - len(gutter)), "bold")]
+    yield from _body(finding, width)
+    label = "left open" if finding.rejected_at == "end" else "earlier"
+    for each in finding.history if catalogued(finding) is None else _told_once(finding.history):
+        yield from _earlier(label, each, source, width)
+        label = ""
+    yield from _note(label, finding, width)
 
 
-def _evidence(run: TraceRun, finding: Finding, width: int) -> Iterator[tuple[str, str]]:
-    """What is known about a violation, as labels and texts; an empty label continues the one before."""
+def trace_finding_lines(finding: Finding, trace: str, events: int, width: int = WIDTH) -> Iterator[Line]:
+    """All about what is in a trace of so many events: events are shown as they are there, by their numbers."""
+    where = doomed_place(finding) if finding.rejected_at is None else f"at event {finding.rejected_at}"
     if finding.rejected_at == "end":
-        yield "ended", f"after {count(run.events, 'event')}"
+        where = "at the end"
+    yield from titled("BROKEN", "bold red", f"{printable(finding.law)} on {printable(trace)} {where}", width)
+    if finding.rejected_at == "end":
+        yield from labelled("ended", f"after {count(events, 'event')}", width)
     elif finding.event is not None:
-        yield "event", short(finding.event)
-    if finding.rejected_at is not None:
+        yield from labelled("event", short(finding.event), width)
+    yield from _body(finding, width, in_trace=True)
+    digits = len(str(finding.history[-1].number)) if finding.history else 0
+    label = "earlier"
+    for number, event in finding.history:
+        yield from labelled(label, clipped(f"#{number:<{digits}} {short(event)}", width), width)
+        label = ""
+    yield from _note(label, finding, width)
+
+
+def _body(finding: Finding, width: int, *, in_trace: bool = False) -> Iterator[Line]:
+    for label, text in _facts(finding, width, in_trace=in_trace):
+        yield from labelled(label, text, width)
+    law = catalogued(finding)
+    if law is not None:  # whole, so that it can be clicked
+        (see,) = labelled("see", law.url, width + len(law.url))
+        yield see
+
+
+def _note(label: str, finding: Finding, width: int) -> Iterator[Line]:
+    if finding.history_note:
+        yield from labelled(label, f"({printable(finding.history_note)})", width)
+
+
+def _facts(finding: Finding, width: int, *, in_trace: bool) -> Iterator[tuple[str, str]]:
+    """What is known about a finding, as labels and texts; an empty label continues the one before."""
+    if finding.count > 1 and finding.rejected_at == "end":
+        yield "seen", f"{finding.count:,} times; what follows is the first"
+    elif finding.count > 1:
+        first, last = finding.first_time, finding.last_time
+        when = f", first after {first:.3f} s, last after {last:.3f} s" if first is not None and last is not None else ""
+        yield "seen", f"{finding.count:,} times{when}"
+    law = catalogued(finding)
+    if law is not None:
+        yield "rule", law.rule
+        yield "instead", law.fix
+    elif isinstance(finding.rejected_at, int) or (in_trace and finding.rejected_at is not None):
         yield "expected", expected(finding.expectation) or "nothing: no event could be accepted here"
+    if in_trace:
+        yield from _in_trace(finding, width)
+    if finding.made is not None:
+        yield from _birth(finding.made)
+    if finding.expectation.bindings and law is None:
+        others = finding.expectation.others
+        beside = f" (and {count(others, 'other instance')})" if others else ""
+        items = finding.expectation.bindings.items()
+        text = ", ".join(f"{printable(name)} = {short(value)}" for name, value in items)
+        yield "bindings", clipped(text, width) + beside
+    if finding.diagram is not None:
+        yield "diagram", printable(finding.diagram)
+    label = "in"
+    for context, times in list(finding.contexts.items())[:_MOST_CONTEXTS]:
+        yield label, printable(context) + (f" ({times:,} times)" if times > 1 else "")
+        label = ""
+    if len(finding.contexts) > _MOST_CONTEXTS:
+        yield "", f"and {len(finding.contexts) - _MOST_CONTEXTS:,} more"
+
+
+def _in_trace(finding: Finding, width: int) -> Iterator[tuple[str, str]]:
     if finding.expectation.note:
         yield "found", printable(finding.expectation.note)
     if finding.doomed_at is not None:
         yield "lost", f"{doomed_place(finding)}: whatever followed, the law could not be kept any more"
     if finding.doomed_event is not None:
         yield "", clipped(f"#{finding.doomed_at} {short(finding.doomed_event)}", width)
-    if finding.expectation.bindings:
-        items = finding.expectation.bindings.items()
-        others = finding.expectation.others
-        beside = f" (and {count(others, 'other instance')})" if others else ""
-        yield "bindings", ", ".join(f"{printable(name)} = {short(value)}" for name, value in items) + beside
-    digits = len(str(finding.history[-1].number)) if finding.history else 0
-    label = "earlier"
-    for number, event in finding.history:
-        yield label, clipped(f"#{number:<{digits}} {short(event)}", width)
-        label = ""
-    if finding.history_note:
-        yield label, f"({printable(finding.history_note)})"
+
+
+def _birth(event: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where the object was made, and by whom."""
+    place = _place(event.get("file"), event.get("line"))
+    kind = printable(str(event.get("class") or event.get("name") or "object"))
+    yield "made", f"{kind}{f' at {place}' if place else ''}"
+    stack = event.get("stack")
+    for each in stack if isinstance(stack, list) else ():
+        yield "", f"  in {printable(str(each))}"
+
+
+def _told_once(history: Sequence[Numbered]) -> Iterator[Numbered]:
+    """Events without the beginnings of calls whose ends come next."""
+    for each, following in zip_longest(history, history[1:]):
+        if following is None or not _is_call(each.event, following.event):
+            yield each
+
+
+def _is_call(begin: dict[str, Any], end: dict[str, Any]) -> bool:
+    """Are these the beginning and the end of one call?"""
+    same = ("name", "targetId", "args", "argIds", "file", "line", "thread")
+    kinds = begin.get("event"), end.get("event")
+    return kinds == ("func_pre", "func_post") and all(begin.get(key) == end.get(key) for key in same)
+
+
+def _earlier(label: str, each: Numbered, source: SourceLines, width: int) -> Iterator[Line]:
+    event = each.event
+    file, line = event.get("file"), event.get("line")
+    place = _place(file, line)
+    yield from labelled(label, clipped(f"{place}  {describe(event)}" if place else describe(event), width), width)
+    text = source.line(file, line) if isinstance(file, str) and isinstance(line, int) else None
+    if text is not None:
+        for shown in labelled("", f"  | {_cut(text, width - 16)}", width):
+            yield [Span(span.text, "dim") for span in shown]
+
+
+def _place(file: Any, line: Any) -> str:
+    if not isinstance(file, str):
+        return ""
+    return f"{printable(file)}:{line}" if isinstance(line, int) else printable(file)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def remarks(run: LawRun) -> Iterator[str]:
+    """What the report must say beside the findings: what is not listed."""
+    if run.log.omitted:
+        yield f"{count(run.log.omitted, 'violation')} at further places not listed"
+    if run.log.suppressed:
+        yield f"{count(run.log.suppressed, 'violation')} ignored, as the source or the project asks"
+
+
+def confidence_lines(run: LawRun, width: int, *, moves: bool = False) -> Iterator[Line]:
+    """How sure one may be, where objects were sampled."""
+    if run.tracking is None:
+        return
+    from lawful.reports import confidence
+
+    yield from confidence.report_lines(run.tracking.confidence.summary(), width=width, moves=moves)
+    for name in run.tracking.whole:
+        text = f"{printable(name)} is not about single objects: it was judged on all events"
+        yield from ([Span(part, "yellow")] for part in folded(text, width))
+    yield []
+
+
+# -- layout ------------------------------------------------------------------------------------------------------------
 
 
 def labelled(label: str, text: str, width: int) -> Iterator[Line]:
     """A text of several lines beside its label; an empty label continues the one before."""
-    return _titled(f"  {label}", "dim", text, width)
+    return titled(f"  {label}", "dim", text, width)
 
 
-def _titled(title: str, style: str, text: str, width: int) -> Iterator[Line]:
+def titled(title: str, style: str, text: str, width: int) -> Iterator[Line]:
+    """A text of several lines beside its title."""
     for part in folded(text, width - _LABEL):
         yield [Span(title.ljust(_LABEL), style), Span(part)]
         title = ""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lawful.engine.findings import Event, Numbered, time_of
-from lawful.laws.grammar.law import GrammarLaw, GrammarMonitor
+from lawful.laws.grammar.law import GrammarLaw
 from lawful.laws.grammar.machine import group_key
 from lawful.reports.core import count, short
 from lawful.reports.sequence import Diagram, Message, Note, Participant
 
 if TYPE_CHECKING:
-    from lawful.engine import Case, Finding, TraceRun
+    from lawful.engine import Finding
     from lawful.engine.run import LawRun
     from lawful.laws.grammar.wording import Rejection
 
@@ -28,40 +26,14 @@ _CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 Id = int | str | None
 
 
-def violated_view(run: TraceRun, case: Case, most: int = MOST) -> Diagram | None:
-    """The diagram of a law broken on a trace; None if it is not a view, or not broken."""
-    monitor, finding = case.monitor, case.finding
-    if finding is None or not isinstance(monitor, GrammarMonitor):
-        return None
-    last = finding.event or (finding.doomed_event if finding.rejected_at is None else None)
-    rejection = None if finding.rejected_at is None else monitor.rejection(finding.event)
-    key = group_key(last) if last is not None else None if rejection is None else rejection.group
-    # One more than is shown tells whether there are more.
-    search = run.earlier(case, [] if key is None else list(_ids(key, last)), most + 1)
-    earlier = [each for each in search.found if group_key(each.event) == key]
-    shown = earlier[-most:] if most else []
-    before = search.note or ("earlier messages are not shown" if len(earlier) > most else "")
-    return diagram(monitor.law, finding, rejection, shown, before=before, trace=run.name)
-
-
-def violated_live(run: LawRun, finding: Finding, most: int = MOST, program: str = "") -> Diagram | None:
-    """The diagram of a law broken by a running program; None if it is not a view."""
+def violated_view(run: LawRun, finding: Finding, most: int = MOST, name: str = "") -> Diagram | None:
+    """The diagram of a finding about a view; None if it is about another law. `name`: of the program, or the trace."""
     law = next((each.law for each in run.laws if each.law.name == finding.law), None)
     if not isinstance(law, GrammarLaw) or (finding.rejection is None and finding.doomed_event is None):
         return None
     shown = finding.messages[-most:] if most else ()
-    before = "earlier messages are not shown" if len(finding.messages) > most else ""
-    return diagram(law, finding, finding.rejection, shown, before=before, trace=program)
-
-
-def _ids(key: Id, event: Event | None) -> Iterator[Any]:
-    """The forms that the id of a group may have in events."""
-    yield key
-    if event is not None:
-        yield event.get("groupId")
-    elif isinstance(key, str):
-        with suppress(ValueError):
-            yield json.loads(key)
+    hidden = "earlier messages are not shown" if len(finding.messages) > most else ""
+    return diagram(law, finding, finding.rejection, shown, before=run.evidence.missing or hidden, trace=name)
 
 
 def diagram(

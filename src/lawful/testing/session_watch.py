@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lawful import config
+from lawful.config import find_project
 from lawful.engine.findings import Finding
 from lawful.engine.run import LawRun
 from lawful.engine.session import Session
@@ -19,7 +20,6 @@ from lawful.laws.loader import find_laws, load_laws
 from lawful.laws.protocol import Law
 from lawful.reports.formats import format_of
 from lawful.run_setup import watch_settings, with_learner
-from lawful.sources.python.scope import find_project
 
 if TYPE_CHECKING:
     from lawful.engine.learner_setup import LearningHistory

@@ -38,7 +38,7 @@ def start_dashboard(session: Session, listening: socket.socket, token: str, *, p
             raise LawfulError("serve-start", f"the server of the dashboard did not start: {error}") from None
     record_to = session.settings.trace or os.path.abspath(RECORDING)
     ours = socket.socket(fileno=move(ours.detach()))
-    session.attendant = ProgramSide(Control(session, program=program, record_to=record_to), ours)
+    session.observer_hook = ProgramSide(Control(session, program=program, record_to=record_to), ours)
 
 
 def _start(command: list[str], environment: Mapping[str, str], inherited: Sequence[int], *, quiet: bool) -> None:

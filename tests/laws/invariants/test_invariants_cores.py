@@ -17,7 +17,7 @@ from lawful.errors import LawError
 from lawful.laws.invariants import InvariantLaw, InvariantMonitor
 from lawful.laws.invariants.expressions import Ref
 from lawful.laws.invariants.native_tracker import NativeTracker
-from lawful.laws.invariants.tracker import PythonTracker
+from lawful.laws.invariants.python_tracker import PythonTracker
 
 pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")
 

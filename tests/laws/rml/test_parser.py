@@ -10,65 +10,34 @@ from textwrap import dedent
 import pytest
 
 from lawful.diagnostics import LawSourceError, Source
+from lawful.laws.rml import syntax
 from lawful.laws.rml.parser import parse
 from lawful.laws.rml.printer import format_expression, format_spec
-from lawful.laws.rml.syntax import All as AllTraces
-from lawful.laws.rml.syntax import (
-    And,
-    AnyOf,
-    Apply,
-    Argument,
-    Binary,
-    Closure,
-    Concat,
-    Data,
-    Declaration,
-    Empty,
-    EquationCall,
-    Event,
-    EventUse,
-    Expression,
-    Filter,
-    If,
-    Let,
-    ListPattern,
-    Literal,
-    Name,
-    ObjectPattern,
-    Optional,
-    Or,
-    Plus,
-    Shuffle,
-    Star,
-    Times,
-    Unary,
-    Wildcard,
-)
 from lawful.laws.rml.token_reader import MAX_NESTING
 
-A, B, C, D = (Event(EventUse(name)) for name in "abcd")
-X, Y, Z = (Name(name) for name in "xyz")
-ONE, TWO, THREE = Literal(1), Literal(2), Literal(3)
+A, B, C, D = (syntax.Event(syntax.EventUse(name)) for name in "abcd")
+X, Y, Z = (syntax.Name(name) for name in "xyz")
+ONE, TWO, THREE = syntax.Literal(1), syntax.Literal(2), syntax.Literal(3)
 
 
-def expression(text: str) -> Expression:
+def expression(text: str) -> syntax.Expression:
     return parse(f"Main = {text};").equations[0].body
 
 
-def data(text: str) -> Data:
+def data(text: str) -> syntax.Data:
     body = expression(f"if ({text}) a else b")
-    assert isinstance(body, If)
+    assert isinstance(body, syntax.If)
     return body.condition
 
 
-def argument(text: str) -> Argument:
+def argument(text: str) -> syntax.Argument:
     body = expression(f"p({text})")
-    assert isinstance(body, Event)
+    assert isinstance(body, syntax.Event)
     (only,) = body.use.args
     return only
 
 
-def declaration(text: str) -> Declaration:
+def declaration(text: str) -> syntax.Declaration:
     return parse(text).declarations[0]
 
 
@@ -88,44 +57,47 @@ def hint(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("a b c", Concat(A, Concat(B, C))),
-        ("a b*", Concat(A, Star(B))),
-        ("(a b)+?", Optional(Plus(Concat(A, B)))),
-        ("a!{3}", Times(Closure(A), 3)),
-        (r"a b /\ c", And(Concat(A, B), C)),
-        (r"a /\ b /\ c", And(And(A, B), C)),
-        (r"a \/ b /\ c", Or(A, And(B, C))),
-        (r"a \/ b \/ c", Or(Or(A, B), C)),
-        (r"a | b \/ c | d", Shuffle(Shuffle(A, Or(B, C)), D)),
-        (r"a b | c \/ d", Shuffle(Concat(A, B), Or(C, D))),
-        (r"a \/ (b | c)", Or(A, Shuffle(B, C))),
-        ("empty all", Concat(Empty(), AllTraces())),
-        (r"a >> b /\ c", Filter(EventUse("a"), And(B, C), None)),
-        ("a >> b | c : d | a", Filter(EventUse("a"), Shuffle(B, C), Shuffle(D, A))),
-        ("a >> b >> c : d", Filter(EventUse("a"), Filter(EventUse("b"), C, D), None)),
-        ("a >> b >> c : d : a", Filter(EventUse("a"), Filter(EventUse("b"), C, D), A)),
-        ("a >> (b >> c) : d", Filter(EventUse("a"), Filter(EventUse("b"), C, None), D)),
-        ("a b >> c d", Concat(A, Filter(EventUse("b"), Concat(C, D), None))),
-        ("if (true) a else b c", If(Literal(True), A, Concat(B, C))),
-        ("if (x) a b else if (y) c else d", If(X, Concat(A, B), If(Y, C, D))),
-        ("{let x; a} {var x, y; b}", Concat(Let(("x",), A), Let(("x", "y"), B))),
-        ("a{2} {let x; b}{3}", Concat(Times(A, 2), Times(Let(("x",), B), 3))),
-        ("p(x) (a b)", Concat(Event(EventUse("p", (X,))), Concat(A, B))),
-        (r"a (b \/ c)", Concat(A, Or(B, C))),
-        ("a (b*)", Concat(A, Star(B))),
-        ("a (b c)", Concat(A, Concat(B, C))),
-        ("a (Main)", Concat(A, EquationCall("Main"))),
-        ("a (b (c d))", Concat(A, Concat(B, Concat(C, D)))),
-        ("a (b)", Event(EventUse("a", (Name("b"),)))),
-        ("a (b | c)", Event(EventUse("a", (AnyOf((Name("b"), Name("c"))),)))),
-        ("(a) (b | c)", Concat(A, Shuffle(B, C))),
-        ("a ({let x; b})", Concat(A, Let(("x",), B))),
-        ("G<1, x + 1> H", Concat(EquationCall("G", (ONE, Binary("+", X, ONE))), EquationCall("H"))),
-        ("G<x < y, (x > y)>", EquationCall("G", (Binary("<", X, Y), Binary(">", X, Y)))),
-        ("p(x) >> a", Filter(EventUse("p", (X,)), A, None)),
+        ("a b c", syntax.Concat(A, syntax.Concat(B, C))),
+        ("a b*", syntax.Concat(A, syntax.Star(B))),
+        ("(a b)+?", syntax.Optional(syntax.Plus(syntax.Concat(A, B)))),
+        ("a!{3}", syntax.Times(syntax.Closure(A), 3)),
+        (r"a b /\ c", syntax.And(syntax.Concat(A, B), C)),
+        (r"a /\ b /\ c", syntax.And(syntax.And(A, B), C)),
+        (r"a \/ b /\ c", syntax.Or(A, syntax.And(B, C))),
+        (r"a \/ b \/ c", syntax.Or(syntax.Or(A, B), C)),
+        (r"a | b \/ c | d", syntax.Shuffle(syntax.Shuffle(A, syntax.Or(B, C)), D)),
+        (r"a b | c \/ d", syntax.Shuffle(syntax.Concat(A, B), syntax.Or(C, D))),
+        (r"a \/ (b | c)", syntax.Or(A, syntax.Shuffle(B, C))),
+        ("empty all", syntax.Concat(syntax.Empty(), syntax.All())),
+        (r"a >> b /\ c", syntax.Filter(syntax.EventUse("a"), syntax.And(B, C), None)),
+        ("a >> b | c : d | a", syntax.Filter(syntax.EventUse("a"), syntax.Shuffle(B, C), syntax.Shuffle(D, A))),
+        ("a >> b >> c : d", syntax.Filter(syntax.EventUse("a"), syntax.Filter(syntax.EventUse("b"), C, D), None)),
+        ("a >> b >> c : d : a", syntax.Filter(syntax.EventUse("a"), syntax.Filter(syntax.EventUse("b"), C, D), A)),
+        ("a >> (b >> c) : d", syntax.Filter(syntax.EventUse("a"), syntax.Filter(syntax.EventUse("b"), C, None), D)),
+        ("a b >> c d", syntax.Concat(A, syntax.Filter(syntax.EventUse("b"), syntax.Concat(C, D), None))),
+        ("if (true) a else b c", syntax.If(syntax.Literal(True), A, syntax.Concat(B, C))),
+        ("if (x) a b else if (y) c else d", syntax.If(X, syntax.Concat(A, B), syntax.If(Y, C, D))),
+        ("{let x; a} {var x, y; b}", syntax.Concat(syntax.Let(("x",), A), syntax.Let(("x", "y"), B))),
+        ("a{2} {let x; b}{3}", syntax.Concat(syntax.Times(A, 2), syntax.Times(syntax.Let(("x",), B), 3))),
+        ("p(x) (a b)", syntax.Concat(syntax.Event(syntax.EventUse("p", (X,))), syntax.Concat(A, B))),
+        (r"a (b \/ c)", syntax.Concat(A, syntax.Or(B, C))),
+        ("a (b*)", syntax.Concat(A, syntax.Star(B))),
+        ("a (b c)", syntax.Concat(A, syntax.Concat(B, C))),
+        ("a (Main)", syntax.Concat(A, syntax.EquationCall("Main"))),
+        ("a (b (c d))", syntax.Concat(A, syntax.Concat(B, syntax.Concat(C, D)))),
+        ("a (b)", syntax.Event(syntax.EventUse("a", (syntax.Name("b"),)))),
+        ("a (b | c)", syntax.Event(syntax.EventUse("a", (syntax.AnyOf((syntax.Name("b"), syntax.Name("c"))),)))),
+        ("(a) (b | c)", syntax.Concat(A, syntax.Shuffle(B, C))),
+        ("a ({let x; b})", syntax.Concat(A, syntax.Let(("x",), B))),
+        (
+            "G<1, x + 1> H",
+            syntax.Concat(syntax.EquationCall("G", (ONE, syntax.Binary("+", X, ONE))), syntax.EquationCall("H")),
+        ),
+        ("G<x < y, (x > y)>", syntax.EquationCall("G", (syntax.Binary("<", X, Y), syntax.Binary(">", X, Y)))),
+        ("p(x) >> a", syntax.Filter(syntax.EventUse("p", (X,)), A, None)),
     ],
 )
-def test_expressions(text: str, tree: Expression) -> None:
+def test_expressions(text: str, tree: syntax.Expression) -> None:
     assert expression(text) == tree
     assert expression(format_expression(tree)) == tree
 
@@ -133,34 +105,41 @@ def test_expressions(text: str, tree: Expression) -> None:
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("1 + 2 * 3", Binary("+", ONE, Binary("*", TWO, THREE))),
-        ("x / y * z", Binary("/", X, Binary("*", Y, Z))),
-        ("x - y + z", Binary("-", X, Binary("+", Y, Z))),
-        ("x - y - z", Binary("-", Binary("-", X, Y), Z)),
-        ("x / y / z", Binary("/", Binary("/", X, Y), Z)),
-        ("x ^ y ^ z", Binary("^", Binary("^", X, Y), Z)),
-        ("-x ^ y", Unary("-", Binary("^", X, Y))),
-        ("-2 ^ 2", Unary("-", Binary("^", TWO, TWO))),
-        ("2 ^ -1", Binary("^", TWO, Literal(-1))),
-        ("-x * y", Binary("*", Unary("-", X), Y)),
-        ("- -x", Unary("-", Unary("-", X))),
-        ("-1", Literal(-1)),
-        ("-(1)", Unary("-", ONE)),
-        ("x < y <= z", Binary("<=", Binary("<", X, Y), Z)),
-        ("x > y < z", Binary(">", X, Binary("<", Y, Z))),
-        ("x == y != z", Binary("!=", Binary("==", X, Y), Z)),
-        ("x || y && z", Binary("||", X, Binary("&&", Y, Z))),
+        ("1 + 2 * 3", syntax.Binary("+", ONE, syntax.Binary("*", TWO, THREE))),
+        ("x / y * z", syntax.Binary("/", X, syntax.Binary("*", Y, Z))),
+        ("x - y + z", syntax.Binary("-", X, syntax.Binary("+", Y, Z))),
+        ("x - y - z", syntax.Binary("-", syntax.Binary("-", X, Y), Z)),
+        ("x / y / z", syntax.Binary("/", syntax.Binary("/", X, Y), Z)),
+        ("x ^ y ^ z", syntax.Binary("^", syntax.Binary("^", X, Y), Z)),
+        ("-x ^ y", syntax.Unary("-", syntax.Binary("^", X, Y))),
+        ("-2 ^ 2", syntax.Unary("-", syntax.Binary("^", TWO, TWO))),
+        ("2 ^ -1", syntax.Binary("^", TWO, syntax.Literal(-1))),
+        ("-x * y", syntax.Binary("*", syntax.Unary("-", X), Y)),
+        ("- -x", syntax.Unary("-", syntax.Unary("-", X))),
+        ("-1", syntax.Literal(-1)),
+        ("-(1)", syntax.Unary("-", ONE)),
+        ("x < y <= z", syntax.Binary("<=", syntax.Binary("<", X, Y), Z)),
+        ("x > y < z", syntax.Binary(">", X, syntax.Binary("<", Y, Z))),
+        ("x == y != z", syntax.Binary("!=", syntax.Binary("==", X, Y), Z)),
+        ("x || y && z", syntax.Binary("||", X, syntax.Binary("&&", Y, Z))),
         (
             "x > 1 && y < 2 || z == 3",
-            Binary("||", Binary("&&", Binary(">", X, ONE), Binary("<", Y, TWO)), Binary("==", Z, THREE)),
+            syntax.Binary(
+                "||",
+                syntax.Binary("&&", syntax.Binary(">", X, ONE), syntax.Binary("<", Y, TWO)),
+                syntax.Binary("==", Z, THREE),
+            ),
         ),
-        ("(x || y) && z", Binary("&&", Binary("||", X, Y), Z)),
-        ("min(x, 1) + abs(-2)", Binary("+", Apply("min", (X, ONE)), Apply("abs", (Literal(-2),)))),
-        ("x == 'a'", Binary("==", X, Literal("a"))),
-        ("null == 1.5", Binary("==", Literal(None), Literal(1.5))),
+        ("(x || y) && z", syntax.Binary("&&", syntax.Binary("||", X, Y), Z)),
+        (
+            "min(x, 1) + abs(-2)",
+            syntax.Binary("+", syntax.Apply("min", (X, ONE)), syntax.Apply("abs", (syntax.Literal(-2),))),
+        ),
+        ("x == 'a'", syntax.Binary("==", X, syntax.Literal("a"))),
+        ("null == 1.5", syntax.Binary("==", syntax.Literal(None), syntax.Literal(1.5))),
     ],
 )
-def test_data(text: str, tree: Data) -> None:
+def test_data(text: str, tree: syntax.Data) -> None:
     assert data(text) == tree
 
 
@@ -168,28 +147,30 @@ def test_data(text: str, tree: Data) -> None:
     ("text", "tree"),
     [
         ("x", X),
-        ("_", Wildcard()),
-        ("-1", Literal(-1)),
-        ("x + 1", Binary("+", X, ONE)),
+        ("_", syntax.Wildcard()),
+        ("-1", syntax.Literal(-1)),
+        ("x + 1", syntax.Binary("+", X, ONE)),
         ("(x)", X),
-        ("(x + 1) * 2", Binary("*", Binary("+", X, ONE), TWO)),
+        ("(x + 1) * 2", syntax.Binary("*", syntax.Binary("+", X, ONE), TWO)),
         (
             "{a: x, 'b c': [1, ...], not: _}",
-            ObjectPattern((("a", X), ("b c", ListPattern((ONE,), True)), ("not", Wildcard()))),
+            syntax.ObjectPattern((("a", X), ("b c", syntax.ListPattern((ONE,), True)), ("not", syntax.Wildcard()))),
         ),
-        ("[]", ListPattern((), False)),
-        ("[...]", ListPattern((), True)),
-        ("('a' | -1)", AnyOf((Literal("a"), Literal(-1)))),
-        ("({a: 1})", ObjectPattern((("a", ONE),))),
+        ("[]", syntax.ListPattern((), False)),
+        ("[...]", syntax.ListPattern((), True)),
+        ("('a' | -1)", syntax.AnyOf((syntax.Literal("a"), syntax.Literal(-1)))),
+        ("({a: 1})", syntax.ObjectPattern((("a", ONE),))),
     ],
 )
-def test_arguments(text: str, tree: Argument) -> None:
+def test_arguments(text: str, tree: syntax.Argument) -> None:
     assert argument(text) == tree
 
 
 def test_constants_keep_their_type() -> None:
     assert [
-        type(each.value) for each in (argument("1"), argument("1.0"), argument("true")) if isinstance(each, Literal)
+        type(each.value)
+        for each in (argument("1"), argument("1.0"), argument("true"))
+        if isinstance(each, syntax.Literal)
     ] == [
         int,
         float,
@@ -200,34 +181,46 @@ def test_constants_keep_their_type() -> None:
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("a matches {};", Declaration("a", (), False, ObjectPattern(()), None)),
+        ("a matches {};", syntax.Declaration("a", (), False, syntax.ObjectPattern(()), None)),
         (
             "a(x, y) not matches b(x) | c;",
-            Declaration("a", ("x", "y"), True, (EventUse("b", (X,)), EventUse("c")), None),
+            syntax.Declaration("a", ("x", "y"), True, (syntax.EventUse("b", (X,)), syntax.EventUse("c")), None),
         ),
         (
             "a matches {v: -1} | {v: 'x' | 'y'} with x > 1;",
-            Declaration(
+            syntax.Declaration(
                 "a",
                 (),
                 False,
-                AnyOf(
-                    (ObjectPattern((("v", Literal(-1)),)), ObjectPattern((("v", AnyOf((Literal("x"), Literal("y")))),)))
+                syntax.AnyOf(
+                    (
+                        syntax.ObjectPattern((("v", syntax.Literal(-1)),)),
+                        syntax.ObjectPattern((("v", syntax.AnyOf((syntax.Literal("x"), syntax.Literal("y")))),)),
+                    )
                 ),
-                Binary(">", X, ONE),
+                syntax.Binary(">", X, ONE),
             ),
         ),
-        ("a matches ({if: 1});", Declaration("a", (), False, ObjectPattern((("if", ONE),)), None)),
+        ("a matches ({if: 1});", syntax.Declaration("a", (), False, syntax.ObjectPattern((("if", ONE),)), None)),
         (
             "a matches (({}) | {}) | {};",
-            Declaration(
-                "a", (), False, AnyOf((AnyOf((ObjectPattern(()), ObjectPattern(()))), ObjectPattern(()))), None
+            syntax.Declaration(
+                "a",
+                (),
+                False,
+                syntax.AnyOf(
+                    (syntax.AnyOf((syntax.ObjectPattern(()), syntax.ObjectPattern(()))), syntax.ObjectPattern(()))
+                ),
+                None,
             ),
         ),
-        ("a matches {matches: 1};", Declaration("a", (), False, ObjectPattern((("matches", ONE),)), None)),
+        (
+            "a matches {matches: 1};",
+            syntax.Declaration("a", (), False, syntax.ObjectPattern((("matches", ONE),)), None),
+        ),
     ],
 )
-def test_declarations(text: str, tree: Declaration) -> None:
+def test_declarations(text: str, tree: syntax.Declaration) -> None:
     assert declaration(text) == tree
     assert declaration(format_spec(parse(text))) == tree
 
@@ -239,16 +232,18 @@ def test_equation_heads(text: str) -> None:
 
 
 def test_comparison_in_a_call_is_no_equation_head() -> None:
-    assert parse("Main = if (true)\nG<x> else a;").equations[0].body == If(Literal(True), EquationCall("G", (X,)), A)
+    assert parse("Main = if (true)\nG<x> else a;").equations[0].body == syntax.If(
+        syntax.Literal(True), syntax.EquationCall("G", (X,)), A
+    )
 
 
 def test_spans() -> None:
     text = "p(x) matches {v: x};\nMain = (a b)* | {let x; p(x) G<x>};\nG<x> = empty;"
     law = parse(text)
     body = law.equations[0].body
-    assert isinstance(body, Shuffle)
-    assert isinstance(body.right, Let)
-    assert isinstance(body.right.body, Concat)
+    assert isinstance(body, syntax.Shuffle)
+    assert isinstance(body.right, syntax.Let)
+    assert isinstance(body.right.body, syntax.Concat)
     spans = [law.declarations[0].span, body.span, body.left.span, body.right.body.left.span, body.right.body.right.span]
     assert [text[start:end] for start, end in spans] == [
         "p(x) matches {v: x};",

@@ -9,45 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lawful.diagnostics import LawSourceError
+from lawful.laws.rml import syntax
 from lawful.laws.rml.equations import own_arguments as own
 from lawful.laws.rml.equations import preorder, values
 from lawful.laws.rml.law_warnings import check
 from lawful.laws.rml.lexer import KEYWORDS, tokenize
 from lawful.laws.rml.parser import parse
 from lawful.laws.rml.printer import format_spec
-from lawful.laws.rml.syntax import (
-    DATA_LEVELS,
-    FUNCTIONS,
-    All,
-    And,
-    AnyOf,
-    Apply,
-    Binary,
-    Closure,
-    Concat,
-    Declaration,
-    Empty,
-    Equation,
-    EquationCall,
-    Event,
-    EventUse,
-    Filter,
-    If,
-    Let,
-    ListPattern,
-    Literal,
-    Name,
-    ObjectPattern,
-    Optional,
-    Or,
-    Plus,
-    Shuffle,
-    Specification,
-    Star,
-    Times,
-    Unary,
-    Wildcard,
-)
 
 CASES = Path(__file__).parents[2] / "data" / "rml-conformance.jsonl"
 LAWS = sorted({json.loads(line)["spec"] for line in CASES.read_text(encoding="utf-8").splitlines()})
@@ -130,21 +98,21 @@ scalars = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(exclude_characters="\x00"), max_size=5),
 )
-literals = st.builds(Literal, scalars)
-names = st.builds(Name, lower)
+literals = st.builds(syntax.Literal, scalars)
+names = st.builds(syntax.Name, lower)
 
 
-def _apply(children: st.SearchStrategy[Literal | Name]) -> st.SearchStrategy[Apply]:
-    return st.sampled_from(sorted(FUNCTIONS)).flatmap(
-        lambda name: st.builds(Apply, st.just(name), st.tuples(*[children] * FUNCTIONS[name]))
+def _apply(children: st.SearchStrategy[syntax.Literal | syntax.Name]) -> st.SearchStrategy[syntax.Apply]:
+    return st.sampled_from(sorted(syntax.FUNCTIONS)).flatmap(
+        lambda name: st.builds(syntax.Apply, st.just(name), st.tuples(*[children] * syntax.FUNCTIONS[name]))
     )
 
 
 data = st.recursive(
     st.one_of(literals, names),
     lambda inner: st.one_of(
-        st.builds(Unary, st.just("-"), inner),
-        st.builds(Binary, st.sampled_from([op for op in DATA_LEVELS if op != "neg"]), inner, inner),
+        st.builds(syntax.Unary, st.just("-"), inner),
+        st.builds(syntax.Binary, st.sampled_from([op for op in syntax.DATA_LEVELS if op != "neg"]), inner, inner),
         _apply(inner),
     ),
     max_leaves=8,
@@ -152,49 +120,52 @@ data = st.recursive(
 keys = st.one_of(lower, upper, st.sampled_from(["if", "a b", "1", "", "it's"]))
 
 
-def _patterns(leaves: st.SearchStrategy[Literal | Name | Wildcard]) -> st.SearchStrategy[object]:
+def _patterns(leaves: st.SearchStrategy[syntax.Literal | syntax.Name | syntax.Wildcard]) -> st.SearchStrategy[object]:
     return st.recursive(
         leaves,
         lambda inner: st.one_of(
             st.builds(
-                ObjectPattern, st.lists(st.tuples(keys, inner), max_size=3, unique_by=lambda field: field[0]).map(tuple)
+                syntax.ObjectPattern,
+                st.lists(st.tuples(keys, inner), max_size=3, unique_by=lambda field: field[0]).map(tuple),
             ),
-            st.builds(ListPattern, st.lists(inner, max_size=3).map(tuple), st.booleans()),
-            st.builds(AnyOf, st.lists(inner, min_size=2, max_size=3).map(tuple)),
+            st.builds(syntax.ListPattern, st.lists(inner, max_size=3).map(tuple), st.booleans()),
+            st.builds(syntax.AnyOf, st.lists(inner, min_size=2, max_size=3).map(tuple)),
         ),
         max_leaves=6,
     )
 
 
-patterns = _patterns(st.one_of(literals, names, st.builds(Wildcard)))
+patterns = _patterns(st.one_of(literals, names, st.builds(syntax.Wildcard)))
 bodies = patterns.filter(
-    lambda body: not any(isinstance(each, Name) for each in (body.options if isinstance(body, AnyOf) else (body,)))
+    lambda body: (
+        not any(isinstance(each, syntax.Name) for each in (body.options if isinstance(body, syntax.AnyOf) else (body,)))
+    )
 )
-event_uses = st.builds(EventUse, lower, st.lists(st.one_of(data, patterns), max_size=2).map(tuple))
+event_uses = st.builds(syntax.EventUse, lower, st.lists(st.one_of(data, patterns), max_size=2).map(tuple))
 unique_names = st.lists(lower, max_size=2, unique=True).map(tuple)
 expressions = st.recursive(
     st.one_of(
-        st.builds(Empty),
-        st.builds(All),
-        st.builds(Event, st.builds(EventUse, lower)),
-        st.builds(Event, event_uses),
-        st.builds(EquationCall, upper, st.lists(data, max_size=2).map(tuple)),
+        st.builds(syntax.Empty),
+        st.builds(syntax.All),
+        st.builds(syntax.Event, st.builds(syntax.EventUse, lower)),
+        st.builds(syntax.Event, event_uses),
+        st.builds(syntax.EquationCall, upper, st.lists(data, max_size=2).map(tuple)),
     ),
     lambda inner: st.one_of(
-        *(st.builds(kind, inner, inner) for kind in (Concat, And, Or, Shuffle)),
-        *(st.builds(kind, inner) for kind in (Star, Plus, Optional, Closure)),
-        st.builds(Times, inner, st.integers(0, 20)),
-        st.builds(Let, st.lists(lower, min_size=1, max_size=2, unique=True).map(tuple), inner),
-        st.builds(Filter, event_uses, inner, st.one_of(st.none(), inner)),
-        st.builds(If, data, inner, inner),
+        *(st.builds(kind, inner, inner) for kind in (syntax.Concat, syntax.And, syntax.Or, syntax.Shuffle)),
+        *(st.builds(kind, inner) for kind in (syntax.Star, syntax.Plus, syntax.Optional, syntax.Closure)),
+        st.builds(syntax.Times, inner, st.integers(0, 20)),
+        st.builds(syntax.Let, st.lists(lower, min_size=1, max_size=2, unique=True).map(tuple), inner),
+        st.builds(syntax.Filter, event_uses, inner, st.one_of(st.none(), inner)),
+        st.builds(syntax.If, data, inner, inner),
     ),
     max_leaves=12,
 )
 laws = st.builds(
-    Specification,
+    syntax.Specification,
     st.lists(
         st.builds(
-            Declaration,
+            syntax.Declaration,
             lower,
             unique_names,
             st.booleans(),
@@ -203,13 +174,13 @@ laws = st.builds(
         ),
         max_size=2,
     ).map(tuple),
-    st.lists(st.builds(Equation, upper, unique_names, expressions), min_size=1, max_size=2).map(tuple),
+    st.lists(st.builds(syntax.Equation, upper, unique_names, expressions), min_size=1, max_size=2).map(tuple),
 )
 
 
 @given(laws)
 @settings(max_examples=500)
-def test_round_trip(law: Specification) -> None:
+def test_round_trip(law: syntax.Specification) -> None:
     text = format_spec(law)
     again = parse(text)
     assert again == law
@@ -222,5 +193,5 @@ def test_round_trip(law: Specification) -> None:
 
 
 @given(laws)
-def test_checking_any_tree(law: Specification) -> None:
+def test_checking_any_tree(law: syntax.Specification) -> None:
     attempt(format_spec(law))

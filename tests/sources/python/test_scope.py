@@ -12,7 +12,8 @@ import pytest
 
 import lawful
 from lawful import LawfulError
-from lawful.sources.python.scope import Scope, _install_path, access, find_project, is_public
+from lawful.config import find_project
+from lawful.sources.python.scope import Scope, _install_path, access, is_public
 
 
 @pytest.fixture

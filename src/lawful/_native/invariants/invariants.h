@@ -1,4 +1,4 @@
-/* Types and functions that the two C files of invariants share. They match lawful/laws/invariants/tracker.py and
+/* Types and functions that the two C files of invariants share. They match lawful/laws/invariants/python_tracker.py and
    expressions.py; tests/laws/invariants/test_invariants_cores.py compares the two. */
 #ifndef LAWFUL_INVARIANT_H
 #define LAWFUL_INVARIANT_H

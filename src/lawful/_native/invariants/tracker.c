@@ -1,7 +1,7 @@
 /* The Python type `InvariantTracker`: one invariant on its objects, their fields, obligations and violations.
 
    Called by lawful/laws/invariants/native_tracker.py, the "host", which gets the rare cases: violations, and expressions
-   over unusual values. Matches `PythonTracker` of lawful/laws/invariants/tracker.py.
+   over unusual values. Matches `PythonTracker` of lawful/laws/invariants/python_tracker.py.
    tests/laws/invariants/test_invariants_cores.py compares the two. */
 #include "invariants/invariants.h"
 #include <structmember.h>

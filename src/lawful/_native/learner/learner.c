@@ -1,6 +1,11 @@
-/* The Python type Window: what lawful/learning/window_protocol.py asks of one, and the stream from a running program. */
+/* The Python type `Window`: arguments and results of its methods, and the stream from a running program.
+
+   Called by: Python, through lawful/learning/window.py (make) and lawful/engine/live_learning.py.
+   Must match: `Window` in lawful/learning/window.py, as lawful/learning/window_protocol.py describes it.
+   Compared by: tests/learning/test_window.py (test_both_cores_agree_on_everything). */
 #include "learner/learner.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -313,13 +318,11 @@ static void copy_ending(Window *window, const Pair *pair, int kind, uint64_t cou
     if (letters == 3) {
         for (int i = 0; i < pair->ending_count; i++) {
             if (pair->endings[i].kind != kind) continue;
-            ending_settle(&pair->endings[i]);
             for (int j = 0; j < pair->endings[i].example_count; j++) copy_example(window, copy, &pair->endings[i].examples[j]);
         }
         return;
     }
     const Name *name = &window->names[letter ? pair->second : pair->first];
-    usages_settle(window, letter ? pair->second : pair->first);
     for (int i = 0; i < name->usage_count && copy->examples < MOST_EXAMPLES; i++) {
         const Usage *usage = &name->usages[i];
         if (usage->last > pair->created && alone_kind(&window->automaton, letter, usage->position) == kind &&
@@ -568,26 +571,15 @@ static PyObject *window_stop(Window *window, PyObject *unused) {
 
 /* ---- attributes ----------------------------------------------------------------------------------------------------------------- */
 
-enum { SIZE, EVENTS, PAIRS, PRUNED, GIVEN_UP, GIVEN_UP_HISTORIES, PUSHED, WORKED, TICK_EVERY, THREAD };
-
-static PyObject *window_get(Window *window, void *which) {
+/* The offset is that of a number of 64 bits. */
+static PyObject *window_get(Window *window, void *offset) {
     enter(window);
-    uint64_t value = 0;
-    switch ((intptr_t)which) {
-    case SIZE: value = window->size; break;
-    case EVENTS: value = window->taken; break;
-    case PAIRS: value = window->pair_count; break;
-    case PRUNED: value = window->pruned; break;
-    case GIVEN_UP: value = window->given_up; break;
-    case GIVEN_UP_HISTORIES: value = window->histories.given_up; break;
-    case PUSHED: value = window->pushed; break;
-    case WORKED: value = stream_worked(window); break;
-    case TICK_EVERY: value = window->tick_every; break;
-    case THREAD: value = window->native; break;
-    }
+    uint64_t value = *(uint64_t *)((char *)window + (size_t)offset);
     leave(window);
     return PyLong_FromUnsignedLongLong(value);
 }
+
+static PyObject *window_get_worked(Window *window, void *unused) { return PyLong_FromUnsignedLongLong(stream_worked(window)); }
 
 static int window_set(Window *window, PyObject *value, void *which) {
     if (value == NULL) {
@@ -602,7 +594,7 @@ static int window_set(Window *window, PyObject *value, void *which) {
     int failed = 0;
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&window->lock);
-    if ((intptr_t)which == SIZE) failed = window_resize(window, number);
+    if ((size_t)which == offsetof(Window, size)) failed = window_resize(window, number);
     else window->tick_every = number;
     pthread_mutex_unlock(&window->lock);
     Py_END_ALLOW_THREADS
@@ -617,22 +609,23 @@ static int window_set_wake(Window *window, PyObject *value, void *unused) {
     return 0;
 }
 
+#define AT(field) (void *)offsetof(Window, field)
 static PyGetSetDef attributes[] = {
     {"wake", (getter)window_get_wake, (setter)window_set_wake,
      "Called once, when much was pushed and the thread is not at work; or None.", NULL},
-    {"size", (getter)window_get, (setter)window_set, "Events that one which leaves still sees.", (void *)SIZE},
-    {"events", (getter)window_get, NULL, "Events taken in.", (void *)EVENTS},
-    {"pairs", (getter)window_get, NULL, "Pairs that are kept.", (void *)PAIRS},
-    {"pruned", (getter)window_get, NULL, "Pairs all of whose rules were dead.", (void *)PRUNED},
-    {"given_up", (getter)window_get, NULL, "Times when a pair found no room.", (void *)GIVEN_UP},
+    {"size", (getter)window_get, (setter)window_set, "Events that one which leaves still sees.", AT(size)},
+    {"events", (getter)window_get, NULL, "Events taken in.", AT(taken)},
+    {"pairs", (getter)window_get, NULL, "Pairs that are kept.", AT(pair_count)},
+    {"pruned", (getter)window_get, NULL, "Pairs all of whose rules were dead.", AT(pruned)},
+    {"given_up", (getter)window_get, NULL, "Times when a pair found no room.", AT(given_up)},
     {"given_up_histories", (getter)window_get, NULL, "Lives that were too dropped, or too different from others.",
-     (void *)GIVEN_UP_HISTORIES},
-    {"pushed", (getter)window_get, NULL, "Events that came by the stream.", (void *)PUSHED},
-    {"worked", (getter)window_get, NULL, "Those of them that were taken in, with the ticks that were due before them.",
-     (void *)WORKED},
-    {"thread", (getter)window_get, NULL, "The system's number of its thread, if it had one.", (void *)THREAD},
+     AT(histories.given_up)},
+    {"pushed", (getter)window_get, NULL, "Events that came by the stream.", AT(pushed)},
+    {"worked", (getter)window_get_worked, NULL, "Those of them that were taken in, with the ticks that were due before them.",
+     NULL},
+    {"thread", (getter)window_get, NULL, "The system's number of its thread, if it had one.", AT(native)},
     {"tick_every", (getter)window_get, (setter)window_set, "After so many events the stream waits for `resume`; 0: never.",
-     (void *)TICK_EVERY},
+     AT(tick_every)},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

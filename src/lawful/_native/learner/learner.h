@@ -1,17 +1,20 @@
-/* The learner's core: Algorithm 1 of the OCD paper over a stream of small events. What lawful/learning/window_protocol.py says
-   about a Window holds here; the Python twin is lawful/learning/window.py.
+/* The learner's core: Algorithm 1 of the OCD paper over a stream of small events.
 
-   stream.c   events from a running program to a thread of our own, which needs no interpreter lock
-   window.c   the window itself: objects in it, runs and scenarios
-   step_cache.c     the same, where what happens has happened before
-   pairs.c    pairs of events, how their scenarios ended, and examples
-   survey.c   all rules under a strategy
-   object_histories.c    whole lives of objects, beside the window
-   learner.c  the Python type
+   Used by: the files of this folder, tracer/learner_feed.h (stream_push), module.c (the type).
+   Must match: the protocol `Window` in lawful/learning/window_protocol.py, and its twin lawful/learning/window.py.
+   Compared by: tests/learning/test_window.py, test_step_cache.py, test_object_histories.py.
+
+   learner.c            the Python type
+   stream.c             events from a running program to a thread of our own, which needs no interpreter lock
+   window.c             the window itself: objects in it, runs and scenarios
+   step_cache.c         the same, where what happens has happened before
+   pairs.c              pairs of events, how their scenarios ended, and examples
+   survey.c             all rules under a strategy
+   object_histories.c   whole histories of objects, beside the window
 
    Scenarios in which only one event of a pair occurs are the most frequent ones by far, and an event has as many of them
    as it has partners. They are counted once, with the event; a pair has the difference: what was counted before it
-   existed, and the runs that were part of a scenario with both events, are taken off. */
+   existed, and the runs that were part of a scenario with both events, are subtracted. */
 #ifndef LAWFUL_LEARNER_H
 #define LAWFUL_LEARNER_H
 
@@ -20,6 +23,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 /* Numbers that lawful/learning/window_protocol.py knows. */
@@ -48,6 +52,22 @@ typedef struct {
     uint32_t name, site;
     uint64_t object;
 } LearnEvent;
+
+/* Room for one more in an array that doubles, from `least` on. false: no memory. */
+static inline bool array_grow(void **array, size_t *room, size_t least, size_t each) {
+    size_t more = *room ? 2 * *room : least;
+    void *larger = realloc(*array, more * each);
+    if (larger == NULL) return false;
+    *array = larger;
+    *room = more;
+    return true;
+}
+#define HAS_ROOM(array, count, room, least) __extension__({ \
+    size_t room_ = (room); \
+    bool has_ = (size_t)(count) < room_ || array_grow((void **)&(array), &room_, (least), sizeof *(array)); \
+    (room) = room_; \
+    has_; \
+})
 
 /* ---- the automaton of all templates (learner.c) -------------------------------------------------------------------- */
 
@@ -83,13 +103,9 @@ typedef struct {
     uint32_t events[MOST_TRAIL][2]; /* name and site */
 } Trail;
 
-/* One line of the cache: as long as scenarios come from a few places, nothing else is touched. */
-#define RECENT_SITES 4
 typedef struct {
     uint64_t count, first;
     Example *examples;
-    uint32_t recent_site[RECENT_SITES];
-    uint32_t recent_count[RECENT_SITES]; /* 0: free; the first of them is noted in examples and contexts, the others not yet */
     uint16_t kind;
     uint8_t example_count;
 } Ending;
@@ -99,10 +115,9 @@ typedef struct {
     uint32_t site;
 } Context;
 
-#define FEW_KINDS 24
 #define LINE 64 /* bytes of the cache */
 
-/* The second half is all that most scenarios touch: one line of the cache, if runs have two positions. */
+/* The second half is all that most scenarios touch. */
 typedef struct {
     uint32_t first, second;
     uint64_t created;
@@ -110,30 +125,22 @@ typedef struct {
     uint64_t *remembered;     /* by kind: what earlier runs have counted; or NULL */
     uint16_t ending_count, ending_room, context_count, context_room;
     _Alignas(LINE) Ending *endings; /* of both events; in the order in which they came up */
-    uint8_t ending_at[FEW_KINDS]; /* by kind, if there are few: number from 1 */
     uint64_t alone[];         /* by letter and position: what is to be added to the event's own, modulo 2**64 */
 } Pair;
 
 /* A run of one event on one object: where it began, how long it was, what else happened there. */
 typedef struct {
-    uint64_t hash, first, last; /* last, and how many there were: when they were last settled */
-    Example example;
+    uint64_t hash, first, last;
+    Example example;          /* with how many there were */
     uint32_t *touched;        /* the other events */
     uint16_t touched_count, position;
 } Usage;
-
-/* What of a usage changes with every run. Two are one line of the cache. */
-typedef struct {
-    uint64_t hash, last, count;
-    uint32_t number;          /* from 1, or 0: the place is free */
-} UsageSpot;
 
 typedef struct {
     uint64_t *alone;          /* runs that are over, by position */
     Usage *usages;
     uint16_t usage_count, usage_room;
-    UsageSpot *usage_at;      /* hash table of twice the room, a power of two */
-    bool unsettled;           /* there were runs since its usages were last settled */
+    uint16_t *usage_at;       /* hash table of twice the room, a power of two: numbers from 1 */
 } Name;
 
 typedef struct {
@@ -333,7 +340,7 @@ typedef struct Window {
     bool broken;              /* there was no memory */
     pthread_mutex_t lock;     /* of all that follows, up to the stream */
     uint64_t taken, expired;  /* events */
-    size_t size;
+    uint64_t size;
     Queued *queue;            /* a ring, of a power of two: those from `expired` to `taken` */
     size_t queue_room;
     SubjectSlot *subject_at;  /* hash table */
@@ -347,7 +354,8 @@ typedef struct Window {
     PrunedBlock *pruned_at;   /* hash table */
     size_t pruned_mask, pruned_used;
     Pair **pairs;             /* in order of creation */
-    size_t pair_count, pair_room;
+    uint64_t pair_count;
+    size_t pair_room;
     uint64_t pruned, given_up, most_pairs;
     uint64_t example_count, usage_count; /* of all together, pruned ones included */
     Trail *trails;
@@ -368,7 +376,7 @@ typedef struct Window {
     uint64_t tick_every;
     bool threaded, stopping, tick_due;
     pthread_t thread;
-    long native;              /* the system's number of the thread, or 0 */
+    uint64_t native;          /* the system's number of the thread, or 0 */
     pid_t process;
 } Window;
 
@@ -469,18 +477,13 @@ static inline Name *name_at(Window *window, uint32_t number) {
 Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created);
 Pair *pair_find(Window *window, uint32_t first, uint32_t second); /* NULL: there is none, or none any more */
 int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subject *subject, uint32_t last_site);
-void ending_settle(Ending *ending); /* its examples have all counts then */
 void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count); /* as many more of those that there were */
 int pair_context(Pair *pair, uint32_t site, uint64_t satisfied);
 void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind);
 void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
 int pair_prune(Window *window, size_t index); /* -1: no memory */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);
-static inline void name_expect(const Name *name, uint64_t hash) {
-    if (name->usage_room) __builtin_prefetch(&name->usage_at[(hash >> 32) & (2 * name->usage_room - 1)], 1);
-}
 void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last); /* the same */
-void usages_settle(Window *window, uint32_t number); /* of a name: they have all counts then */
 bool usage_touched(const Usage *usage, uint32_t name);
 void pairs_free(Window *window);
 

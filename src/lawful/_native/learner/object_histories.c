@@ -1,8 +1,12 @@
-/* Whole lives of objects: which events each one met, and in which order the first and the last ones of each name came,
-   however far apart. The Python twin is lawful/learning/object_histories.py.
+/* Whole histories of objects: which events each one met, and in which order the first and the last ones of each name came,
+   however far apart.
 
-   A life begins with an object's first event and ends with the stream. So that memory has a bound, lives of objects that
-   have not been in the window for long end earlier, if there are too many. */
+   Called by: window.c for every event; learner.c reads the result.
+   Must match: lawful/learning/object_histories.py.
+   Compared by: tests/learning/test_object_histories.py.
+
+   A history begins with an object's first event and ends with the stream. To bound memory, histories of objects that have
+   not been in the window for long end earlier, if there are too many. */
 #include "learner/learner.h"
 
 #include <stddef.h>
@@ -248,13 +252,7 @@ static int ended_example(Histories *histories, EndedHistory *ended, const Histor
             return 0;
         }
     if (ended->example_count >= (histories->sites < ALL_HISTORY_SITES ? MOST_HISTORY_EXAMPLES : 1)) return 0;
-    if (ended->example_count == ended->example_room) {
-        int room = ended->example_room ? 2 * ended->example_room : 1;
-        HistoryExample *examples = realloc(ended->examples, room * sizeof *examples);
-        if (examples == NULL) return -1;
-        ended->examples = examples;
-        ended->example_room = (uint8_t)room;
-    }
+    if (!HAS_ROOM(ended->examples, ended->example_count, ended->example_room, 1)) return -1;
     uint32_t *copy = malloc(size);
     if (copy == NULL) return -1;
     ended->examples[ended->example_count++] =

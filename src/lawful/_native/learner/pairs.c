@@ -1,4 +1,8 @@
-/* Pairs of events, how their scenarios ended, and examples of that. */
+/* Pairs of events, how their scenarios ended, and examples of that.
+
+   Called by: window.c when runs and scenarios end, step_cache.c to add what it has counted, survey.c and learner.c to read.
+   Must match: `_Pair`, `_Usage` and what counts them in lawful/learning/window.py.
+   Compared by: tests/learning/test_window.py. */
 #include "learner/learner.h"
 
 #include <stddef.h>
@@ -10,17 +14,6 @@ Pair pair_pruned;
 static int no_memory(Window *window) {
     window->broken = true;
     return -1;
-}
-
-/* Room for one more in an array that doubles. */
-static bool has_room(void **array, size_t count, uint16_t *room, size_t each) {
-    if (count < *room) return true;
-    size_t more = *room ? 2 * (size_t)*room : 1;
-    void *larger = realloc(*array, more * each);
-    if (larger == NULL) return false;
-    *array = larger;
-    *room = (uint16_t)more;
-    return true;
 }
 
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */
@@ -46,14 +39,7 @@ static uint32_t trail_keep(Window *window, const Subject *subject) {
     if (number) {
         window->trail_spare = window->trails[number - 1].events[0][0];
     } else {
-        if (window->trail_count == window->trail_room) {
-            if (window->trail_room == MOST_TRAILS) return 0;
-            uint32_t room = window->trail_room ? 2 * window->trail_room : 64;
-            Trail *trails = realloc(window->trails, room * sizeof *trails);
-            if (trails == NULL) return 0;
-            window->trails = trails;
-            window->trail_room = room;
-        }
+        if (window->trail_count == MOST_TRAILS || !HAS_ROOM(window->trails, window->trail_count, window->trail_room, 64)) return 0;
         number = ++window->trail_count;
     }
     Trail *trail = &window->trails[number - 1];
@@ -79,58 +65,44 @@ static Example example_of(Window *window, const Subject *subject, uint32_t site,
 
 /* ---- runs of one event -------------------------------------------------------------------------------------------------------- */
 
-static UsageSpot *spot_of(const Name *name, uint64_t hash) {
+/* Where the number of a usage stands, or would. */
+static uint16_t *usage_slot(const Name *name, uint64_t hash) {
     size_t at = hash >> 32, mask = 2 * name->usage_room - 1;
-    while (name->usage_at[at & mask].number && name->usage_at[at & mask].hash != hash) at++;
+    while (name->usage_at[at & mask] && name->usages[name->usage_at[at & mask] - 1].hash != hash) at++;
     return &name->usage_at[at & mask];
 }
 
 static int usages_grow(Name *name) {
-    uint16_t room = name->usage_room ? 2 * name->usage_room : 4, before = name->usage_room;
-    UsageSpot *old = name->usage_at, *table = aligned_alloc(LINE, 2 * room * sizeof *table);
+    uint16_t room = name->usage_room ? 2 * name->usage_room : 4, *table = calloc(2 * room, sizeof *table);
     Usage *usages = realloc(name->usages, room * sizeof *usages);
     if (usages != NULL) name->usages = usages;
     if (usages == NULL || table == NULL) {
         free(table);
         return -1;
     }
-    memset(table, 0, 2 * room * sizeof *table);
+    free(name->usage_at);
     name->usage_at = table;
     name->usage_room = room;
-    for (int i = 0; i < 2 * before; i++)
-        if (old[i].number) *spot_of(name, old[i].hash) = old[i];
-    free(old);
+    for (int i = 0; i < name->usage_count; i++) *usage_slot(name, usages[i].hash) = i + 1;
     return 0;
-}
-
-void usages_settle(Window *window, uint32_t number) {
-    Name *name = &window->names[number];
-    if (!name->unsettled) return;
-    name->unsettled = false;
-    for (int i = 0; i < 2 * name->usage_room; i++) {
-        const UsageSpot *spot = &name->usage_at[i];
-        if (!spot->number) continue;
-        name->usages[spot->number - 1].last = spot->last;
-        name->usages[spot->number - 1].example.count = spot->count;
-    }
 }
 
 /* Notes a run. The usage has hash, position and what was touched. */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site,
               uint32_t last_site) {
     Name *name = &window->names[number];
-    UsageSpot *spot = name->usage_room ? spot_of(name, usage->hash) : NULL;
-    if (spot != NULL && spot->number) {
-        spot->last = window->expired;
-        spot->count++;
-        name->unsettled = true;
-        cache_note(&window->cache, (Effect){.hash = usage->hash, .what = EFFECT_USED});
+    uint16_t *slot = name->usage_room ? usage_slot(name, usage->hash) : NULL;
+    bool known = slot != NULL && *slot;
+    if (!known && name->usage_count >= (window->usage_count < ALL_USAGES ? MOST_USAGES : FEW_USAGES)) return 0;
+    cache_note(&window->cache, (Effect){.hash = usage->hash, .what = EFFECT_USED});
+    if (known) {
+        name->usages[*slot - 1].last = window->expired;
+        name->usages[*slot - 1].example.count++;
         return 0;
     }
-    if (name->usage_count >= (window->usage_count < ALL_USAGES ? MOST_USAGES : FEW_USAGES)) return 0;
     if (name->usage_count == name->usage_room) {
         if (usages_grow(name) < 0) return no_memory(window);
-        spot = spot_of(name, usage->hash);
+        slot = usage_slot(name, usage->hash);
     }
     uint32_t *touched = malloc((usage->touched_count + 1) * sizeof *touched);
     if (touched == NULL) return no_memory(window);
@@ -141,17 +113,15 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
     made->first = made->last = window->expired;
     made->example = example_of(window, subject, site, last_site);
     window->usage_count++;
-    *spot = (UsageSpot){.hash = usage->hash, .last = window->expired, .count = 1, .number = ++name->usage_count};
-    cache_note(&window->cache, (Effect){.hash = usage->hash, .what = EFFECT_USED});
+    *slot = ++name->usage_count;
     return 0;
 }
 
 void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last) {
     Name *name = &window->names[number];
-    UsageSpot *spot = spot_of(name, hash);
-    spot->count += count;
-    if (spot->last < last) spot->last = last;
-    name->unsettled = true;
+    Usage *usage = &name->usages[*usage_slot(name, hash) - 1];
+    usage->example.count += count;
+    if (usage->last < last) usage->last = last;
 }
 
 bool usage_touched(const Usage *usage, uint32_t name) {
@@ -237,13 +207,7 @@ static int note_pruned(Window *window, uint32_t first, uint32_t second) {
 
 static Pair *pair_new(Window *window, uint32_t first, uint32_t second) {
     int positions = window->automaton.positions;
-    if (window->pair_count == window->pair_room) {
-        size_t room = window->pair_room ? 2 * window->pair_room : 256;
-        Pair **pairs = realloc(window->pairs, room * sizeof *pairs);
-        if (pairs == NULL) return NULL;
-        window->pairs = pairs;
-        window->pair_room = room;
-    }
+    if (!HAS_ROOM(window->pairs, window->pair_count, window->pair_room, 256)) return NULL;
     Name *larger = name_at(window, second), *smaller = name_at(window, first);
     size_t size = (offsetof(Pair, alone) + 2 * positions * sizeof(uint64_t) + LINE - 1) / LINE * LINE;
     Pair *pair = aligned_alloc(LINE, size);
@@ -328,22 +292,9 @@ int pair_context(Pair *pair, uint32_t site, uint64_t satisfied) {
             return 0;
         }
     if (pair->context_count == MOST_CONTEXTS) return 0;
-    if (!has_room((void **)&pair->contexts, pair->context_count, &pair->context_room, sizeof *pair->contexts)) return -1;
+    if (!HAS_ROOM(pair->contexts, pair->context_count, pair->context_room, 1)) return -1;
     pair->contexts[pair->context_count++] = (Context){satisfied, site};
     return 0;
-}
-
-static void settle_recent(Ending *ending, int at) {
-    for (int i = 0; i < ending->example_count && ending->recent_count[at] > 1; i++)
-        if (ending->examples[i].site == ending->recent_site[at]) {
-            ending->examples[i].count += ending->recent_count[at] - 1;
-            break;
-        }
-    if (ending->recent_count[at]) ending->recent_count[at] = 1;
-}
-
-void ending_settle(Ending *ending) {
-    for (int i = 0; i < RECENT_SITES; i++) settle_recent(ending, i);
 }
 
 void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count) {
@@ -356,19 +307,16 @@ void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count) {
     }
 }
 
-/* A scenario that began at a place which is not among the recent ones. */
+/* Counts a scenario for the place where it began. */
 static int ending_at_site(Window *window, Pair *pair, Ending *ending, const Subject *subject, uint32_t site,
                           uint32_t last_site) {
-    int recent = site % RECENT_SITES;
-    settle_recent(ending, recent);
-    ending->recent_site[recent] = site;
-    ending->recent_count[recent] = 1;
-    if (pair_context(pair, site, window->automaton.satisfied[ending->kind]) < 0) return -1;
+    ending->count++;
     for (int i = 0; i < ending->example_count; i++)
         if (ending->examples[i].site == site) {
             ending->examples[i].count++;
-            return 0;
+            return 0; /* the context is known, too */
         }
+    if (pair_context(pair, site, window->automaton.satisfied[ending->kind]) < 0) return -1;
     if (ending->example_count >= (window->example_count < ALL_EXAMPLES ? MOST_EXAMPLES : FEW_EXAMPLES)) return 0;
     Example *examples = realloc(ending->examples, (ending->example_count + 1) * sizeof *examples);
     if (examples == NULL) return -1;
@@ -381,12 +329,10 @@ static int ending_at_site(Window *window, Pair *pair, Ending *ending, const Subj
 /* The number of the endings of a kind; it is made if there were none. */
 static int ending_of(Window *window, Pair *pair, int kind) {
     int at = 0;
-    if (kind < FEW_KINDS && pair->ending_at[kind]) return pair->ending_at[kind] - 1;
     while (at < pair->ending_count && pair->endings[at].kind != kind) at++;
     if (at == pair->ending_count) {
-        if (!has_room((void **)&pair->endings, at, &pair->ending_room, sizeof *pair->endings)) return -1;
+        if (!HAS_ROOM(pair->endings, at, pair->ending_room, 1)) return -1;
         pair->endings[pair->ending_count++] = (Ending){.kind = kind, .first = window->expired};
-        if (kind < FEW_KINDS && at < UINT8_MAX) pair->ending_at[kind] = at + 1;
     }
     return at;
 }
@@ -403,15 +349,7 @@ int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subje
     cache_note(&window->cache, (Effect){.pair = pair, .site = scenario->site, .number = (uint16_t)kind, .what = EFFECT_ENDED});
     int at = ending_of(window, pair, kind);
     if (at < 0) return no_memory(window);
-    Ending *ending = &pair->endings[at];
-    ending->count++;
-    int recent = scenario->site % RECENT_SITES;
-    if (ending->recent_site[recent] == scenario->site && ending->recent_count[recent] &&
-        ending->recent_count[recent] < UINT32_MAX) {
-        ending->recent_count[recent]++;
-        return 0;
-    }
-    if (ending_at_site(window, pair, ending, subject, scenario->site, last_site) < 0) return no_memory(window);
+    if (ending_at_site(window, pair, &pair->endings[at], subject, scenario->site, last_site) < 0) return no_memory(window);
     return 0;
 }
 

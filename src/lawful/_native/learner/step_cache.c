@@ -1,12 +1,17 @@
-/* What has happened before: an object whose events, runs and scenarios are as those of another one once were, and to which the
-   same happens, comes to be as that one did, and the same is counted. Programs repeat themselves: of a hundred steps
-   ninety-nine have been taken before.
+/* Steps of the window that were taken before.
 
-   What an object has in the window is a state here, a number. A step leads from one to the next: an event comes into
-   the window, or leaves it. What a step changes in pairs and usages is noted when it is taken for the first time, by window.c;
-   afterwards it is only counted how often it is taken, and all is added up before anybody looks.
+   Called by: window.c, for every event that comes into the window or leaves it.
+   Must match: what window.c does without it; Python has no such cache.
+   Compared by: tests/learning/test_step_cache.py and test_window.py, with the Python window.
 
-   Where nothing repeats itself, that would cost more than it saves: then it rests, for longer each time. */
+   If the events, runs and scenarios of an object are as those of another one once were, and the same happens to it, the same
+   follows, and the same is counted. Programs repeat themselves: of a hundred steps ninety-nine were taken before.
+
+   What an object has in the window is a state here, a number. A step leads from one to the next: an event comes into the
+   window, or leaves it. When a step is taken for the first time, window.c notes what it changes in pairs and usages.
+   Afterwards only the number of times is counted, and all is added up before anybody reads.
+
+   Where nothing repeats itself, that would cost more than it saves: then the cache rests, for longer each time. */
 #include "learner/learner.h"
 
 #include <stdlib.h>
@@ -37,16 +42,6 @@ static inline size_t scenarios_at(uint32_t count) {
 }
 static inline size_t size_of(uint32_t count) { return scenarios_at(count) + (size_t)count * (count - 1) / 2 * sizeof(Scenario); }
 
-static bool has_room(void **array, uint32_t count, uint32_t *room, size_t each) {
-    if (count < *room) return true;
-    uint32_t more = *room ? 2 * *room : 256;
-    void *larger = realloc(*array, more * each);
-    if (larger == NULL) return false;
-    *array = larger;
-    *room = more;
-    return true;
-}
-
 /* The hash table of states has twice as many places as there are. */
 static bool states_grow(StepCache *cache) {
     if (cache->state_at != NULL && 2 * (size_t)(cache->state_count + 1) <= cache->state_mask) return true;
@@ -64,25 +59,13 @@ static bool states_grow(StepCache *cache) {
     return true;
 }
 
-static inline uint64_t hash_word(uint64_t hash, const char *bytes) {
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    hash ^= word;
-    return (hash << 29 | hash >> 35) * UINT64_C(0x9E3779B97F4A7C15);
-}
-
-/* Four words at a time, which do not wait for each other. */
 static uint64_t hash_of(const char *bytes, size_t size) {
-    uint64_t one = size, two = 1, three = 2, four = 3;
-    size_t i = 0;
-    for (; i + 32 <= size; i += 32) {
-        one = hash_word(one, bytes + i);
-        two = hash_word(two, bytes + i + 8);
-        three = hash_word(three, bytes + i + 16);
-        four = hash_word(four, bytes + i + 24);
+    uint64_t hash = size, word;
+    for (size_t i = 0; i < size; i += sizeof word) {
+        memcpy(&word, bytes + i, sizeof word);
+        hash ^= word;
+        hash = (hash << 29 | hash >> 35) * UINT64_C(0x9E3779B97F4A7C15);
     }
-    for (; i < size; i += 8) one = hash_word(one, bytes + i);
-    uint64_t hash = one + (two << 17 | two >> 47) + (three << 31 | three >> 33) + (four << 43 | four >> 21);
     return hash ^ hash >> 32;
 }
 
@@ -112,7 +95,7 @@ static void write_down(const Subject *subject, char *to) {
 static uint32_t state_of(StepCache *cache, const Subject *subject) {
     size_t size = size_of(subject->count);
     if (cache->written_size + size > MOST_WRITTEN || cache->state_count == MOST_STATES ||
-        !has_room((void **)&cache->states, cache->state_count, &cache->state_room, sizeof *cache->states) ||
+        !HAS_ROOM(cache->states, cache->state_count, cache->state_room, 256) ||
         !states_grow(cache))
         return 0;
     if (cache->written_size + size > cache->written_room) {
@@ -218,11 +201,11 @@ void cache_add_note(StepCache *cache, Effect effect) {
 /* false: there is no room. */
 static bool add_step(StepCache *cache, uint64_t from, uint32_t site, CachedStep step) {
     if (cache->effect_count + MOST_STEP_EFFECTS >= MOST_EFFECTS ||
-        !has_room((void **)&cache->steps, cache->step_count, &cache->step_room, sizeof *cache->steps))
+        !HAS_ROOM(cache->steps, cache->step_count, cache->step_room, 256))
         return false;
     step.effects = cache->effect_count;
     for (int i = 0; i <= cache->noted; i++) {
-        if (!has_room((void **)&cache->effects, cache->effect_count, &cache->effect_room, sizeof *cache->effects)) return false;
+        if (!HAS_ROOM(cache->effects, cache->effect_count, cache->effect_room, 256)) return false;
         cache->effects[cache->effect_count++] = i < cache->noted ? cache->notes[i] : (Effect){.what = EFFECT_LAST};
     }
     cache->steps[cache->step_count++] = step;

@@ -1,5 +1,9 @@
 /* Events from a running program to a thread of our own. The program only appends to a chunk, under the interpreter lock;
-   full chunks wait in a queue; the thread takes them through the window without that lock. */
+   full chunks wait in a queue; the thread takes them through the window without that lock.
+
+   Called by: tracer/learner_feed.h and the tracer's fast path (stream_push); learner.c for lawful/engine/live_learning.py.
+   Must match: nothing in Python; without the C core events are delivered to `LiveLearner.feed`.
+   Compared by: tests/engine/test_live_learning.py, with learning from a recorded trace. */
 #include "learner/learner.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
-/* All rules under a strategy: which are enforced, which are dead, and which endings break the best rule of a pair. */
+/* All rules under a strategy: which are enforced, which are dead, and which endings break the best rule of a pair.
+
+   Called by: learner.c (`survey`, `counts`, `pair`), under the window's lock.
+   Must match: `Window.survey` in lawful/learning/window.py, and `judge` in lawful/learning/strategies.py.
+   Compared by: tests/learning/test_window.py. */
 #include "learner/learner.h"
 
 #include <stdlib.h>
@@ -47,7 +51,6 @@ uint64_t survey_first(Window *window, const Pair *pair, int kind) {
     const Name *name = &window->names[letter ? pair->second : pair->first];
     uint32_t other = letter ? pair->first : pair->second;
     uint64_t least = 0;
-    usages_settle(window, letter ? pair->second : pair->first);
     for (int i = 0; i < name->usage_count; i++) {
         const Usage *usage = &name->usages[i];
         if (usage->last <= pair->created || alone_kind(&window->automaton, letter, usage->position) != kind ||
@@ -93,13 +96,7 @@ void survey_rules(Window *window, const Pair *pair, uint64_t *total, uint64_t *s
 }
 
 static int add_candidate(Survey *survey, const Pair *pair, int rule, int kind) {
-    if (survey->count == survey->room) {
-        size_t room = survey->room ? 2 * survey->room : 64;
-        Candidate *candidates = realloc(survey->candidates, room * sizeof *candidates);
-        if (candidates == NULL) return -1;
-        survey->candidates = candidates;
-        survey->room = room;
-    }
+    if (!HAS_ROOM(survey->candidates, survey->count, survey->room, 64)) return -1;
     survey->candidates[survey->count++] = (Candidate){pair->first, pair->second, rule, kind};
     return 0;
 }

@@ -1,4 +1,8 @@
-/* The window of the learner: which objects have events in it, and the runs and scenarios that are going on. */
+/* The window of the learner: which objects have events in it, and the runs and scenarios that are going on.
+
+   Called by: learner.c (`feed`, `drain`) and the thread of stream.c, under the window's lock.
+   Must match: `Window._expire` and what it calls in lawful/learning/window.py.
+   Compared by: tests/learning/test_window.py, also with the oracle tests/oracle/ocd.py. */
 #include "learner/learner.h"
 
 #include <stdlib.h>
@@ -82,10 +86,6 @@ static void subject_leave(Window *window, Subject *subject) {
 static inline Scenario *scenario_of(const Subject *subject, int i, int j) {
     return &subject->scenarios[i > j ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i];
 }
-
-/* The place of the scenario of i and the next j, if that of i and j is at `at`; that of i and 0 is at `row(i)`. */
-static inline int row(int i) { return i * (i - 1) / 2; }
-static inline int after(int at, int i, int j) { return at + (j < i ? 1 : j); }
 
 static inline int find_name(const uint32_t *names, int count, uint32_t name) {
     for (int i = 0; i < count; i++)
@@ -213,8 +213,8 @@ static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
     uint32_t name = subject->names[i];
     int position = subject->locals[i].run - 1, count = 0;
     uint64_t hash = mixed(((uint64_t)subject->locals[i].run_site << 16 | (unsigned)position) + 1);
-    for (int j = 0, place = row(i); j < subject->count; place = after(place, i, j++)) {
-        const Scenario *scenario = &subject->scenarios[place];
+    for (int j = 0; j < subject->count; j++) {
+        const Scenario *scenario = scenario_of(subject, i, j);
         if (j == i || !is_open(scenario)) continue;
         int letter = letter_of(name, subject->names[j]), at = letter * window->automaton.positions + position;
         scenario->pair->alone[at]--;
@@ -225,7 +225,6 @@ static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
         }
     }
     Name *entry = &window->names[name];
-    name_expect(entry, hash);
     entry->alone[position]++;
     usage->hash = hash;
     usage->position = (uint16_t)position;
@@ -241,8 +240,8 @@ static int leave(Window *window, Subject *subject, Queued event) {
     int i = local_find(subject, event.name);
     bool over = --subject->locals[i].queued == 0;
     size_t known = window->pair_count;
-    for (int j = 0, place = row(i); j < subject->count; place = after(place, i, j++))
-        if (j != i && subject->locals[j].queued && subject->scenarios[place].pair == NULL && begin(window, subject, i, j) < 0)
+    for (int j = 0; j < subject->count; j++)
+        if (j != i && subject->locals[j].queued && scenario_of(subject, i, j)->pair == NULL && begin(window, subject, i, j) < 0)
             return -1;
     if (window->pair_count > known + 1) pairs_order(window, known);
     Local *local = &subject->locals[i];
@@ -264,8 +263,8 @@ static int leave(Window *window, Subject *subject, Queued event) {
         local->run_site = 0;
     }
     /* Lines 9 to 26. */
-    for (int j = 0, place = row(i); j < subject->count; place = after(place, i, j++)) {
-        Scenario *scenario = &subject->scenarios[place];
+    for (int j = 0; j < subject->count; j++) {
+        Scenario *scenario = scenario_of(subject, i, j);
         if (j == i || !is_open(scenario)) continue;
         int letter = letter_of(event.name, subject->names[j]);
         if (!scenario->letters) scenario->site = event.site;

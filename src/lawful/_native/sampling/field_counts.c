@@ -1,11 +1,14 @@
-/* Counts that samples keep, told by the samples themselves (3.12 and newer).
+/* Counter fields of samples, reported by the samples themselves.
 
-   Where `x.field += 1` is run for all objects and few of them are samples, to look at each of them there costs far more than
-   the samples do. So the place sleeps, and the dict of a sample is watched: the interpreter tells of each value in it that
-   changes. It does not if a value is written that is there already. But a number to which another one is added is a new
-   object, and between reading and writing it nothing else can run; so at these places there is always a change as long as
-   the field has numbers. Where a sample has no dict that can be watched, or has got something else in such a field, places
-   tell of its group as ever.
+   Called by: samples.c when an object becomes a sample, plan.c where `x.field += 1` is found, the interpreter (on_change).
+   Must match: nothing in Python: the Python tracer looks at every such place.
+   Compared by: tests/sources/python/sampling/test_steps.py, with the Python tracer.
+
+   Where `x.field += 1` runs for all objects and few of them are samples, looking at each costs far more than the samples do.
+   So the place sleeps, and the dict of a sample is watched: the interpreter reports each value in it that changes. It does
+   not report a value that is written again. But adding to a number makes a new object, and nothing else can run between
+   reading and writing. So at these places there is always a change as long as the field has numbers. If a sample has no
+   dict that can be watched, or something else in such a field, places report its group as usual.
 
    Not seen here: what happens after a program has given a sample another dict while somebody keeps the old one, or has put
    a property into its class under the name of such a field. */

@@ -1,5 +1,9 @@
-/* Which objects are told of: the coin that is flipped when an object's life begins, the objects that were taken as samples,
-   and what is switched off in the interpreter as long as there are none. */
+/* Which objects are reported: the coin that is flipped when an object is created, the objects that became samples, and what
+   is switched off in the interpreter as long as there are none.
+
+   Called by: the tracer, where objects are created, seen and freed (function.c, call.c, probe.c, identity.c, tracer.c).
+   Must match: lawful/sources/python/object_sampling.py; the coin also lawful/coin.py.
+   Compared by: tests/sources/python/sampling/, the coin by test_runs.py. */
 #include "tracer/tracer.h"
 
 #include <time.h>

@@ -1,4 +1,5 @@
-/* Which objects are told of (samples.c). A part of tracer/tracer.h. */
+/* Samples: which objects are reported (samples.c), and their counter fields (field_counts.c). A part of tracer/tracer.h.
+   Must match: lawful/sources/python/object_sampling.py. Compared by: tests/sources/python/sampling/. */
 #ifndef LAWFUL_SAMPLES_H
 #define LAWFUL_SAMPLES_H
 

@@ -8,6 +8,7 @@ from lawful.errors import LawfulError
 from lawful.explain.automata import tables
 from lawful.explain.automata.automaton import Automaton
 from lawful.explain.automata.tables import BOTH, LEFT, RIGHT, Tables
+from lawful.explain.graph_search import distances
 
 
 def _tables(automaton: Automaton) -> Tables:
@@ -132,17 +133,12 @@ def project(automaton: Automaton, hidden: Iterable[str], most: int = 100_000) ->
 
 def _silently(automaton: Automaton, silent: Sequence[int]) -> list[int]:
     """For each state, the states that silent letters lead to, itself included."""
-    found = []
-    for state in range(len(automaton)):
-        met, order = 1 << state, [state]
-        for at in order:
-            for letter in silent:
-                target = automaton.transitions[at][letter]
-                if not met >> target & 1:
-                    met |= 1 << target
-                    order.append(target)
-        found.append(met)
-    return found
+    table = automaton.transitions
+
+    def steps(state: int) -> list[int]:
+        return [table[state][letter] for letter in silent]
+
+    return [sum(1 << reached for reached in distances([state], steps)) for state in range(len(automaton))]
 
 
 def _bits(number: int) -> Iterable[int]:

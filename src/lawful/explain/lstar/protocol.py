@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from lawful.explain.automata import Automaton
 from lawful.explain.teacher import Counts, Teacher
@@ -17,18 +17,17 @@ ConjectureWatcher = Callable[[Automaton, Counts], None]
 """Called with each conjecture before the teacher checks it, and with the counts of queries by then."""
 
 
-class AutomatonLearner(Protocol):
+class AutomatonLearner(ABC):
     """Learns the language of failing words from a teacher whose bounds are set.
 
     Whatever ends learning early (Ctrl-C, `LearningInterrupted`, an error of the teacher) goes to the caller, who finds
-    the last conjecture in `best`: None if there was none yet."""
+    the last conjecture in `best`: None if there was none yet. `counts` has what the algorithm asked, each word once,
+    and as `..._worked` the part of it that came to the teacher."""
 
-    @property
-    def best(self) -> Automaton | None: ...
+    def __init__(self) -> None:
+        self.best: Automaton | None = None
+        self.counts = Counts()
 
-    @property
-    def counts(self) -> Counts:
-        """What the algorithm asked, each word once, and as `..._worked` the part of it that came to the teacher."""
-
+    @abstractmethod
     def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:
         """The automaton in which the teacher finds no fault: the smallest one of its language."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from lawful.explain.automata import Automaton, minimise
-from lawful.explain.lstar.protocol import ConjectureWatcher
+from lawful.explain.lstar.protocol import AutomatonLearner, ConjectureWatcher
 from lawful.explain.lstar.query_cache import CachedQueries
-from lawful.explain.teacher import Counts, Teacher, Word
+from lawful.explain.teacher import Teacher, Word
 
 
 class States(Protocol):
@@ -25,12 +25,8 @@ class States(Protocol):
         """Gives the step a state of its own, which the suffix distinguishes from the one it was taken for."""
 
 
-class RefiningLearner(ABC):
+class RefiningLearner(AutomatonLearner):
     """Angluin's loop, with Rivest and Schapire's use of counterexamples."""
-
-    def __init__(self) -> None:
-        self.best: Automaton | None = None
-        self.counts = Counts()
 
     @abstractmethod
     def _states(self, queries: CachedQueries) -> States:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from lawful.explain.automata import Automaton
-from lawful.explain.lstar.protocol import ConjectureWatcher
+from lawful.explain.lstar.protocol import AutomatonLearner, ConjectureWatcher
 from lawful.explain.lstar.query_cache import CachedQueries
 from lawful.explain.lstar.sample import Partial, Sample, merged
 from lawful.explain.lstar.sat_fitting import Fitting, OutOfConflicts, different, solver
-from lawful.explain.teacher import Answer, Counts, Teacher
+from lawful.explain.teacher import Answer, Teacher
 
 _LARGEST = 2_000_000
 """Nodes times pairs of states that are still given to a solver: some hundred bytes each."""
 
 
-class ThreeValuedLearner:
+class ThreeValuedLearner(AutomatonLearner):
     """Asks a teacher, as Leucker and Neider's learner does, for the smallest automaton that has no fault.
 
     First a small one is found by merging states. Then, with python-sat, smaller ones are looked for, until there is
@@ -22,8 +22,7 @@ class ThreeValuedLearner:
     grows again. Once there is an automaton without fault, `best` is never another."""
 
     def __init__(self, *, conflicts: int = 50_000) -> None:
-        self.best: Automaton | None = None
-        self.counts = Counts()
+        super().__init__()
         self.smallest = False
         self._conflicts = conflicts
         self._solver = solver()

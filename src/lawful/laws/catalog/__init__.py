@@ -103,7 +103,7 @@ def groups() -> dict[str, list[str]]:
 
 def _profiles() -> dict[str, str]:
     """The profile of each law: from its file only if nobody has written it down."""
-    from lawful.laws.catalog.index import entries
+    from lawful.laws.catalog.index import entries  # not everybody needs what reads laws
 
     known = entries()
     return {name: known[name].profile if name in known else load(name).profile for name in names()}

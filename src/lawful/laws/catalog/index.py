@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from binascii import crc32
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from lawful.laws.catalog import ROOT
 from lawful.laws.protocol import Verdict, Watch
 from lawful.laws.rml.law import LawFacts
 
 if TYPE_CHECKING:
     from lawful.laws.rml import RmlLaw
 
-PATH: Final = ROOT / "index.json"
+PATH: Final = Path(__file__).with_name("index.json")
 
 _Values = tuple[str | int | float | bool | None, ...]
 

@@ -26,24 +26,11 @@ class Problems:
 Notes = tuple[tuple[Span, str], ...]
 
 
-def check(
-    view: View,
-    constants: tuple[Sequence[Constant], Sequence[Constant]],
-    starts: Sequence[Start],
-    productions: Sequence[Production],
-    text: str,
-    problems: Problems,
-) -> Grammar | None:
-    """The grammar with its names resolved, or None if there are errors.
+class Checker:
+    """Checks a whole grammar, and resolves its names.
 
     Constants come from the file of the view and from that of the grammar; `text` is that of the productions.
     """
-    checker = Checker(view, constants, starts, productions, text, problems)
-    return checker.grammar()
-
-
-class Checker:
-    """The state of checking a whole grammar."""
 
     def __init__(
         self,
@@ -74,7 +61,7 @@ class Checker:
         self._constants(constants[0], problems.view, ())
         self._constants(constants[1], problems.grammar, [each.name.text for each in constants[0]])
 
-    # -- telling ----------------------------------------------------------------------------------
+    # -- reporting --------------------------------------------------------------------------------
 
     def error(self, slug: str, message: str, span: Span, hint: str | None = None, notes: Notes = ()) -> None:
         self.failed = True
@@ -89,10 +76,10 @@ class Checker:
 
     # -- the view ---------------------------------------------------------------------------------
 
-    def _twice(self, told: list[Diagnostic], what: str, span: Span, first: Span | None, hint: str) -> None:
+    def _twice(self, problems: list[Diagnostic], what: str, span: Span, first: Span | None, hint: str) -> None:
         self.failed = True
         notes = ((first, "the first one is here"),) if first is not None else ()
-        told.append(Diagnostic("error", "view-duplicate", what, span, hint, notes))
+        problems.append(Diagnostic("error", "view-duplicate", what, span, hint, notes))
 
     def _duplicates(self) -> None:
         names: dict[str, Span] = {}
@@ -116,18 +103,19 @@ class Checker:
                     self._twice(self.problems.view, what, span, parameters[name], "rename one of them")
                 parameters.setdefault(name, span)
 
-    def _constants(self, own: Sequence[Constant], told: list[Diagnostic], others: Sequence[str]) -> None:
+    def _constants(self, own: Sequence[Constant], problems: list[Diagnostic], others: Sequence[str]) -> None:
         known: dict[str, Span] = {}
         for constant in own:
             name, span = constant.name.text, constant.name.span
             if name in known or name in others:
                 what = f"the constant `{name}` has a value already"
-                self._twice(told, what, span, known.get(name), "leave out one of them")
+                self._twice(problems, what, span, known.get(name), "leave out one of them")
             known.setdefault(name, span)
 
     # -- the whole --------------------------------------------------------------------------------
 
     def grammar(self) -> Grammar | None:
+        """The grammar with its names resolved, or None if there are errors."""
         for production in self.productions:
             name = production.head.text
             if name in self.terminals:

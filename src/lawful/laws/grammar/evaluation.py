@@ -32,6 +32,7 @@ class Failed(Exception):
         super().__init__(assertion, reason)
         self.assertion = assertion
         self.reason = reason
+        self.place: Any = None  # the transition, its registers, the frame and the results that came to it, once known
 
 
 Run = Callable[[Registers, Event, Warn], None]

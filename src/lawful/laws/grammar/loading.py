@@ -8,7 +8,7 @@ from dataclasses import replace
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, did_you_mean
 from lawful.errors import LawError
 from lawful.laws.grammar.analysis import Analysis
-from lawful.laws.grammar.checker import Problems, check
+from lawful.laws.grammar.checker import Checker, Problems
 from lawful.laws.grammar.compiler import compile_grammar
 from lawful.laws.grammar.groups import Binding
 from lawful.laws.grammar.law import GrammarLaw
@@ -102,7 +102,7 @@ def _compiled(view: View, file: File, second: File | None, source: Source, other
         hint = "productions follow the view: `S ::= epsilon | ...`; or name their file: `view V grammar FILE ...`"
         raise _one(other, "view-no-grammar", "there are no productions", (len(other.text.rstrip()),) * 2, hint)
     constants = (file.constants, () if second is None else second.constants)
-    grammar = check(view, constants, place.starts, place.productions, other.text, problems)
+    grammar = Checker(view, constants, place.starts, place.productions, other.text, problems).grammar()
     analysis = None
     if grammar is not None:
         analysis = Analysis(grammar)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -382,7 +381,7 @@ class _Reader:
         return depth
 
     def group(self, first: Token, inner: Expression, last: Token) -> Expression:
-        return replace(inner, span=(first.start_pos or 0, last.end_pos or 0))
+        return inner._replace(span=(first.start_pos or 0, last.end_pos or 0))
 
     def word(self, name: Token) -> Word:
         return Word(str(name), _span(name))

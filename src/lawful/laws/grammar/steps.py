@@ -102,7 +102,11 @@ class Steps:
             transition = self._transitions[number]
             registers = list(stack.values)
             if transition.run is not None:
-                transition.run(registers, event, warn)
+                try:
+                    transition.run(registers, event, warn)
+                except Failed as failed:
+                    failed.place = number, registers, stack, ()
+                    raise
             below = stack.below
             if transition.frames:
                 return True, _pushed(transition, registers, below)
@@ -118,7 +122,11 @@ class Steps:
             transition = self._transitions[self._resumes[below.state]]
             registers = [*below.values, *results] if transition.results_size else list(below.values)
             if transition.run is not None:
-                transition.run(registers, event, warn)
+                try:
+                    transition.run(registers, event, warn)
+                except Failed as failed:
+                    failed.place = self._resumes[below.state], registers, below, tuple(results)
+                    raise
             below = below.below
             if transition.frames:
                 return _pushed(transition, registers, below)
@@ -137,47 +145,15 @@ class Steps:
 
     def end(self, stack: Stack, warn: Warn) -> bool:
         """Let the trace end here; raises `Failed` if an assertion does not hold."""
-        while stack is not None:
-            number = self._table[stack.state * self._columns + self._end]
-            if number == NO_STEP:
-                return False
-            transition = self._transitions[number]
-            registers = list(stack.values)
-            if transition.run is not None:
-                transition.run(registers, _NOTHING, warn)
-            stack = self._return(transition, registers, stack.below, _NOTHING, warn)
-        return True
+        return self.step(stack, self._end, _NOTHING, warn)[1] is None
 
     def failure(self, stack: Stack, terminal: int, event: Event) -> Failure | None:
         """Which assertion keeps a message, or the end, from being taken, and in which frame it stands."""
-        while stack is not None:
-            number = self._table[stack.state * self._columns + terminal]
-            if number == NO_STEP:
-                return None
-            transition = self._transitions[number]
-            registers = list(stack.values)
-            failed = _failed(transition, registers, event)
-            if failed is not None:
-                return Failure(failed, stack, (), self._known(number, registers, failed))
-            below = stack.below
-            if transition.frames:
-                return None
-            taken = transition.taken
-            while below is not None:
-                results = tuple(registers[each] for each in transition.results)
-                number = self._resumes[below.state]
-                transition = self._transitions[number]
-                registers = [*below.values, *results] if transition.results_size else list(below.values)
-                failed = _failed(transition, registers, event)
-                if failed is not None:
-                    return Failure(failed, below, results, self._known(number, registers, failed))
-                below = below.below
-                if transition.frames:
-                    below = _pushed(transition, registers, below)
-                    break
-            stack = below
-            if taken:
-                return None
+        try:
+            self.step(stack, terminal, event, silent)
+        except Failed as failed:
+            number, registers, cell, results = failed.place
+            return Failure(failed, cell, results, self._known(number, registers, failed))
         return None
 
     def _known(self, number: int, registers: list[Any], failed: Failed) -> dict[str, Any]:
@@ -240,16 +216,6 @@ class Steps:
                 states += (state for state, _, _ in transition.frames)
                 if transition.frames:
                     break
-
-
-def _failed(transition: _Transition, registers: list[Any], event: Event) -> Failed | None:
-    if transition.run is None:
-        return None
-    try:
-        transition.run(registers, event, silent)
-    except Failed as error:
-        return error
-    return None
 
 
 def _pushed(transition: _Transition, registers: list[Any], below: Stack) -> Stack:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from lawful.diagnostics import Span
 from lawful.laws.grammar.groups import Binding
@@ -11,8 +10,7 @@ from lawful.laws.grammar.groups import Binding
 Direction = Literal["send", "receive"]
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     text: str
     span: Span
 
@@ -20,16 +18,14 @@ class Name:
 # -- views ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of a message: its type is for readers, its position says where the value stands."""
 
     name: Name
     type: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One line of a view: which message, and what the grammar calls it."""
 
     direction: Direction
@@ -40,8 +36,7 @@ class Message:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     name: Name
     file: Name | None  # of the grammar, if that is elsewhere
     group: Name | None  # None: any
@@ -51,15 +46,13 @@ class View:
 # -- expressions ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Literal_:
+class Literal_(NamedTuple):
     value: Any
     span: Span
     depth: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A name alone: a message of the production (its identity), or a constant."""
 
     name: str
@@ -67,8 +60,7 @@ class Word:
     depth: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(NamedTuple):
     """`st.w`: an attribute of a symbol."""
 
     owner: Name
@@ -77,16 +69,14 @@ class Attribute:
     depth: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     op: str
     operands: tuple[Expression, ...]
     span: Span
     depth: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class CallExpression:
+class CallExpression(NamedTuple):
     function: Name
     operands: tuple[Expression, ...]
     span: Span
@@ -99,8 +89,7 @@ Expression = Literal_ | Word | Attribute | Operation | CallExpression
 # -- grammars -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """`T.w = st.w;`"""
 
     owner: Name
@@ -109,68 +98,59 @@ class Definition:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Assertion:
+class Assertion(NamedTuple):
     condition: Expression
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A terminal or nonterminal in a production, perhaps with a name of its own: `left:S`."""
 
     name: Name
     label: Name | None
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(NamedTuple):
     symbols: tuple[Symbol, ...]  # none: epsilon
     definitions: tuple[Definition, ...]
     assertions: tuple[Assertion, ...]
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Production:
+class Production(NamedTuple):
     head: Name
     alternatives: tuple[Alternative, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """`start S (S.n = 0;)`: where a group begins, and with which attributes."""
 
     name: Name
     definitions: tuple[Definition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """`const ListSchedule = "list";`: what a name in an expression stands for in events."""
 
     name: Name
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """`group WorkerGroup is class app.Worker;`: what the group is in a running program."""
 
     name: Name
     bindings: tuple[Binding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Class:
+class Class(NamedTuple):
     """`class Worker is app.workers.Worker;`: where a class of the view is."""
 
     name: Name
     target: Name
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """All that one file says."""
 
     views: tuple[View, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, did_you_mean, printable, quoted
@@ -88,18 +88,6 @@ def _declared(properties: Sequence[Property], name: str) -> InvariantLaw:
     """A law of what Python code says. Errors show it as it would be in TOML."""
     text = "\n".join(each.source for each in properties)
     return _TomlReader(text, "<invariant>").of(properties, name)
-
-
-def unpickle_law(
-    rules: Sequence[tuple[Property, Mapping[str, str]]], name: str, source: str, part: bool
-) -> InvariantLaw:
-    """A law that was pickled."""
-    found = []
-    for given, places in rules:
-        rule = compiled(given, lambda problem: None)
-        assert rule is not None  # it was right before
-        found.append(rule.at(places))
-    return InvariantLaw(tuple(found), name, source, part=part)
 
 
 def _are_tables(found: object) -> bool:

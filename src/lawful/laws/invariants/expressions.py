@@ -70,11 +70,13 @@ class Ref:
 class Step:
     """One event about one object, and the object's values around it."""
 
-    __slots__ = ("event", "field", "key", "replaced", "snapshot", "values")
+    __slots__ = ("event", "field", "key", "number", "replaced", "snapshot", "target", "values")
 
-    def __init__(self, key: Key, event: Event, values: dict[str, Any]) -> None:
+    def __init__(self, key: Key, event: Event, values: dict[str, Any], target: int | str = 0, number: int = 0) -> None:
         self.key = key
         self.event = event
+        self.target = target  # the object's id
+        self.number = number  # of the event
         self.values = values  # after it
         self.field = ""  # that it writes
         self.replaced: Any = MISSING  # what this field was before

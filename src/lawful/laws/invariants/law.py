@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from lawful.diagnostics import Diagnostic
 from lawful.laws.invariants.expressions import GONE
 from lawful.laws.invariants.monitor import InvariantMonitor
-from lawful.laws.invariants.rules import Rule
+from lawful.laws.invariants.rules import Property, Rule, compiled
 from lawful.laws.invariants.tracker import ObjectId
 from lawful.laws.law_base import LawBase
 from lawful.laws.protocol import Event, Language, Watch
@@ -29,8 +29,6 @@ class InvariantLaw(LawBase):
         self.warnings: tuple[Diagnostic, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from lawful.laws.invariants.definitions import unpickle_law
-
         rules = tuple((rule.given, dict(rule.places)) for rule in self.rules)
         return unpickle_law, (rules, self.name, self.source, self._part)
 
@@ -67,6 +65,18 @@ class InvariantLaw(LawBase):
 
     def monitor(self) -> InvariantMonitor:
         return InvariantMonitor(self)
+
+
+def unpickle_law(
+    rules: Sequence[tuple[Property, Mapping[str, str]]], name: str, source: str, part: bool
+) -> InvariantLaw:
+    """A law from its pickled properties and their places: what is made of functions is compiled again."""
+    found = []
+    for given, places in rules:
+        rule = compiled(given, lambda problem: None)
+        assert rule is not None  # it was right before
+        found.append(rule.at(places))
+    return InvariantLaw(tuple(found), name, source, part=part)
 
 
 def _titles(rules: tuple[Rule, ...]) -> list[str]:

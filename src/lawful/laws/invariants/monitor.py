@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lawful import core
 from lawful.events.event_kinds import to_dict
 from lawful.laws.invariants.native_tracker import NativeTracker
-from lawful.laws.invariants.tracker import ObjectId, PythonTracker, RuleViolation, Tracker, key_of
-from lawful.laws.protocol import Event, Expectation, MonitorDefaults, Outcome, Verdict
+from lawful.laws.invariants.python_tracker import PythonTracker
+from lawful.laws.invariants.tracker import ObjectId, RuleViolation, Tracker, key_of
+from lawful.laws.monitor_base import MonitorBase
+from lawful.laws.protocol import Event, Expectation, Outcome, Verdict
 
 if TYPE_CHECKING:
     from lawful.laws.invariants.law import InvariantLaw
@@ -24,7 +26,7 @@ def tracker(rule: Rule, violations: deque[RuleViolation]) -> Tracker:
     return PythonTracker(rule, violations)
 
 
-class InvariantMonitor(MonitorDefaults):
+class InvariantMonitor(MonitorBase):
     """The running state of an invariant, or of several. It can be pickled.
 
     An event is taken in any case: a write that breaks an invariant happens all the same, and is the state that the next
@@ -35,34 +37,21 @@ class InvariantMonitor(MonitorDefaults):
     names_offender = True
 
     def __init__(self, law: InvariantLaw) -> None:
+        super().__init__()
         self.law = law
-        self.events = 0
-        self.rejected_at: int | Literal["end"] | None = None
-        self.doomed_at: int | None = None
         self._violations: deque[RuleViolation] = deque()
         self._trackers = [tracker(rule, self._violations) for rule in law.rules]
         self._forgiven: int | None = None  # the event that was rejected last
-        self._ended: Verdict | None = None
 
     # -- events -----------------------------------------------------------------------------------
 
-    def step(self, event: Event) -> Verdict:
-        return self.feed([event])
-
-    def feed(self, events: Iterable[Event], numbers: Sequence[int] | None = None) -> Verdict:
-        if not isinstance(events, list):
-            events = list(events)
-        if not events:
-            return self.verdict
-        numbers = numbers or range(self.events + 1, self.events + len(events) + 1)
+    def _feed(self, events: list[Event], numbers: Sequence[int]) -> None:
         if len(numbers) != len(events):
             raise ValueError("there is not one number for each event")
         if self.rejected_at is None:
             place = self._take(events, numbers)
             if place >= 0:
                 self.rejected_at = numbers[place]
-        self.events = numbers[-1]
-        return self.verdict
 
     def _take(self, events: list[Event], numbers: Sequence[int]) -> int:
         """The place of the first event with which something is broken, or -1."""
@@ -106,14 +95,6 @@ class InvariantMonitor(MonitorDefaults):
         for each in self._trackers:
             each.prevented(number or 0)
 
-    def end(self) -> Verdict:
-        if self._ended is None:
-            # A deadline that has not passed is not a violation. Left are obligations that became due together.
-            if self._violations and self.rejected_at is None:
-                self.rejected_at = "end"
-            self._ended = Verdict.FALSE if self._violations else Verdict.TRUE
-        return self._ended
-
     # -- objects ----------------------------------------------------------------------------------
 
     @property
@@ -147,16 +128,19 @@ class InvariantMonitor(MonitorDefaults):
     # -- verdicts --------------------------------------------------------------------------------
 
     @property
-    def verdict(self) -> Verdict:
-        if self._ended is not None:
-            return self._ended
+    def _accepts(self) -> bool:
+        """A deadline that has not passed is not a violation. At the end, obligations that became due together are."""
+        return not self._violations
+
+    @property
+    def _open_verdict(self) -> Verdict:
         if self.rejected_at is not None:
             return Verdict.FALSE
         return Verdict.CURRENTLY_FALSE if self._violations else Verdict.CURRENTLY_TRUE
 
     def outcome(self) -> Outcome:
-        open_verdict = Verdict.FALSE if self.rejected_at is not None else Verdict.CURRENTLY_TRUE
-        return Outcome(not self._violations, open_verdict, self.rejected_at, None, self.events)
+        verdict = Verdict.FALSE if self.rejected_at is not None else Verdict.CURRENTLY_TRUE
+        return Outcome(self._accepts, verdict, self.rejected_at, None, self.events)
 
     def expectation(self, event: Event | None = None) -> Expectation:
         return _expectation(self._violations[0]) if self._violations else Expectation((), {})

@@ -38,10 +38,10 @@ class NativeTracker(Tracker):
         self, expression: int, parts: _Parts, target: ObjectId, number: int, if_unknown: bool | None
     ) -> bool | None:
         """Judge an expression that it cannot."""
-        return self.verdict(self._expressions[expression], _step(parts), target, number, if_unknown)
+        return self.verdict(self._expressions[expression], _step(parts, target, number), if_unknown)
 
     def violated(self, expression: int, parts: _Parts, target: ObjectId) -> None:
-        self.broken(self._expressions[expression], target, _step(parts))
+        self.broken(self._expressions[expression], _step(parts, target))
 
     def overdue(self, target: ObjectId, event: Event, gone: bool) -> None:
         self.owed(target, event, NEVER if gone else LATE)
@@ -89,8 +89,8 @@ class NativeTracker(Tracker):
         core.seen, _, core.timeless, core.now = state["observed"]
 
 
-def _step(parts: _Parts) -> Step:
+def _step(parts: _Parts, target: ObjectId, number: int = 0) -> Step:
     key, event, values, field, replaced, snapshot = parts
-    step = Step(key, event, values)
+    step = Step(key, event, values, target, number)
     step.field, step.replaced, step.snapshot = field, replaced[0] if replaced else MISSING, snapshot
     return step

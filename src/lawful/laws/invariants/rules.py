@@ -180,7 +180,7 @@ def compiled(given: Property, report: Report, places: Callable[[str, int], str] 
     expressions: dict[str, Expression | None] = dict.fromkeys(_EXPRESSIONS)
     for key, text in given.texts():
         if not isinstance(text, str):
-            found.add("key", key, f"`{key}` is an expression, written as text")
+            found.add("invariant-key", key, f"`{key}` is an expression, written as text")
             continue
         try:
             expressions[key] = parse(text, given.class_name)
@@ -190,7 +190,7 @@ def compiled(given: Property, report: Report, places: Callable[[str, int], str] 
     every = _seconds("every", given.every, found)
     if within is not None and every is not None and every > within:
         hint = "leave `every` out, and it is chosen to fit `within`"
-        found.add("duration", "every", "`every` is longer than `within`, and would miss its end", hint=hint)
+        found.add("invariant-duration", "every", "`every` is longer than `within`, and would miss its end", hint=hint)
     if not found:
         _check_uses(expressions, found)
     for problem in found:
@@ -211,17 +211,19 @@ def compiled(given: Property, report: Report, places: Callable[[str, int], str] 
 
 class _Problems(list[Problem]):
     def add(self, slug: str, key: str, message: str, span: Span | None = None, hint: str | None = None) -> None:
-        self.append(Problem(f"invariant-{slug}", message, key, span, hint))
+        self.append(Problem(slug, message, key, span, hint))
 
 
 def _check_class(name: object, found: _Problems) -> None:
     if not isinstance(name, str):
-        found.add("class", "class", "the class must be a string", hint="write it in quotes: class = 'module.Class'")
+        found.add(
+            "invariant-class", "class", "the class must be a string", hint="write it in quotes: class = 'module.Class'"
+        )
     elif not name:
-        found.add("class", "class", "the class is missing", hint="class = 'module.Class'")
+        found.add("invariant-class", "class", "the class is missing", hint="class = 'module.Class'")
     elif not all(part.isidentifier() or part == "<locals>" for part in name.split(".")):
         hint = "a class is named with its module, as in app.models.Account"
-        found.add("class", "class", f"{quoted(name)} is no name of a class", hint=hint)
+        found.add("invariant-class", "class", f"{quoted(name)} is no name of a class", hint=hint)
 
 
 def _check_shape(given: Property, found: _Problems) -> None:
@@ -229,21 +231,23 @@ def _check_shape(given: Property, found: _Problems) -> None:
     kinds = [key for key in ("always", "next", "then") if getattr(given, key) is not None]
     if given.then is None and (given.when is not None or given.within is not None):
         key = "when" if given.when is not None else "within"
-        found.add("key", key, f"`{key}` without `then`: what must follow?")
+        found.add("invariant-key", key, f"`{key}` without `then`: what must follow?")
     elif not kinds:
         hint = "say always = '...', next = '...', or when, then and within"
-        found.add("key", "class", "the invariant says nothing", hint=hint)
+        found.add("invariant-key", "class", "the invariant says nothing", hint=hint)
     if len(kinds) > 1:
-        found.add("key", kinds[1], f"`{kinds[0]}` and `{kinds[1]}` are two invariants", hint="make two tables")
+        found.add(
+            "invariant-key", kinds[1], f"`{kinds[0]}` and `{kinds[1]}` are two invariants", hint="make two tables"
+        )
     if given.then is not None:
         for key, value in (("when", given.when), ("within", given.within)):
             if value is None:
                 hint = "when = 'created()' if it is to follow the creation" if key == "when" else "within = '5s'"
-                found.add("key", "then", f"`then` without `{key}`", hint=hint)
+                found.add("invariant-key", "then", f"`then` without `{key}`", hint=hint)
         if given.on is not None:
-            found.add("key", "on", "`on` goes with always and next", hint="put it into `when`")
+            found.add("invariant-key", "on", "`on` goes with always and next", hint="put it into `when`")
     if given.every is not None and given.within is None:
-        found.add("key", "every", "`every` goes with `within`")
+        found.add("invariant-key", "every", "`every` goes with `within`")
 
 
 def _check_uses(expressions: Mapping[str, Expression | None], found: _Problems) -> None:
@@ -252,20 +256,20 @@ def _check_uses(expressions: Mapping[str, Expression | None], found: _Problems) 
     if on is not None and not on.acts:
         calls = "called('name'), returned('name'), raised('name'), created() or gone()"
         hint = f"{calls}; for a condition on fields there are `from` and `until`"
-        found.add("place", "on", "`on` names no call", hint=hint)
+        found.add("invariant-place", "on", "`on` names no call", hint=hint)
     for key, each in expressions.items():
         if each is None:
             continue
         if key == "always" and each.states - {"o"}:
-            found.add("place", key, "a state has no `old` and no `new`", hint="for these there is `next`")
+            found.add("invariant-place", key, "a state has no `old` and no `new`", hint="for these there is `next`")
         if key == "next" and "old" not in each.states:
-            found.add("place", key, "`next` speaks of `old` and `new`", hint="else use `always`")
+            found.add("invariant-place", key, "`next` speaks of `old` and `new`", hint="else use `always`")
         named = {kind for kind, _ in (*each.calls, *(on.calls if on is not None and key in ("always", "next") else ()))}
         for name, span in each.data.items():
             if name == "res" and "func_post" not in named:
-                found.add("place", key, "`res` is the result of no call", span, "name it: returned('name')")
+                found.add("invariant-place", key, "`res` is the result of no call", span, "name it: returned('name')")
             elif not named:
-                found.add("place", key, f"`{name}` are those of no call", span, "name it: called('name')")
+                found.add("invariant-place", key, f"`{name}` are those of no call", span, "name it: called('name')")
 
 
 def _seconds(key: str, value: object, found: _Problems) -> float | None:
@@ -275,7 +279,7 @@ def _seconds(key: str, value: object, found: _Problems) -> float | None:
         return seconds(value)
     except ValueError as error:
         message, _, hint = str(error).partition("\n")
-        found.add("duration", key, f"`{key}`: {message}", hint=hint or None)
+        found.add("invariant-duration", key, f"`{key}`: {message}", hint=hint or None)
         return None
 
 

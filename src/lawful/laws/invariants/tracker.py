@@ -1,26 +1,21 @@
-"""One rule on the objects that it is about: its violations, and its running state in pure Python.
-
-The C core keeps the same state (`native_tracker.py`). The two give the same verdicts, and each loads what the other
-has pickled.
-"""
+"""One rule on the objects that it is about: what its two trackers, in Python and in the C core, have in common."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lawful.diagnostics import printable
-from lawful.laws.invariants.expressions import FAULTS, GONE, MISSING, Expression, Key, NotYet, Step, value_of
-from lawful.laws.invariants.rules import KeyPlan, Rule
+from lawful.laws.invariants.expressions import FAULTS, GONE, MISSING, Expression, Key, NotYet, Step
+from lawful.laws.invariants.rules import Rule
 from lawful.laws.protocol import Event
 
 ObjectId = int | str
 
 _NOTHING = ("", "")
 _MOST_DEPARTED = 100_000
-_END_OF_TIME = 1e15
 _MOST_SHOWN = 4  # values of fields in a message
 
 LATE = "it did not come in time"
@@ -34,39 +29,6 @@ class RuleViolation(NamedTuple):
     expected: str
     note: str  # what was found in its place
     about: Event  # what is to blame: for what did not come in time, that which asked for it
-
-
-class Obligation(NamedTuple):
-    """Something has to follow."""
-
-    deadline: float
-    event: Event  # that asks for it
-
-
-class _TrackedObject:
-    """The state of one object."""
-
-    __slots__ = ("begun", "broken", "over", "snapshot", "values")
-
-    def __init__(self, begun: bool) -> None:
-        self.values: dict[str, Any] = {}
-        self.begun = begun  # is it judged now?
-        self.over = False  # for good
-        self.broken = False  # is its state?
-        self.snapshot: dict[str, Any] | None = None  # at the last step at which a transition was judged
-
-
-class _PreviousState(NamedTuple):
-    """How it was before an event."""
-
-    number: int
-    target: ObjectId
-    step: Step
-    begun: bool
-    over: bool
-    broken: bool
-    snapshot: dict[str, Any] | None
-    obligation: Obligation | None
 
 
 class Observed(NamedTuple):
@@ -152,9 +114,7 @@ class Tracker(ABC):
 
     # -- judging ----------------------------------------------------------------------------------
 
-    def verdict(
-        self, expression: Expression, step: Step, target: ObjectId, number: int, if_unknown: bool | None = None
-    ) -> bool | None:
+    def verdict(self, expression: Expression, step: Step, if_unknown: bool | None = None) -> bool | None:
         """None: a value is not known yet. If the expression raises, the verdict is `if_unknown`."""
         try:
             verdict = bool(expression.evaluate(step))
@@ -162,16 +122,16 @@ class Tracker(ABC):
             return None
         except FAULTS as error:
             self.faults += 1
-            self.unknown[target] = None
+            self.unknown[step.target] = None
             if self.faults == 1:
                 text = printable(" ".join(str(error).split()))[:200]
-                self.first_fault = f"`{expression.text}` on object {target} at event {number}: {text}"
+                self.first_fault = f"`{expression.text}` on object {step.target} at event {step.number}: {text}"
             return if_unknown
         self.judgements += 1
         return verdict
 
-    def broken(self, law: Expression, target: ObjectId, step: Step) -> None:
-        self.violations.append(RuleViolation(target, law.text, _found(law, step), step.event))
+    def broken(self, law: Expression, step: Step) -> None:
+        self.violations.append(RuleViolation(step.target, law.text, _found(law, step), step.event))
 
     def owed(self, target: ObjectId, event: Event, note: str) -> None:
         then, within = self.rule.then, self.rule.given.within
@@ -222,194 +182,6 @@ class Tracker(ABC):
     def _at(self, key: str) -> str:
         place = self.rule.places.get(key)
         return f"{place}: " if place else ""
-
-
-class PythonTracker(Tracker):
-    """The objects of one rule, in pure Python."""
-
-    def __init__(self, rule: Rule, violations: deque[RuleViolation]) -> None:
-        super().__init__(rule, violations)
-        self.objects: dict[ObjectId, _TrackedObject] = {}
-        self.obligations: OrderedDict[ObjectId, Obligation] = OrderedDict()  # the next deadline first
-        self.now: float | None = None
-        self.ended: list[ObjectId] = []
-        self.reports_ends = False
-        self.seen: set[Key] = set()
-        self.timeless = 0
-        self._last: _PreviousState | None = None
-
-    # -- events -----------------------------------------------------------------------------------
-
-    def take(self, event: Event, key: Key, number: int) -> None:
-        if self.rule.within is not None:
-            self._pass_time(event)
-        plan = self.rule.plans.get(key)
-        target = event.get("targetId")
-        if plan is None or target.__class__ not in (int, str):
-            return
-        known = self.objects.get(target)
-        if known is None:
-            if key is GONE:  # another object's, or that of one of which nothing was seen
-                if self.plain and self.reports_ends:
-                    self.unjudged(target)
-                return
-            known = self.objects[target] = _TrackedObject(self.rule.from_ is None)
-        self.seen.add(key)
-        step = Step(key, event, known.values)
-        name = plan.writes
-        if name:
-            step.field, step.replaced = name, known.values.get(name, MISSING)
-            value = value_of(event)
-            if value is MISSING:
-                known.values.pop(name, None)  # it was deleted
-            else:
-                known.values[name] = value
-        self._last = _PreviousState(
-            number, target, step, known.begun, known.over, known.broken, known.snapshot, self.obligations.get(target)
-        )
-        if not known.over:
-            self._judge(plan, target, known, step, number)
-        if key is GONE:
-            self._gone(target)
-
-    def _pass_time(self, event: Event) -> None:
-        time = event.get("time")
-        if time.__class__ in (float, int) and -_END_OF_TIME < time < _END_OF_TIME:
-            if self.now is None or time > self.now:
-                self.now = float(time)
-        else:
-            self.timeless += 1
-        while self.obligations:
-            target, obligation = next(iter(self.obligations.items()))
-            if self.now is None or self.now <= obligation.deadline:
-                break
-            del self.obligations[target]
-            self.owed(target, obligation.event, LATE)
-
-    def _gone(self, target: ObjectId) -> None:
-        obligation = self.obligations.pop(target, None)
-        if obligation is not None:
-            self.owed(target, obligation.event, NEVER)
-        known = self.objects.pop(target)
-        if self.plain and self.rule.always is not None and not self.rule.always.fields.keys() <= known.values.keys():
-            self.unjudged(target)
-        self.departs(target)
-
-    def _judge(self, plan: KeyPlan, target: ObjectId, known: _TrackedObject, step: Step, number: int) -> None:
-        if not known.begun:
-            if not self._holds(plan.begins, step, target, number):
-                return
-            known.begun = True
-        if plan.state is not None:
-            self._judge_state(plan.state, target, known, step, number)
-        elif plan.transition is not None:
-            self._judge_transition(plan.transition, target, known, step, number)
-        elif target in self.obligations and self._holds(plan.pays, step, target, number, if_unknown=True):
-            del self.obligations[target]
-        if self._holds(plan.ends, step, target, number, if_unknown=True):
-            self.obligations.pop(target, None)
-            known.broken, known.snapshot, known.begun = False, None, False
-            known.over = self.rule.from_ is None
-            if self.reports_ends:
-                self.ended.append(target)
-        elif self._holds(plan.asks, step, target, number):
-            self._owe(target, step.event)
-
-    def _owe(self, target: ObjectId, event: Event) -> None:
-        # An earlier obligation is due sooner. A step that fulfils it may begin a new one.
-        if self.now is not None and self.rule.within is not None and target not in self.obligations:
-            self.obligations[target] = Obligation(self.now + self.rule.within, event)
-
-    def _judge_state(self, law: Expression, target: ObjectId, known: _TrackedObject, step: Step, number: int) -> None:
-        if self.rule.on is not None and not self._holds(self.rule.on, step, target, number):
-            return
-        holds = self.verdict(law, step, target, number)
-        if holds is None:
-            return
-        # A state that stays broken is one violation, until it holds again; each call that should not be is another.
-        if not holds and not (known.broken and step.field):
-            self.broken(law, target, step)
-        known.broken = not holds
-
-    def _judge_transition(
-        self, law: Expression, target: ObjectId, known: _TrackedObject, step: Step, number: int
-    ) -> None:
-        if self.rule.on is not None:
-            if not self._holds(self.rule.on, step, target, number):
-                return
-            before, known.snapshot = known.snapshot, dict(known.values)
-            if before is None:
-                return
-            step.snapshot = before
-        if self.verdict(law, step, target, number) is False:
-            self.broken(law, target, step)
-        step.snapshot = None
-
-    def _holds(
-        self, condition: Expression | None, step: Step, target: ObjectId, number: int, *, if_unknown: bool = False
-    ) -> bool:
-        """Does a condition hold? Where that is unknown, the answer is the one that leads to no violation."""
-        return condition is not None and self.verdict(condition, step, target, number, if_unknown) is True
-
-    # -- objects ----------------------------------------------------------------------------------
-
-    def prevented(self, number: int) -> None:
-        last, self._last = self._last, None
-        known = self.objects.get(last.target) if last is not None and last.number == number else None
-        if last is None or known is None:
-            return
-        name = last.step.field
-        if name:
-            known.values.pop(name, None)
-            if last.step.replaced is not MISSING:
-                known.values[name] = last.step.replaced
-        known.begun, known.over, known.broken, known.snapshot = last.begun, last.over, last.broken, last.snapshot
-        if last.obligation is not self.obligations.get(last.target):
-            self.obligations.pop(last.target, None)
-            if last.obligation is not None:  # it was paid
-                self.obligations[last.target] = last.obligation
-                self.obligations = OrderedDict(sorted(self.obligations.items(), key=lambda each: each[1].deadline))
-
-    def follows(self, target: ObjectId) -> bool:
-        return target in self.objects
-
-    def forget(self, target: ObjectId) -> bool:
-        self.objects.pop(target, None)
-        self.obligations.pop(target, None)
-        return super().forget(target)
-
-    def owes(self, target: ObjectId) -> bool:
-        return target in self.obligations
-
-    def take_ended(self) -> list[ObjectId]:
-        self.reports_ends = True
-        found, self.ended = self.ended, []
-        return found
-
-    def observed(self) -> Observed:
-        return Observed(self.seen, self.judgements, self.timeless, self.now)
-
-    # -- out and in -------------------------------------------------------------------------------
-
-    def state(self) -> dict[str, Any]:
-        objects = {
-            target: (known.begun, known.over, known.broken, known.values, known.snapshot)
-            for target, known in self.objects.items()
-        }
-        obligations = {target: tuple(obligation) for target, obligation in self.obligations.items()}
-        own = {"objects": objects, "obligations": obligations, "ended": self.ended, "reports_ends": self.reports_ends}
-        return super().state() | own
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        for target, (begun, over, broken, values, snapshot) in state["objects"].items():
-            known = self.objects[target] = _TrackedObject(begun)
-            known.over, known.broken, known.values, known.snapshot = over, broken, values, snapshot
-        self.obligations.update(
-            (target, Obligation(*obligation)) for target, obligation in state["obligations"].items()
-        )
-        self.ended, self.reports_ends = state["ended"], state["reports_ends"]
-        self.seen, _, self.timeless, self.now = state["observed"]
 
 
 def _found(law: Expression, step: Step) -> str:

@@ -6,7 +6,9 @@ and only an intersection whose bindings disagree comes back for another (`soluti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from lawful.laws.rml import terms
 from lawful.laws.rml.compiler import CompiledLaw
@@ -14,6 +16,18 @@ from lawful.laws.rml.event_matcher import NO_BINDINGS, NO_VALUE, SAME, Bindings,
 from lawful.laws.rml.terms import Ref, Term
 
 Solution = tuple[Term, Bindings]
+
+
+class _Tail(NamedTuple):
+    """The operand that steps for a term, what makes a term of the result, and the bindings so far."""
+
+    term: Term
+    rebuild: Callable[[Term], Term]
+    bindings: Bindings = NO_BINDINGS
+
+
+def _unchanged(term: Term) -> Term:
+    return term
 
 
 class Stepper(EventMatcher):
@@ -59,14 +73,6 @@ class Stepper(EventMatcher):
 
     def first(self, term: Term) -> Solution | None:
         """The first solution of a step."""
-        while term.op == terms.CONCAT:
-            left, right = term.args
-            solution = self.first(left)
-            if solution is not None:
-                return self.terms.concat(solution[0], right), solution[1]
-            if not self.may_halt(left):
-                return None
-            term = right
         op, args = term.op, term.args
         if op == terms.EVENT:
             for bindings in self.matches(*args):
@@ -74,30 +80,19 @@ class Stepper(EventMatcher):
             return None
         if op == terms.ALL:
             return term, NO_BINDINGS
-        if op == terms.OR:
-            for part in args:
-                solution = self.first(part)
-                if solution is not None:
-                    return solution
-            return None
-        if op == terms.SHUFFLE:
-            for index, part in enumerate(args):
-                solution = self.first(part)
-                if solution is not None:
-                    return self.terms.shuffle(*args[:index], solution[0], *args[index + 1 :]), solution[1]
-            return None
         if op == terms.LET:
             solution = self.first(args[1])
             return None if solution is None else self._bind(term, *solution)
         if op == terms.AND:
             return self._first_of_all(term)
-        if op == terms.FILTER:
-            return self._first_filtered(term)
-        inner = self._inner(term)
-        if inner is None:
+        tail = self._tail(term)
+        if not isinstance(tail, _Tail):
+            return tail
+        solution = self.first(tail.term)
+        if solution is None:
             return None
-        solution = self.first(inner)
-        return None if solution is None else (self._after(term, solution[0]), solution[1])
+        merged = self._merge(tail.bindings, solution[1])
+        return next(self.solutions(term), None) if merged is None else (tail.rebuild(solution[0]), merged)
 
     def _first_of_all(self, term: Term) -> Solution | None:
         """The first step of each operand, which is the answer unless their bindings disagree."""
@@ -114,67 +109,65 @@ class Stepper(EventMatcher):
             results.append(solution[0])
         return self.terms.both(*results), bindings
 
-    def _first_filtered(self, term: Term) -> Solution | None:
-        if self._lets_all_pass(term):
-            return term, NO_BINDINGS
-        name, refs, body, otherwise = term.args
-        matched = next(self.matches(name, refs), None)
-        solution = self.first(otherwise if matched is None else body)
-        if solution is None:
-            return None
-        result, bindings = solution
-        if matched is None:
-            return self.terms.make(terms.FILTER, name, refs, body, result), bindings
-        merged = self._merge(matched, bindings)
-        if merged is None:
-            return next(self._filter(term), None)
-        return self.terms.make(terms.FILTER, name, refs, result, otherwise), merged
-
     def solutions(self, term: Term) -> Iterator[Solution]:
         """All solutions of a step, in order; what commits has one."""
-        while term.op == terms.CONCAT:
-            left, right = term.args
-            solution = self.first(left)
-            if solution is not None:
-                yield self.terms.concat(solution[0], right), solution[1]
-                return
-            if not self.may_halt(left):
-                return
-            term = right
         op, args = term.op, term.args
         if op == terms.EVENT:
             for bindings in self.matches(*args):
                 yield self.terms.empty, bindings
-        elif op in (terms.OR, terms.SHUFFLE):
-            yield from self._last_open(term)
-        elif op in (terms.ALL, terms.LET):
-            solution = self.first(term)
-            if solution is not None:
-                yield solution
-        elif op == terms.AND:
+            return
+        if op == terms.AND:
             for parts, bindings in self._agreeing(args, NO_BINDINGS):
                 yield self.terms.both(*parts), bindings
-        elif op == terms.FILTER:
-            yield from self._filter(term)
-        else:
-            inner = self._inner(term)
-            if inner is not None:
-                for result, bindings in self.solutions(inner):
-                    yield self._after(term, result), bindings
+            return
+        tail = self.first(term) if op in (terms.ALL, terms.LET) else self._tail(term)
+        if isinstance(tail, _Tail):
+            for result, bound in self.solutions(tail.term):
+                merged = self._merge(tail.bindings, bound)
+                if merged is not None:
+                    yield tail.rebuild(result), merged
+        elif tail is not None:
+            yield tail
 
-    def _last_open(self, term: Term) -> Iterator[Solution]:
-        r"""``A \/ B`` and ``A | B``: every operand commits but the last."""
-        args = term.args
-        for index, part in enumerate(args[:-1]):
-            solution = self.first(part)
+    def _tail(self, term: Term) -> Solution | _Tail | None:
+        """The step to which a term commits, if one of its operands but the last takes it; otherwise its tail."""
+        op, args = term.op, term.args
+        if op == terms.CONCAT:
+            return self._concat_tail(term)
+        if op in (terms.OR, terms.SHUFFLE):
+            for index, part in enumerate(args[:-1]):
+                solution = self.first(part)
+                if solution is not None:
+                    result, bindings = solution
+                    if op == terms.SHUFFLE:
+                        result = self.terms.shuffle(*args[:index], result, *args[index + 1 :])
+                    return result, bindings
+            return _Tail(args[-1], partial(self.terms.shuffle, *args[:-1]) if op == terms.SHUFFLE else _unchanged)
+        if op == terms.FILTER:
+            return self._filter_tail(term)
+        inner = self._inner(term)
+        return None if inner is None else _Tail(inner, partial(self._after, term))
+
+    def _concat_tail(self, term: Term) -> Solution | _Tail | None:
+        while term.op == terms.CONCAT:  # a loop, because concatenations are long
+            left, right = term.args
+            solution = self.first(left)
             if solution is not None:
-                result, bindings = solution
-                if term.op == terms.SHUFFLE:
-                    result = self.terms.shuffle(*args[:index], result, *args[index + 1 :])
-                yield result, bindings
-                return
-        for result, bindings in self.solutions(args[-1]):
-            yield (self.terms.shuffle(*args[:-1], result) if term.op == terms.SHUFFLE else result), bindings
+                return self.terms.concat(solution[0], right), solution[1]
+            if not self.may_halt(left):
+                return None
+            term = right
+        return _Tail(term, _unchanged)
+
+    def _filter_tail(self, term: Term) -> Solution | _Tail:
+        name, refs, body, otherwise = term.args
+        if body is otherwise is self.terms.all and not any(map(terms.ref_variables, refs)):
+            return term, NO_BINDINGS  # `e >> all : all` does not depend on the event, so nothing needs to be asked
+        make = partial(self.terms.make, terms.FILTER, name, refs)
+        matched = next(self.matches(name, refs), None)
+        if matched is None:
+            return _Tail(otherwise, partial(make, body))
+        return _Tail(body, lambda result: make(result, otherwise), matched)
 
     def _agreeing(self, operands: tuple[Term, ...], bindings: Bindings) -> Iterator[tuple[tuple[Term, ...], Bindings]]:
         r"""``A /\ B``: a step of each, with bindings that agree."""
@@ -193,26 +186,6 @@ class Stepper(EventMatcher):
             if other != ref and not self.ask((SAME, other, ref)):
                 return None
         return {**a, **b}
-
-    def _lets_all_pass(self, term: Term) -> bool:
-        """``e >> all : all`` does not depend on the event, so nothing needs to be asked of it."""
-        _, refs, body, otherwise = term.args
-        return body is otherwise is self.terms.all and not any(map(terms.ref_variables, refs))
-
-    def _filter(self, term: Term) -> Iterator[Solution]:
-        if self._lets_all_pass(term):
-            yield term, NO_BINDINGS
-            return
-        name, refs, body, otherwise = term.args
-        matched = next(self.matches(name, refs), None)
-        if matched is None:
-            for result, bindings in self.solutions(otherwise):
-                yield self.terms.make(terms.FILTER, name, refs, body, result), bindings
-            return
-        for result, bindings in self.solutions(body):
-            merged = self._merge(matched, bindings)
-            if merged is not None:
-                yield self.terms.make(terms.FILTER, name, refs, result, otherwise), merged
 
     def _inner(self, term: Term) -> Term | None:
         """The operand that steps for a term of one operand (A*, A+, A?, A!, A{n}, a call, if)."""

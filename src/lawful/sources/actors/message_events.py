@@ -38,9 +38,7 @@ class MessageEvents:
     def __init__(self, *, replies: bool, numbered: bool) -> None:
         """`replies`: a view names answers. If `numbered`, events count what their sender has sent."""
         self.identify: Callable[[object], Any] = id  # of the tracer, when there is one
-        self.stand_ins: dict[
-            type, Callable[[Any], Any]
-        ] = {}  # classes whose objects stand for others, and how to get the id of these
+        self.stand_ins: dict[type, Callable[[Any], Any]] = {}  # by class: the id of the object it stands for
         self._replies = replies
         self._numbered = numbered
         self._sent: WeakTable[itertools.count[int]] = WeakTable()

@@ -14,26 +14,16 @@ from pathlib import Path
 from typing import Final, Literal
 
 from lawful import pristine_os
+from lawful.config import find_project
 from lawful.errors import LawfulError
 
 Access = Literal["public", "private", "dunder"]
 
 STDLIB: Final = "stdlib"
-_PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 _ACCESS: Final = "access:"
 _NAME: Final = re.compile(r"[\w.*?\[\]!<>]+")
 _LAWFUL: Final = str(Path(os.path.realpath(__file__)).parents[2])  # the package itself
-
-
-def find_project(start: str | os.PathLike[str]) -> Path:
-    """The folder of the project that a file or folder belongs to; without a project, the folder itself."""
-    path = Path(os.path.abspath(start))
-    folder = path if path.is_dir() else path.parent
-    for each in (folder, *folder.parents):
-        if any((each / mark).exists() for mark in _PROJECT_FILES):
-            return each
-    return folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import dis
 import sys
 import threading
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from lawful.sources.python import frames
@@ -106,9 +106,16 @@ class SettraceHooks:
 
     def remove(self) -> None:
         """What was there before comes back. Other threads see to it themselves, at their next event."""
-        self._leave_thread(self._before[0])
+        above = self._hooks_above()
+        if above is None:
+            self._leave_thread(self._before[0])
+            threading.setprofile(self._before[1])
+        else:
+            above._before = self._before
+        if sys.gettrace() is self._trace_function:
+            other = above or _owner(self._before[0])
+            sys.settrace(None if other is None else other._trace_function)
         self.running = False
-        threading.setprofile(self._before[1])
         frame: FrameType | None = sys._getframe()
         while frame is not None:
             self._leave_frame(frame)
@@ -124,8 +131,16 @@ class SettraceHooks:
             sys.setprofile(profile)
         elif self._tracer.fault is None and self._thread == threading.get_ident():  # not if a thread of ours ends it
             self._tracer.fault = RuntimeError("another profiler took the place of the tracer")
-        if sys.gettrace() is self._trace_function:
-            sys.settrace(None)
+
+    def _hooks_above(self) -> SettraceHooks | None:
+        """Those of a tracer that started later, still runs, and passes events on to these."""
+        hooks = _owner(sys.getprofile())
+        while hooks is not None and hooks is not self:
+            below = _owner(hooks._before[0])
+            if below is self:
+                return hooks
+            hooks = below
+        return None
 
     # -- the profile function --------------------------------------------------------------------
 
@@ -207,7 +222,7 @@ class SettraceHooks:
             self._only_ours[id(frame)] = frame.f_trace_lines, frame.f_trace_opcodes
             frame.f_trace = self._frame_function
             frame.f_trace_lines = False
-        elif other is not self._frame_function and not isinstance(other, _SharedTrace):
+        elif not self._has_frame(other):
             # The program may have put it in the place of ours: then it did not ask for what we have asked for.
             lines, opcodes = self._only_ours.pop(id(frame), (frame.f_trace_lines, frame.f_trace_opcodes))
             frame.f_trace_lines = lines
@@ -215,10 +230,16 @@ class SettraceHooks:
         if not self._caller.sees_calls_only and (known.probes or seen.reraises):
             frame.f_trace_opcodes = True
 
+    def _has_frame(self, trace: Any) -> bool:
+        """Is our trace function among those that this one calls?"""
+        while isinstance(trace, _SharedTrace) and trace.hooks is not self:
+            trace = trace.other
+        return isinstance(trace, _SharedTrace) or trace is self._frame_function
+
     def _join_others(self, frame: FrameType | None) -> None:
         """Debuggers put their trace function on the frames that run, in the place of ours."""
         while frame is not None:
-            if id(frame) in self._only_ours and frame.f_trace is not None and frame.f_trace is not self._frame_function:
+            if id(frame) in self._only_ours and frame.f_trace is not None and not self._has_frame(frame.f_trace):
                 seen = self._look_at(frame)
                 if seen.known is not None:
                     self._watch_frame(seen, seen.known, frame)
@@ -229,7 +250,7 @@ class SettraceHooks:
         ours, alone = frame.f_trace, self._only_ours.pop(id(frame), (True, False))
         if ours is self._frame_function:
             frame.f_trace, (frame.f_trace_lines, frame.f_trace_opcodes) = None, alone
-        elif isinstance(ours, _SharedTrace):
+        elif isinstance(ours, _SharedTrace) and ours.hooks is self:
             frame.f_trace, frame.f_trace_lines, frame.f_trace_opcodes = ours.other, ours.lines, ours.opcodes
 
     def _restore(self, frame: FrameType | None) -> None:
@@ -265,7 +286,7 @@ class SettraceHooks:
 
     def traces_alone(self) -> bool:
         """Does the program trace nothing itself? Frames may still have functions from when it did."""
-        return sys.gettrace() is self._trace_function
+        return _owner(sys.gettrace()) is not None
 
     def frame_event(self, frame: FrameType, event: str, arg: Any) -> Any:
         if not self.running:
@@ -306,21 +327,28 @@ class SettraceHooks:
             self._caller.raised(frame, arg[1])
 
 
+def _owner(function: object) -> SettraceHooks | None:
+    """The hooks that a profile function belongs to."""
+    owner = function.__self__ if type(function) is MethodType else None
+    return owner if type(owner) is SettraceHooks else None
+
+
 class _SharedTrace:
     """Our trace function of a frame that has one already, and the other."""
 
-    def __init__(self, tracing: SettraceHooks, other: Any, lines: bool, opcodes: bool) -> None:
-        self._tracing = tracing
+    def __init__(self, hooks: SettraceHooks, other: Any, lines: bool, opcodes: bool) -> None:
+        self.hooks = hooks
         self.other = other
         self.lines, self.opcodes = lines, opcodes
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
         wanted = self.opcodes if event == "opcode" else self.lines if event == "line" else True
-        if self.other is not None and wanted and not self._tracing.traces_alone():
+        by_lawful = isinstance(self.other, _SharedTrace) or _owner(self.other) is not None
+        if self.other is not None and wanted and (by_lawful or not self.hooks.traces_alone()):
             ours = frame.f_trace_opcodes
             frame.f_trace_opcodes = self.opcodes
             self.other = self.other(frame, event, arg)
             self.lines, self.opcodes = frame.f_trace_lines, frame.f_trace_opcodes
             frame.f_trace_opcodes = ours
-        self._tracing.frame_event(frame, event, arg)
-        return self if self._tracing.running else self.other
+        self.hooks.frame_event(frame, event, arg)
+        return self if self.hooks.running else self.other

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from types import FunctionType
 from typing import Any
 
+from lawful.config import find_project
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python import event_candidates
 from lawful.explain.teachers.python.branches import Branches
@@ -41,7 +42,6 @@ from lawful.explain.teachers.python.request_runs import (
 from lawful.explain.teachers.python.runner import Runner
 from lawful.explain.teachers.python.symbolic_runs import run_paths
 from lawful.sources.python.scope import Scope as Project
-from lawful.sources.python.scope import find_project
 
 _ALL = 100_000
 """So many inputs are all tried if the user did not choose a way."""

@@ -223,6 +223,18 @@ class SymbolicInt(_Symbolic):
         return self.paths.fork(self.term != 0)
 
 
+def _logical(operation: Callable[[Any, Any], Any], arithmetic: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator that is logical between truth values, and arithmetic with a number."""
+
+    def apply(self: Any, other: Any) -> Any:
+        if type(other) not in (bool, SymbolicBool):
+            return arithmetic(self, other)
+        term = other.term if type(other) is SymbolicBool else z3.BoolVal(other)
+        return SymbolicBool(operation(self.term, term), self.paths)
+
+    return apply
+
+
 class SymbolicBool(_Symbolic):
     """A truth value."""
 
@@ -233,21 +245,7 @@ class SymbolicBool(_Symbolic):
     def __bool__(self) -> bool:
         return self.paths.fork(self.term)
 
-    def __and__(self, other: Any) -> Any:
-        return self._logical(other, z3.And) if _is_truth(other) else super().__and__(other)
-
-    def __or__(self, other: Any) -> Any:
-        return self._logical(other, z3.Or) if _is_truth(other) else super().__or__(other)
-
-    def __xor__(self, other: Any) -> Any:
-        return self._logical(other, z3.Xor) if _is_truth(other) else super().__xor__(other)
-
+    __and__ = _logical(z3.And, _Symbolic.__and__)
+    __or__ = _logical(z3.Or, _Symbolic.__or__)
+    __xor__ = _logical(z3.Xor, _Symbolic.__xor__)
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def _logical(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        term = other.term if type(other) is SymbolicBool else z3.BoolVal(other)
-        return SymbolicBool(operation(self.term, term), self.paths)
-
-
-def _is_truth(value: Any) -> bool:
-    return type(value) in (bool, SymbolicBool)

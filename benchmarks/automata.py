@@ -21,13 +21,13 @@ from lawful.explain.automata import Automaton, difference, equivalent, minimise
 from lawful.explain.lstar import TableLearner, TreeLearner
 from lawful.explain.teacher import (
     Alphabet,
-    Answer,
     Bounds,
     Counterexample,
-    Counts,
-    Event,
     Execution,
-    Report,
+    LabelledEvent,
+    MembershipAnswer,
+    QueryCounts,
+    TeacherReport,
 )
 
 Result = dict[str, float]
@@ -81,8 +81,8 @@ class Knowing:
 
     def __init__(self, language: Automaton) -> None:
         self.language = language
-        self.alphabet = Alphabet(tuple(Event(label) for label in language.labels))
-        self.counts, self.report = Counts(), Report()
+        self.alphabet = Alphabet(tuple(LabelledEvent(label) for label in language.labels))
+        self.counts, self.report = QueryCounts(), TeacherReport()
         self.searching = 0.0
 
     def shortest(self) -> int:
@@ -91,8 +91,8 @@ class Knowing:
     def bound(self, bounds: Bounds) -> None:
         """There are none."""
 
-    def member(self, word: tuple[int, ...]) -> Answer:
-        return Answer.YES if self.language.accepts(word) else Answer.NO
+    def member(self, word: tuple[int, ...]) -> MembershipAnswer:
+        return MembershipAnswer.YES if self.language.accepts(word) else MembershipAnswer.NO
 
     def counterexample(self, automaton: Automaton) -> Counterexample | None:
         started = time.process_time()

@@ -11,7 +11,7 @@ from explain.toys import Toy
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, is_empty
 from lawful.explain.bounds import OutOfTime, Range, learn_up_to_bound
-from lawful.explain.teacher import Basis, Bounds, Counterexample, Limits, Report, Word
+from lawful.explain.teacher import Basis, Bounds, Counterexample, Limits, TeacherReport, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 
@@ -229,5 +229,5 @@ class Reporting(ExecutionsTeacher):
     """Has one report, which grows."""
 
     @property
-    def report(self) -> Report:
+    def report(self) -> TeacherReport:
         return self.source.report

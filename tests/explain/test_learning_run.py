@@ -24,15 +24,15 @@ from lawful.explain.learning_run import (
 )
 from lawful.explain.teacher import (
     Alphabet,
-    Answer,
     Basis,
     Bounds,
     Counterexample,
-    Counts,
     Execution,
     Limits,
+    MembershipAnswer,
     OptionalAnswers,
-    Report,
+    QueryCounts,
+    TeacherReport,
     Word,
 )
 from lawful.explain.teachers.executions import ExecutionsTeacher
@@ -58,11 +58,11 @@ class Asking(OptionalAnswers):
         return self._knowing.alphabet
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> QueryCounts:
         return self._knowing.counts
 
     @property
-    def report(self) -> Report:
+    def report(self) -> TeacherReport:
         return self._knowing.report
 
     def shortest(self) -> int:
@@ -71,7 +71,7 @@ class Asking(OptionalAnswers):
     def bound(self, bounds: Bounds) -> None:
         self._knowing.bound(bounds)
 
-    def member(self, word: Word) -> Answer:
+    def member(self, word: Word) -> MembershipAnswer:
         return self._knowing.member(word)
 
     def counterexample(self, automaton: Automaton) -> Counterexample | None:
@@ -317,7 +317,7 @@ class Leaving(Toy):
 
     def __init__(self, left_out: bool, *warnings: str) -> None:
         super().__init__("abc", sorting)
-        self.report = Report(warnings=list(warnings), left_out=left_out)
+        self.report = TeacherReport(warnings=list(warnings), left_out=left_out)
 
 
 def test_executions_that_were_left_out_may_save_any_state() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from lawful.explain.line_alignment import aligned_labels
-from lawful.explain.teacher import Event
+from lawful.explain.teacher import LabelledEvent
 
 PROGRAM = """\
 def f(n):
@@ -23,12 +23,12 @@ def f(n):
 """
 
 
-def branches(text: str, file: str = "f.py") -> list[Event]:
+def branches(text: str, file: str = "f.py") -> list[LabelledEvent]:
     """The branches of a text, as Python programs name them."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip().startswith(("if ", "while ", "for ")):
-            found += [Event(f"f:{number} {arm}", file, number) for arm in ("then", "else")]
+            found += [LabelledEvent(f"f:{number} {arm}", file, number) for arm in ("then", "else")]
     return found
 
 
@@ -74,8 +74,8 @@ def test_what_two_branches_of_a_merge_share() -> None:
 
 def test_other_labels_stay_as_they_are() -> None:
     events = [
-        [Event("g", "f.py", 1), Event("if n (line 3)", "f.c", 3)],
-        [Event("g", "f.py", 9), Event("if n (line 4)", "f.c", 4)],
+        [LabelledEvent("g", "f.py", 1), LabelledEvent("if n (line 3)", "f.c", 3)],
+        [LabelledEvent("g", "f.py", 9), LabelledEvent("if n (line 4)", "f.c", 4)],
     ]
     texts = ["int n;\n\nif (n)", "int n;\n\n\nif (n)"]
     readers = [lambda file, text=text: text.splitlines() for text in texts]

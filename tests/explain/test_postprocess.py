@@ -11,7 +11,7 @@ from explain.automata_oracle import live_edges
 from explain.toys import all_words, random_automaton
 from lawful.explain import postprocess
 from lawful.explain.automata import Automaton, live
-from lawful.explain.teacher import Alphabet, Event, Execution, Word
+from lawful.explain.teacher import Alphabet, Execution, LabelledEvent, Word
 
 LETTERS = 3
 LENGTH = 7  # more than the states of the automata here, so that every state, edge and simple path has a word
@@ -22,7 +22,7 @@ def accepted(automaton: Automaton, length: int = LENGTH) -> list[Word]:
 
 
 def alphabet_of(automaton: Automaton) -> Alphabet:
-    return Alphabet(tuple(Event(label, "toy.c", 10 + at) for at, label in enumerate(automaton.labels)))
+    return Alphabet(tuple(LabelledEvent(label, "toy.c", 10 + at) for at, label in enumerate(automaton.labels)))
 
 
 def has_subsequence(word: Word, part: Word) -> bool:
@@ -176,6 +176,6 @@ def test_an_edge_has_the_input_and_the_place_of_an_execution() -> None:
 
 
 def test_the_picture_of_nothing_is_its_first_state() -> None:
-    drawn = postprocess.picture(Automaton.from_words((), "abe"), Alphabet(tuple(map(Event, "abe"))))
+    drawn = postprocess.picture(Automaton.from_words((), "abe"), Alphabet(tuple(map(LabelledEvent, "abe"))))
     assert (drawn.states, drawn.edges, drawn.empty) == (1, (), True)
     assert drawn.story == drawn.dominating == drawn.doomed == ()

@@ -15,7 +15,7 @@ from lawful.explain.bounds import Range
 from lawful.explain.compared_program import ComparedProgram, FixedEndings, ObservedEndings
 from lawful.explain.comparison import Comparison, Side
 from lawful.explain.learning_run import LearnerName, SearchSettings, relative_to_cwd
-from lawful.explain.teacher import Alphabet, Basis, Bounds, Event, Execution, Limits, Report, Word
+from lawful.explain.teacher import Alphabet, Basis, Bounds, Execution, LabelledEvent, Limits, TeacherReport, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 from lawful.explain.version_comparison import diff, merge
 
@@ -303,7 +303,7 @@ def test_events_and_errors_that_are_called_like_an_end() -> None:
     versions = []
     for runs in (["a", "b"], ["a", "b", "a!end"]):
         toy = Raising("ab", runs)
-        toy.alphabet = Alphabet((Event("a"), Event("b"), Event("end"), Event("error")))
+        toy.alphabet = Alphabet((LabelledEvent("a"), LabelledEvent("b"), LabelledEvent("end"), LabelledEvent("error")))
         versions.append(ObservedEndings(toy, Limits(), relative_to_cwd))
     found = diff(("OLD", "NEW"), versions)
     assert found.alphabet.labels == ("a", "b", "end", "end (error)", "end!")
@@ -348,7 +348,7 @@ def test_a_word_that_is_too_long_with_its_end_is_told() -> None:
 def cut(runs: Sequence[str], *begun: Word, slow: int = 1) -> ComparedProgram:
     """A version of which executions were not followed to their end, after these events."""
     toy = Raising("ab", runs)
-    toy.report = Report(Basis.SAMPLED, left_out=True, slow=slow, begun=begun)
+    toy.report = TeacherReport(Basis.SAMPLED, left_out=True, slow=slow, begun=begun)
     return ObservedEndings(toy, Limits(), relative_to_cwd)
 
 

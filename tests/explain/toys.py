@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 
 from lawful.explain.automata import Automaton
-from lawful.explain.teacher import Alphabet, Bounds, Counts, Event, Execution, Limits, OptionalSourceParts, Report, Word
+from lawful.explain.teacher import (
+    Alphabet,
+    Bounds,
+    Execution,
+    LabelledEvent,
+    Limits,
+    OptionalSourceParts,
+    QueryCounts,
+    TeacherReport,
+    Word,
+)
 
 ToyRuns = Callable[[int], Iterable[tuple[Word, bool]]]
 """The words of a program's executions up to an unwinding, without the error letter, and whether they fail."""
@@ -18,12 +28,15 @@ class Toy(OptionalSourceParts):
 
     def __init__(self, letters: str, program: ToyRuns, shortest: int = 1) -> None:
         self.alphabet = Alphabet(
-            (*(Event(letter, "toy.c", 10 + at) for at, letter in enumerate(letters)), Event("error", "toy.c", 99))
+            (
+                *(LabelledEvent(letter, "toy.c", 10 + at) for at, letter in enumerate(letters)),
+                LabelledEvent("error", "toy.c", 99),
+            )
         )
         self._program = program
         self._shortest = shortest
-        self.counts = Counts()
-        self.report = Report()
+        self.counts = QueryCounts()
+        self.report = TeacherReport()
 
     def shortest(self) -> int:
         return self._shortest

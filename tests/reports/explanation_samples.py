@@ -7,9 +7,9 @@ from random import Random
 
 from lawful.explain.automata import Automaton, minimise
 from lawful.explain.comparison import Comparison, OtherVersion, Side, Witness
-from lawful.explain.explanation import Explanation, Failure, Snapshot, WordExample
+from lawful.explain.explanation import Explanation, FailurePlace, Snapshot, WordExample
 from lawful.explain.postprocess import picture
-from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Event, Execution, Word
+from lawful.explain.teacher import Alphabet, Basis, Bounds, Execution, LabelledEvent, QueryCounts, Word
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -25,8 +25,8 @@ HOSTILE = (
 
 
 def alphabet(labels: tuple[str, ...], error: str = "AssertionError") -> Alphabet:
-    events = [Event(label, "src/program.py", 10 + 3 * at) for at, label in enumerate(labels)]
-    return Alphabet((*events, Event(error, "src/program.py", 99)))
+    events = [LabelledEvent(label, "src/program.py", 10 + 3 * at) for at, label in enumerate(labels)]
+    return Alphabet((*events, LabelledEvent(error, "src/program.py", 99)))
 
 
 def of_automaton(automaton: Automaton, letters: Alphabet, **more: object) -> Explanation:
@@ -43,7 +43,9 @@ def of_automaton(automaton: Automaton, letters: Alphabet, **more: object) -> Exp
         "automaton": automaton,
         "picture": found,
         "bounds": bounds,
-        "counts": Counts(membership=1234, membership_worked=56, conjectures=7, conjectures_worked=6, executions=341),
+        "counts": QueryCounts(
+            membership=1234, membership_worked=56, conjectures=7, conjectures_worked=6, executions=341
+        ),
         "iterations": 4,
         "seconds": 1.25,
         "snapshots": (Snapshot(bounds, automaton, found),),
@@ -119,8 +121,8 @@ def failing() -> Explanation:
     automaton = Automaton.from_words(words, letters.labels)
     found = of_automaton(automaton, letters)
     failures = (
-        Failure("src/program.py", 13, 2, "values=[1]", "KeyError", ((0, 2), (0, 1, 2))),
-        Failure("src/program.py", 99, 1, None, "<b>ValueError</b>", ((0, 2),)),
+        FailurePlace("src/program.py", 13, 2, "values=[1]", "KeyError", ((0, 2), (0, 1, 2))),
+        FailurePlace("src/program.py", 99, 1, None, "<b>ValueError</b>", ((0, 2),)),
     )
     ways = (
         WordExample((0, 2), "values=[0]", ("KeyError", "<b>ValueError</b>")),
@@ -132,7 +134,9 @@ def failing() -> Explanation:
 
 def outcomes() -> Comparison:
     """Of two versions, one fails where the other ends."""
-    letters = Alphabet((Event("open"), Event("close"), Event("KeyError"), Event("end")), 2)
+    letters = Alphabet(
+        (LabelledEvent("open"), LabelledEvent("close"), LabelledEvent("KeyError"), LabelledEvent("end")), 2
+    )
     old = Automaton.from_words([(0, 2), (0, 1, 2), (0, 1, 3)], letters.labels)
     new = Automaton.from_words([(0, 3)], letters.labels)
     elsewhere = (OtherVersion("new <b>", "input", ((0, 3),)), OtherVersion("new <b>", "events", ((0, 2), (0, 3))))

@@ -12,7 +12,7 @@ import pytest
 
 from lawful.reports.automaton_graphviz import placed
 from lawful.reports.automaton_layers import Link, StateShape
-from lawful.reports.automaton_layout import Layout, Point, layered
+from lawful.reports.automaton_layout import AutomatonLayout, Point, layered
 
 RADIUS = 16.0
 Boxes = list[tuple[float, float, float, float]]
@@ -36,14 +36,14 @@ def random_links(rng: Random, count: int, *, forward: bool) -> list[Link]:
     return found
 
 
-def boxes_of(shapes: list[StateShape], layout: Layout) -> Boxes:
+def boxes_of(shapes: list[StateShape], layout: AutomatonLayout) -> Boxes:
     return [
         (x - shape.width / 2, y - shape.height / 2, x + shape.width / 2, y + shape.height / 2)
         for shape, (x, y) in zip(shapes, layout.centres, strict=True)
     ]
 
 
-def labels_of(links: list[Link], layout: Layout) -> Boxes:
+def labels_of(links: list[Link], layout: AutomatonLayout) -> Boxes:
     found = []
     for link, route in zip(links, layout.routes, strict=True):
         x, y = route.label
@@ -73,7 +73,7 @@ def sampled(points: tuple[Point, ...], steps: int = 6) -> Iterator[Point]:
             yield left[0]
 
 
-def check_everything(shapes: list[StateShape], links: list[Link], layout: Layout) -> None:
+def check_everything(shapes: list[StateShape], links: list[Link], layout: AutomatonLayout) -> None:
     assert len(layout.centres) == len(shapes)
     assert len(layout.routes) == len(links)
     states, labels = boxes_of(shapes, layout), labels_of(links, layout)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lawful.explain.automata import Automaton
 from lawful.explain.explanation import Explanation, Picture, PictureEdge
-from lawful.explain.teacher import Alphabet, Event
+from lawful.explain.teacher import Alphabet, LabelledEvent
 from lawful.reports import automaton_graphviz, automaton_svg, notebook
 from lawful.reports.automaton_drawing import drawings, picture_drawing
 from lawful.reports.drawing import Cluster, Drawing, Edge, Node
@@ -75,7 +75,7 @@ def test_bold_and_other_events_between_the_same_states_are_two_arrows() -> None:
         PictureEdge(1, 0, 1, dominating=True),
         PictureEdge(1, 1, 1),
     )
-    letters = Alphabet((Event("a"), Event("b"), Event("error")))
+    letters = Alphabet((LabelledEvent("a"), LabelledEvent("b"), LabelledEvent("error")))
     drawn = picture_drawing(Picture(2, (1,), arrows, dominating=(0,)), letters, "both")
     edges, _ = parts(automaton_svg.render_drawing(drawn, placer="own"))
     assert sorted((words(each), "bold" in each.attrib["class"]) for each in edges) == [
@@ -102,7 +102,7 @@ def test_hostile_labels_stay_labels() -> None:
 def test_any_labels_can_be_drawn(labels: list[str], error: str) -> None:
     if error in labels:
         labels = [label for label in labels if label != error]
-    letters = Alphabet((*map(Event, labels), Event(error)))
+    letters = Alphabet((*map(LabelledEvent, labels), LabelledEvent(error)))
     arrows = [PictureEdge(0, letter, 1, example=error) for letter in range(len(letters))]
     drawn = picture_drawing(Picture(2, (1,), tuple(arrows), doomed=(1,)), letters, error)
     for text in (automaton_svg.render_drawing(drawn, placer="own"), automaton_svg.inline(drawn, placer="own")):
@@ -125,7 +125,7 @@ def test_many_events_on_one_arrow_are_counted() -> None:
 
 def test_nothing_is_a_picture_too() -> None:
     empty = Automaton(("error",), 0, ((0,),), frozenset())
-    explanation = Explanation("f", Alphabet((Event("error"),)), empty, Picture(1, (), ()), bubble_sort().bounds)
+    explanation = Explanation("f", Alphabet((LabelledEvent("error"),)), empty, Picture(1, (), ()), bubble_sort().bounds)
     edges, states = parts(automaton_svg.render(explanation))
     assert (len(edges), len(states)) == (0, 1)
 

@@ -16,7 +16,7 @@ from lawful.explain.automata import project
 from lawful.explain.comparison import Comparison
 from lawful.explain.explanation import Explanation
 from lawful.explain.postprocess import picture
-from lawful.explain.teacher import Alphabet, Event
+from lawful.explain.teacher import Alphabet, LabelledEvent
 from lawful.reports import automaton_svg, explained_html
 from lawful.reports.automaton_drawing import drawings
 from lawful.reports.automaton_layers import Link, StateShape
@@ -131,7 +131,7 @@ def test_events_are_taken_out_as_by_the_automata(tmp_path: Path) -> None:
         given.append({"picture": data, "hidden": hidden})
         labels = explanation.alphabet.labels
         projected = project(explanation.automaton, [labels[letter] for letter in hidden])
-        drawn = picture(projected, Alphabet(tuple(map(Event, projected.labels))))
+        drawn = picture(projected, Alphabet(tuple(map(LabelledEvent, projected.labels))))
         edges = {(each.source, labels.index(projected.labels[each.letter]), each.target) for each in drawn.edges}
         expected.append((drawn.states, list(drawn.accepting), edges))
     code = """return given.map(({ picture, hidden }) => lawfulProjection.project(picture, new Set(hidden)));"""

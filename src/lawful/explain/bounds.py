@@ -10,7 +10,7 @@ from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, is_empty
 from lawful.explain.lstar import LearningInterrupted
 from lawful.explain.postprocess import back_edges
-from lawful.explain.teacher import Bounds, Report, Teacher
+from lawful.explain.teacher import Bounds, Teacher, TeacherReport
 
 MAX_UNWIND = 4
 MAX_WORD_LENGTH = 40
@@ -57,12 +57,12 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Step:
+class BoundsStep:
     """The automaton of a pair of bounds."""
 
     bounds: Bounds
     automaton: Automaton
-    report: Report = field(default_factory=Report)
+    report: TeacherReport = field(default_factory=TeacherReport)
     """What the teacher said of its answers by then; later ones may rest on less."""
 
 
@@ -77,13 +77,13 @@ class BoundsSearch:
     at: Bounds
     """The bounds that are being learned with."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[BoundsStep] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
     reached: list[str] = field(default_factory=list)
 
     @property
-    def last(self) -> Step:
+    def last(self) -> BoundsStep:
         """The result: the last step that found something, else the last one."""
         return next((step for step in reversed(self.steps) if not is_empty(step.automaton)), self.steps[-1])
 
@@ -173,9 +173,9 @@ def _search(
             previous = automaton
 
 
-def _step(teacher: Teacher, bounds: Bounds, automaton: Automaton) -> Step:
+def _step(teacher: Teacher, bounds: Bounds, automaton: Automaton) -> BoundsStep:
     now = teacher.report
-    return Step(bounds, automaton, replace(now, reached=list(now.reached), warnings=list(now.warnings)))
+    return BoundsStep(bounds, automaton, replace(now, reached=list(now.reached), warnings=list(now.warnings)))
 
 
 def _agrees(teacher: Teacher, automaton: Automaton, bounds: Bounds) -> bool:

@@ -11,15 +11,15 @@ from lawful.explain.learning_run import Naming
 from lawful.explain.teacher import (
     Alphabet,
     Bounds,
-    Counts,
-    Event,
     EventKeys,
     Execution,
     ExecutionSource,
+    LabelledEvent,
     Limits,
     OptionalSourceParts,
-    Report,
+    QueryCounts,
     Teacher,
+    TeacherReport,
 )
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
@@ -152,14 +152,16 @@ class ObservedEndings(ComparedProgram):
 class _OfKind(OptionalSourceParts):
     """The executions with one kind of end, which is their last letter."""
 
-    def __init__(self, events: Sequence[Event], kind: str, found: Sequence[Execution], report: Report) -> None:
+    def __init__(
+        self, events: Sequence[LabelledEvent], kind: str, found: Sequence[Execution], report: TeacherReport
+    ) -> None:
         label = kind
         while any(event.label == label for event in events):
             label += "!"
-        self.alphabet = Alphabet((*events, Event(label)))
+        self.alphabet = Alphabet((*events, LabelledEvent(label)))
         self._found = found
         self.report = report
-        self.counts = Counts()
+        self.counts = QueryCounts()
 
     def shortest(self) -> int:
         return min((len(each.word) + (not each.failed) for each in self._found), default=1)

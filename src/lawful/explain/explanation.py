@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from lawful.explain.automata import Automaton
-from lawful.explain.teacher import Alphabet, Basis, Bounds, Counts, Word
+from lawful.explain.teacher import Alphabet, Basis, Bounds, QueryCounts, Word
 
 Reading = Literal["program", "paper"]
 """What makes a state doomed: that each execution fails that comes there, or that each word does, whatever follows."""
@@ -88,7 +88,7 @@ class WordExample:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailurePlace:
     """An error and a line in which executions fail, where that is known."""
 
     file: str | None
@@ -130,7 +130,7 @@ class Explanation:
     """Limits that were reached, each a sentence."""
 
     warnings: tuple[str, ...] = ()
-    counts: Counts = field(default_factory=Counts)
+    counts: QueryCounts = field(default_factory=QueryCounts)
     iterations: int = 1
     """Pairs of bounds that were tried."""
 
@@ -147,7 +147,7 @@ class Explanation:
     ways_total: int | None = None
     """How many failing words there are within the bounds."""
 
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailurePlace, ...] = ()
     """With which errors and where executions fail, the most frequent first; empty where executions do not tell. A word
     that ends in several errors is counted with each of them."""
 

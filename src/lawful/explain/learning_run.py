@@ -12,11 +12,11 @@ from typing import Literal, get_args
 
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, count, is_empty, words
-from lawful.explain.bounds import BoundsSearch, OutOfTime, Range, Step, learn_up_to_bound
-from lawful.explain.explanation import Explanation, Failure, Picture, Snapshot, WordExample
+from lawful.explain.bounds import BoundsSearch, BoundsStep, OutOfTime, Range, learn_up_to_bound
+from lawful.explain.explanation import Explanation, FailurePlace, Picture, Snapshot, WordExample
 from lawful.explain.lstar import AutomatonLearner, LearningInterrupted, TableLearner, ThreeValuedLearner, TreeLearner
 from lawful.explain.postprocess import picture
-from lawful.explain.teacher import Alphabet, Bounds, Counts, Execution, Teacher, Word
+from lawful.explain.teacher import Alphabet, Bounds, Execution, QueryCounts, Teacher, Word
 
 LearnerName = Literal["auto", "table", "tree", "words", "dont-care"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
@@ -63,7 +63,7 @@ class LearningRun:
 
     teacher: Teacher
     search: BoundsSearch
-    counts: Counts
+    counts: QueryCounts
     learner: str
     seconds: float
     naming: Naming
@@ -94,7 +94,7 @@ class LearningRun:
         self.teacher.bound(bounds)
         return self.teacher
 
-    def passing_states(self, step: Step) -> AbstractSet[int] | None:
+    def passing_states(self, step: BoundsStep) -> AbstractSet[int] | None:
         """The states of a step's automaton that executions come through which do not fail, where that is known.
 
         It is not where executions were cut off or left out: one of them may come through any state and not fail.
@@ -141,7 +141,7 @@ def learn_from(
         algorithm = algorithm or _make_learner(chosen)
         return algorithm.learn(teacher, progress=conjectured)
 
-    def conjectured(automaton: Automaton, counts: Counts) -> None:
+    def conjectured(automaton: Automaton, counts: QueryCounts) -> None:
         if how.seconds is not None and time.monotonic() - started > how.seconds:
             raise OutOfTime
 
@@ -164,7 +164,7 @@ def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explana
     drawn: dict[Automaton, Picture] = {}
     ways: list[WordExample] = []
     total: int | None = None
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailurePlace, ...] = ()
     try:
         drawn[last.automaton] = _drawn(run, last, ends)
         ways, total = _ways(run, drawn[last.automaton])
@@ -203,7 +203,7 @@ def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explana
     )
 
 
-def failures_by_place(run: LearningRun) -> tuple[Failure, ...]:
+def failures_by_place(run: LearningRun) -> tuple[FailurePlace, ...]:
     """The errors and lines in which executions fail, as far as these are listed and tell."""
     if not run.teacher.lists_executions:
         return ()
@@ -219,7 +219,7 @@ def failures_by_place(run: LearningRun) -> tuple[Failure, ...]:
         executions.sort(key=lambda each: (len(each.word), each.word))
     ranked = sorted(found.items(), key=lambda each: -len(each[1]))[:_SHOWN_FAILURES]
     return tuple(
-        Failure(
+        FailurePlace(
             None if place is None else run.naming(place[0]),
             None if place is None else place[1],
             len(executions),
@@ -275,7 +275,7 @@ def _make_learner(name: str) -> AutomatonLearner:
     return ThreeValuedLearner()
 
 
-def _asked(teacher: Teacher, algorithm: AutomatonLearner | None) -> Counts:
+def _asked(teacher: Teacher, algorithm: AutomatonLearner | None) -> QueryCounts:
     """What the learner asked, and the work that the teacher had with it."""
     if algorithm is None:
         return replace(teacher.counts)
@@ -287,7 +287,7 @@ def _asked(teacher: Teacher, algorithm: AutomatonLearner | None) -> Counts:
     )
 
 
-def _drawn(run: LearningRun, step: Step, ends: bool) -> Picture:
+def _drawn(run: LearningRun, step: BoundsStep, ends: bool) -> Picture:
     """The picture with an execution for each edge."""
     passing_states = None if ends else run.passing_states(step)
 
@@ -299,7 +299,7 @@ def _drawn(run: LearningRun, step: Step, ends: bool) -> Picture:
     )
 
 
-def _plain(run: LearningRun, step: Step) -> Picture:
+def _plain(run: LearningRun, step: BoundsStep) -> Picture:
     """The picture without asking anything more."""
     return picture(step.automaton, run.alphabet, length=step.bounds.word_length)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 
-from lawful.explain.teacher import Event
+from lawful.explain.teacher import LabelledEvent
 
 _MANY = 2500  # pairs of lines to look at in a place that was changed
 _ALIKE = 0.6
@@ -17,7 +17,7 @@ Lines = Callable[[str], Sequence[str]]
 
 
 def aligned_labels(
-    versions: Sequence[Sequence[Event]], lines: Sequence[Lines], names: Sequence[str]
+    versions: Sequence[Sequence[LabelledEvent]], lines: Sequence[Lines], names: Sequence[str]
 ) -> list[Mapping[str, str]]:
     """For each version, what its events are called where all are compared.
 
@@ -43,13 +43,17 @@ def aligned_labels(
     return list(found)
 
 
-def _line_in_label(event: Event) -> re.Match[str] | None:
+def _line_in_label(event: LabelledEvent) -> re.Match[str] | None:
     """Where a label has the line of its event."""
     return re.search(rf"(?<=:){event.line}(?=[ .])|(?<=\(line ){event.line}(?=\))", event.label)
 
 
 def _counterpart(
-    event: Event, events: Sequence[Event], others: Sequence[Event], lines: Lines, other_lines: Lines
+    event: LabelledEvent,
+    events: Sequence[LabelledEvent],
+    others: Sequence[LabelledEvent],
+    lines: Lines,
+    other_lines: Lines,
 ) -> str | None:
     """The label of the same event of another version."""
     assert event.file is not None and event.line is not None
@@ -63,7 +67,7 @@ def _counterpart(
     return label if any(each.label == label and each.line == line for each in others) else None
 
 
-def _same_file(file: str, events: Sequence[Event], others: Sequence[Event]) -> str | None:
+def _same_file(file: str, events: Sequence[LabelledEvent], others: Sequence[LabelledEvent]) -> str | None:
     """The file of another version that a file corresponds to: one of the same name, or the only one."""
     theirs = {each.file for each in others if each.file is not None and _line_in_label(each)}
     ours = {each.file for each in events if each.file is not None and _line_in_label(each)}

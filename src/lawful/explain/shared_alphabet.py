@@ -11,7 +11,7 @@ from lawful.explain.learning_run import LearningRun
 from lawful.explain.line_alignment import aligned_labels
 from lawful.explain.lstar import LearningInterrupted
 from lawful.explain.postprocess import Finder
-from lawful.explain.teacher import Alphabet, Basis, Event, Execution, Report, Word
+from lawful.explain.teacher import Alphabet, Basis, Execution, LabelledEvent, TeacherReport, Word
 
 RunsByEnding = Mapping[str, LearningRun]
 """The learning run of one version for each kind of end."""
@@ -65,13 +65,13 @@ class SharedAlphabet:
 
     def _union_of_alphabets(self) -> Alphabet:
         """The events of all, by their labels; and an end for each kind, whatever each version calls its own."""
-        events: dict[str, Event] = {}
+        events: dict[str, LabelledEvent] = {}
         for version, label_of in zip(self.runs, self.label_of, strict=True):
             for each in version.values():
                 for event in each.alphabet.events[:-1]:
                     label = label_of[event.label]
                     events.setdefault(label, replace(event, label=label))
-        ends: dict[str, Event] = {}
+        ends: dict[str, LabelledEvent] = {}
         for kind in self.kinds:
             end = next(version[kind].alphabet.events[-1] for version in self.runs if kind in version)
             label = end.label
@@ -145,9 +145,9 @@ class SharedAlphabet:
         return replace(self.alphabet, events=tuple(events))
 
 
-def _merged(reports: Sequence[Report]) -> Report:
+def _merged(reports: Sequence[TeacherReport]) -> TeacherReport:
     """One report for a version, from the teachers of all its kinds of ends."""
-    return Report(
+    return TeacherReport(
         Basis.COMPLETE if all(each.basis is Basis.COMPLETE for each in reports) else Basis.SAMPLED,
         list(dict.fromkeys(text for each in reports for text in each.reached)),
         list(dict.fromkeys(text for each in reports for text in each.warnings)),

@@ -15,7 +15,7 @@ Word = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Event:
+class LabelledEvent:
     """One letter: what it is called, and where in the source it stands."""
 
     label: str
@@ -27,7 +27,7 @@ class Event:
 class Alphabet:
     """The events that words are made of. The last is the error: an assertion, an exception, a failed test, the end."""
 
-    events: tuple[Event, ...]
+    events: tuple[LabelledEvent, ...]
     ends: int = 1
     """How many of the last letters are ends. A teacher has one, the error; where versions are compared, there is one
     for each way in which an execution of them ends."""
@@ -75,7 +75,7 @@ class Bounds:
     word_length: int
 
 
-class Answer(enum.Enum):
+class MembershipAnswer(enum.Enum):
     """What a teacher says of a word."""
 
     YES = "yes"
@@ -128,7 +128,7 @@ class Limits:
 
 
 @dataclass
-class Counts:
+class QueryCounts:
     """What an explanation cost: the queries, and how many of them needed a model checker or a run."""
 
     membership: int = 0
@@ -138,7 +138,7 @@ class Counts:
     executions: int = 0
     solver_calls: int = 0
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: QueryCounts) -> None:
         """Adds the counts of another piece of work."""
         for name in self.__dataclass_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -151,7 +151,7 @@ MOST_EVENTS = 12
 
 
 @dataclass
-class Report:
+class TeacherReport:
     """What a teacher knows of its own answers, once it was asked."""
 
     basis: Basis = Basis.COMPLETE
@@ -200,10 +200,10 @@ class _Answering(Protocol):
     def alphabet(self) -> Alphabet: ...
 
     @property
-    def counts(self) -> Counts: ...
+    def counts(self) -> QueryCounts: ...
 
     @property
-    def report(self) -> Report: ...
+    def report(self) -> TeacherReport: ...
 
     def shortest(self) -> int:
         """A lower estimate of the length of the shortest failing word: where the search for bounds begins."""
@@ -249,7 +249,7 @@ class Teacher(_Answering, OptionalAnswers, Protocol):
     def bound(self, bounds: Bounds) -> None:
         """Sets the bounds for later queries. The teacher keeps answers that do not depend on them."""
 
-    def member(self, word: Word) -> Answer:
+    def member(self, word: Word) -> MembershipAnswer:
         """Whether an execution with this word ends in the error."""
 
     def counterexample(self, automaton: Automaton) -> Counterexample | None:

@@ -18,7 +18,7 @@ from lawful.explain.learning_run import LearningRun, Naming, SearchSettings, fou
 from lawful.explain.lstar import LearningInterrupted
 from lawful.explain.postprocess import picture
 from lawful.explain.shared_alphabet import RunsByEnding, SharedAlphabet
-from lawful.explain.teacher import UNSEEN, Basis, Bounds, Execution, Report, Teacher, Word
+from lawful.explain.teacher import UNSEEN, Basis, Bounds, Execution, Teacher, TeacherReport, Word
 
 _SHOWN_WAYS = 50
 _SHOWN_ENDS = 3  # ways with each kind of end, at least
@@ -293,7 +293,7 @@ class _Comparing:
         return found
 
 
-def _useful_warnings(report: Report) -> tuple[str, ...]:
+def _useful_warnings(report: TeacherReport) -> tuple[str, ...]:
     """What a reader must know of a version. An event that it never shows is a difference, or is missing in all."""
     seen = replace(report, warnings=[text for text in report.warnings if not text.startswith(UNSEEN)])
     return seen.shown_warnings()

@@ -13,7 +13,7 @@ from lawful.reports.drawing import Cluster, Drawing, Edge, Node, Role, listed, s
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, Side
-    from lawful.explain.explanation import Failure, Picture, PictureEdge
+    from lawful.explain.explanation import FailurePlace, Picture, PictureEdge
     from lawful.explain.teacher import Alphabet
 
 LONGEST = 32  # letters of an event's name in a picture
@@ -94,7 +94,7 @@ def legend(explained: Explanation | Comparison) -> list[str]:
     return found
 
 
-def failed(failure: Failure) -> str:
+def failed(failure: FailurePlace) -> str:
     """An error, and where it is raised."""
     where = place(failure.file, failure.line)
     return f"{flat(failure.error or 'an error')}" + (f" at {where}" if where else "")

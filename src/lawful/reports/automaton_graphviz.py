@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lawful.reports.automaton_layers import Link, StateShape
-from lawful.reports.automaton_layout import START, Layout, Point, Route
+from lawful.reports.automaton_layout import START, AutomatonLayout, Point, Route
 
 SECONDS = 5.0
 _INCH = 72.0
@@ -17,7 +17,7 @@ _INCH = 72.0
 
 def placed(
     shapes: Sequence[StateShape], links: Sequence[Link], *, start: int = 0, down: bool = False, program: str = "dot"
-) -> Layout | None:
+) -> AutomatonLayout | None:
     """The layout by Graphviz; None if it is not there, takes too long, or answers what cannot be read."""
     found = shutil.which(program)
     if found is None:
@@ -49,7 +49,7 @@ def _lines(shapes: Sequence[StateShape], links: Sequence[Link], start: int, down
     yield "}\n"
 
 
-def _read(graph: Any, shapes: Sequence[StateShape], links: int, start: int) -> Layout:
+def _read(graph: Any, shapes: Sequence[StateShape], links: int, start: int) -> AutomatonLayout:
     left, bottom, right, top = map(float, graph["bb"].split(","))
     edge = 10.0
 
@@ -73,7 +73,7 @@ def _read(graph: Any, shapes: Sequence[StateShape], links: int, start: int) -> L
     border = (shape.width if abs(ahead[0]) > abs(ahead[1]) else shape.height) / 2
     tip = (first[0] - ahead[0] * border, first[1] - ahead[1] * border)
     back = min(length - border, START)
-    return Layout(
+    return AutomatonLayout(
         right - left + 2 * edge,
         top - bottom + 2 * edge,
         tuple(centres[f"n{state}"] for state in range(len(shapes))),

@@ -44,7 +44,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class AutomatonLayout:
     """A placed drawing. Layers are numbered along the way that arrows go."""
 
     width: float
@@ -55,7 +55,9 @@ class Layout:
     layers: tuple[int, ...] = ()
 
 
-def layered(shapes: Sequence[StateShape], links: Sequence[Link], *, start: int = 0, down: bool = False) -> Layout:
+def layered(
+    shapes: Sequence[StateShape], links: Sequence[Link], *, start: int = 0, down: bool = False
+) -> AutomatonLayout:
     """Places states and the arrows between them, to the right or downwards."""
     return _Placing(shapes, links, start, down).layout()
 
@@ -139,7 +141,7 @@ class _Placing:
             along.append(along[-1] + half[at - 1] + gap + half[at])
         return along, half
 
-    def layout(self) -> Layout:
+    def layout(self) -> AutomatonLayout:
         graph = self._graph
         low = min(at - before for at, before in zip(self._across, graph.before, strict=True)) - MARGIN
         high = max(at + after for at, after in zip(self._across, graph.after, strict=True)) + MARGIN
@@ -151,7 +153,7 @@ class _Placing:
         begin = self._along[graph.layer[self._start]] - self._long[self._start]
         across = self._across[self._start]
         length, breadth = self._along[-1] + self._half[-1] + MARGIN, high - low
-        return Layout(
+        return AutomatonLayout(
             breadth if self._down else length,
             length if self._down else breadth,
             tuple(centres),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from lawful.reports import automaton_graphviz
 from lawful.reports.automaton_drawing import drawings, flat, legend, title
 from lawful.reports.automaton_layers import Link, StateShape
-from lawful.reports.automaton_layout import Layout, Point, Route, layered
+from lawful.reports.automaton_layout import AutomatonLayout, Point, Route, layered
 from lawful.reports.chart import text as xml
 from lawful.reports.drawing import Drawing, Edge, Node
 from lawful.reports.text_width import fit, width
@@ -57,8 +57,8 @@ def render_drawing(drawn: Drawing, *, placer: Placer = "auto") -> str:
 
 def beside(drawn: Sequence[Drawing], heading: str = "", *, placer: Placer = "auto", legend: Sequence[str] = ()) -> str:
     """Drawings side by side, each below its title, in rows that are not too wide, and a legend; as a file's text."""
-    panels = [Panel.of(each, placer) for each in drawn]
-    rows: list[list[Panel]] = [[]]
+    panels = [AutomatonPanel.of(each, placer) for each in drawn]
+    rows: list[list[AutomatonPanel]] = [[]]
     for panel in panels:
         if rows[-1] and sum(each.room for each in rows[-1]) + panel.room > 1.4 * WIDEST:
             rows.append([])
@@ -99,7 +99,7 @@ def beside(drawn: Sequence[Drawing], heading: str = "", *, placer: Placer = "aut
 
 def inline(drawn: Drawing, *, placer: Placer = "auto") -> str:
     """The drawing for a page that has a title and styles of its own, and whose arrows can be chosen."""
-    panel = Panel.of(drawn, placer)
+    panel = AutomatonPanel.of(drawn, placer)
     wide, high = panel.layout.width, panel.layout.height
     return "\n".join(
         [
@@ -120,11 +120,11 @@ def _headline(x: float, y: float, words: str, room: float) -> str:
 
 
 @dataclass(frozen=True)
-class Panel:
+class AutomatonPanel:
     """A drawing and where everything in it is."""
 
     drawn: Drawing
-    layout: Layout
+    layout: AutomatonLayout
     shapes: Sequence[StateShape]
 
     @property
@@ -137,7 +137,7 @@ class Panel:
         return max(self.layout.width, min(width(self.title, _TITLE, bold=True) + 20, 480.0))
 
     @staticmethod
-    def of(drawn: Drawing, placer: Placer = "auto") -> Panel:
+    def of(drawn: Drawing, placer: Placer = "auto") -> AutomatonPanel:
         """Places a drawing: to the right if it is not too wide, else downwards if that is narrower."""
         numbers = {node.name: number for number, node in enumerate(drawn.nodes)}
         links = [
@@ -153,7 +153,7 @@ class Panel:
             downwards = automaton_graphviz.placed(shapes, links, start=start, down=True) if by_graphviz else None
             downwards = downwards or layered(shapes, links, start=start, down=True)
             layout = downwards if downwards.width < layout.width else layout
-        return Panel(drawn, layout, shapes)
+        return AutomatonPanel(drawn, layout, shapes)
 
     def lines(self, *, choosable: bool = False) -> Iterator[str]:
         """All elements; with `choosable`, arrows are buttons for the keyboard and for readers of the screen."""

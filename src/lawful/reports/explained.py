@@ -16,8 +16,8 @@ from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, OtherVersion, Side
-    from lawful.explain.explanation import Failure, Picture, WordExample
-    from lawful.explain.teacher import Alphabet, Bounds, Counts, Word
+    from lawful.explain.explanation import FailurePlace, Picture, WordExample
+    from lawful.explain.teacher import Alphabet, Bounds, QueryCounts, Word
 
 MOST_HISTORIES = 3
 MOST_EDGES = 60
@@ -169,7 +169,7 @@ def bounds(found: Bounds) -> str:
     return f"unwind {found.unwind}, words of up to {count(found.word_length, 'event')}"
 
 
-def cost(counts: Counts, iterations: int, seconds: float) -> str:
+def cost(counts: QueryCounts, iterations: int, seconds: float) -> str:
     """The number of queries, and how many of them took work."""
     parts = [
         count(counts.membership, "membership query", "membership queries") + _worked(counts.membership_worked),
@@ -201,7 +201,7 @@ def doomed(picture: Picture, explanation: Explanation) -> str:
     return said if explanation.basis is Basis.COMPLETE else f"{said} (of the executions that were seen)"
 
 
-def fails_at(failure: Failure, source: SourceLines, width: int) -> str:
+def fails_at(failure: FailurePlace, source: SourceLines, width: int) -> str:
     """A line in which executions fail, how often, and an input."""
     where = place(failure.file, failure.line) or "elsewhere"
     line = source.line(failure.file, failure.line)

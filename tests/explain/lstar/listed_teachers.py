@@ -9,22 +9,22 @@ from explain.automata_oracle import random_automaton
 from lawful.explain.automata import Automaton, equivalent
 from lawful.explain.teacher import (
     Alphabet,
-    Answer,
     Bounds,
     Counterexample,
-    Counts,
-    Event,
     Execution,
+    LabelledEvent,
     Limits,
+    MembershipAnswer,
     OptionalAnswers,
     OptionalSourceParts,
-    Report,
+    QueryCounts,
+    TeacherReport,
     Word,
 )
 
 
 def alphabet(letters: int) -> Alphabet:
-    return Alphabet((*(Event("abcdefgh"[letter]) for letter in range(letters)), Event("error")))
+    return Alphabet((*(LabelledEvent("abcdefgh"[letter]) for letter in range(letters)), LabelledEvent("error")))
 
 
 def failing_after(core: Automaton) -> Automaton:
@@ -43,9 +43,9 @@ class Knowing(OptionalAnswers):
 
     def __init__(self, target: Automaton) -> None:
         self.target = target
-        self.alphabet = Alphabet(tuple(Event(label) for label in target.labels))
-        self.counts = Counts()
-        self.report = Report()
+        self.alphabet = Alphabet(tuple(LabelledEvent(label) for label in target.labels))
+        self.counts = QueryCounts()
+        self.report = TeacherReport()
         self.asked: list[Word] = []
 
     def shortest(self) -> int:
@@ -54,9 +54,9 @@ class Knowing(OptionalAnswers):
     def bound(self, bounds: Bounds) -> None:
         """There are none."""
 
-    def member(self, word: Word) -> Answer:
+    def member(self, word: Word) -> MembershipAnswer:
         self.asked.append(word)
-        return Answer.YES if self.target.accepts(word) else Answer.NEVER
+        return MembershipAnswer.YES if self.target.accepts(word) else MembershipAnswer.NEVER
 
     def counterexample(self, automaton: Automaton) -> Counterexample | None:
         self.counts.conjectures += 1
@@ -73,8 +73,8 @@ class Listed(OptionalSourceParts):
 
     def __init__(self, letters: int, executions: Iterable[Execution]) -> None:
         self.alphabet = alphabet(letters)
-        self.counts = Counts()
-        self.report = Report()
+        self.counts = QueryCounts()
+        self.report = TeacherReport()
         self.runs: list[Bounds] = []
         self._executions = list(executions)
 

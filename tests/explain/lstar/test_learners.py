@@ -13,7 +13,7 @@ from explain.automata_oracle import CORES, using
 from explain.lstar.listed_teachers import Knowing, Listed, failing_after, random_executions, random_target
 from lawful.explain.automata import Automaton, equivalent, minimise, words
 from lawful.explain.lstar import AutomatonLearner, LearningInterrupted, TableLearner, TreeLearner
-from lawful.explain.teacher import Answer, Bounds, Counterexample, Counts, Execution, Word
+from lawful.explain.teacher import Bounds, Counterexample, Execution, MembershipAnswer, QueryCounts, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 LEARNERS = (TableLearner, TreeLearner)
@@ -105,8 +105,8 @@ def test_the_tree_asks_less() -> None:
 class Surprised(Knowing):
     """Says no to every word, and only finds failures when it looks for the fault of an automaton."""
 
-    def member(self, word: Word) -> Answer:
-        return Answer.NEVER
+    def member(self, word: Word) -> MembershipAnswer:
+        return MembershipAnswer.NEVER
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -123,7 +123,7 @@ def test_what_there_is_when_learning_is_stopped(learner: type[AutomatonLearner])
     target = random_target(random.Random(3), 10, 2)
     seen: list[tuple[Automaton, int]] = []
 
-    def progress(automaton: Automaton, counts: Counts) -> None:
+    def progress(automaton: Automaton, counts: QueryCounts) -> None:
         seen.append((automaton, counts.conjectures))
         if len(seen) == 3:
             raise LearningInterrupted

@@ -12,7 +12,7 @@ from lawful.explain.automata import Automaton, live, minimise, words
 from lawful.explain.lstar import LearningInterrupted, TableLearner, ThreeValuedLearner, sat_fitting
 from lawful.explain.lstar.sample import Partial, Sample, merged
 from lawful.explain.lstar.sat_fitting import Fitting, different
-from lawful.explain.teacher import Answer, Bounds, Counts, Execution, Word
+from lawful.explain.teacher import Bounds, Execution, MembershipAnswer, QueryCounts, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 pytest.importorskip("pysat.solvers")
@@ -186,7 +186,7 @@ def test_the_best_stays_without_fault_while_smaller_ones_are_tried() -> None:
     teacher.bound(Bounds(1, 12))
     learning, tried = ThreeValuedLearner(), 0
 
-    def progress(_: Automaton, counts: Counts) -> None:
+    def progress(_: Automaton, counts: QueryCounts) -> None:
         nonlocal tried
         if counts.solver_calls:
             tried += 1
@@ -201,8 +201,8 @@ def test_the_best_stays_without_fault_while_smaller_ones_are_tried() -> None:
 class Surprised(Knowing):
     """Says of every word that it never comes, and only finds failures when it looks for the fault of an automaton."""
 
-    def member(self, word: Word) -> Answer:
-        return Answer.NEVER
+    def member(self, word: Word) -> MembershipAnswer:
+        return MembershipAnswer.NEVER
 
 
 def test_a_teacher_that_takes_its_answers_back() -> None:
@@ -214,8 +214,8 @@ def test_a_teacher_that_takes_its_answers_back() -> None:
 class Reluctant(Knowing):
     """Denies at first what it must grant in the end."""
 
-    def member(self, word: Word) -> Answer:
-        return Answer.NO
+    def member(self, word: Word) -> MembershipAnswer:
+        return MembershipAnswer.NO
 
 
 def test_a_denied_word_that_fails_after_all() -> None:
@@ -225,8 +225,8 @@ def test_a_denied_word_that_fails_after_all() -> None:
 
 def test_a_regular_language_without_free_words() -> None:
     class Sure(Knowing):
-        def member(self, word: Word) -> Answer:
-            return Answer.YES if self.target.accepts(word) else Answer.NO
+        def member(self, word: Word) -> MembershipAnswer:
+            return MembershipAnswer.YES if self.target.accepts(word) else MembershipAnswer.NO
 
     target = random_target(random.Random(5), 5, 2)
     assert ThreeValuedLearner().learn(Sure(target)) == minimise(target)

@@ -10,7 +10,7 @@ import pytest
 from explain.automata_oracle import all_words, random_automaton
 from explain.lstar.listed_teachers import Listed, failing_after, random_executions
 from lawful.explain.automata import Automaton
-from lawful.explain.teacher import Answer, Basis, Bounds, Execution, Limits
+from lawful.explain.teacher import Basis, Bounds, Execution, Limits, MembershipAnswer
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
 # After a b the program ends well; after a c it may fail or not; longer words go on to d.
@@ -30,13 +30,13 @@ def taught(executions: list[Execution], letters: int, length: int, **options: bo
 
 def test_three_answers() -> None:
     teacher = taught(EXECUTIONS, 4, 9)
-    assert teacher.member((0, 2, 4)) is teacher.member((0, 2, 3, 3, 4)) is Answer.YES
+    assert teacher.member((0, 2, 4)) is teacher.member((0, 2, 3, 3, 4)) is MembershipAnswer.YES
     # It does these events and goes on, or ends well.
     for word in ((4,), (0, 4), (0, 1, 4), (0, 2, 3, 4)):
-        assert teacher.member(word) is Answer.NO
-    assert teacher.member((0, 2)) is teacher.member((0, 1)) is Answer.NO
+        assert teacher.member(word) is MembershipAnswer.NO
+    assert teacher.member((0, 2)) is teacher.member((0, 1)) is MembershipAnswer.NO
     for word in ((1, 4), (0, 1, 1, 4), (0, 0), (0, 2, 4, 4), ()):
-        assert teacher.member(word) is Answer.NEVER
+        assert teacher.member(word) is MembershipAnswer.NEVER
     assert teacher.counts.membership == 13 and teacher.counts.executions == 4
 
 
@@ -44,14 +44,14 @@ def test_words_longer_than_the_bound_are_not_there() -> None:
     source = Listed(4, EXECUTIONS)
     teacher = ExecutionsTeacher(source)
     teacher.bound(Bounds(1, 3))
-    assert teacher.member((0, 2, 3, 3, 4)) is teacher.member((0, 2, 3, 4)) is Answer.NEVER
+    assert teacher.member((0, 2, 3, 3, 4)) is teacher.member((0, 2, 3, 4)) is MembershipAnswer.NEVER
     assert set(teacher._current.failures) == {(0, 2, 4)} and set(teacher.passes()) == {(0, 1), (0, 2)}
     teacher.bound(Bounds(1, 5))
-    assert teacher.member((0, 2, 3, 3, 4)) is Answer.YES
+    assert teacher.member((0, 2, 3, 3, 4)) is MembershipAnswer.YES
     teacher.bound(Bounds(1, 4))
-    assert teacher.member((0, 2, 3, 3, 4)) is Answer.NEVER
+    assert teacher.member((0, 2, 3, 3, 4)) is MembershipAnswer.NEVER
     teacher.bound(Bounds(2, 4))
-    assert teacher.member((0, 2, 4)) is Answer.YES
+    assert teacher.member((0, 2, 4)) is MembershipAnswer.YES
     # Shorter words at the same unwinding need no other run.
     assert source.runs == [Bounds(1, 3), Bounds(1, 5), Bounds(2, 4)]
 
@@ -86,7 +86,9 @@ def test_counterexamples(seed: int, trap: bool) -> None:
     wrong = []
     for word in all_words(3, 5):
         answer = teacher.member(word)
-        if (answer is Answer.YES) != conjecture.accepts(word) and (trap or answer is not Answer.NEVER):
+        if (answer is MembershipAnswer.YES) != conjecture.accepts(word) and (
+            trap or answer is not MembershipAnswer.NEVER
+        ):
             wrong.append(word)
     if found is None:
         assert not wrong
@@ -151,7 +153,7 @@ def test_what_was_seen_before_ctrl_c_is_kept() -> None:
     teacher.bound(Bounds(1, 9))
     with pytest.raises(KeyboardInterrupt):
         teacher.member((0, 2, 4))
-    assert teacher.member((0, 2, 4)) is Answer.YES
+    assert teacher.member((0, 2, 4)) is MembershipAnswer.YES
     assert teacher.report.reached == ["interrupted"] and teacher.report.basis is Basis.SAMPLED
 
 

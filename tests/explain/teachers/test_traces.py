@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lawful.errors import LawfulError, TraceError
-from lawful.explain.teacher import Answer, Basis, Bounds, Limits
+from lawful.explain.teacher import Basis, Bounds, Limits, MembershipAnswer
 from lawful.explain.teachers.executions import ExecutionsTeacher
 from lawful.explain.teachers.traces import TraceSource, trace_source
 
@@ -61,9 +61,9 @@ def test_they_teach(tmp_path: Path) -> None:
     teacher = ExecutionsTeacher(trace_source([bad], [good]))
     teacher.bound(Bounds(1, 9))
     word = teacher.alphabet.word
-    assert teacher.member(word("a", "b", "error")) is Answer.YES
-    assert teacher.member(word("a", "error")) is Answer.NO
-    assert teacher.member(word("b", "error")) is Answer.NEVER
+    assert teacher.member(word("a", "b", "error")) is MembershipAnswer.YES
+    assert teacher.member(word("a", "error")) is MembershipAnswer.NO
+    assert teacher.member(word("b", "error")) is MembershipAnswer.NEVER
 
 
 def test_events_by_pattern_and_by_distance(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from lawful.explain.automata import Automaton
-from lawful.explain.teacher import Counts, Teacher
+from lawful.explain.teacher import QueryCounts, Teacher
 
 
 class LearningInterrupted(Exception):
     """Raised by a progress function, or a teacher, to end learning early; the learner's `best` is what there is."""
 
 
-ConjectureWatcher = Callable[[Automaton, Counts], None]
+ConjectureWatcher = Callable[[Automaton, QueryCounts], None]
 """Called with each conjecture before the teacher checks it, and with the counts of queries by then."""
 
 
@@ -26,7 +26,7 @@ class AutomatonLearner(ABC):
 
     def __init__(self) -> None:
         self.best: Automaton | None = None
-        self.counts = Counts()
+        self.counts = QueryCounts()
 
     @abstractmethod
     def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lawful.explain.automata import Automaton, included
-from lawful.explain.teacher import Alphabet, Answer, Counterexample, Counts, Teacher, Word
+from lawful.explain.teacher import Alphabet, Counterexample, MembershipAnswer, QueryCounts, Teacher, Word
 
 
 class CachedQueries:
@@ -12,18 +12,18 @@ class CachedQueries:
     A failing word ends with the error letter and has no other one, because the program ends there. What breaks
     this rule is answered no, and an automaton that accepts such a word is wrong, whoever the teacher is."""
 
-    def __init__(self, teacher: Teacher, counts: Counts) -> None:
+    def __init__(self, teacher: Teacher, counts: QueryCounts) -> None:
         self.teacher = teacher
         self.counts = counts
         self.labels = teacher.alphabet.labels
         self._error = teacher.alphabet.error
         self._well_formed = well_formed(teacher.alphabet)
-        self._answers: dict[Word, Answer] = {}
+        self._answers: dict[Word, MembershipAnswer] = {}
         self._counterexamples: dict[Word, bool] = {}
         self.revisions = 0
         """How often a counterexample contradicted an earlier answer. States built from that answer are void."""
 
-    def answer(self, word: Word) -> Answer:
+    def answer(self, word: Word) -> MembershipAnswer:
         """What the teacher says of a word; what it said in a counterexample goes first."""
         known = self._answers.get(word)
         if known is None:
@@ -32,13 +32,13 @@ class CachedQueries:
                 self.counts.membership_worked += 1
                 known = self.teacher.member(word)
             else:
-                known = Answer.NO
+                known = MembershipAnswer.NO
             self._answers[word] = known
         return known
 
     def accepts(self, word: Word) -> bool:
         """Whether a word fails, for learners that know only yes and no."""
-        return self.answer(word) is Answer.YES
+        return self.answer(word) is MembershipAnswer.YES
 
     def counterexample(self, automaton: Automaton) -> Counterexample | None:
         """A word that the automaton takes wrongly."""
@@ -55,7 +55,7 @@ class CachedQueries:
         # A teacher that only samples can find an execution for a conjecture that it did not find for the word alone.
         if self.accepts(found.word) is not found.accept:
             self.revisions += 1
-        self._answers[found.word] = Answer.YES if found.accept else Answer.NO
+        self._answers[found.word] = MembershipAnswer.YES if found.accept else MembershipAnswer.NO
         return found
 
     def _check(self, found: Counterexample, automaton: Automaton) -> None:

@@ -7,7 +7,7 @@ from lawful.explain.lstar.protocol import AutomatonLearner, ConjectureWatcher
 from lawful.explain.lstar.query_cache import CachedQueries
 from lawful.explain.lstar.sample import Partial, Sample, merged
 from lawful.explain.lstar.sat_fitting import Fitting, OutOfConflicts, different, solver
-from lawful.explain.teacher import Answer, Teacher
+from lawful.explain.teacher import MembershipAnswer, Teacher
 
 _LARGEST = 2_000_000
 """Nodes times pairs of states that are still given to a solver: some hundred bytes each."""
@@ -105,8 +105,8 @@ class _Dialogue:
         word, changed = found.word[:-1], False
         for length in range(len(word) + 1):
             answer = self._questions.answer((*word[:length], self._error))
-            if answer is not Answer.NEVER:
-                changed |= self.sample.add(word[:length], answer is Answer.YES)
+            if answer is not MembershipAnswer.NEVER:
+                changed |= self.sample.add(word[:length], answer is MembershipAnswer.YES)
         if changed:
             raise _TakenBack
         return False

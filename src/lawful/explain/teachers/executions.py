@@ -11,16 +11,16 @@ from lawful.explain.automata import Automaton, difference, disjoint, equivalent,
 from lawful.explain.postprocess import visited
 from lawful.explain.teacher import (
     Alphabet,
-    Answer,
     Basis,
     Bounds,
     Counterexample,
-    Counts,
     Execution,
     ExecutionSource,
     Limits,
+    MembershipAnswer,
     OptionalAnswers,
-    Report,
+    QueryCounts,
+    TeacherReport,
     Word,
 )
 
@@ -40,7 +40,7 @@ class ExecutionsTeacher(OptionalAnswers):
         self.source = source
         self.limits = limits or Limits()
         self.trap = trap
-        self._counts = Counts()
+        self._counts = QueryCounts()
         self._bounds: Bounds | None = None
         self._seen: dict[Bounds, _ExecutionsByWord] = {}
 
@@ -49,15 +49,15 @@ class ExecutionsTeacher(OptionalAnswers):
         return self.source.alphabet
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> QueryCounts:
         """The queries to this teacher, and the work of the source."""
-        total = Counts()
+        total = QueryCounts()
         total.add(self._counts)
         total.add(self.source.counts)
         return total
 
     @property
-    def report(self) -> Report:
+    def report(self) -> TeacherReport:
         """What the source says of itself, and the limits that were reached here, within the bounds of now."""
         theirs = self.source.report
         seen = None if self._bounds is None else self._seen.get(self._bounds)
@@ -76,7 +76,7 @@ class ExecutionsTeacher(OptionalAnswers):
     def bound(self, bounds: Bounds) -> None:
         self._bounds = bounds
 
-    def member(self, word: Word) -> Answer:
+    def member(self, word: Word) -> MembershipAnswer:
         self._counts.membership += 1
         return self._current.answer(word)
 
@@ -191,12 +191,12 @@ class _ExecutionsByWord:
         less.passes = {word: one for word, one in self.passes.items() if len(word) <= length}
         return less
 
-    def answer(self, word: Word) -> Answer:
+    def answer(self, word: Word) -> MembershipAnswer:
         if word in self.failures:
-            return Answer.YES
+            return MembershipAnswer.YES
         if self.denied.accepts(word) or word in self.passes:
-            return Answer.NO
-        return Answer.NEVER
+            return MembershipAnswer.NO
+        return MembershipAnswer.NEVER
 
     @cached_property
     def failing(self) -> Automaton:

@@ -16,12 +16,12 @@ from lawful.explain.teacher import (
     Alphabet,
     Basis,
     Bounds,
-    Counts,
-    Event,
     Execution,
+    LabelledEvent,
     Limits,
     OptionalSourceParts,
-    Report,
+    QueryCounts,
+    TeacherReport,
     Word,
 )
 
@@ -96,10 +96,10 @@ class TraceSource(OptionalSourceParts):
         error = "error"
         while error in labels:
             error = f"{error} (error)"
-        letters = [Event(label, *self._first_place(n)) for label, n in zip(labels, self._chosen, strict=True)]
-        self.alphabet = Alphabet((*letters, Event(error)))
-        self.counts = Counts()
-        self.report = Report(Basis.SAMPLED)
+        letters = [LabelledEvent(label, *self._first_place(n)) for label, n in zip(labels, self._chosen, strict=True)]
+        self.alphabet = Alphabet((*letters, LabelledEvent(error)))
+        self.counts = QueryCounts()
+        self.report = TeacherReport(Basis.SAMPLED)
         self._executions = list(self._read())
 
     def shortest(self) -> int:
@@ -119,7 +119,7 @@ class TraceSource(OptionalSourceParts):
         if self._recorded.cut:
             left_out = "execution has" if self._recorded.cut == 1 else "executions have"
             warnings.append(f"{self._recorded.cut} {left_out} more than {_LONGEST:,} events, and no word")
-        self.report = Report(Basis.SAMPLED, [], warnings, left_out=bool(warnings))
+        self.report = TeacherReport(Basis.SAMPLED, [], warnings, left_out=bool(warnings))
         most = None if limits is None else limits.words
         for each in self._executions:
             if len(each.word) <= bounds.word_length and (each.word, each.failed) not in seen:

@@ -12,7 +12,16 @@ from explain.teachers.c.gcc_oracle import RandomProgram, Runs, runs
 from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain.automata import Automaton, words
 from lawful.explain.lstar.table import TableLearner
-from lawful.explain.teacher import Alphabet, Answer, Bounds, Counts, Execution, Limits, Report, Word
+from lawful.explain.teacher import (
+    Alphabet,
+    Bounds,
+    Execution,
+    Limits,
+    MembershipAnswer,
+    QueryCounts,
+    TeacherReport,
+    Word,
+)
 from lawful.explain.teachers.c import c_teacher
 from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 from lawful.explain.teachers.executions import ExecutionsTeacher
@@ -38,8 +47,8 @@ class Compiled:
     def __init__(self, found: Runs, alphabet: Alphabet) -> None:
         self.alphabet = alphabet
         self.found = found
-        self.counts = Counts()
-        self.report = Report()
+        self.counts = QueryCounts()
+        self.report = TeacherReport()
 
     def shortest(self) -> int:
         return 1
@@ -105,7 +114,7 @@ def test_three_valued_answers_are_those_of_the_compiled_program(way: str, tmp_pa
         asked.append((*letters, *([teacher.alphabet.error] if shuffled.random() < 0.7 else [])))
     answers = [teacher.member(word) for word in asked]
     assert answers == [compiled.member(word) for word in asked]
-    assert Answer.YES in answers and Answer.NO in answers and Answer.NEVER in answers
+    assert MembershipAnswer.YES in answers and MembershipAnswer.NO in answers and MembershipAnswer.NEVER in answers
 
 
 @pytest.mark.parametrize("way", ["one-run", "asking"])
@@ -120,14 +129,14 @@ def test_without_the_trap_conjectures_are_judged_by_executions_alone(way: str, t
     everything = Automaton(labels, 0, ((0,) * error + (1,), (1,) * (error + 1)), frozenset({1}))
     fewer = Automaton.from_words(sorted(compiled._current.failures)[1:], labels)
     never = Automaton.from_words([*sorted(compiled._current.failures), (0, 0, 0, 0, error)], labels)
-    assert compiled.member((0, 0, 0, 0, error)) is Answer.NEVER
+    assert compiled.member((0, 0, 0, 0, error)) is MembershipAnswer.NEVER
     assert teacher.counterexample(failing) is None
     assert teacher.counterexample(never) is None
     missed = teacher.counterexample(fewer)
     assert missed is not None and missed.accept and missed.word in compiled._current.failures
     denied = teacher.counterexample(everything)
     assert denied is not None and not denied.accept
-    assert compiled.member(denied.word) is Answer.NO
+    assert compiled.member(denied.word) is MembershipAnswer.NO
 
 
 @pytest.mark.parametrize("seed", [9, 12, 31])
@@ -160,7 +169,7 @@ def test_too_many_words_are_asked_for_one_by_one(tmp_path: Path) -> None:
     found = few.counterexample(missing)
     assert found is not None and found.accept and found.word == min(want)
     for word in [*want, (0, all_of_them.alphabet.error)]:
-        assert (few.member(word) is Answer.YES) is (word in want)
+        assert (few.member(word) is MembershipAnswer.YES) is (word in want)
     assert any("the solver is asked" in warning for warning in few.report.warnings)
 
 
@@ -177,8 +186,8 @@ def test_bounds_may_shrink_again(way: str, tmp_path: Path) -> None:
     )
     teacher = c_teacher(path, way=way)  # type: ignore[arg-type]
     word = (0, 0, 1)
-    for unwind, answer in ((4, Answer.YES), (2, Answer.NO), (3, Answer.YES)):
+    for unwind, answer in ((4, MembershipAnswer.YES), (2, MembershipAnswer.NO), (3, MembershipAnswer.YES)):
         teacher.bound(Bounds(unwind, 4))
         assert teacher.member(word) is answer
     teacher.bound(Bounds(4, 2))
-    assert teacher.member(word) is Answer.NO
+    assert teacher.member(word) is MembershipAnswer.NO

@@ -14,7 +14,7 @@ from lawful.explain.automata import Automaton, words
 from lawful.explain.bounds import OutOfTime
 from lawful.explain.lstar.table import TableLearner
 from lawful.explain.settings import TeacherName
-from lawful.explain.teacher import Answer, Basis, Bounds, Limits, Teacher
+from lawful.explain.teacher import Basis, Bounds, Limits, MembershipAnswer, Teacher
 from lawful.explain.teachers.c import c_teacher
 
 pytestmark = needs_cbmc
@@ -247,7 +247,7 @@ def test_a_conjecture_is_corrected_both_ways(way: TeacherName, write: Write) -> 
     for wrong in [(a, b, error), (a, c), (a, c, error, error), (error,), (c, c, error)]:
         found = teacher.counterexample(Automaton.from_words([*right, wrong], labels))
         assert found == (wrong, False)
-        assert teacher.member(wrong) is not Answer.YES
+        assert teacher.member(wrong) is not MembershipAnswer.YES
     # What is longer than the bound is not looked at.
     assert teacher.counterexample(Automaton.from_words([*right, (a, c, c, c, error)], labels)) is None
 
@@ -258,13 +258,13 @@ def test_what_needs_no_model_checker_is_not_asked(write: Write) -> None:
     teacher.bound(Bounds(1, 4))
     a, b, error = range(3)
     for word in [(), (a,), (a, error, error), (b, error), (error,), (a, a, error), (b, a, error)]:
-        assert teacher.member(word) is not Answer.YES
+        assert teacher.member(word) is not MembershipAnswer.YES
     wrong = Automaton.from_words([(a, error), (b, a, error)], teacher.alphabet.labels)
     assert teacher.counterexample(wrong) == ((b, a, error), False)
     assert teacher.counts.solver_calls == 0
-    assert teacher.member((a, b, error)) is Answer.YES
+    assert teacher.member((a, b, error)) is MembershipAnswer.YES
     teacher.bound(Bounds(2, 7))
-    assert teacher.member((a, b, error)) is Answer.YES
+    assert teacher.member((a, b, error)) is MembershipAnswer.YES
     assert teacher.counts.solver_calls == teacher.counts.membership_worked == 1
 
 
@@ -286,7 +286,7 @@ def test_nothing_can_fail(way: TeacherName, write: Write) -> None:
 def test_no_execution_ends(way: TeacherName, write: Write) -> None:
     teacher = c_teacher(write('int main(void) { Learn("a"); __CPROVER_assume(0); assert(0); return 0; }'), way=way)
     assert failing(teacher, 2, 4) == set()
-    assert teacher.member((0, 1)) is Answer.NO
+    assert teacher.member((0, 1)) is MembershipAnswer.NO
     assert teacher.example((0,)) is None
 
 

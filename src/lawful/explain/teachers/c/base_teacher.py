@@ -15,15 +15,15 @@ from lawful.explain.automata import Automaton, included, words
 from lawful.explain.bounds import OutOfTime
 from lawful.explain.lstar.query_cache import well_formed
 from lawful.explain.teacher import (
-    Answer,
     Basis,
     Bounds,
     Counterexample,
-    Counts,
     Execution,
     Limits,
+    MembershipAnswer,
     OptionalAnswers,
-    Report,
+    QueryCounts,
+    TeacherReport,
     Word,
 )
 from lawful.explain.teachers.c.cbmc import Cbmc, CbmcTimeout, find_cbmc
@@ -52,8 +52,8 @@ class CTeacher(OptionalAnswers, ABC):
             )
         self.alphabet = program.alphabet
         self._well_formed = well_formed(self.alphabet)
-        self.counts = Counts()
-        self.report = Report(warnings=list(program.warnings))
+        self.counts = QueryCounts()
+        self.report = TeacherReport(warnings=list(program.warnings))
         self._bounds: Bounds | None = None
         self._began = time.monotonic()
         # What the text rules out does not depend on the bounds (section 6.1).
@@ -84,15 +84,15 @@ class CTeacher(OptionalAnswers, ABC):
             raise ValueError("bound() comes before any question")
         return self._bounds
 
-    def member(self, word: Word) -> Answer:
+    def member(self, word: Word) -> MembershipAnswer:
         self.counts.membership += 1
         error, length = self.alphabet.error, self.bounds.word_length
         if error in word[:-1]:
-            return Answer.NEVER
+            return MembershipAnswer.NEVER
         if word[-1:] == (error,) and len(word) <= length and self._fails(word):
-            return Answer.YES
+            return MembershipAnswer.YES
         # With the trap, denied and free words get the same answer: they are not failures.
-        return Answer.NO if self.trap or self._denied(word) else Answer.NEVER
+        return MembershipAnswer.NO if self.trap or self._denied(word) else MembershipAnswer.NEVER
 
     def _fails(self, word: Word) -> bool:
         """Whether a word is a failure. Known answers and the control flow come first."""

@@ -84,7 +84,7 @@ def file_of(node: c_ast.Node) -> str:
 
 
 @dataclass
-class Assertion:
+class CAssertion:
     """A place where the program may fail."""
 
     file: str
@@ -148,10 +148,10 @@ class CProgram:
                 near[other].add(name)
         return distances([start], lambda name: near.get(name, ()))
 
-    def assertions(self, among: Sequence[str]) -> list[Assertion]:
+    def assertions(self, among: Sequence[str]) -> list[CAssertion]:
         """The assertions of these functions."""
         return [
-            Assertion(file_of(child.node), line_of(child.node), function, child)
+            CAssertion(file_of(child.node), line_of(child.node), function, child)
             for function in among
             for child in below(self.functions[function])
             if self.asserts(child.node)
@@ -217,7 +217,7 @@ def target_of(program: CProgram, function: str | None) -> str:
     return function or "main"
 
 
-def chosen_assertions(program: CProgram, among: Sequence[str], error: str | int | None) -> list[Assertion]:
+def chosen_assertions(program: CProgram, among: Sequence[str], error: str | int | None) -> list[CAssertion]:
     """The assertion to explain: by its line, as `17` or `file.c:17`, or the only one there is; `assert`: all."""
     found = program.assertions(among)
     if error == "assert" and found:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pycparser import c_ast, c_generator
 
 from lawful.errors import LawfulError
-from lawful.explain.teacher import MOST_EVENTS, Alphabet, Event
+from lawful.explain.teacher import MOST_EVENTS, Alphabet, LabelledEvent
 from lawful.explain.teachers.c import events
 from lawful.explain.teachers.c.c_program import (
     ABORTS,
@@ -172,16 +172,16 @@ class _Writer:
 
     def alphabet(self, chosen: Sequence[events.EventCandidate], file: str | None, line: int | None) -> Alphabet:
         """A letter for each label, in the order of the source, and the error."""
-        letters: dict[str, Event] = {}
+        letters: dict[str, LabelledEvent] = {}
         for one in chosen:
-            letters.setdefault(one.label, Event(one.label, one.file, one.line))
+            letters.setdefault(one.label, LabelledEvent(one.label, one.file, one.line))
         label = END if self.at_end else ABORTED if self.at_abort else "assert"
         while label in letters:
             label += "!"
         if self.at_end:
             definition = self.program.functions[self.target]
             file, line = str(self.program.path), line_of(definition.decl)
-        return Alphabet((*letters.values(), Event(label, file, line)))
+        return Alphabet((*letters.values(), LabelledEvent(label, file, line)))
 
     def rewrite(self, failing: set[int]) -> None:
         """Turns assertions, exits and inputs into calls of our own. Nodes stay the same objects: events hang there."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import CodeType, ModuleType
 from typing import Any
 
-from lawful.explain.teachers.python.recorder import Recorder
+from lawful.explain.teachers.python.recorder import WordRecorder
 
 _TEST = "__lawful_test__"
 _ARM = "__lawful_arm__"
@@ -37,7 +37,7 @@ class BranchArm:
 class Branches:
     """The arms of all modules that were compiled here."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: WordRecorder) -> None:
         self.arms: list[BranchArm] = []
         self._letters: list[int | None] = []
         self._recorder = recorder

@@ -15,16 +15,16 @@ from lawful.explain.teacher import (
     Alphabet,
     Basis,
     Bounds,
-    Counts,
     EventKeys,
     Execution,
     Limits,
     OptionalSourceParts,
-    Report,
+    QueryCounts,
+    TeacherReport,
 )
 from lawful.explain.teachers.python.child_handle import ChildDied, ChildPool, child_config
 from lawful.explain.teachers.python.determinism import DeterminismCheck
-from lawful.explain.teachers.python.letter_choice import Letter, LetterChooser, TrialRun, alphabet_of
+from lawful.explain.teachers.python.letter_choice import LetterCandidate, LetterChooser, TrialRun, alphabet_of
 from lawful.explain.teachers.python.options import (
     EXPLORATION_WAYS,
     ErrorChoice,
@@ -80,8 +80,8 @@ class PythonSource(OptionalSourceParts):
         branches = "branches" in (events.kinds or ())
         self._config = child_config(found, self.error, inputs, Path(folder or ".").absolute(), branches=branches)
         self._children = ChildPool(self._config, seed, limits.seconds)
-        self.counts = Counts()
-        self.report = Report()
+        self.counts = QueryCounts()
+        self.report = TeacherReport()
         self._runs: dict[int, BoundRun] = {}
         self._interfering_example: str | None = None  # an execution that is not what it is alone, after others
         self._letters, self.alphabet = self._choose(events)
@@ -110,7 +110,7 @@ class PythonSource(OptionalSourceParts):
             yield from (each for each in run.executions.values() if len(each.word) <= bounds.word_length)
             return
         run = BoundRun(limits=limits, most=max(_LONGEST, 2 * bounds.word_length))
-        self.report = Report(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True, begun=((),))
+        self.report = TeacherReport(Basis.SAMPLED, [], ["not all executions were seen"], left_out=True, begun=((),))
         try:
             for each in self._run_bound(size, run):
                 if len(each.word) <= bounds.word_length:
@@ -172,7 +172,7 @@ class PythonSource(OptionalSourceParts):
 
     # -- letters ----------------------------------------------------------------------------------
 
-    def _choose(self, events: EventChoice) -> tuple[list[Letter], Alphabet]:
+    def _choose(self, events: EventChoice) -> tuple[list[LetterCandidate], Alphabet]:
         self._children.get()
         chooser = LetterChooser(events, self._children.described)
         found = chooser.candidates()
@@ -195,7 +195,7 @@ class PythonSource(OptionalSourceParts):
         shown = os.path.relpath(file) if file else None
         return letters, alphabet_of(letters, self.error, shown)
 
-    def _trial_run(self, letters: list[Letter], discover: dict[str, Any] | None) -> TrialRun:
+    def _trial_run(self, letters: list[LetterCandidate], discover: dict[str, Any] | None) -> TrialRun:
         """Runs the program on a few small inputs, to see what happens and where errors are raised."""
         trial = TrialRun()
         keys = [each.key for each in letters]
@@ -208,7 +208,7 @@ class PythonSource(OptionalSourceParts):
                 if failed and file is not None:
                     trial.places.add((file, line))
             for key, label, file, line in message.get("discovered", ()):
-                trial.discovered.append(Letter(key[0], tuple(key), label, file, line))
+                trial.discovered.append(LetterCandidate(key[0], tuple(key), label, file, line))
                 trial.seen.add(tuple(key))
             self.counts.executions += message["ran"] if message.get("end") else 0
         return trial

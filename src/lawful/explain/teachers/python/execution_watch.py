@@ -8,7 +8,7 @@ import threading
 from types import CodeType, FrameType
 from typing import Any
 
-from lawful.explain.teachers.python.recorder import Recorder
+from lawful.explain.teachers.python.recorder import WordRecorder
 from lawful.sources.python import emitting, names
 from lawful.sources.python.scope import Scope
 
@@ -20,7 +20,7 @@ _RESUME = dis.opmap.get("RESUME")
 class ExecutionWatch:
     """Reports events to a recorder. It is made once in a process; `begin` is called when the letters change."""
 
-    def __init__(self, recorder: Recorder, scope: Scope) -> None:
+    def __init__(self, recorder: WordRecorder, scope: Scope) -> None:
         self._recorder = recorder
         self._scope = scope
         self._entries: dict[int, tuple[CodeType, int | None]] = {}  # by id: to hash code takes long
@@ -174,7 +174,7 @@ _KEPT = frozenset({type(ExecutionWatch.begin), type(list.append), type})
 class _Emitted:
     """Stands where a tracer does, and hears of `lawful.emit`."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: WordRecorder) -> None:
         self._recorder = recorder
 
     def identify(self, value: object) -> int:

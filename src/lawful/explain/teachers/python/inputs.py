@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python.value_domains import (
+    InputParameter,
     LeafChooser,
-    Parameter,
     ProductDomain,
     arguments,
     domain_of,
@@ -186,7 +186,7 @@ class GivenInput:
         return _shortened(value_text(self._item))
 
 
-def input_text(names: Sequence[Parameter], values: Sequence[Any]) -> str:
+def input_text(names: Sequence[InputParameter], values: Sequence[Any]) -> str:
     """An input as a user reads it."""
     return _shortened(", ".join(f"{each.name}={value_text(value)}" for each, value in zip(names, values, strict=True)))
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.graph_search import distances
-from lawful.explain.teacher import Alphabet, Event
+from lawful.explain.teacher import Alphabet, LabelledEvent
 from lawful.explain.teachers.python.options import ErrorChoice, EventChoice, EventKind
 
 
 @dataclass(frozen=True)
-class Letter:
+class LetterCandidate:
     """An event that could be a letter. `function`: the number of the own function that it belongs to."""
 
     kind: EventKind
@@ -28,7 +28,7 @@ class Letter:
 class TrialRun:
     """What a few first executions have shown."""
 
-    discovered: list[Letter] = field(default_factory=list)
+    discovered: list[LetterCandidate] = field(default_factory=list)
     seen: set[tuple[Any, ...]] = field(default_factory=set)
     places: set[tuple[str, int]] = field(default_factory=set)
 
@@ -58,15 +58,15 @@ class LetterChooser:
             kinds = [kind for kind in kinds if kind != "emits"]
         return {"kinds": kinds, "patterns": list(self.events.patterns)} if kinds else None
 
-    def candidates(self) -> list[Letter]:
+    def candidates(self) -> list[LetterCandidate]:
         """The events that can be read off the program's text."""
-        found: list[Letter] = []
+        found: list[LetterCandidate] = []
         if "entries" in self.kinds:
             found += self._entries()
         if "emits" in self.kinds:
             named = {each["name"]: each for each in reversed(self._described["emits"]) if each["name"] is not None}
             found += [
-                Letter("emits", ("emits", name), name, each["file"], each["line"])
+                LetterCandidate("emits", ("emits", name), name, each["file"], each["line"])
                 for name, each in reversed(named.items())
                 if self.events.matches(name)
             ]
@@ -74,7 +74,7 @@ class LetterChooser:
             found += self._branches()
         return found
 
-    def _entries(self) -> list[Letter]:
+    def _entries(self) -> list[LetterCandidate]:
         chosen = []
         also = {(kind, label) for kind, _, label in self.events.also}
         for number, each in enumerate(self._functions):
@@ -87,14 +87,14 @@ class LetterChooser:
                 wanted = wanted or ("entries", each["label"]) in also
             if wanted:
                 key = tuple(each["key"])
-                chosen.append(Letter("entries", key, each["label"], each["file"], each["line"], number))
+                chosen.append(LetterCandidate("entries", key, each["label"], each["file"], each["line"], number))
         return chosen
 
     def _recursive(self, number: int) -> bool:
         calls = self._calls()
         return number in distances(calls[number], calls.__getitem__)
 
-    def _branches(self) -> list[Letter]:
+    def _branches(self) -> list[LetterCandidate]:
         by_name = {(each["key"][1], each["names"][0]): number for number, each in enumerate(self._functions)}
         arms = self._described["arms"]
         names = [f"{arm['function']}:{arm['line']} {arm['arm']}" for arm in arms]
@@ -104,10 +104,10 @@ class LetterChooser:
             wanted = function in self._reachable if not self.events.patterns else True
             label = name if names.count(name) == 1 else f"{arm['function']}:{arm['line']}.{arm['column']} {arm['arm']}"
             if wanted and self.events.matches(*arm["names"], name, label):
-                chosen.append(Letter("branches", tuple(arm["key"]), label, arm["file"], arm["line"], function))
+                chosen.append(LetterCandidate("branches", tuple(arm["key"]), label, arm["file"], arm["line"], function))
         return chosen
 
-    def choose(self, candidates: list[Letter], trial: TrialRun) -> list[Letter]:
+    def choose(self, candidates: list[LetterCandidate], trial: TrialRun) -> list[LetterCandidate]:
         """The letters: all that match the patterns; without patterns the nearest to where errors are raised."""
         entered = {name for each in candidates if each.kind == "entries" for name in self._names(each)}
         called = [each for each in trial.discovered if self.events.kinds is not None or each.label not in entered]
@@ -115,13 +115,13 @@ class LetterChooser:
         for pattern in self.events.patterns:
             if not set(pattern) & set("*?[") and not any(self._is(each, pattern) for each in found):
                 if "calls" in self.kinds:
-                    found.append(Letter("calls", ("calls", pattern), pattern))
+                    found.append(LetterCandidate("calls", ("calls", pattern), pattern))
                 elif "emits" in self.kinds:
-                    found.append(Letter("emits", ("emits", pattern), pattern))
+                    found.append(LetterCandidate("emits", ("emits", pattern), pattern))
         known = {each.key for each in found}
         for kind, key, label in self.events.also:
             if kind in ("calls", "emits") and key not in known:
-                found = _distinct([*found, Letter("calls" if kind == "calls" else "emits", key, label)])
+                found = _distinct([*found, LetterCandidate("calls" if kind == "calls" else "emits", key, label)])
         if not self.events.patterns and len(found) > self.events.most:
             near = self._distances(trial.places)
             far = len(self._functions)
@@ -145,10 +145,10 @@ class LetterChooser:
         wanted = ", ".join(self.events.patterns)
         return LawfulError("explain-events", f"no event of the program matches {wanted}", hint=hint)
 
-    def _names(self, letter: Letter) -> list[str]:
+    def _names(self, letter: LetterCandidate) -> list[str]:
         return [letter.label, *(self._functions[letter.function]["names"] if letter.function is not None else ())]
 
-    def _is(self, letter: Letter, pattern: str) -> bool:
+    def _is(self, letter: LetterCandidate, pattern: str) -> bool:
         if letter.kind == "branches":
             return True  # they were matched by their own names
         return pattern in (*self._names(letter), letter.key[-1])
@@ -170,7 +170,7 @@ class LetterChooser:
         return {**distances(centre or self._described["targets"], around.__getitem__)}
 
 
-def _distinct(letters: list[Letter]) -> list[Letter]:
+def _distinct(letters: list[LetterCandidate]) -> list[LetterCandidate]:
     """Letters with labels of their own: where an entry and a call have the same name, the call says that it is one."""
     taken: set[str] = set()
     found = []
@@ -181,15 +181,15 @@ def _distinct(letters: list[Letter]) -> list[Letter]:
         while label in taken:
             label, number = f"{each.label} ({number})", number + 1
         taken.add(label)
-        found.append(Letter(each.kind, each.key, label, each.file, each.line, each.function))
+        found.append(LetterCandidate(each.kind, each.key, label, each.file, each.line, each.function))
     return found
 
 
-def alphabet_of(letters: list[Letter], error: ErrorChoice, file: str | None) -> Alphabet:
+def alphabet_of(letters: list[LetterCandidate], error: ErrorChoice, file: str | None) -> Alphabet:
     """The alphabet, with the error as its last letter."""
     labels = {each.label for each in letters}
     label = error.label
     while label in labels:
         label = f"{label} (error)"
-    last = Event(label, file, error.first or None)
-    return Alphabet((*(Event(each.label, each.file, each.line) for each in letters), last))
+    last = LabelledEvent(label, file, error.first or None)
+    return Alphabet((*(LabelledEvent(each.label, each.file, each.line) for each in letters), last))

@@ -33,7 +33,7 @@ class InputRefused(ExecutionCut):
         super().__init__(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
 
-class Recorder:
+class WordRecorder:
     """Collects the letters of one execution after the other."""
 
     def __init__(self) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawful.explain.teacher import Alphabet, Bounds, Execution, Limits, Report, Word
+from lawful.explain.teacher import Alphabet, Bounds, Execution, Limits, TeacherReport, Word
 
 
 @dataclass(kw_only=True)
-class BoundRun(Report):
+class BoundRun(TeacherReport):
     """The executions of one bound, and what is known about them as a whole."""
 
     limits: Limits
@@ -22,11 +22,11 @@ class BoundRun(Report):
     finished: bool = False
     long_example: str = ""
 
-    def report(self, bounds: Bounds, alphabet: Alphabet) -> Report:
+    def report(self, bounds: Bounds, alphabet: Alphabet) -> TeacherReport:
         """The report on them, for words up to a length."""
         begun: tuple[Word, ...] = ((),) if self.reached or () in self.begun else self.begun
         copies = list(self.reached), list(self.warnings)
-        report = Report(self.basis, *copies, self.left_out, slow=self.slow, long=self.long, begun=begun)
+        report = TeacherReport(self.basis, *copies, self.left_out, slow=self.slow, long=self.long, begun=begun)
         longer = list(
             {each.word: each for each in self.executions.values() if len(each.word) > bounds.word_length}.values()
         )

@@ -22,9 +22,9 @@ from lawful.explain.teachers.python.loading import our_module
 from lawful.explain.teachers.python.recorder import (
     ExecutionCut,
     InputRefused,
-    Recorder,
     TooLong,
     TooSlow,
+    WordRecorder,
     line_of,
     opcode_at,
 )
@@ -178,7 +178,7 @@ class Runner:
     """Runs one execution after the other, and cuts off those that do not end."""
 
     def __init__(self, error: Mapping[str, Any], scope: Scope) -> None:
-        self.recorder = Recorder()
+        self.recorder = WordRecorder()
         self.watch = ExecutionWatch(self.recorder, scope)
         self.judge = FailureJudge(error, scope)
         self.scope = scope

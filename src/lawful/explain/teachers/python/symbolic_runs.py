@@ -25,7 +25,7 @@ def run_paths(function: Callable[..., Any], scope: InputScope, bound: int, tally
     for small in (False, True):
         paths = exploration.SymbolicPaths(bound, small=small, deepest=_FORKS[small], beat=lambda: tally.beat(tally.ran))
         deep, slow = 0, tally.counts["slow"]
-        problems = _Problems()
+        problems = _PathProblems()
         going = True
         while going and not tally.limit_reached():
             tally.beat(tally.ran)
@@ -47,7 +47,7 @@ def run_paths(function: Callable[..., Any], scope: InputScope, bound: int, tally
 
 
 @dataclass
-class _Problems:
+class _PathProblems:
     diverged: int = 0
     differs: str | None = None
 
@@ -67,7 +67,9 @@ class _Problems:
         return found
 
 
-def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally: RunTally, problems: _Problems) -> int:
+def _one_path(
+    function: Callable[..., Any], scope: InputScope, paths: Any, tally: RunTally, problems: _PathProblems
+) -> int:
     """Runs one path; 1 if it was given up for its depth."""
     exploration = our_module("lawful.explain.teachers.python.symbolic_paths")
 

@@ -270,7 +270,7 @@ class _DomainBuilder:
 
 
 @dataclasses.dataclass(frozen=True)
-class Parameter:
+class InputParameter:
     """A parameter that gets a value."""
 
     name: str
@@ -278,7 +278,7 @@ class Parameter:
     annotation: Any
 
 
-def parameters(function: Callable[..., Any], where: str, owner: type | None = None) -> list[Parameter]:
+def parameters(function: Callable[..., Any], where: str, owner: type | None = None) -> list[InputParameter]:
     """The parameters that inputs are needed for. `owner` is the class of a method: its first one is an object of it."""
     try:
         signature = inspect.signature(function)
@@ -293,7 +293,7 @@ def parameters(function: Callable[..., Any], where: str, owner: type | None = No
         message = f"{where}: its annotations cannot be read: {type(error).__name__}: {error}"
         hint = "give the inputs yourself: --inputs file.py:generator"
         raise LawfulError("explain-inputs", message, hint=hint) from None
-    found: list[Parameter] = []
+    found: list[InputParameter] = []
     left_out = False
     for position, each in enumerate(signature.parameters.values()):
         kind = each.kind
@@ -316,11 +316,11 @@ def parameters(function: Callable[..., Any], where: str, owner: type | None = No
             )
         if left_out and kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
             kind = inspect.Parameter.KEYWORD_ONLY
-        found.append(Parameter(each.name, kind, annotation))
+        found.append(InputParameter(each.name, kind, annotation))
     return found
 
 
-def arguments(names: Sequence[Parameter], values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+def arguments(names: Sequence[InputParameter], values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     """Positional and keyword arguments for the values of parameters."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -334,6 +334,6 @@ def arguments(names: Sequence[Parameter], values: Sequence[Any]) -> tuple[list[A
     return positional, keywords
 
 
-def _call(kind: Callable[..., Any], names: Sequence[Parameter], values: Sequence[Any]) -> Any:
+def _call(kind: Callable[..., Any], names: Sequence[InputParameter], values: Sequence[Any]) -> Any:
     positional, keywords = arguments(names, values)
     return kind(*positional, **keywords)
